@@ -25,7 +25,7 @@ def measure_again(
     """Add columns to a results file from the level sets that it keeps, without playing."""
     from onlinecal.core.errors import InvalidData
     from onlinecal.report.kept import panel_of
-    from onlinecal.study.later import measure_file_again
+    from onlinecal.study.again import measure_file_again
     from onlinecal.study.store import Store
 
     with Store.open(results) as store:

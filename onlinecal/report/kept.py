@@ -13,8 +13,8 @@ from typing import Any, Self
 from onlinecal.core.errors import InvalidData, InvalidParameter, ScenarioError, UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.naming import measure_of, task_of
+from onlinecal.study.again import measured_later
 from onlinecal.study.copies import save
-from onlinecal.study.later import measured_later
 from onlinecal.study.panel import Panel, listed
 from onlinecal.study.played import Played, Results
 

@@ -1,22 +1,34 @@
-"""What was asked for later: computed from the level sets that are kept, where they are, and played where not."""
+"""Columns of games that have been played: computed from the level sets that are kept, where they are."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from onlinecal.core.columns import Column, Held
-from onlinecal.core.errors import InvalidData, OnlinecalError
-from onlinecal.study.gammas import Kept, exact_runs, runs_of, unpacked
-from onlinecal.study.panel import Panel
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, StoreError
+from onlinecal.core.progress import Progress
+from onlinecal.measures.base import ends
+from onlinecal.measures.moved import bracket_of_moved
+from onlinecal.study.entries import Planned
+from onlinecal.study.gammas import Gammas, Kept, Parts, exact_runs, runs_of, unpacked
+from onlinecal.study.lock import writing
+from onlinecal.study.panel import Asked, Panel, measured
 from onlinecal.study.plan import Cell
-from onlinecal.study.played import Floats
+from onlinecal.study.played import Floats, Given, Played
+from onlinecal.study.store import Store
 
-Parts = Sequence[tuple[int, bytes]]
+_NOT_KEPT = "their level sets are not kept"
+_NOT_EXACT = "their level sets are not kept exactly"
+_MOVED = "their predictions were moved, and nothing is proved of it then"
+_ROUNDS = "the rounds are read one by one"
+
+# ---------------------------------------------------------------- of a plan
 
 
 class Piece(NamedTuple):
@@ -28,7 +40,7 @@ class Piece(NamedTuple):
 
 
 def missing(cell: Cell, held: Mapping[Held, int]) -> list[Cell]:
-    """What is to be played of a cell, so that every column that is there in some runs is played in the others only."""
+    """The parts of a cell that are to be played: every column in the runs in which it is not there."""
     if all(held.get(h, 0) >= cell.runs for h in cell.held.values()):
         return []
     there = {c: min(held.get(h, 0), cell.runs) for c, h in cell.held.items()}
@@ -39,109 +51,67 @@ def missing(cell: Cell, held: Mapping[Held, int]) -> list[Cell]:
     ]
 
 
-def missing_of_played(cell: Cell, held: Mapping[Held, int]) -> bool:
-    """Whether the game has been played in runs in which some of the columns are not there."""
+def missing_of_played(cell: Cell, held: Mapping[Held, int]) -> dict[Column, int]:
+    """The columns that are not there in all runs that were played, each with the number of runs in which it is."""
     played = min(cell.runs, max(held.values(), default=0))
-    return any(held.get(h, 0) < played for h in cell.held.values())
+    return {c: n for c, h in cell.held.items() if (n := held.get(h, 0)) < played}
 
 
 def computable(
     cell: Cell, held: Mapping[Held, int], parts: Parts
 ) -> tuple[list[Piece], dict[str, list[str]]]:
-    """What of a cell's missing columns can be computed from Γ that is kept; and why the rest of it cannot.
-
-    Parameters
-    ----------
-    cell : Cell
-    held : mapping
-        What is there of the same game: column → how many runs.
-    parts : sequence of (int, bytes)
-        Its packed level sets, as in `Gammas`.
-
-    Returns
-    -------
-    pieces : list of Piece
-    reasons : dict
-        Reason → names of measures and tasks, of runs that have been played.
-    """
-    there = {c: min(held.get(h, 0), cell.runs) for c, h in cell.held.items()}
+    """The missing columns that can be computed from level sets, and why others cannot: reason → their names."""
+    late = missing_of_played(cell, held)
     played = min(cell.runs, max(held.values(), default=0))
-    late = {c: n for c, n in there.items() if n < played}
-    if not late:
-        return [], {}
-    exact = {run for start, packed in parts for run in _usable(cell, packed, start)}
+    # Where the game itself has moved the predictions, what is kept gives the numbers that playing gives.
+    usable = (range(i, i + runs_of(p)) if cell.panel.moved else exact_runs(p, i) for i, p in parts)
+    exact = {run for runs in usable for run in runs}
     pieces: list[Piece] = []
     reasons: dict[str, list[str]] = {}
     for first in sorted(set(late.values())):
         panel = _only(cell, [c for c, n in late.items() if n == first])
-        of_gamma, of_rounds = panel.of_gamma(), panel.of_rounds()
-        if of_rounds is not None:
-            reasons.setdefault("the rounds are read one by one", []).extend(
-                a.name for a in of_rounds.measures
-            )
+        of_gamma = panel.of_gamma()
+        if of_rounds := [asked.name for asked in panel.measures if asked.needs is not None]:
+            reasons.setdefault(_ROUNDS, []).extend(of_rounds)
         last = first
         while last < played and last in exact:
             last += 1
-        if of_gamma is None:
-            continue
-        if last > first:
+        if of_gamma is not None and last > first:
             pieces.append(Piece(of_gamma, first, last))
-        if last < played:
-            why = "their level sets are not kept exactly"
+        if of_gamma is not None and last < played:
             names = [asked.name for asked in of_gamma.measures] + [task.name for task in of_gamma.tasks]
-            reasons.setdefault(why, []).extend(names)
+            reasons.setdefault(_NOT_EXACT, []).extend(names)
     return pieces, reasons
 
 
-def _usable(cell: Cell, packed: bytes, start: int) -> Sequence[int]:
-    """Of which runs of a part the numbers can be computed as playing gives them: where the game itself has moved the
-    predictions, that is all.
-    """
-    return range(start, start + runs_of(packed)) if cell.panel.moved else exact_runs(packed, start)
-
-
-def read_again(cell: Cell, piece: Piece, parts: Parts) -> dict[Column, Floats]:
-    """The totals of a piece of a cell, (n, runs) each, from level sets that are all kept exactly."""
-    streams = ("", *cell.nature.strategy.streams)
+def read_again(cell: Cell, piece: Piece, parts: Parts) -> dict[Held, Floats]:
+    """The totals of a piece of a cell, (n, runs) each, from level sets that are kept."""
     whom = f"{cell.forecaster.label!r} against {cell.nature_label!r}"
-
-    def read(kept: Kept) -> list[float]:
-        assert kept.gamma is not None
-        return piece.panel.read(kept.gamma, None, kept.moved)
-
-    own = piece.panel.columns
-    totals = read_levels(
-        read, len(own), parts, range(piece.first, piece.last), cell.times, len(streams), whom
-    )
-    columns = [replace(column, stream=stream) if stream else column for stream in streams for column in own]
-    return {column: totals[:, :, j].copy() for j, column in enumerate(columns)}
+    streams, runs = cell.nature.strategy.streams, range(piece.first, piece.last)
+    return _totals(_read(piece.panel), [*piece.panel.held().values()], parts, runs, cell.times, streams, whom)
 
 
-def read_levels(
+def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
+    """The measures and tasks of these columns, of whichever stream."""
+    return cell.panel.only({replace(column, stream="") if column.stream else column for column in columns})
+
+
+def _read(panel: Panel) -> Callable[[Kept], Sequence[float]]:
+    return lambda kept: panel.read(kept.gamma, None, kept.moved if panel.moved else None)  # type: ignore[arg-type]
+
+
+def _totals(
     read: Callable[[Kept], Sequence[float]],
-    width: int,
+    own: Sequence[Held],
     parts: Parts,
     runs: range,
     times: Sequence[int],
-    streams: int,
+    streams: Sequence[str],
     whom: str,
-) -> Floats:
-    """What is read of the level sets that are kept of these runs, (n, runs, width × streams).
-
-    Parameters
-    ----------
-    read : callable
-        Gives `width` totals.
-    parts : sequence of (int, bytes)
-        In which all of the runs are.
-    times : sequence of int
-        The n checkpoints.
-    streams : int
-        How many parts of the rounds there are, the first of which is all of them.
-    whom : str
-        Who played, for messages.
-    """
-    totals = np.zeros((len(times), len(runs), width * streams))
+) -> dict[Held, Floats]:
+    """The totals that are read of the level sets of these runs, (n, runs) each, over all rounds and of each stream."""
+    width = len(own)
+    totals = np.zeros((len(times), len(runs), width * (1 + len(streams))))
     todo = set(runs)
     for start, packed in parts:
         mine = sorted(todo & set(range(start, start + runs_of(packed))))
@@ -157,9 +127,140 @@ def read_levels(
                     except OnlinecalError as error:
                         raise InvalidData(f"{error}; after round {times[i]} of {whom}, run {run}") from error
                     totals[i, run - runs[0], place * width : (place + 1) * width] = values
-    return totals
+    every = [*own, *(Held(replace(held.column, stream=s), held.content) for s in streams for held in own)]
+    return {held: totals[:, :, j].copy() for j, held in enumerate(every)}
 
 
-def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
-    """The measures and tasks of these columns, whichever stream they are of."""
-    return cell.panel.only({replace(column, stream="") if column.stream else column for column in columns})
+# ---------------------------------------------------------------- without a plan
+
+
+def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list[str]]]:
+    """A cell with further columns; those that it has stay, unless their content has changed since.
+
+    Returns
+    -------
+    played : Played
+        With the columns that can be computed: exact ones where all its Γ are kept exactly. Where predictions of some
+        were moved, a measure with a modulus gives two, ``name[lower]`` and ``name[upper]``, between which it is.
+    reasons : dict
+        Reason → names of the measures and tasks that cannot be computed.
+    """
+    streams, runs = played.streams, range(played.runs)
+    if played.origin is not None:
+        then, now = played.origin.columns, panel.held(streams)
+        left = tuple(c for c in played.columns if c not in now or then.get(c) == now[c])
+        played = replace(played, columns=left, totals={c.name: played.totals[c.name] for c in left})
+    parts = played.gammas.parts
+    exact = {run for first, packed in parts for run in exact_runs(packed, first)}.issuperset(runs)
+    there = {run for first, packed in parts for run in range(first, first + runs_of(packed))}.issuperset(runs)
+    found: dict[Held, Floats] = {}
+    reasons: dict[str, list[str]] = {}
+    known = set(played.columns)
+    each = [(asked.name, Panel((asked,), ())) for asked in panel.measures]
+    each += [(task.name, Panel((), (task,))) for task in panel.tasks]
+    for name, alone in each:
+        if known.issuperset(alone.columns):
+            continue
+        own, read, why = [*alone.held().values()], _read(alone), ""
+        if alone.of_gamma() is None:
+            why = "it reads the rounds one by one, which are not kept"
+        elif not there:
+            why = _NOT_KEPT
+        elif not exact:
+            brackets = _brackets(alone.measures[0]) if alone.measures else None
+            why = "" if brackets else _MOVED
+            own, read = brackets or (own, read)
+        if why:
+            reasons.setdefault(why, []).append(name)
+        elif not known.issuperset(held.column for held in own):
+            whom = f"{played.forecaster!r} against {played.nature!r}"
+            found |= _totals(read, own, parts, runs, played.rounds.tolist(), streams, whom)
+    if not found:
+        return played, reasons
+    # Behind those that were asked for before, and before what players certify.
+    new = {held.column: held for held in found}
+    columns = [c for c in played.columns if c.kind != "certificate"] + list(new)
+    columns += [c for c in played.columns if c.kind == "certificate"]
+    totals = played.totals | {held.column.name: values for held, values in found.items()}
+    origin = played.origin and Given(played.origin.game, {**played.origin.columns, **new})
+    totals = {c.name: totals[c.name] for c in columns}
+    return replace(played, columns=tuple(columns), totals=totals, origin=origin), reasons
+
+
+def _brackets(asked: Asked) -> tuple[list[Held], Callable[[Kept], Sequence[float]]] | None:
+    """Both ends of a measure where predictions may have been moved; None where nothing is proved."""
+    options = {key: value for key, value in asked.options.items() if key != "max_levels"}
+    if asked.record.modulus is None:
+        return None
+    try:
+        asked.record.modulus(0.0, **options)
+    except InvalidParameter:
+        return None  # nothing is proved for these options
+
+    def read(kept: Kept) -> tuple[float, float]:
+        assert kept.gamma is not None
+        value: Any = measured(asked.name, asked.function, kept.gamma)
+        if kept.moved is not None:
+            value = bracket_of_moved(asked.record, kept.gamma, kept.moved, options)
+        low, high = ends(value)
+        return low * kept.gamma.weight, high * kept.gamma.weight
+
+    told = {**asked.content, "bracket": True, "moved": True}
+    return [Held.of(replace(asked.columns[0], end=end), told) for end in ("lower", "upper")], read
+
+
+def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, str], list[str]]]:
+    """Adds columns to a results file, and to its plan, without playing.
+
+    Returns
+    -------
+    count : int
+        To how many cells something was added.
+    reasons : dict
+        (measure or task, why it cannot be computed) → cells.
+    """
+    with writing(path), Store.open(path, write=True) as store:
+        planned, cells = store.finished(), store.results().cells
+        if not cells:
+            raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
+        shown: dict[str, tuple[Held, ...]] = {}
+        reasons: dict[tuple[str, str], list[str]] = {}
+        with Progress(sum(cell.horizon for cell in cells)) as progress:
+            for plan, cell in zip(planned, cells, strict=True):
+                progress.describe(f"{cell.forecaster} vs {cell.nature}, T = {cell.horizon:,}, from Γ")
+                columns, why = _add(store, plan, cell, panel)
+                for reason, names in why.items():
+                    for name in names:
+                        reasons.setdefault((name, reason), []).append(str(plan))
+                if columns != plan.columns:
+                    shown[plan.key] = columns
+                progress.advance(cell.horizon)
+        if shown:
+            everything = [p._replace(columns=shown.get(p.key, p.columns)) for p in store.plan()]
+            store.put_plan(store.meta, everything)
+            store.forget_replaced()
+    return len(shown), reasons
+
+
+def _add(
+    store: Store, plan: Planned, cell: Played, panel: Panel
+) -> tuple[tuple[Held, ...], dict[str, list[str]]]:
+    """Puts the columns that can be computed into the file: those that are to be shown, and why others cannot be."""
+    there = store.held()[plan.key]
+    asked = panel.held(cell.streams).values()
+    # Columns that are there, and not shown, need not be computed.
+    ready = [held for held in asked if there.get(held, 0) >= plan.runs and held not in plan.columns]
+    names = {held.column for held in ready}
+    left = panel.only({c for c in panel.columns if c not in names})
+    found, why = measured_later(replace(cell, gammas=Gammas(store.gammas(plan.key))), left)
+    assert found.origin is not None
+    own = [found.origin.columns[c] for c in found.columns if c.kind != "certificate"]
+    new = [held for held in own if held not in plan.columns]
+    for first in {there.get(held, 0) for held in new}:
+        totals = {
+            h: found.totals[h.column.name][:, first:] for h in new if there.get(h, 0) == first < plan.runs
+        }
+        if totals:
+            store.add_columns(plan.key, totals, first)
+    taken = {held.column for held in (*ready, *new)}
+    return (*(h for h in plan.columns if h.column not in taken), *ready, *new), why

@@ -16,25 +16,17 @@ from onlinecal.core.content import differences, digest
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.writing import EXISTS
 from onlinecal.study.entries import Numbers, Planned
-from onlinecal.study.gammas import apart
+from onlinecal.study.gammas import Parts, apart
 from onlinecal.study.lock import writing
-from onlinecal.study.played import Joined, Promise, Results
+from onlinecal.study.played import Joined, Results
 from onlinecal.study.store import Store, check_replaceable
 
-#: by their keys: content, numbers, and parts of the level sets
-Games = dict[str, tuple[Mapping[str, Any], Numbers, Sequence[tuple[int, bytes]]]]
+#: key → content, numbers, and level sets
+Games = dict[str, tuple[Mapping[str, Any], Numbers, Parts]]
 
 
 def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
-    """Writes results into a file of their own, with the level sets that are kept.
-
-    Raises
-    ------
-    InvalidParameter
-        Of a cell nobody can tell what its numbers depend on.
-    StoreError
-        The file exists and is not to be replaced, or cannot be written.
-    """
+    """Writes results into a file of their own, with the level sets that are kept."""
     if not results.cells:
         raise InvalidParameter("the study has no cells; expected at least one to save")
     plan: list[Planned] = []
@@ -46,25 +38,20 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
                 f"{cell.forecaster!r} against {cell.nature!r}: it cannot be told what these numbers depend on, so they "
                 "cannot be kept; expected players and measures whose parameters and source can be read"
             )
-        told = origin.columns
+        told, game = origin.columns, origin.game
         held = {told.get(c) or Held.of(c, {}): cell.totals[c.name] for c in cell.columns}
-        game = origin.game
         key = digest(game)
-        nature, schedule = cell.schedule if cell.schedule[0] else (cell.nature, "")
-        runs = next(iter(cell.totals.values())).shape[1]
-        shown = tuple(h for h in held if h.column.kind != "certificate")
         plan.append(
             Planned(
                 key,
                 cell.forecaster,
-                nature,
-                schedule,
+                *(cell.schedule if cell.schedule[0] else (cell.nature, "")),
                 cell.horizon,
-                runs,
+                cell.runs,
                 cell.recorded,
                 cell.sight,
                 cell.promises,
-                shown,
+                tuple(h for h in held if h.column.kind != "certificate"),
                 cell.steps,
             )
         )
@@ -73,16 +60,11 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
     meta = {"name": results.name, "title": results.title, "scenario": "", "version": onlinecal.__version__}
     if results.cells[0].people is not None:
         meta["people"] = json.dumps(results.cells[0].people.labels)
-    _write(path, meta, plan, games, overwrite=overwrite)
+    _write(path, meta, plan, games, overwrite)
 
 
 def _write(
-    path: Path,
-    meta: Mapping[str, str],
-    plan: Sequence[Planned],
-    games: Games,
-    *,
-    overwrite: bool,
+    path: Path, meta: Mapping[str, str], plan: Sequence[Planned], games: Games, overwrite: bool
 ) -> None:
     with writing(path):
         if path.exists() and (path.stat().st_size or not path.is_file()):
@@ -98,16 +80,10 @@ def _write(
 
 
 def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> list[str]:
-    """Writes what several results files have into a new one: their plans one after the other, each cell once.
+    """Writes several results files into a new one: their plans one after the other, each cell once.
 
     Of a cell that several of them have, it takes all runs and columns. Its runs are those of the file with the most;
     columns that another one has in fewer runs are kept, and shown when they are computed or played in the others.
-
-    Parameters
-    ----------
-    paths : sequence of Path
-    output : Path
-        None of them.
 
     Returns
     -------
@@ -126,28 +102,28 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
         if output.exists() and path.exists() and output.samefile(path):
             raise StoreError(f"{output} is one of the files that are merged; expected another output")
     with ExitStack() as stack:
-        stores = [stack.enter_context(Store.open(path)) for path in paths]
-        merged = _Merged(stores)
-    _write(output, merged.meta, merged.plan, merged.games, overwrite=overwrite)
+        merged = _Merged([stack.enter_context(Store.open(path)) for path in paths])
+    _write(output, merged.meta, merged.plan, merged.games, overwrite)
     return merged.remarks
 
 
 class _Merged:
-    """What several files have, as one."""
+    """Several files as one."""
 
     def __init__(self, stores: Sequence[Store]) -> None:
         self.remarks: list[str] = []
-        self.meta = dict(stores[0].meta)
-        self.meta.pop("seal", None)
+        self.meta = stores[0].meta
         self.games: Games = {}
         self._rows: dict[tuple[Any, ...], list[Planned]] = {}
         self._from: dict[str, Path] = {}
         self._done: set[tuple[str, int]] = set()
         for store in stores:
-            self._take(store, stores[0])
+            self._compare(store, stores[0].path)
+            self._take(store)
         self.plan = [self._planned(rows) for rows in self._rows.values()]
 
-    def _take(self, store: Store, first: Store) -> None:
+    def _compare(self, store: Store, first: Path) -> None:
+        """Refuses a damaged file and other decision makers; remarks on other differences from the first file."""
         meta, damaged = store.meta, store.damaged()
         if damaged:
             raise StoreError(
@@ -156,16 +132,15 @@ class _Merged:
             )
         if meta.get("version") != self.meta.get("version"):
             self.remarks.append(
-                f"{store.path} was made by onlinecal {meta.get('version')}, {first.path} by {self.meta.get('version')}"
+                f"{store.path} was made by onlinecal {meta.get('version')}, {first} by {self.meta.get('version')}"
             )
-        if any(meta.get(key) != self.meta.get(key) for key in ("scenario", "options")) and store is not first:
-            self.remarks.append(f"{store.path} has another scenario; that of {first.path} is kept")
+        if any(meta.get(key) != self.meta.get(key) for key in ("scenario", "options")):
+            self.remarks.append(f"{store.path} has another scenario; that of {first} is kept")
         if "people" in meta and self.meta.setdefault("people", meta["people"]) != meta["people"]:
-            raise StoreError(
-                f"{store.path}: its decision makers have other labels than those of {first.path}"
-            )
-        contents = store.contents(store.runs().keys())
-        plan, done = store.plan(), store.finished()
+            raise StoreError(f"{store.path}: its decision makers have other labels than those of {first}")
+
+    def _take(self, store: Store) -> None:
+        contents, plan = store.contents(store.runs().keys()), store.plan()
         for cell in plan:
             rows = self._rows.setdefault(cell[1:5], [])
             if rows and rows[0].key != cell.key:
@@ -184,12 +159,11 @@ class _Merged:
                         "(another version, or another source); measure one of them again"
                     )
             rows.append(cell)
-        self._done |= {(cell.key, cell.runs) for cell in done}
+        self._done |= {(cell.key, cell.runs) for cell in store.finished()}
         names_of = {cell.key: str(cell) for cell in plan}
         for key, content in contents.items():
-            numbers = store.numbers(key)
+            numbers, parts = store.numbers(key), store.gammas(key)
             assert numbers is not None
-            parts = store.gammas(key)
             if key in self.games:
                 _, old, before = self.games[key]
                 where = f"{names_of.get(key, key)}: {self._from[key]} and {store.path}"
@@ -203,19 +177,19 @@ class _Merged:
         first = rows[0]
         finished = [row for row in rows if (row.key, row.runs) in self._done]
         runs = max(row.runs for row in finished or rows)
-        columns = tuple(dict.fromkeys(held for row in rows for held in row.columns))
-        promises: dict[Promise, None] = dict.fromkeys(p for row in rows for p in row.promises)
+        columns = dict.fromkeys(held for row in rows for held in row.columns)
+        promises = dict.fromkeys(p for row in rows for p in row.promises)
         if finished:
             totals = self.games[first.key][1].totals
             late = [h for h in columns if h not in totals or totals[h].shape[1] < runs]
-            columns = tuple(h for h in columns if h not in late)
+            columns = dict.fromkeys(h for h in columns if h not in late)
             if late:
                 self.remarks.append(
                     f"{first}: not shown, since not in all {runs} runs: {', '.join(h.column.name for h in late)}"
                 )
-        # Files of earlier versions do not say it.
+        # Files of earlier versions have no steps.
         steps = next((row.steps for row in rows if row.steps is not None), None)
-        return first._replace(runs=runs, columns=columns, promises=tuple(promises), steps=steps)
+        return first._replace(runs=runs, columns=tuple(columns), promises=tuple(promises), steps=steps)
 
 
 def _both(one: Numbers, other: Numbers, where: str) -> Numbers:
@@ -244,7 +218,7 @@ def _both(one: Numbers, other: Numbers, where: str) -> Numbers:
 
 def _people(one: Joined | None, other: Joined | None, where: str) -> Joined | None:
     if one is None or other is None:
-        return one if other is None else other
+        return one or other
     shared = min(one.cdl.shape[1], other.cdl.shape[1])
     if any(
         one.entries[name][:, :, :shared].tobytes() != other.entries[name][:, :, :shared].tobytes()

@@ -22,10 +22,7 @@ PATIENCE = 300.0
 class Database:
     """A results file as a database. Nothing is written but in a `transaction`, nothing read but in one or in `reading`.
 
-    Raises
-    ------
-    StoreError
-        From every method, where the file is held by another program, full, read-only, damaged or not one of ours.
+    Every method raises StoreError where another program holds the file, or it is full, read-only or damaged.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
@@ -37,10 +34,9 @@ class Database:
 
     @classmethod
     def create(cls, path: Path, schema: str, fill: Callable[[Database], None]) -> Database:
-        """A new file with these tables and what `fill` puts into them.
+        """A new file with these tables and all that `fill` puts into them, in place of what lies at `path` before.
 
-        What lies at `path` is replaced when the new file is whole, and not before. Only for who holds the lock
-        (`study.lock.writing`).
+        That stays until the new file is whole. Only for the holder of the lock (`study.lock.writing`).
         """
         path = path.resolve()
         new = path.with_name(f".{path.name}.new")
@@ -66,7 +62,7 @@ class Database:
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Database:
-        """An existing file of ours; to `write` in it, only for who holds the lock."""
+        """An existing file of ours; to `write` in it, only for the holder of the lock."""
         if not path.is_file():
             hint = "" if path.exists() else "; `onlinecal run SCENARIO` makes one"
             raise StoreError(f"{path}: {'not a file' if path.exists() else 'no such results file'}{hint}")
@@ -90,9 +86,9 @@ class Database:
                     (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
                     if found != "ok":
                         raise StoreError(f"{path}: {_DAMAGED.format(error=found.splitlines()[-1])}")
-                    # Readers shall be kept out while a cell is committed, not while it is written.
+                    # Readers are kept out while a cell is committed, not while it is written.
                     connection.execute("PRAGMA cache_spill = OFF")
-                    # Whether it can be written is to be known now, not after the first cell.
+                    # A file that cannot be written is refused now, not after the first cell.
                     with database.transaction(patience=5.0):
                         pass
                 else:
@@ -103,12 +99,12 @@ class Database:
         return database
 
     def close(self) -> None:
-        """What is not committed is gone."""
+        """Closes the file; all that is not committed is gone."""
         self._connection.close()
 
     @contextmanager
     def transaction(self, patience: float | None = None) -> Iterator[None]:
-        """What is written within is in the file at the end, whole or not at all; one within another is a part of it."""
+        """Writes all of it, or nothing; one within another is a part of it."""
         if self._connection.in_transaction:
             yield
             return
@@ -122,25 +118,28 @@ class Database:
                     self._taken_back += 1
                     self._connection.rollback()
 
-    @property
-    def state(self) -> tuple[int, int, int]:
-        """Another after anything was written, by whomever: what has been read in the same state need not be again."""
-        (others,) = self.run("PRAGMA data_version").fetchone()
-        return others, self._connection.total_changes, self._taken_back
-
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """What is read within belongs together, whatever is written meanwhile."""
+        """Reads one state of the file, whatever is written meanwhile; a part of a transaction around it."""
+        if self._connection.in_transaction:
+            yield
+            return
         with _explained(self.path):
             self.run("BEGIN")
             try:
-                self._insist("SELECT 1 FROM sqlite_master", 30.0)  # while a writer commits, nobody reads
+                self._insist("SELECT 1 FROM sqlite_master", 30.0)  # none can read while a writer commits
                 yield
             finally:
                 self._connection.rollback()
 
+    @property
+    def state(self) -> tuple[int, int, int]:
+        """Another value after any write, by this connection or another."""
+        (others,) = self.run("PRAGMA data_version").fetchone()
+        return others, self._connection.total_changes, self._taken_back
+
     def _insist(self, statement: str, patience: float | None) -> None:
-        """Waits for a reader, or a person with a database browser; in small steps, so that an interrupt is heard."""
+        """Waits for other programs, in small steps, so that an interrupt is heard."""
         until = time.monotonic() + (PATIENCE if patience is None else patience)
         while True:
             try:
@@ -152,7 +151,7 @@ class Database:
 
 
 def format_of(path: Path) -> int | None:
-    """The format of a results file of ours, be it damaged or cut short; None for any other file."""
+    """The format of a results file of ours, even a damaged one; None for any other file."""
     try:
         with path.open("rb") as file:
             head = file.read(72)
@@ -177,16 +176,13 @@ def _connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
     # Not "ro", even to read: where a process was killed in the middle of a transaction, that is first taken back.
     mode = "rwc" if create else "rw"
     connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=5.0, isolation_level=None)
-    # Text that is none any more shall come, and be seen by the seals to have been changed.
+    # Damaged text is read, and found by its checksum.
     connection.text_factory = lambda text: text.decode(errors="replace")
     return connection
 
 
 def _settle(path: Path) -> None:
-    """Takes back what a killed process has left half done, so that the file is whole; a damaged one is left as it is.
-
-    Refuses a file that another program writes.
-    """
+    """Takes back a transaction that a killed process has left; refuses a file that another program writes."""
     try:
         with closing(_connect(path)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -207,7 +203,7 @@ def _explained(path: Path) -> Iterator[None]:
     """SQLite's errors as ours."""
     try:
         yield
-    except UnicodeDecodeError:  # SQLite's message, which quotes what is not text any more
+    except UnicodeDecodeError:  # SQLite's message, which quotes damaged text
         raise StoreError(f"{path}: {_DAMAGED.format(error='it holds bytes in place of text')}") from None
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
@@ -219,7 +215,7 @@ def _explained(path: Path) -> Iterator[None]:
 
 
 _DAMAGED = "it is damaged ({error}); --overwrite starts anew"
-#: what SQLite's primary codes mean for a user
+#: the meaning of SQLite's primary codes for a user
 _REASONS = {
     sqlite3.SQLITE_BUSY: "another program holds it, perhaps a database browser; close it there and go on with --resume",
     sqlite3.SQLITE_FULL: "the disk is full; free some space and go on with --resume (finished cells are kept)",

@@ -23,6 +23,8 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import is_whole
 
 Ints = NDArray[np.int64]
+#: the first run of each part, and its packed level sets
+Parts = Sequence[tuple[int, bytes]]
 Keep = int | Literal["all", "none"]
 
 #: a run's Γ is kept exactly while it has no more levels, unless something else is said

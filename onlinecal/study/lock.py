@@ -1,8 +1,8 @@
-"""Who writes a results file: one process at a time, and a killed one leaves no lock behind.
+"""The lock of a results file: one process writes it at a time, and a killed one leaves no lock behind.
 
 The lock is SQLite's own, on a small database beside the results, ``.NAME.lock``: it works wherever results can be kept,
 and the operating system takes it from a process that ends, in whatever way. Readers of the results never meet it. The
-file stays: were it removed, whoever has just opened it would lock a file that is not there any more.
+file stays: a process that has just opened it would otherwise lock a file that is not there any more.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from pathlib import Path
 
 from onlinecal.core.errors import StoreError
 
-#: seconds after which whoever holds the lock is taken to keep it
+#: seconds to wait for the lock
 PATIENCE = 1.0
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Nobody else writes these results meanwhile; their folder is made.
+    """Holds the lock of these results; their folder is made.
 
     Raises
     ------
     StoreError
-        Another process writes them: the message says which, on which machine, and since when. Or the path is a folder,
-        or the folder that it is in cannot be written.
+        Another process holds it: the message says which, on which machine, and since when. Or the folder cannot be
+        written.
     """
-    if os.path.isdir(path):
+    if os.path.isdir(path):  # of any name
         raise StoreError(f"{path}: not a file")
     try:
         path = path.resolve()
@@ -41,9 +41,16 @@ def writing(path: Path) -> Iterator[None]:
     # A RuntimeError is a link that leads to itself, a ValueError a name that no file can have.
     except (OSError, RuntimeError, ValueError) as error:
         raise StoreError(f"{path.parent} cannot be written: {getattr(error, 'strerror', error)}") from None
+    name = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}"
     with closing(sqlite3.connect(file, timeout=PATIENCE, isolation_level=None)) as db:
         try:
-            _take(db)
+            db.execute("BEGIN IMMEDIATE")
+            db.execute("CREATE TABLE IF NOT EXISTS writer (name TEXT)")
+            db.execute("DELETE FROM writer")
+            db.execute("INSERT INTO writer VALUES (?)", (name,))
+            # Others read only what is committed. A process that comes between this line and the next has the lock.
+            db.execute("COMMIT")
+            db.execute("BEGIN IMMEDIATE")
         except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where a damaged file is quoted
             if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
                 raise StoreError(f"{path} cannot be written: its lock, {file.name}, says: {error}") from None
@@ -54,12 +61,11 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def writer(path: Path) -> str:
-    """Who writes these results now, on which machine and since when; "" for nobody."""
-    file = path.resolve().with_name(f".{path.resolve().name}.lock")
+    """The process that writes these results now, with its machine and since when; "" for none."""
+    path = path.resolve()
+    address = f"{path.with_name(f'.{path.name}.lock').as_uri()}?mode=rw"
     try:
-        with closing(
-            sqlite3.connect(f"{file.as_uri()}?mode=rw", uri=True, timeout=0.0, isolation_level=None)
-        ) as db:
+        with closing(sqlite3.connect(address, uri=True, timeout=0.0, isolation_level=None)) as db:
             try:
                 db.execute("BEGIN IMMEDIATE")
             except sqlite3.Error as error:
@@ -68,18 +74,6 @@ def writer(path: Path) -> str:
     except (sqlite3.Error, UnicodeDecodeError):  # there is no lock, or none that could be held
         pass
     return ""
-
-
-def _take(db: sqlite3.Connection) -> None:
-    """Takes the lock, and puts our name on it for those who come later."""
-    name = f"process {os.getpid()} on {socket.gethostname()} since {datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}"
-    db.execute("BEGIN IMMEDIATE")
-    db.execute("CREATE TABLE IF NOT EXISTS writer (name TEXT)")
-    db.execute("DELETE FROM writer")
-    db.execute("INSERT INTO writer VALUES (?)", (name,))
-    # Others read only what is committed. Whoever comes between this line and the next has the lock, and not we.
-    db.execute("COMMIT")
-    db.execute("BEGIN IMMEDIATE")
 
 
 def _writer(db: sqlite3.Connection) -> str:

@@ -1,9 +1,9 @@
-"""What came out of the cells of a study, as numbers."""
+"""The results of the cells of a study, as numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -32,8 +32,32 @@ class Promise:
     bound: float
 
 
+class _ByNumber:
+    """A dataclass whose fields are compared number by number, but for those with ``compare=False``."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(
+            _same(getattr(self, f.name), getattr(other, f.name))
+            for f in fields(self)  # type: ignore[arg-type]  # of its dataclasses
+            if f.compare
+        )
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, f.name) for f in fields(self)[:2]))  # type: ignore[arg-type]  # labels
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_same(one[key], other[key]) for key in one)
+    if isinstance(one, np.ndarray):
+        return np.array_equal(one, other, equal_nan=True)
+    return bool(one == other)
+
+
 @dataclass(frozen=True, eq=False)
-class Joined:
+class Joined(_ByNumber):
     """The accounts of the decision makers of one cell.
 
     Attributes
@@ -57,24 +81,6 @@ class Joined:
     entries: dict[str, Floats]
     cdl: Floats
 
-    def __eq__(self, other: object) -> bool:
-        """Whether all is the same, number by number."""
-        if not isinstance(other, Joined):
-            return NotImplemented
-        return (
-            self._said == other._said
-            and self.entries.keys() == other.entries.keys()
-            and all(np.array_equal(self.entries[e], other.entries[e]) for e in self.entries)
-            and all(np.array_equal(getattr(self, a), getattr(other, a)) for a in ("join", "leave", "cdl"))
-        )
-
-    def __hash__(self) -> int:
-        return hash(self._said)
-
-    @property
-    def _said(self) -> tuple[object, ...]:
-        return self.labels, self.tasks, self.responses
-
 
 class Origin(Protocol):
     """What the numbers of a cell depend on, as data (see `onlinecal.core.content`)."""
@@ -97,8 +103,10 @@ class Given:
 
 
 @dataclass(frozen=True, eq=False)
-class Played:
+class Played(_ByNumber):
     """The result of one cell: a forecaster against a nature at a horizon.
+
+    Two are equal where all their numbers are, whatever time and loop they took and level sets are kept.
 
     Attributes
     ----------
@@ -110,7 +118,7 @@ class Played:
     totals : dict of str to (n, runs) floats
         T·μ of every column, by its name.
     columns : tuple of Column
-        What they are of, in the same order.
+        In the same order.
     promises : tuple of Promise
     recorded : bool
         Whether nature replays a recorded stream: the outcomes of all runs and horizons are the same.
@@ -154,6 +162,16 @@ class Played:
     gammas: Gammas = field(default_factory=Gammas, compare=False, repr=False)
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
+    @property
+    def runs(self) -> int:
+        """How many runs there are."""
+        return next(iter(self.totals.values())).shape[1]
+
+    @property
+    def streams(self) -> list[str]:
+        """The labels of nature's streams."""
+        return list(dict.fromkeys(column.stream for column in self.columns if column.stream))
+
     def gamma(self, checkpoint: int, run: int, stream: int | None = None) -> JointDistribution | None:
         """Γ of a run at a checkpoint, as it was measured, to the last bit.
 
@@ -171,25 +189,15 @@ class Played:
         JointDistribution or None
             None where it was not kept (``keep = "none"``), not kept exactly (then `kept` has what there is), or where
             no outcome is known.
-
-        Raises
-        ------
-        InvalidParameter
-            There is no such checkpoint, run or stream.
         """
         kept = self.kept(checkpoint, run, stream)
         return None if kept is None or kept.moved is not None else kept.gamma
 
     def kept(self, checkpoint: int, run: int, stream: int | None = None) -> Kept | None:
-        """What is kept of that Γ: itself, or one whose predictions were moved, with the mean distance; None: nothing.
-
-        Parameters and errors are those of `gamma`.
-        """
-        runs = next(iter(self.totals.values())).shape[1]
-        streams = len({column.stream for column in self.columns if column.stream})
-        asked = {"checkpoint": (checkpoint, -len(self.rounds), len(self.rounds)), "run": (run, 0, runs)}
+        """The Γ that is kept (see `gamma`), with the mean distance that its predictions were moved; None: nothing."""
+        asked = {"checkpoint": (checkpoint, -len(self.rounds), len(self.rounds)), "run": (run, 0, self.runs)}
         if stream is not None:
-            asked["stream"] = stream, 0, streams
+            asked["stream"] = stream, 0, len(self.streams)
         for name, (value, least, most) in asked.items():
             if not is_whole(value) or not least <= value < most:
                 expected = (
@@ -197,27 +205,6 @@ class Played:
                 )
                 raise InvalidParameter(f"{name} = {value!r}; expected {expected}")
         return self.gammas.of(int(checkpoint) % len(self.rounds), int(run), stream)
-
-    def __eq__(self, other: object) -> bool:
-        """Whether all is the same, number by number, but for how long it took, in which loop, and what is kept."""
-        if not isinstance(other, Played):
-            return NotImplemented
-        return (
-            self._said == other._said
-            and np.array_equal(self.rounds, other.rounds)
-            and all(np.array_equal(self.totals[m], other.totals[m], equal_nan=True) for m in self.totals)
-        )
-
-    def __hash__(self) -> int:
-        return hash(self._said)
-
-    @property
-    def _said(self) -> tuple[object, ...]:
-        """What of it is no array."""
-        return (
-            self.forecaster, self.nature, self.horizon, self.columns, self.promises, self.recorded, self.open,
-            self.schedule, self.people, self.sight, self.steps,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -27,21 +27,20 @@ from onlinecal.study.plan import Cell
 from onlinecal.study.played import Joined, Played
 from onlinecal.study.promises import promises, steps
 
-#: runs in one lockstep batch: what a round costs in Python is shared by so many
+#: the largest number of runs in one lockstep batch, which share the cost of a round in Python
 BATCH = 256
-#: but no more than that their histories, 8 bytes a round and run where forecasts are real numbers, and what their
-#: players remember fit in so much, and those of all batches that are played at once on a machine in four times that,
-#: and in half of what is free
+#: bytes of the histories of a batch and of its players' memory; all batches that are played at once on a machine have
+#: four times that, and half of what is free
 ROOM = 2**30
-#: bytes of a batch before which the memory of the last is given back: players may refer to themselves, by methods that
-#: only some have, and then nothing but a search for garbage frees what they remember, which large arrays do not cause
+#: bytes of a batch before which garbage is collected: players may refer to themselves, and then only a search for
+#: garbage frees what they remember, which large arrays do not cause
 LARGE = 2**26
 #: seconds of play of which is told at the latest, but for rounds that take longer
 STRETCH = 0.1
 
 
 class Batch(NamedTuple):
-    """What was read of some runs of a cell; it can be pickled.
+    """Totals and more of some runs of a cell; it can be pickled.
 
     Attributes
     ----------
@@ -94,14 +93,7 @@ def cores() -> int:
 
 
 def batch_size(cell: Cell, at_once: int = 1) -> int:
-    """How many runs of a cell are played in lockstep, at most.
-
-    Parameters
-    ----------
-    cell : Cell
-    at_once : int, default 1
-        How many batches share the memory of the machine.
-    """
+    """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
     check_players(cell.forecaster.strategy, cell.nature.strategy, cell.horizon)
     room = _room(at_once)
     size = _that_fit(cell, room)
@@ -117,12 +109,11 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
 
 
 def batch_bytes(cell: Cell) -> int:
-    """How many bytes the largest batch of a cell takes at most, about, but for what decision makers take."""
+    """About the largest number of bytes of a batch of a cell, but for those of decision makers."""
     return int(min(cell.runs, _that_fit(cell, _room(1))) * _bytes_of_run(cell))
 
 
 def _room(at_once: int) -> float:
-    """Bytes for a batch, where so many are played at once."""
     return min(ROOM, 4 * ROOM // at_once, free_memory() / (2 * at_once))
 
 
@@ -136,7 +127,7 @@ def _bytes_of_run(cell: Cell) -> float:
 
 
 def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:
-    """What came out of a cell, of batches of its runs in their order."""
+    """The result of a cell, of batches of its runs in their order."""
     columns = tuple(batches[0].totals)
     names = [column.name for column in columns]
     return Played(
@@ -160,7 +151,6 @@ def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:
 
 
 def _joined(cell: Cell, batches: Sequence[Batch]) -> Joined | None:
-    """The accounts of the decision makers in all runs."""
     tenures = cell.people.tenures
     if not tenures:
         return None
@@ -251,7 +241,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
 
 
 def _advance(game: Game, until: int, told: Callable[[int], None] | None) -> None:
-    """Plays on, in stretches so short that whoever waits hears of it: plug-ins may be slow."""
+    """Plays on, in stretches that take no more than some tenths of a second: plug-ins may be slow."""
     if game.compiled or told is None:
         game.advance(until, told)
         return
@@ -264,7 +254,7 @@ def _advance(game: Game, until: int, told: Callable[[int], None] | None) -> None
 
 
 def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:
-    """What a player certifies of itself, which may be anybody's code, as totals of its own column."""
+    """The values that a player certifies, which may be any code, as totals of a column of their own."""
     try:
         totals = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""What is in a results file: the plan, and what was played, in tables of SQLite.
+"""The tables of a results file, a database of SQLite: the plan, and what was played.
 
 What was played is kept under what it depends on: a game under its players, horizon, checkpoints, seed, schedule and
 decision makers; below it each column of totals under the measure or task that it is of. The plan says which of it is
@@ -7,8 +7,7 @@ longer fit are not shown.
 
     meta(key, value)        name, title, scenario (the file's text), options (what was given in place of its keys),
                             version, people (labels of decision makers), incompatible (pairs that cannot be played, and
-                            why), steps (of the forecaster's grid, for each cell of the plan; files of versions
-                            before do not have them), seal (of the plan)
+                            why), steps (of the forecaster's grid, for each cell of the plan), seal (of the plan)
     plan(place, key, forecaster, nature, schedule, horizon, runs, recorded, sight, panel)   what is to be shown; key: of
                             the game; nature: without the schedule; sight: what it sees of forecasts (`core.sight`)
     panels(id, columns)     of plan: a JSON list of the ids of columns, in the order in which they are shown
@@ -20,13 +19,13 @@ longer fit are not shown.
                             digest; times: the checkpoints, a JSON list; held: a JSON list of [column, runs]; totals:
                             T·μ of these columns one after the other, each (checkpoints, runs) numbers of 8 bytes, IEEE
                             754, the lowest byte first; open: questions without an outcome at each checkpoint; people,
-                            accounts: decision makers who join and leave, and their numbers, packed (`study.packed`)
+                            accounts: decision makers who join and leave, and their numbers (`entries.packed`)
     parts(id, digest, text)
     failed(key, error, at)  games that could not be played, why, and when that was last tried
     gammas(game, first, packed, seal)   the level sets of runs from `first` on, at all checkpoints (`study.gammas`)
 
-Seals are digests of the plan, of each game with its totals, and of each part of the level sets: what something else has
-changed or deleted is not shown. `onlinecal export` writes the totals as a table for other tools.
+Seals are checksums of the plan, of each game with its totals, and of each part of the level sets. `onlinecal export`
+writes the totals as a table for other tools.
 """
 
 #: statements that make the tables; a change raises `database.FORMAT`

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 
 import onlinecal
 from onlinecal.core.columns import Held
@@ -29,10 +28,12 @@ from onlinecal.study.promises import promises, steps
 from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
+_CHANGED = "as the scenario or what it names has changed"
+_LEFT = "not shown any more, as the scenario has them no longer"
 
 
 class Session:
-    """A plan with its results file open, which nobody else writes meanwhile; a context manager.
+    """A plan with its results file open, and locked for other writers; a context manager.
 
     Attributes
     ----------
@@ -56,20 +57,12 @@ class Session:
         resume: bool = False,
         overwrite: bool = False,
     ) -> Session:
-        """A new file, or an existing one if `resume` or `overwrite` says what to do with it.
+        """A new file (an empty one counts as none), or an existing one if `resume` or `overwrite` allows it.
 
         With `resume`, cells that are in the file with the very content of the plan's (`Cell.key`) are kept, whatever
         their labels and order. The others are played, those of which some runs are there in the further runs only.
         What the file holds beyond the plan is not shown any more and goes when everything has been played; until then
-        the plan of before finds it again.
-
-        Parameters
-        ----------
-        cells : sequence of Cell
-        meta : mapping
-            What the file says of itself: name, title, scenario.
-        path : Path
-            An empty file is as good as none.
+        the plan of before finds it again. `meta` is what the file says of itself: name, title, scenario.
 
         Raises
         ------
@@ -84,27 +77,10 @@ class Session:
         meta = {**meta, "version": onlinecal.__version__}
         if isinstance(cells, Plan) and cells.incompatible:
             meta["incompatible"] = json.dumps(cells.incompatible)
-        # A plan makes its cells when they are asked for; what is read of each is read once.
-        cells = list(cells)
         # All cells have the same decision makers.
         if labels := [tenure.label for cell in cells[:1] for tenure in cell.people.tenures]:
             meta["people"] = json.dumps(labels)
-        plan = [
-            Planned(
-                c.key,
-                c.forecaster.label,
-                c.nature.label,
-                c.schedule.label,
-                int(c.horizon),
-                int(c.runs),
-                bool(c.nature.strategy.recorded),
-                Sight(c.nature.strategy.sight),
-                promises(c),
-                tuple(c.held.values()),
-                steps(c),
-            )
-            for c in cells
-        ]
+        plan = [_planned(cell) for cell in cells]
         with ExitStack() as stack:
             stack.enter_context(writing(path))
             there = path.exists() and (path.stat().st_size > 0 or not path.is_file())
@@ -121,6 +97,14 @@ class Session:
             session._stack = stack.pop_all()
         return session
 
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.__exit__(*error)  # type: ignore[arg-type]
+
+    # ---------------------------------------------------------------- what is there
+
     def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""
         before, now = (each.get("options") or "no options" for each in (self._store.meta, meta))
@@ -134,11 +118,8 @@ class Session:
         if not self._store.has_plan(meta, plan):
             self._store.put_plan(meta, plan)
 
-    def _compare(self, plan: Sequence[Planned], options: str = "") -> set[str]:
-        """Remarks on what is in the file and does not fit the plan; the keys of what something else has changed.
-
-        Refuses a plan that nothing fits; `options` says which have changed.
-        """
+    def _compare(self, plan: Sequence[Planned], options: str) -> set[str]:
+        """Remarks on what does not fit the plan, and refuses a plan that nothing fits; the keys of damaged games."""
         store, wanted = self._store, {cell.key for cell in plan}
         damaged = store.damaged()
         good = store.runs().keys() - damaged
@@ -152,77 +133,60 @@ class Session:
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
         changed = [cell for cell in before if cell[1:5] in new]
         contents = store.contents({cell.key for cell in changed})
-        planned_cells = {c.key: c for c in self._cells}
-        reasons: dict[str, None] = {}
-        for cell in changed:
-            now = planned_cells[new[cell[1:5]]].content
-            reasons |= dict.fromkeys(_reason(cell, path) for path in differences(contents.get(cell.key), now))
-        why = "; ".join(filter(None, (_some(list(reasons)), options)))
-        # Decision makers are part of the games: to ask for some where there were none is no mistake.
-        added = set(reasons) == {"decision_makers"} and not any(
-            "decision_makers" in content for content in contents.values()
+        cells = {c.key: c for c in self._cells}
+        why = _some(
+            _reason(cell, path)
+            for cell in changed
+            for path in differences(contents.get(cell.key), cells[new[cell[1:5]]].content)
         )
+        # Decision makers are part of the games: to ask for some where there were none is no mistake.
+        added = why == "decision_makers" and not any("decision_makers" in told for told in contents.values())
+        why = "; ".join(filter(None, (why, options)))
         if good and not good & wanted and not added:
             raise StoreError(
                 f"{store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
             )
-        for count, what in (
-            (len(changed), f"played anew, as the scenario or what it names has changed ({why})"),
-            (len(before) - len(changed), "not shown any more, as the scenario has them no longer"),
-            (len(damaged & wanted), "played anew, as something else has changed their numbers"),
-        ):
-            if count:
-                self.remarks.append(f"{what}: {number_of(count, 'finished cell')}")
+        self._remark(f"played anew, {_CHANGED} ({why})", len(changed))
+        self._remark(_LEFT, len(before) - len(changed))
+        self._remark("played anew, as something else has changed their numbers", len(damaged & wanted))
         self._compare_columns(plan, finished)
         self._compare_gammas(good)
         return damaged
 
+    def _remark(self, what: str, count: int) -> None:
+        if count:
+            self.remarks.append(f"{what}: {number_of(count, 'finished cell')}")
+
     def _compare_columns(self, plan: Sequence[Planned], finished: Sequence[Planned]) -> None:
         """Remarks on measures and tasks of games that are still wanted: those that have changed, or are gone."""
         wanted = {cell.key: {held.column: held for held in cell.columns} for cell in plan}
-        reasons: dict[str, None] = {}
-        gone: dict[str, None] = {}
+        reasons: list[str] = []
+        gone: list[str] = []
         count = 0
         for cell in finished:
-            now = wanted.get(cell.key)
-            if now is None:
-                continue
-            other = [(old, now[old.column]) for old in cell.columns if now.get(old.column, old) != old]
-            reasons |= dict.fromkeys(reason for pair in other for reason in _reasons_of_column(*pair))
-            gone |= dict.fromkeys(old.column.name for old in cell.columns if old.column not in now)
-            count += bool(other)
-        if count:
-            self.remarks.append(
-                f"measured anew, as the scenario or what it names has changed ({_some(list(reasons))}): "
-                f"{number_of(count, 'finished cell')}"
-            )
+            if (now := wanted.get(cell.key)) is not None:
+                other = [(old, now[old.column]) for old in cell.columns if now.get(old.column, old) != old]
+                reasons += [reason for pair in other for reason in _reasons_of_column(*pair)]
+                gone += [repr(old.column.name) for old in cell.columns if old.column not in now]
+                count += bool(other)
+        self._remark(f"measured anew, {_CHANGED} ({_some(reasons)})", count)
         if gone:
-            self.remarks.append(
-                f"not shown any more, as the scenario has them no longer: {_some([*map(repr, gone)])}"
-            )
+            self.remarks.append(f"{_LEFT}: {_some(gone)}")
 
     def _compare_gammas(self, good: Set[str]) -> None:
         """Remarks on what has to be played again, as it cannot be computed from what is kept."""
         held = self._store.held()
-        found: dict[str, tuple[dict[str, None], set[str]]] = {}
+        found: dict[str, tuple[list[str], set[str]]] = {}
         for cell in self._cells:
             if cell.key in good and missing_of_played(cell, held[cell.key]):
                 for why, names in computable(cell, held[cell.key], self._store.gammas(cell.key))[1].items():
-                    what, keys = found.setdefault(why, ({}, set()))
-                    what.update(dict.fromkeys(names))
+                    what, keys = found.setdefault(why, ([], set()))
+                    what += map(repr, names)
                     keys.add(cell.key)
         for why, (what, keys) in found.items():
-            self.remarks.append(
-                f"played again for {_some([*map(repr, what)])}, since {why}: {number_of(len(keys), 'finished cell')}"
-            )
+            self._remark(f"played again for {_some(what)}, since {why}", len(keys))
 
-    def __enter__(self) -> Session:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stack.__exit__(kind, error, trace)
+    # ---------------------------------------------------------------- what is played
 
     @property
     def finished(self) -> int:
@@ -249,34 +213,27 @@ class Session:
         there = self._store.held()
         # What fails of Γ that is kept would fail again where it is played.
         left = cells.keys() - {cell.key for cell, _ in failed}
-        todo = [
-            (cell, rest)
-            for key, cell in cells.items()
-            if key in left
-            for rest in missing(cell, there.get(key, {}))
-        ]
-        whole = {id(rest): cell for cell, rest in todo}
         # Of a cell that is played in several parts each continues the one before, whichever is finished first.
-        parts: dict[str, deque[Cell]] = defaultdict(deque)
-        for cell, rest in todo:
-            parts[cell.key].append(rest)
+        parts = {key: deque(missing(cells[key], there.get(key, {}))) for key in cells if key in left}
+        todo = [rest for queue in parts.values() for rest in queue]
+        keys = {id(rest): key for key, queue in parts.items() for rest in queue}
         finished: dict[int, Played | Fault] = {}
-        with Progress(sum(rest.work for _, rest in todo)) as progress:
-            for group in play_groups([rest for _, rest in todo], progress, executor or Serial()):
+        with Progress(sum(rest.work for rest in todo)) as progress:
+            for group in play_groups(todo, progress, executor or Serial()):
                 finished |= {id(rest): found for rest, found in group}
                 with self._store.together():
-                    for cell in {id(whole[id(rest)]): whole[id(rest)] for rest, _ in group}.values():
-                        queue = parts[cell.key]
+                    for key in dict.fromkeys(keys[id(rest)] for rest, _ in group):
+                        cell, queue = cells[key], parts[key]
                         while queue and id(queue[0]) in finished:
                             rest = queue.popleft()
                             found = finished.pop(id(rest))
                             if isinstance(found, Fault):
-                                self._store.fail(cell.key, found.text)
+                                self._store.fail(key, found.text)
                                 failed.append((cell, found))
                                 queue.clear()
                             else:
                                 # Key and contents are those of before the game, whatever becomes of a plug-in's source.
-                                self._store.add(cell.key, cell.content, cell.held, found, rest.first)
+                                self._store.add(key, cell.content, cell.held, found, rest.first)
         if not failed:
             self._store.forget((there.keys() | self._store.failures().keys()) - cells.keys())
             self._store.forget_replaced()
@@ -291,24 +248,38 @@ class Session:
                 progress.describe(
                     f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}, from Γ"
                 )
-                parts, columns = self._store.gammas(cell.key), cell.held
+                parts = self._store.gammas(cell.key)
                 for piece in computable(cell, held[cell.key], parts)[0]:
                     try:
                         totals = read_again(cell, piece, parts)
-                    except (Exception, SystemExit) as error:  # of measures, which may be anybody's code
+                    except (Exception, SystemExit) as error:  # measures may be any code
                         fault = Fault.of(error)
                         self._store.fail(cell.key, fault.text)
                         failed.append((cell, fault))
                         break
-                    self._store.add_columns(
-                        cell.key, {columns[c]: values for c, values in totals.items()}, piece.first
-                    )
+                    self._store.add_columns(cell.key, totals, piece.first)
                 progress.advance(cell.horizon * cell.runs)
         return failed
 
     def results(self) -> Results:
         """All that is finished."""
         return self._store.results()
+
+
+def _planned(cell: Cell) -> Planned:
+    return Planned(
+        cell.key,
+        cell.forecaster.label,
+        cell.nature.label,
+        cell.schedule.label,
+        int(cell.horizon),
+        int(cell.runs),
+        bool(cell.nature.strategy.recorded),
+        Sight(cell.nature.strategy.sight),
+        promises(cell),
+        tuple(cell.held.values()),
+        steps(cell),
+    )
 
 
 def _reason(cell: Planned, path: tuple[str, ...]) -> str:
@@ -322,11 +293,8 @@ def _reasons_of_column(old: Held, new: Held) -> list[str]:
     column = new.column
     name = ", ".join(filter(None, (column.task, column.response)))
     name = repr(name or replace(column, end="", stream="").name)
-    part = "task" if column.of_task else "measure"
-    return [
-        _in_words(part, name, list(path))
-        for path in differences(json.loads(old.content), json.loads(new.content))
-    ]
+    paths = differences(json.loads(old.content), json.loads(new.content))
+    return [_in_words("task" if column.of_task else "measure", name, list(path)) for path in paths]
 
 
 def _in_words(part: str, name: str | None, rest: list[str]) -> str:
@@ -336,5 +304,6 @@ def _in_words(part: str, name: str | None, rest: list[str]) -> str:
     return " ".join(filter(None, (part, name))) + (f": {inner}" if inner else "")
 
 
-def _some(reasons: Sequence[str]) -> str:
-    return ", ".join(reasons[:3]) + (f", and {len(reasons) - 3} more" if len(reasons) > 3 else "")
+def _some(reasons: Iterable[str]) -> str:
+    each = list(dict.fromkeys(reasons))
+    return ", ".join(each[:3]) + (f", and {len(each) - 3} more" if len(each) > 3 else "")

@@ -1,4 +1,4 @@
-"""How far a study is: what is done, what failed, what cannot be played, what is left, and who writes it now."""
+"""The state of a study: cells that are done, failed, left or cannot be played, and the process that writes them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onlinecal.core.columns import Held
 from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writer
 from onlinecal.study.plan import Incompatible
@@ -17,7 +16,7 @@ from onlinecal.study.store import Store
 
 @dataclass(frozen=True)
 class Status:
-    """Of a results file, at one time; others may be writing it.
+    """The state of a results file, at one time; others may be writing it.
 
     Attributes
     ----------
@@ -32,9 +31,9 @@ class Status:
     left : int
         Cells that are neither done nor failed.
     run_rounds_left : int
-        Of all that are not done; what several cells share counts once.
+        Of all that are not done; cells of one game count once.
     writer : str
-        Who writes it now; "" for nobody.
+        The process that writes it now; "" for none.
     """
 
     path: Path
@@ -50,65 +49,51 @@ class Status:
 
     @classmethod
     def of(cls, path: Path) -> Status:
-        """Reads it from the file.
-
-        Raises
-        ------
-        StoreError
-            It cannot be read, or is none of ours.
-        """
-        with Store.open(path) as store, store.at_once() as (meta, plan, held, failures):
-            none: dict[Held, int] = {}
-            # A cell is done when all its columns are there; what of them is missing may not have to be played. In
-            # merged files cells of one game may differ in their columns and runs.
-            runs = [
-                min((held.get(cell.key, none).get(c, 0) for c in cell.columns), default=0) for cell in plan
-            ]
-            open_ = [cell for cell, there in zip(plan, runs, strict=True) if there < cell.runs]
-            failed = tuple((cell, *failures[cell.key]) for cell in open_ if cell.key in failures)
-            rounds: dict[str, int] = {}
-            for cell, there in zip(plan, runs, strict=True):
-                rounds[cell.key] = max(rounds.get(cell.key, 0), cell.horizon * (cell.runs - there))
-            return cls(
-                path,
-                meta["name"],
-                meta["title"],
-                len(plan),
-                len(plan) - len(open_),
-                failed,
-                tuple(Incompatible(*each) for each in json.loads(meta.get("incompatible", "[]"))),
-                len(open_) - len(failed),
-                sum(rounds.values()),
-                writer(path),
-            )
+        """The state of a file."""
+        with Store.open(path) as store, store.at_once():
+            meta, plan, held, failures = store.meta, store.plan(), store.held(), store.failures()
+        failed, left = [], 0
+        rounds: dict[str, int] = {}
+        for cell in plan:
+            # In merged files cells of one game may differ in their columns and runs.
+            missing = cell.runs - cell.played(held.get(cell.key, {}))
+            rounds[cell.key] = max(rounds.get(cell.key, 0), cell.horizon * missing)
+            if missing and cell.key in failures:
+                failed.append((cell, *failures[cell.key]))
+            elif missing:
+                left += 1
+        return cls(
+            path,
+            meta["name"],
+            meta["title"],
+            len(plan),
+            len(plan) - len(failed) - left,
+            tuple(failed),
+            tuple(Incompatible(*each) for each in json.loads(meta.get("incompatible", "[]"))),
+            left,
+            sum(rounds.values()),
+            writer(path),
+        )
 
     def as_json(self) -> dict[str, Any]:
         """As data."""
-        return {
+        names = "forecaster", "nature", "schedule", "horizon"
+        said = {
+            name: getattr(self, name)
+            for name in ("name", "title", "cells", "done", "left", "run_rounds_left")
+        }
+        return said | {
             "results": str(self.path),
-            "name": self.name,
-            "title": self.title,
-            "cells": self.cells,
-            "done": self.done,
             "failed": [
-                {
-                    "forecaster": cell.forecaster,
-                    "nature": cell.nature,
-                    "schedule": cell.schedule,
-                    "horizon": cell.horizon,
-                    "error": error,
-                    "at": at,
-                }
+                {name: getattr(cell, name) for name in names} | {"error": error, "at": at}
                 for cell, error, at in self.failed
             ],
             "incompatible": [pair._asdict() for pair in self.incompatible],
-            "left": self.left,
-            "run_rounds_left": self.run_rounds_left,
             "writer": self.writer or None,
         }
 
     def lines(self) -> Iterator[str]:
-        """For people."""
+        """In words."""
         yield self.title or self.name
         yield f"{self.done} of {self.cells} cells are done, {len(self.failed)} failed, {self.left} are left"
         if self.run_rounds_left:

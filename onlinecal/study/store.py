@@ -2,43 +2,44 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import StoreError
+from onlinecal.core.sight import Sight
 from onlinecal.study.database import FORMAT, Database, format_of
-from onlinecal.study.entries import Numbers, Planned
-from onlinecal.study.gammas import Gammas, apart
-from onlinecal.study.packed import joined, shown
-from onlinecal.study.played import Floats, Played, Results
+from onlinecal.study.entries import Numbers, Planned, joined, shown
+from onlinecal.study.gammas import Gammas
+from onlinecal.study.played import Floats, Played, Promise, Results
 from onlinecal.study.schema import SCHEMA
-from onlinecal.study.tables import OF_PLAN, Tables
+from onlinecal.study.tables import CHANGED, Tables
+
+#: the keys of meta that are of the plan
+OF_PLAN = "seal", "steps"
 
 
-class Store:
+class Store(Tables):
     """An open results file; a context manager.
 
-    Raises
-    ------
-    StoreError
-        From every method, where the file is held by another program, full, read-only, damaged or not one of ours. A
-        transaction that fails leaves the file as it was.
+    A transaction that fails leaves the file as it was, and raises StoreError where another program holds the file, or
+    it is full, read-only or damaged.
     """
 
     def __init__(self, database: Database) -> None:
-        self.path = database.path
-        self._db = database
-        self._tables = Tables(database)
+        super().__init__(database)
+        # Read several times: each with the state of the file in which it was read.
+        self._plan: tuple[object, list[Planned]] = None, []
+        self._held: tuple[object, dict[str, dict[Held, int]]] = None, {}
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, str], plan: Sequence[Planned]) -> Store:
@@ -48,23 +49,21 @@ class Store:
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Store:
         """An existing file; see `Database.open`."""
-        database = Database.open(path, write=write)
-        try:
-            store = cls(database)
-            if write:
-                store._tables.check(SCHEMA)
-        except BaseException:
-            database.close()
-            raise
-        return store
+        return cls(Database.open(path, write=write))
 
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._db.close()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Within it several changes are one transaction."""
+        return self._db.transaction()
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """Within it all that is read belongs together, whatever is written meanwhile."""
+        return self._db.reading()
 
     # ---------------------------------------------------------------- the plan
 
@@ -72,42 +71,94 @@ class Store:
     def meta(self) -> dict[str, str]:
         """Name, title, text of the scenario and version."""
         with self._db.reading():
-            return self._tables.meta()
+            return dict(self._db.run("SELECT key, value FROM meta"))
 
     def put_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
-        """Puts a plan in place of the one before; what was played stays.
-
-        Parameters
-        ----------
-        meta : mapping
-            What the file says of itself: name, title, scenario, version, and where there are some, as a JSON list, the
-            labels of decision makers, under ``people``.
-        plan : sequence of Planned
-        """
+        """Puts a plan and what the file says of itself in place of those before; what was played stays."""
+        panels: dict[tuple[Held, ...], int] = {}
+        promises: dict[tuple[Any, ...], int] = {}
+        cells, bounds = [], []
+        for place, cell in enumerate(plan):
+            panel = panels.setdefault(cell.columns, len(panels))
+            cells.append((place, *cell[:6], int(cell.recorded), int(cell.sight), panel))
+            for p in cell.promises:
+                said = p.measure, p.text, p.formula, p.kind, p.against, int(p.upper)
+                bounds.append((place, promises.setdefault(said, len(promises)), p.bound))
+        said_of = [(i, *said) for said, i in promises.items()]
+        keys = [(i, *(held.key for held in columns)) for columns, i in panels.items()]
+        meta = {name: value for name, value in meta.items() if name not in OF_PLAN}
+        if any(cell.steps is not None for cell in plan):
+            meta["steps"] = json.dumps([cell.steps for cell in plan])
+        meta["seal"] = _plan_seal(meta, cells, keys, said_of, bounds)
         with self._db.transaction():
-            self._tables.put_plan(meta, plan)
+            ids = self._put_columns(column for columns in panels for column in columns)
+            of_panels = [
+                (i, json.dumps([ids[column] for column in columns])) for columns, i in panels.items()
+            ]
+            for table, width, rows in (
+                ("bounds", 3, bounds),
+                ("guarantees", 7, said_of),
+                ("plan", 10, cells),
+                ("panels", 2, of_panels),
+                ("meta", 2, meta.items()),
+            ):
+                self._db.run(f"DELETE FROM {table}")
+                self._db.run_many(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", rows)
 
     def has_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> bool:
         """Whether it is this one that is there, as it was put there."""
-        with self._db.reading():
-            try:
-                same = self._tables.plan() == list(plan)
-            except StoreError:  # something else has changed it
-                return False
-            there = self._tables.meta()
-            return same and {key: value for key, value in there.items() if key not in OF_PLAN} == meta
+        try:
+            same = self.plan() == list(plan)
+        except StoreError:
+            return False
+        return same and {key: value for key, value in self.meta.items() if key not in OF_PLAN} == meta
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
         with self._db.reading():
-            return self._tables.plan()
+            if self._plan[0] != self._db.state:
+                try:
+                    self._plan = self._db.state, self._read_plan()
+                except CHANGED:
+                    raise StoreError(
+                        f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` "
+                        "writes it anew"
+                    ) from None
+            return list(self._plan[1])
 
-    # ---------------------------------------------------------------- what was played
+    def _read_plan(self) -> list[Planned]:
+        names = "place, key, forecaster, nature, schedule, horizon, runs, recorded, sight, panel"
+        cells = self._db.run(f"SELECT {names} FROM plan ORDER BY place").fetchall()
+        said = self._db.run(
+            "SELECT id, measure, text, formula, kind, against, upper FROM guarantees ORDER BY id"
+        ).fetchall()
+        bounds = self._db.run("SELECT place, guarantee, bound FROM bounds ORDER BY rowid").fetchall()
+        columns, meta = self._columns(), self.meta
+        panels = {
+            i: tuple(columns[number] for number in json.loads(text))
+            for i, text in self._db.run("SELECT id, columns FROM panels ORDER BY id")
+        }
+        keys = [(i, *(each.key for each in held)) for i, held in panels.items()]
+        if _plan_seal(meta, cells, keys, said, bounds) != meta["seal"]:
+            raise ValueError("another checksum")
+        steps = json.loads(meta["steps"]) if "steps" in meta else [None] * len(cells)
+        texts = {row[0]: row[1:] for row in said}
+        found: dict[int, list[Promise]] = {}
+        for place, guarantee, bound in bounds:
+            text = texts[guarantee]
+            found.setdefault(place, []).append(Promise(*(*text[:5], bool(text[5]), bound)))
+        return [
+            Planned(*(*row[1:7], bool(row[7]), Sight(row[8]), tuple(found.get(row[0], ())), panels[row[9]], m))
+            for row, m in zip(cells, steps, strict=True)
+        ]
+
+    # ---------------------------------------------------------------- games
 
     def finished(self) -> list[Planned]:
         """The cells of the plan that have been played in all their runs, with all their columns."""
         with self._db.reading():
-            return self._finished()
+            held, none = self.held(), dict[Held, int]()
+            return [cell for cell in self.plan() if cell.played(held.get(cell.key, none)) >= cell.runs]
 
     def runs(self) -> dict[str, int]:
         """Of everything that was played, planned or not: key → how many runs."""
@@ -116,41 +167,29 @@ class Store:
     def held(self) -> dict[str, dict[Held, int]]:
         """Of everything that was played: key → column → how many runs."""
         with self._db.reading():
-            return self._tables.held()
+            if self._held[0] != self._db.state:
+                columns = self._columns()
+                texts: dict[Any, dict[Held, int]] = {}  # most games have the same
+                found = {}
+                for key, text in self._db.run("SELECT key, held FROM games"):
+                    if text not in texts:
+                        try:
+                            texts[text] = {columns[i]: n for i, n in json.loads(text) if isinstance(n, int)}
+                        except CHANGED:
+                            texts[text] = {}  # as if it were not played
+                    found[key] = texts[text]
+                self._held = self._db.state, found
+            return dict(self._held[1])
 
     def speeds(self) -> dict[str, float]:
         """Of everything that was played: key → seconds for a run-round."""
         with self._db.reading():
-            return self._tables.speeds()
-
-    def contents(self, keys: Collection[str]) -> dict[str, Any]:
-        """What the rounds under these keys depend on; of those that can be told."""
-        with self._db.reading():
-            return self._tables.contents(keys)
-
-    def damaged(self) -> set[str]:
-        """Keys of what was changed or deleted by something else."""
-        with self._db.reading():
-            return {key for key, numbers in self._tables.numbers() if numbers is None}
-
-    def numbers(self, key: str) -> Numbers | None:
-        """What was played under a key; None for nothing, or what is not as it was put there."""
-        with self._db.reading():
-            return self._tables.numbers_of(key)
-
-    def gammas(self, key: str, whose: str = "") -> list[tuple[int, bytes]]:
-        """The first run and the packed level sets of each part that is as it was put there; each run is in one part.
-
-        Where it is said whose they are, something that is not so is an error.
-        """
-        with self._db.reading():
-            good, bad = self._tables.gammas(key)
-        if bad and whose:
-            raise StoreError(
-                f"{self.path}: something else has changed the level sets of {whose}; a measure that is added to the "
-                "scenario is played again with --resume, and they with it"
-            )
-        return apart(good)
+            rows, runs = self._db.run("SELECT key, seconds, times FROM games").fetchall(), self.runs()
+        return {
+            key: seconds / (json.loads(times)[-1] * runs[key])
+            for key, seconds, times in rows
+            if key in runs and seconds > 0.0
+        }
 
     def add(
         self,
@@ -160,54 +199,31 @@ class Store:
         played: Played,
         first: int = 0,
     ) -> None:
-        """Puts played runs away, whole or not at all.
-
-        Parameters
-        ----------
-        key, content
-            `Cell.key` and `Cell.content`.
-        columns : mapping
-            `Cell.held`.
-        played : Played
-        first : int, default 0
-            The number of the first of its runs; those before are there.
-
-        Raises
-        ------
-        StoreError
-            Another process has played the same runs meanwhile.
-        """
+        """Puts played runs away, from the run `first` on, whole or not at all; see `Cell` for the others."""
         new = {columns.get(c) or Held.of(c, {}): played.totals[c.name] for c in played.columns}
         with self._db.transaction():
-            self._add(key, content, new, played, first)
-
-    def _add(
-        self, key: str, content: Mapping[str, Any], new: Mapping[Held, Floats], played: Played, first: int
-    ) -> None:
-        old = self._tables.numbers_of(key)
-        before = {} if old is None else old.totals
-        if old is not None:
-            self._check_certificates(before, new, played)
-        # Runs that are played again, for other columns, are certified again: that goes on where it stopped.
-        certified = {h: t for h, t in new.items() if _certifies(h)}
-        again = max(0, min((t.shape[1] for h, t in before.items() if _certifies(h)), default=0) - first)
-        kept = self._both(before, {h: t for h, t in new.items() if h not in certified}, first)
-        kept = self._both(kept, {h: t[:, again:] for h, t in certified.items()}, first + again)
-        seconds, loop, people = played.seconds, played.loop, played.people
-        if old is not None:
-            seconds += old.seconds
-            loop = loop if loop == old.loop else "both"
-            if old.people is not None and old.people.cdl.shape[1] < first:
-                raise self._meanwhile()
-            people = joined(old.people, people, first)
-        text = self._tables.put_content(content)
-        self._tables.put(key, Numbers(text, played.rounds, kept, seconds, loop, played.open, people))
-        self._tables.put_gammas(key, played.gammas.parts)
-        self._tables.succeed(key)
+            old = self.numbers(key)
+            before = {} if old is None else old.totals
+            if old is not None:
+                self._check_certificates(before, new, played)
+            # Runs that are played again, for other columns, are certified again: that goes on where it stopped.
+            certified = {h: t for h, t in new.items() if _certifies(h)}
+            again = max(0, min((t.shape[1] for h, t in before.items() if _certifies(h)), default=0) - first)
+            kept = self._both(before, {h: t for h, t in new.items() if h not in certified}, first)
+            kept = self._both(kept, {h: t[:, again:] for h, t in certified.items()}, first + again)
+            seconds, loop, people = played.seconds, played.loop, played.people
+            if old is not None:
+                seconds += old.seconds
+                loop = loop if loop == old.loop else "both"
+                if old.people is not None and old.people.cdl.shape[1] < first:
+                    raise self._meanwhile()
+                people = joined(old.people, people, first)
+            numbers = Numbers("", played.rounds, kept, seconds, loop, played.open, people)
+            self.insert(key, content, numbers, played.gammas.parts)
 
     def _check_certificates(self, old: Collection[Held], new: Collection[Held], played: Played) -> None:
-        before, now = ([str(h.column) for h in each if _certifies(h)] for each in (old, new))
-        if sorted(before) != sorted(now):
+        before, now = (sorted(str(h.column) for h in each if _certifies(h)) for each in (old, new))
+        if before != now:
             raise StoreError(
                 f"{self.path}: {played.forecaster!r} against {played.nature!r} gave the certificates "
                 f"{', '.join(before) or 'none'} before, now {', '.join(now) or 'none'}; --overwrite starts anew"
@@ -216,11 +232,10 @@ class Store:
     def add_columns(self, key: str, columns: Mapping[Held, Floats], first: int = 0) -> None:
         """Puts further runs, from `first` on, of columns that were computed from Γ beside those of the same game."""
         with self._db.transaction():
-            old = self._tables.numbers_of(key)
+            old = self.numbers(key)
             if old is None:
-                raise StoreError(f"{self.path}: something else has changed it meanwhile; go on with --resume")
-            self._tables.put(key, old._replace(totals=self._both(old.totals, columns, first)))
-            self._tables.succeed(key)
+                raise self._meanwhile()
+            self.put(key, old._replace(totals=self._both(old.totals, columns, first)))
 
     def _both(self, old: Mapping[Held, Floats], new: Mapping[Held, Floats], first: int) -> dict[Held, Floats]:
         """The columns that are there, and further runs of some of them, or others."""
@@ -237,88 +252,69 @@ class Store:
             f"{self.path}: another process has played the same cells meanwhile; go on with --resume"
         )
 
-    def insert(
-        self, key: str, content: Mapping[str, Any], numbers: Numbers, gammas: Sequence[tuple[int, bytes]]
-    ) -> None:
-        """Puts what another file has under a key in place of what is there."""
-        with self._db.transaction():
-            self._tables.put(key, numbers._replace(content=self._tables.put_content(content)))
-            self._tables.put_gammas(key, gammas)
-
-    def together(self) -> AbstractContextManager[None]:
-        """What is put away within is in the file at its end, all of it or nothing: the disk is waited for once."""
-        return self._db.transaction()
-
-    def fail(self, key: str, error: str) -> None:
-        """Writes down why a game could not be played; what of it was played before stays."""
-        with self._db.transaction():
-            self._tables.fail(key, error, f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}")
-
-    def failures(self) -> dict[str, tuple[str, str]]:
-        """Of everything that could not be played: key → why, and when it was last tried."""
-        with self._db.reading():
-            return self._tables.failures()
-
-    @contextmanager
-    def at_once(
-        self,
-    ) -> Iterator[
-        tuple[dict[str, str], list[Planned], dict[str, dict[Held, int]], dict[str, tuple[str, str]]]
-    ]:
-        """`meta`, `plan`, `held` and `failures`, which belong together, whatever is written meanwhile."""
-        with self._db.reading():
-            tables = self._tables
-            yield tables.meta(), tables.plan(), tables.held(), tables.failures()
-
     def forget(self, keys: Collection[str]) -> None:
-        """Deletes what was played under these keys."""
+        """Deletes the games of these keys, and all columns and parts that nothing refers to any more."""
+        if not keys:
+            return
         with self._db.transaction():
-            self._tables.forget(keys)
+            each = [(key,) for key in keys]
+            self._db.run_many("DELETE FROM gammas WHERE game IN (SELECT id FROM games WHERE key = ?)", each)
+            self._db.run_many("DELETE FROM games WHERE key = ?", each)
+            self._db.run_many("DELETE FROM failed WHERE key = ?", each)
+            try:
+                used = {i for (text,) in self._db.run("SELECT columns FROM panels") for i in json.loads(text)}
+                parts = set()
+                for held, content in self._db.run("SELECT held, content FROM games"):
+                    used |= {number for number, _ in json.loads(held)}
+                    parts |= {value["#"] for value in json.loads(content).values() if isinstance(value, dict)}
+            except CHANGED:
+                return  # the plan, which is written anew
+            for table, wanted in (("columns", used), ("parts", parts)):
+                gone = [row for row in self._db.run(f"SELECT id FROM {table}") if row[0] not in wanted]
+                self._db.run_many(f"DELETE FROM {table} WHERE id = ?", gone)
 
     def forget_replaced(self) -> None:
         """Deletes columns whose place others of the same name have taken, of other content, in all cells."""
         with self._db.transaction():
-            wanted = {cell.key: cell.columns for cell in self._tables.plan()}
-            held = self._tables.held()
-            for key, columns in wanted.items():
-                if held.get(key, {}).keys() <= set(columns):
-                    continue
+            held = self.held()
+            for key, columns in {cell.key: cell.columns for cell in self.plan()}.items():
                 names = {h.column.name for h in columns}
-                gone = {
-                    h
-                    for h in held.get(key, {})
-                    if h.column.name in names and h not in columns and not _certifies(h)
-                }
-                numbers = self._tables.numbers_of(key) if gone else None
+                old = held.get(key, {}).keys() - set(columns)
+                gone = {h for h in old if h.column.name in names and not _certifies(h)}
+                numbers = self.numbers(key) if gone else None
                 if numbers is not None:
                     left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
-                    self._tables.put(key, numbers._replace(totals=left))
+                    self.put(key, numbers._replace(totals=left))
+
+    # ---------------------------------------------------------------- failures
+
+    def fail(self, key: str, error: str) -> None:
+        """Writes down why a game could not be played; what of it was played before stays."""
+        at = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}"
+        with self._db.transaction():
+            self._db.run("INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", (key, error, at))
+
+    def failures(self) -> dict[str, tuple[str, str]]:
+        """Of everything that could not be played: key → why, and when it was last tried."""
+        with self._db.reading():
+            return {key: (error, at) for key, error, at in self._db.run("SELECT key, error, at FROM failed")}
+
+    # ---------------------------------------------------------------- all of it
 
     def results(self) -> Results:
         """All finished cells, in the order of the plan."""
         with self._db.reading():
-            finished, meta = self._finished(), self._tables.meta()
+            finished, meta = self.finished(), self.meta
             labels = json.loads(meta.get("people", "[]"))
             wanted = {cell.key for cell in finished}
-            numbers, contents = dict(self._tables.numbers(wanted)), StoredContents(self.path, wanted)
+            numbers, contents = dict(self._all_numbers(wanted)), StoredContents(self.path, wanted)
             cells = tuple(self._cell(planned, numbers[planned.key], labels, contents) for planned in finished)
             return Results(cells, meta["name"], meta["title"])
-
-    # ---------------------------------------------------------------- within a transaction
-
-    def _finished(self) -> list[Planned]:
-        held = self._tables.held()
-        none: dict[Held, int] = {}
-        return [
-            cell
-            for cell in self._tables.plan()
-            if all(held.get(cell.key, none).get(column, 0) >= cell.runs for column in cell.columns)
-        ]
 
     def _cell(
         self, planned: Planned, numbers: Numbers | None, labels: Sequence[str], contents: StoredContents
     ) -> Played:
-        if numbers is None or (numbers.people is None) == bool(labels):
+        if numbers is None:
             raise StoreError(
                 f"{self.path}: something else has changed or deleted numbers of {planned}; "
                 "`onlinecal run SCENARIO --resume` plays them anew"
@@ -327,7 +323,6 @@ class Store:
         certified = (h for h, t in numbers.totals.items() if _certifies(h) and t.shape[1] >= planned.runs)
         columns = (*planned.columns, *certified)
         totals = {h.column.name: numbers.totals[h][:, : planned.runs] for h in columns}
-        people = numbers.people
         return Played(
             planned.forecaster,
             planned.against,
@@ -341,7 +336,7 @@ class Store:
             numbers.loop,
             numbers.open,
             (planned.nature, planned.schedule),
-            None if people is None else shown(people, planned.runs, labels),
+            None if numbers.people is None else shown(numbers.people, planned.runs, labels),
             planned.sight,
             planned.steps,
             StoredGammas(self.path, planned),
@@ -353,6 +348,11 @@ def _certifies(held: Held) -> bool:
     return held.column.kind == "certificate"
 
 
+def _plan_seal(meta: Mapping[str, str], *rows: Sequence[tuple[Any, ...]]) -> str:
+    said = sorted((key, value) for key, value in meta.items() if key != "seal")
+    return hashlib.sha256(repr((said, *rows)).encode()).hexdigest()
+
+
 def check_replaceable(path: Path) -> None:
     """Refuses to replace what is not ours, what a later version has made, and what is protected."""
     if not path.is_file():
@@ -361,14 +361,14 @@ def check_replaceable(path: Path) -> None:
     if found is None:
         raise StoreError(f"{path} is not a results file of onlinecal; --output chooses another file")
     if found > FORMAT:
-        with Store.open(path):  # says so
+        with Store.open(path):  # raises
             pass
     if not os.access(path, os.W_OK):
         raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
 
 
 class StoredGammas(Gammas):
-    """The level sets of a game that lie in a results file, and are read when they are asked for."""
+    """The level sets of a game in a results file, read when they are asked for."""
 
     def __init__(self, path: Path, planned: Planned) -> None:
         super().__init__()
@@ -382,20 +382,20 @@ class StoredGammas(Gammas):
 
 
 class StoredContents:
-    """What the rounds of some cells in a results file depend on, read for all of them when it is first asked for."""
+    """The contents of cells in a results file, read for all of them when the first is asked for."""
 
     def __init__(self, path: Path, keys: Collection[str]) -> None:
         self.path, self._keys = path, keys
 
     @cached_property
     def found(self) -> dict[str, Any]:
-        """Key → content; of those that can be told."""
+        """Key → content; of those that are as they were put there."""
         with Store.open(self.path) as store:
             return store.contents(self._keys)
 
 
 class StoredOrigin:
-    """What the numbers of a cell in a results file depend on, read when it is asked for; see `played.Origin`."""
+    """The origin of a cell in a results file, read when it is asked for; see `played.Origin`."""
 
     def __init__(self, contents: StoredContents, key: str, columns: Sequence[Held]) -> None:
         self.contents, self.key, self._held = contents, key, tuple(columns)

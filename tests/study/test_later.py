@@ -9,7 +9,7 @@ from onlinecal.core.errors import InvalidData, StoreError
 from onlinecal.decision_makers.tenures import People
 from onlinecal.measures import MEASURES
 from onlinecal.study import Entry, plan
-from onlinecal.study.later import measure_file_again
+from onlinecal.study.again import measure_file_again
 from onlinecal.study.panel import Panel
 from onlinecal.study.status import Status
 from onlinecal.study.store import Store

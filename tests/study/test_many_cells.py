@@ -16,7 +16,6 @@ from onlinecal.study.database import Database
 from onlinecal.study.panel import Panel
 from onlinecal.study.promises import promises
 from onlinecal.study.store import Store
-from onlinecal.study.tables import Tables
 from tests.results import F, N, cells, change, played, read, session
 
 plans = sys.modules["onlinecal.study.plan"]
@@ -78,7 +77,7 @@ def test_bounds_are_found_once_for_each_player_and_column(monkeypatch):
 
 
 def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(planned, finished, path, monkeypatch):
-    plans = counted(monkeypatch, Tables, "_read_plan")
+    plans = counted(monkeypatch, Store, "_read_plan")
     statements = []
     opened = Database.open
 
@@ -128,7 +127,7 @@ def test_what_was_read_is_read_anew_after_a_change(planned, path):
 def _half_done(store, key):
     with store.together():
         store.forget([key])
-        assert key not in store._tables.held()
+        assert key not in store.held()
         raise StoreError("something of ours")
 
 

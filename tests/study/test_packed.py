@@ -11,7 +11,7 @@ from onlinecal.core.errors import StoreError
 from onlinecal.decision_makers.tenures import People
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.natures import Drift
-from onlinecal.study.packed import packed, unpacked
+from onlinecal.study.entries import packed, unpacked
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Entry, plan
 from onlinecal.study.session import Session
