@@ -1,13 +1,10 @@
 """Testability by simulation: a case that is known exactly, rates, intervals, and bad input."""
 
-import math
-
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 
 COIN = oc.JointDistribution.from_levels([0.5], [1.0], [0.5])
 GRID = np.arange(21) / 20
@@ -28,14 +25,6 @@ def test_a_coin_as_it_is_known_exactly(seed):
         assert low <= mean <= high
         assert low <= exact(n) <= high
     assert found.value == 0.0
-
-
-def test_intervals_narrow_with_repetitions(seed):
-    few, many = (oc.alpha_n(COIN, "smooth_ce", samples=[100], repetitions=r, seed=seed) for r in (30, 3000))
-    widths = [float(np.diff(f.interval())[0, 0]) for f in (few, many)]
-    assert widths[1] < widths[0] / 3
-    wide = float(np.diff(many.interval(1 - 1e-9))[0, 0])
-    assert wide > widths[1]
 
 
 @pytest.mark.parametrize("measure", ["smooth_ce", "cutoff_ce"])
@@ -62,53 +51,7 @@ def test_what_is_not_testable_stays(seed):
         assert found.exponent > -0.2
 
 
-def test_seeds_tables_and_reading_only(seed):
-    a, b = (oc.alpha_n(COIN, "ece", samples=[10], repetitions=5, seed=seed) for _ in range(2))
-    assert (a.errors == b.errors).all()
-    assert math.isnan(a.exponent)
-    table = a.table()
-    assert list(table.columns) == ["samples", "mean", "lower", "upper", "deviation", "times_root"]
-    assert table["times_root"][0] == pytest.approx(a.mean[0] * math.sqrt(10))
-    with pytest.raises(ValueError, match="read-only"):
-        a.errors[0, 0] = 1.0
-    (one,) = oc.alpha_n(COIN, "ece", samples=[10], repetitions=1).interval()
-    assert one.tolist() == [0.0, 1.0]
-
-
 def test_brackets_count_what_they_allow(seed):
     found = oc.alpha_n(FINE, "distance_lower", samples=[200], repetitions=3, seed=seed)
     assert (found.errors >= 0).all()
     assert found.mean[0] < 0.2
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
-    [
-        ({"measure": "smoothce"}, UnknownName, "smooth_ce"),
-        ({"measure": "subsampled_smooth_ce"}, InvalidParameter, "number of rounds"),
-        ({"samples": []}, InvalidParameter, "samples is empty"),
-        ({"samples": [0]}, InvalidParameter, "samples = 0"),
-        ({"repetitions": 0}, InvalidParameter, "repetitions = 0"),
-        ({"seed": -1}, InvalidParameter, "seed = -1"),
-        ({"order": 0.5}, InvalidParameter, "order"),
-        ({"nonsense": 1}, InvalidParameter, "nonsense"),
-    ],
-    ids=str,
-)
-def test_bad_input(options, error, said):
-    with pytest.raises(error, match=said):
-        oc.alpha_n(COIN, **{"measure": "ece", **options})
-
-
-def test_other_bad_input():
-    with pytest.raises(InvalidData, match="expected a JointDistribution"):
-        oc.alpha_n([0.5], "ece")
-    found = oc.alpha_n(COIN, "ece", samples=[10], repetitions=2)
-    for wrong in (0.0, 1.0, math.nan):
-        with pytest.raises(InvalidParameter, match="confidence"):
-            found.interval(wrong)
-    sure = oc.JointDistribution.from_levels([0.0], [1.0], [0.5])
-    with pytest.raises(InvalidParameter, match="infinite"):
-        oc.alpha_n(sure, "log_loss")
-    with pytest.raises(InvalidParameter, match="no largest value"):
-        oc.alpha_n(COIN, "log_loss", samples=[5], repetitions=2).interval()

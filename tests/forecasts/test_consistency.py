@@ -1,10 +1,8 @@
 """The monotone recalibration and the band in which it lies for calibrated forecasts."""
 
 import numpy as np
-import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.forecasts.consistency import recalibration
 
 G = oc.JointDistribution
@@ -32,12 +30,6 @@ def test_the_band_is_between_order_statistics():
     assert (none.lower[0], none.upper[0]) == (0.0, 1.0)
 
 
-def test_weights_that_are_not_whole_have_no_band():
-    found = recalibration(G.from_levels([0.2, 0.8], [0.5, 0.5], [0.1, 0.9]))
-    assert np.isnan(found.lower).all()
-    assert found.means.tolist() == [0.1, 0.9]
-
-
 def test_many_levels_are_rounded_and_the_rest_is_the_same():
     rng = np.random.default_rng(0)
     p = rng.random(3000)
@@ -53,19 +45,6 @@ def test_many_levels_are_rounded_and_the_rest_is_the_same():
     middle = (found.predictions > 0.3) & (found.predictions < 0.7)
     for each in (found, double):
         assert np.abs(0.5 * (each.lower + each.upper) - each.predictions)[middle].mean() < 0.05
-
-
-def test_the_same_seed_gives_the_same_band():
-    gamma = G.from_counts([0.2, 0.7], [20, 30], [3, 20])
-    first, again, other = (recalibration(gamma, seed=seed) for seed in (1, 1, 2))
-    assert (first.lower == again.lower).all()
-    assert not ((first.lower == other.lower).all() and (first.upper == other.upper).all())
-
-
-def test_what_cannot_be():
-    for wrong in ({"level": 1.5}, {"draws": 0}, {"seed": -1}):
-        with pytest.raises(InvalidParameter, match="recalibration"):
-            recalibration([0.5], [1], **wrong)
 
 
 def shares(map_, runs, seed, n=60):

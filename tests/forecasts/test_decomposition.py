@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
 
 SCORES = {
     "brier": lambda p, y: (p - y) ** 2,
@@ -67,8 +66,3 @@ def test_impossible_outcome():
     found = oc.decomposition(gamma, "log")
     assert found.score == found.miscalibration == math.inf
     assert math.isfinite(found.discrimination)
-
-
-def test_another_score():
-    with pytest.raises(InvalidParameter, match="expected one of 'brier', 'log'"):
-        oc.decomposition(oc.JointDistribution.from_samples([0.5], [1]), "spherical")

@@ -11,7 +11,7 @@ from hypothesis import given
 from scipy.stats import binom
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.resampling import Resample
@@ -43,18 +43,6 @@ def test_no_limit_makes_it_fail():
     gamma = many_levels(0, 200_001)
     value = evaluate(gamma, measures=["interval_ce", {"name": "interval_ce", "width": "max"}]).rows
     assert all(isinstance(row.value, Bracket) for row in value)
-
-
-def test_it_prints():
-    result = evaluate([0.1, 0.4, 0.4, 0.8], [0, 1, 0, 1], bootstrap=5, reference=5)
-    text = str(result)
-    assert repr(result) == text
-    for name in MEASURES:
-        assert f"\n{name}" in text
-    for word in ("if calibrated", "interval", "swap regret of every task"):
-        assert word in text
-    assert "<table" in result._repr_html_()
-    assert oc.evaluate is evaluate
 
 
 def test_measures_can_be_chosen():
@@ -112,19 +100,6 @@ def test_an_upper_end_alone_is_that_of_the_bracket(gamma):
             assert record.upper(gamma) == record.function(gamma).upper
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_calibrated_draws_are_calibrated(weighted, seed):
-    p = np.array([0.2, 0.2, 0.2, 0.7, 0.7, 0.9, 0.0, 1.0])
-    w = np.arange(1.0, 9.0)
-    y = np.zeros(8)
-    gamma = JointDistribution.from_samples(p, y, weights=w if weighted else None)
-    resample = Resample(gamma, (p, y, w) if weighted else None)
-    generator = np.random.default_rng([seed, 18])
-    means = np.array([resample.calibrated(generator).means for _ in range(4000)])
-    assert (resample.calibrated(generator).counts == gamma.counts).all()
-    assert np.abs(means.mean(axis=0) - gamma.predictions).max() <= 6 * 0.5 / math.sqrt(4000)
-
-
 def test_the_p_value_of_calibrated_forecasts_is_uniform(seed, full):
     """p-values of exact Monte Carlo tests with 19 draws: at most 0.05 with probability 0.05.
 
@@ -148,27 +123,6 @@ def test_the_p_value_sees_miscalibration(seed):
         assert row.if_calibrated < row.value
 
 
-def test_intervals_cover_the_truth(seed):
-    """60 forecasts of known q; 95 % intervals of four measures.
-
-    Were they to cover in 85 % of cases only, fewer than 38 of 60 would have probability below 1e-5.
-    """
-    generator = np.random.default_rng([seed, 21])
-    v = np.arange(11) / 10
-    q = np.clip(0.15 + 0.7 * v, 0.0, 1.0)
-    truth = evaluate(JointDistribution.from_levels(v, np.ones(11), q), measures=FEW)
-    covered = dict.fromkeys(FEW, 0)
-    for i in range(60):
-        j = generator.integers(0, 11, 1000)
-        y = generator.random(1000) < q[j]
-        for row in evaluate(v[j], y, measures=FEW, bootstrap=100, seed=i).rows:
-            low, high = row.interval
-            covered[row.name] += low <= truth[row.name] <= high
-            assert 0.0 <= low <= row.value + 1e-12
-            assert high >= row.value - 1e-12
-    assert min(covered.values()) >= 38
-
-
 def bias(gamma):
     """Signed: negative where outcomes fall short."""
     return float(gamma.residuals.sum())
@@ -188,23 +142,6 @@ def test_a_signed_measure_has_the_interval_of_its_mirror(shift, seed):
         assert high < 0.0 if shift < 0.0 else low > 0.0
     mirror = evaluate(p, y, measures=[lambda gamma: -bias(gamma)], bootstrap=100).rows[0]
     assert mirror.interval == pytest.approx((-high, -low), abs=1e-12)
-
-
-def test_an_interval_is_never_inverted_nor_outside_of_the_range():
-    values = {"below": -0.3, "zero": 0.0, "above": 2.0}
-    measures = [
-        type("M", (), {"__call__": lambda self, gamma, x=x: x, "__name__": name})()
-        for name, x in values.items()
-    ]
-    p, y = [0.2] * 40 + [0.8] * 40, [0, 0, 0, 1] * 10 + [1, 1, 1, 0] * 10
-    for row in evaluate(p, y, measures=[*measures, "ece", "cdl"], bootstrap=30).rows:
-        low, high = row.interval
-        assert low <= row.value <= high
-        if row.name in values:
-            assert low == high == values[row.name]
-        else:
-            assert low >= 0.0
-            assert high <= 1.0
 
 
 def test_an_infinite_score_is_infinite():
@@ -236,62 +173,11 @@ def test_an_infinite_value_says_nothing_of_the_population_unless_it_lasts():
         )
 
 
-def test_no_measures_are_a_table_without_rows():
-    result = evaluate([0.1, 0.9], [0, 1], measures=[], bootstrap=3, reference=3)
-    assert result.rows == ()
-    assert len(result.table()) == 0
-    assert str(result).endswith("bounds for decision makers")
-
-
-def test_a_number_too_large_for_a_float_is_infinite():
-    row = evaluate([0.1, 0.9], [0, 1], measures=[lambda gamma: 10**400], bootstrap=3, reference=3).rows[0]
-    assert row.value == math.inf
-
-
 def test_a_bracket_has_the_interval_of_all_its_values():
     gamma = many_levels(1, 300, 0.2)
     rows = evaluate(gamma, measures=["distance_upper", "smooth_ce"], bootstrap=30, reference=5).rows
     low, high = rows[0].interval
     assert low <= rows[0].value.lower <= rows[0].value.upper <= high
-
-
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
-        ({"bootstrap": -1}, "bootstrap = -1"),
-        (
-            {"bootstrap": 10**12},
-            "bootstrap = 1000000000000; expected an integer of at least 0 and at most 1000000",
-        ),
-        ({"reference": 10**7}, "reference = 10000000; expected .* at most 1000000"),
-        ({"bootstrap": 1.5}, "bootstrap = 1.5"),
-        ({"reference": True}, "reference = True"),
-        ({"seed": -1}, "seed = -1"),
-        ({"level": 2}, "level = 2"),
-        ({"method": "exact"}, "method = 'exact'; expected .*finite-sample"),
-        ({"method": "finite-sample", "bootstrap": 9}, "bootstrap = 9 with method = 'finite-sample'"),
-        ({"method": "finite-sample", "weights": [2.0]}, "method = 'finite-sample' with weights"),
-        ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
-        ({"measures": [{"name": "ece", "bins": 3}]}, "has no option 'bins'"),
-        ({"measures": [3]}, "expected a name"),
-    ],
-)
-def test_bad_options(options, says):
-    with pytest.raises(InvalidParameter, match=says):
-        evaluate([0.5], [1], **options)
-
-
-def test_a_distribution_is_taken_as_it_is():
-    gamma = JointDistribution.from_samples([0.5, 0.2], [1, 0])
-    assert evaluate(gamma, bootstrap=2).gamma is gamma
-    with pytest.raises(InvalidParameter, match="holds them already"):
-        evaluate(gamma, [1, 0])
-    with pytest.raises(InvalidParameter, match="y is missing"):
-        evaluate([0.5])
-    with pytest.raises(InvalidParameter, match="not whole"):
-        evaluate(JointDistribution.from_levels([0.5], [1.0], [0.3]), reference=1)
-    with pytest.raises(InvalidParameter, match="is NaN"):
-        evaluate(gamma, measures=[lambda g: math.nan])
 
 
 def test_draws_do_not_depend_on_how_many_threads_look_at_them(monkeypatch):

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.intervals import joint_radii, mean_interval, order_statistic
+from onlinecal.forecasts.intervals import mean_interval, order_statistic
 from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
 from onlinecal.measures import MEASURES, ece, smooth_ece
 from tests.coverage_intervals import DESIGNS, FAST, SLOW, coverage
@@ -159,18 +158,6 @@ def test_an_order_statistic_counts_the_value_itself():
     assert order_statistic(np.arange(999.0), 0.95) == 949.0
 
 
-def test_joint_radii_hold_all_columns_at_once(seed):
-    generator = np.random.default_rng([seed, 32])
-    kinds = [np.abs(generator.standard_normal((199, 4))) * [1.0, 5.0, 0.1, 0.0] for _ in range(2)]
-    radii = joint_radii(kinds, 0.9)
-    for draws in kinds:
-        assert (draws <= radii).all(axis=1).mean() >= 0.9
-    assert radii[3] == 0.0
-    assert radii[1] / radii[0] == pytest.approx(
-        np.concatenate(kinds)[:, 1].mean() / np.concatenate(kinds)[:, 0].mean()
-    )
-
-
 # ---------------------------------------------------------------- what is drawn
 
 
@@ -211,25 +198,9 @@ def test_many_levels_are_drawn_on_a_grid(seed):
         )
 
 
-def test_weights_of_one_are_no_weights():
-    p, y = np.arange(400) % 5 / 5, np.arange(400) % 3 == 0
-    few = ["smooth_ce", "ece", "brier"]
-    plain = evaluate(p, y, measures=few, bootstrap=999)
-    equal = evaluate(p, y, weights=np.full(400, 2.0), measures=few, bootstrap=999)
-    for one, other in zip(plain.rows, equal.rows, strict=True):
-        assert other.interval == pytest.approx(one.interval, abs=0.01)
-
-
 # ---------------------------------------------------------------- where there is none
 
 NOISE = ["ece", "cfdl", "v_cdl", "cdl"]
-
-
-@pytest.mark.parametrize("size", [1e-180, 1e180])
-def test_weights_without_squares_are_refused(size):
-    """Their intervals had no width, or were not numbers."""
-    with pytest.raises(InvalidParameter, match="multiply all by one number"):
-        evaluate([0.2, 0.7], [0, 1], weights=[size, size], measures=["brier"], bootstrap=99)
 
 
 def levels(counts):
@@ -266,13 +237,6 @@ def test_a_weighted_level_counts_its_effective_samples():
     even, one = np.ones(80), np.where(np.arange(80) % 40 == 0, 1.0, 0.01)
     assert evaluate(p, y, weights=even, measures=["ece"], bootstrap=30).rows[0].interval is not None
     assert evaluate(p, y, weights=one, measures=["ece"], bootstrap=30).rows[0].interval is None
-
-
-def test_ece_of_another_order_needs_samples_at_every_level():
-    p, y = levels([400, 1])
-    rows = evaluate(p, y, measures=["ece", {"name": "ece", "order": 2}], bootstrap=30).rows
-    assert rows[0].interval is not None
-    assert rows[1].interval is None
 
 
 @pytest.mark.parametrize(

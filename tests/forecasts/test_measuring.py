@@ -7,7 +7,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table
-from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
+from onlinecal.forecasts.cautions import cautions, duplicates
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.inference import Drift, calibration_test, holm
 from onlinecal.forecasts.measuring import Settings, measure_log
@@ -135,18 +135,6 @@ def test_many_predictions_go_to_a_grid_with_brackets(tmp_path):
     assert any("moved to the nearest i/256" in note for note in column.evaluation.notes)
 
 
-def test_weighted_predictions_go_to_the_grid_too(tmp_path):
-    table = frame(400, digits=0).assign(w=np.random.default_rng(2).integers(1, 4, 400))
-    settings = Settings(draws=20, measures=FAST, distinct=100, grid=64)
-    (column,) = report(tmp_path, table, settings, forecasts=("p",), weight="w").columns
-    gamma = oc.JointDistribution.from_samples(table["p"], table["y"], weights=table["w"])
-    rows = {row.name: row for row in column.evaluation.rows}
-    assert rows["ece"].ends[0] == oc.measures.ece(gamma)
-    assert rows["smooth_ce"].ends[0] <= oc.measures.smooth_ce(gamma) <= rows["smooth_ce"].ends[1]
-    assert column.evaluation.gamma.levels <= 65
-    assert rows["cutoff_ce"].p_large_n is not None
-
-
 def test_what_evaluate_says_of_moved_predictions():
     gamma = oc.JointDistribution.from_samples(*[frame(500, digits=0)[c] for c in "py"])
     moved, distance = gamma.round(64)
@@ -241,15 +229,6 @@ def test_cautions_about_weights_are_of_rows(tmp_path):
     assert (
         cautions(nearly, samples=99.7, rows=100)[0]
         == "all forecasts are multiples of 1/10 (2 values): they tell no finer differences"
-    )
-
-
-def test_one_is_one_in_cautions():
-    distinct = oc.JointDistribution.from_samples(np.linspace(0, 1, 50), np.arange(50) % 2)
-    assert duplicates(1, 100, True, [distinct])[0].startswith("1 of 100 rows is equal to an earlier one")
-    assert tiny_groups({"a": 1}) == ["1 of 1 group has fewer than 30 rows ('a'): little can be said of it"]
-    assert tiny_groups({"a": 1, "b": 2, "c": 99})[0].startswith(
-        "2 of 3 groups have fewer than 30 rows ('a', 'b')"
     )
 
 

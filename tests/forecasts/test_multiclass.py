@@ -5,8 +5,7 @@ import pandas as pd
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.measures import binned_ce, binned_ece, ece
+from onlinecal.measures import binned_ce, binned_ece
 
 P = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.1, 0.45, 0.45], [0.05, 0.05, 0.9]])
 LABEL = np.array([0, 1, 2, 2])
@@ -40,15 +39,6 @@ def test_names_of_classes_and_other_containers(reduction):
         assert all((a == b).all() for a, b in zip(found, want, strict=True))
 
 
-def test_two_classes_are_the_binary_forecast_twice(seed):
-    rng = np.random.default_rng([seed, 1])
-    p = rng.integers(0, 65, 200) / 64
-    y = rng.integers(0, 2, 200)
-    both, outcomes = oc.binary_forecasts(np.stack([1 - p, p], axis=1), y, reduction="class_wise")
-    assert ece(both[:, 1], outcomes[:, 1]) == ece(p, y)
-    assert ece(both[:, 0], outcomes[:, 0]) == pytest.approx(ece(p, y), abs=1e-15)
-
-
 def bins_by_hand(p, y, bins):
     """Σ share · |accuracy − confidence| over bins of equal width, sample by sample."""
     sums = {}
@@ -69,45 +59,6 @@ def test_binned_errors_by_hand(seed):
     by_class = [binned_ece(p[:, k], y[:, k], bins=10) for k in range(5)]
     want = [bins_by_hand(table[:, k], (label == k) * 1.0, 10) for k in range(5)]
     assert by_class == pytest.approx(want, abs=1e-14)
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "labels", "said"),
-    [
-        ([0.5, 0.5], [0, 1], "expected \\(n, K\\)"),
-        ([[1.0], [1.0]], [0, 0], "K ≥ 2"),
-        (np.empty((0, 3)), [], "no samples"),
-        ([[2.0, -1.0, 0.0]], [0], r"probabilities\[:, 0\]\[0\] = 2.0 is outside"),
-        ([[0.5, np.nan, 0.5]], [0], r"probabilities\[:, 1\]\[0\] = nan is a missing"),
-        ([[0.5, 0.4, 0.05]], [0], r"probabilities\[0\] sum to 0.95; expected 1"),
-        ([[0.5, 0.5]], [2], r"labels\[0\] = 2.0 is no class; expected an integer from 0 to 1"),
-        ([[0.5, 0.5]], [0.5], "is no class"),
-        ([[0.5, 0.5]], [np.nan], "is no class"),
-        ([[0.5, 0.5]], ["a"], "is not a number"),
-        ([[0.5, 0.5]], [0, 1], "1 rows and labels 2 values"),
-        ([["a", "b"]], [0], "is not a number"),
-        (np.ma.masked_less([[0.2, 0.8]], 0.5), [0], "masked"),
-    ],
-)
-def test_bad_input(probabilities, labels, said):
-    for reduction in ("top_label", "class_wise"):
-        with pytest.raises(InvalidData, match=said):
-            oc.binary_forecasts(probabilities, labels, reduction=reduction)
-
-
-def test_bad_options():
-    with pytest.raises(InvalidParameter, match="'top_label', 'class_wise'"):
-        oc.binary_forecasts(P, LABEL, reduction="one-vs-rest")
-    for classes in (["a", "b"], ["a", "b", "b"]):
-        with pytest.raises(InvalidData, match="expected 3, one for each column"):
-            oc.binary_forecasts(P, ["a", "b", "a", "a"], classes=classes)
-    with pytest.raises(InvalidData, match=r"labels\[1\] = 'd' is no class"):
-        oc.binary_forecasts(P, ["a", "d", "a", "a"], classes=["a", "b", "c"])
-    with pytest.raises(InvalidData, match="one dimension"):
-        oc.binary_forecasts(P, [["a", "b"], ["a", "a"]], classes=["a", "b", "c"])
-    frame = pd.DataFrame(P)
-    with pytest.raises(InvalidData, match="different indices"):
-        oc.binary_forecasts(frame, pd.Series(LABEL, index=[3, 2, 1, 0]))
 
 
 def test_the_numbers_of_torchmetrics_and_netcal():

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.forecasts.running import _STAKES, checkpoints, running_bias
+from onlinecal.forecasts.running import _STAKES, running_bias
 
 
 def test_the_total_is_the_sum_so_far():
@@ -16,12 +15,6 @@ def test_the_total_is_the_sum_so_far():
     assert found.rounds[-1] == 700
     for n, total in zip(found.rounds, found.total, strict=True):
         assert total == pytest.approx((y - p)[:n].sum())
-
-
-def test_checkpoints_are_even():
-    assert checkpoints(5, 500).tolist() == [1, 2, 3, 4, 5]
-    assert checkpoints(1, 2).tolist() == [1]
-    assert checkpoints(101, 3).tolist() == [1, 51, 101]
 
 
 @pytest.mark.parametrize("kind", ["even", "rare", "certain"])
@@ -76,12 +69,3 @@ def test_calibrated_forecasts_leave_their_band_as_seldom_as_it_says(forecast, se
 def test_others_leave_it(seed):
     """The control: outcomes are more frequent by 0.2."""
     assert leaves(lambda last, i: 0.3 + 0.4 * last, 40, seed, shift=0.2) > 0.5
-
-
-def test_what_cannot_be():
-    with pytest.raises(InvalidParameter, match="running_bias"):
-        running_bias([0.5], [1], level=-1)
-    with pytest.raises(InvalidParameter, match="running_bias"):
-        running_bias([0.5], [1], points=1)
-    with pytest.raises(InvalidData, match=r"expected 0 or 1 \(arguments are \(p, y\): predictions first"):
-        running_bias([0, 1], [0.5, 0.3])

@@ -8,7 +8,6 @@ from hypothesis import given
 from scipy.stats import binom
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.measures import binned_ce
 from tests.gammas_metric import gammas
 
@@ -80,12 +79,3 @@ def test_one_sample_and_certain_forecasts():
     assert oc.t_cal([0.0, 1.0] * 5, [0, 1] * 5, seed=0, draws=9).p_value == 1.0
     assert oc.t_cal([0.0] * 5, [1] * 5, seed=0, draws=9).p_value == 0.1
     assert oc.t_cal([0.2, 0.7], [0, 1], seed=3) == oc.t_cal([0.2, 0.7], [0, 1], seed=3)
-
-
-def test_what_is_refused():
-    for options in ({"seed": -1}, {"seed": 0, "draws": 0}, {"seed": 0, "draws": 1.5}):
-        with pytest.raises(InvalidParameter, match="expected an integer"):
-            oc.t_cal([0.4], [1], **options)
-    gamma = oc.JointDistribution.from_samples([0.4, 0.5], [1, 0], weights=[0.5, 1.0])
-    with pytest.raises(InvalidData, match="expected independent samples of weight 1"):
-        oc.t_cal(gamma, seed=0)

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 import scipy.stats
 
-import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.testers import samples_to_test, tolerant_test
 
@@ -71,33 +69,3 @@ def test_the_numbers_are_those_of_the_formulas():
     assert smooth.threshold == pytest.approx(0.02 + (2 + math.sqrt(2 * math.log(100))) / 20, rel=1e-12)
     assert smooth.value == pytest.approx(0.25, rel=1e-12)
     assert tolerant_test(gamma, far=0.05).beta == 1.0  # too few samples say nothing of what is so near
-
-
-def test_samples_are_taken_as_they_are():
-    p, y = [0.1] * 50 + [0.9] * 50, [1] * 50 + [0] * 50
-    assert oc.tolerant_test(p, y, far=0.7).verdict == "far"
-    assert oc.samples_to_test(far=0.7) == 71
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"far": 0.1, "near": 0.1}, "far = 0.1 and near = 0.1; expected far > near"),
-        ({"far": 0.1, "near": 0.03, "measure": "smooth_ce"}, "expected far > 4·near with 'smooth_ce'"),
-        ({"far": 1.5}, "far = 1.5; expected"),
-        ({"far": float("nan")}, "far = nan; expected"),
-        ({"far": 0.1, "alpha": 0.0}, "alpha = 0.0; expected a probability above 0 and below 1"),
-        ({"far": 0.1, "measure": "ece"}, "measure = 'ece'; expected one of 'distance_lower', 'smooth_ce'"),
-    ],
-)
-def test_what_cannot_be_is_refused(options, said):
-    gamma = JointDistribution.from_counts([0.5], [10.0], [5.0])
-    with pytest.raises(InvalidParameter, match=said):
-        tolerant_test(gamma, **options)
-    with pytest.raises(InvalidParameter, match=said):
-        samples_to_test(**options)
-
-
-def test_weights_are_refused():
-    with pytest.raises(InvalidData, match="weights that are no whole numbers"):
-        tolerant_test(JointDistribution.from_counts([0.5], [10.5], [5.0]), far=0.1)

@@ -20,7 +20,6 @@ from onlinecal.monitoring.bets import (
     Bettors,
     bet,
     bet_on_all,
-    cell_of,
     log_total,
     look_ahead,
     new_clock,
@@ -86,17 +85,6 @@ def test_the_formula(seed):
         assert row[3].sum() == pytest.approx(((np.array(y) - p) ** 2).sum())
 
 
-def test_shares_sum_to_one():
-    for edges in (EDGES, np.linspace(0, 1, 2), np.linspace(0, 1, 65)):
-        b = Bettors.of(edges)
-        assert b.prior.sum() == pytest.approx(1.0, abs=1e-12)
-        assert len({tuple(ends) for ends in b.ends}) == len(b.ends) == (len(edges) - 1) * len(edges) // 2
-
-
-def test_cells_are_closed_below():
-    assert [cell_of(EDGES, p) for p in (0.0, 0.3, np.nextafter(0.3, 0), 0.5, 1.0)] == [0, 1, 0, 2, 2]
-
-
 @given(
     st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans()), max_size=8),
     st.floats(0.0, 1.0),
@@ -135,9 +123,3 @@ def test_money_beyond_all_floats(seed):
     assert clock[COUNT] == 3 * n
     fair = max(log_money(2 * n, n))
     assert fair <= log_total(clock)
-
-
-def test_a_bet_on_nothing_leaves_the_rest():
-    b, bank, clock, sums = table()
-    assert take(b, bank, clock, sums, [], [], 0.05) == (0, False)
-    assert log_total(clock) == 0.0

@@ -22,10 +22,6 @@ def state(monitor):
     return [a.tobytes() for a in arrays], epoch.number, epoch.alarms, questions.asked, str(questions.open)
 
 
-def test_it_has_its_name_in_the_package():
-    assert oc.Monitor is Monitor
-
-
 # ---------------------------------------------------------------- the same, however it is told
 
 
@@ -45,16 +41,6 @@ def test_one_by_one_in_parts_and_at_once_is_the_same(seed, restart):
     assert state(whole) == state(parts) == state(single)
     assert state(late)[:3] == state(whole)[:3]
     assert late.open == 0
-
-
-def test_empty_and_other_forms():
-    monitor = Monitor()
-    assert monitor.update([], []) == []
-    assert monitor.witness() is None
-    assert monitor.e_value == 1.0
-    for p, y in ((0.5, True), (np.float32(0.5), np.int8(1)), ([0.5], [1]), (np.array([0.5]), [False])):
-        monitor.update(p, y)
-    assert monitor.events == 4
 
 
 # ---------------------------------------------------------------- alarms
@@ -237,16 +223,6 @@ def test_of_several_totals_each_bets_on_its_own_questions(seed):
     even.update(p[1::2], y[1::2])
     assert both.e_value == pytest.approx(0.5 * (odd.e_value + even.e_value), rel=1e-12)
     assert both.events == 80
-
-
-def test_more_open_questions_than_totals_are_not_bet_on():
-    monitor = Monitor(open_at_once=1)
-    first, second = monitor.ask(0.5), monitor.ask(0.9)
-    monitor.tell(second, 0)
-    assert monitor.events == 0
-    monitor.tell(first, 0)
-    assert monitor.events == 1
-    assert monitor.open == 0
 
 
 def test_what_was_open_at_an_alarm_is_not_bet_on_after_it():

@@ -1,5 +1,6 @@
 """What `measure` reads, `recalibrate` and `watch` read too, and they refuse the same files in the same words."""
 
+import bz2
 import gzip
 from dataclasses import replace
 
@@ -57,75 +58,64 @@ def both(path, asked, monkeypatch, **options):
     return given, watched(path, asked, **options)
 
 
-@pytest.mark.parametrize(
-    ("data", "name", "asked", "options"),
-    [
-        (text().encode(), "f.csv", {}, {}),
-        (text(between=";").encode(), "f.csv", {}, {}),
-        (text(between="\t", end="\r\n").encode("utf-8-sig"), "f.tsv", {}, {}),
-        (text(between="^").encode(), "f.csv", {}, {"delimiter": "^"}),
-        (text(["0,25", "0,5", "1", "0,125"], between=";").encode(), "f.csv", {}, {}),
-        (text(words=("False", "TRUE")).encode(), "f.csv", {}, {}),
-        (text(words=("0.0", " 1 ")).encode(), "f.csv", {}, {}),
-        (text(words=("no", "Yes")).encode(), "f.csv", {"positive": "yes"}, {}),
-        (text(words=("1", "2.0")).encode(), "f.csv", {"positive": "2"}, {}),
-        (text(["25%", "50 %", "100%", "12.5%"]).encode(), "f.csv", {"percent": True}, {}),
-        (text().encode("utf-16"), "f.csv", {}, {}),
-        (text().encode("utf-16-be"), "f.csv", {}, {"encoding": "utf-16-be"}),
-        (text().encode("latin-1"), "f.csv", {}, {"encoding": "latin-1"}),
-        (gzip.compress(text().encode(), mtime=0), "f.csv.gz", {}, {}),
-        (
-            text(header=("a", "b", "näme")).encode(),
-            "f.csv",
-            {"forecasts": ("a",), "outcome": "b"},
-            {},
-        ),
-        (text(header=("Y_prob", "is correct", "p")).encode(), "f.csv", {"forecasts": ("Y_prob",)}, {}),
-    ],
-    ids=[
-        "comma", "semicolon", "tab", "caret", "decimal comma", "True", "1.0", "yes", "two", "per cent", "utf-16",
-        "utf-16-be", "latin-1", "gz", "columns named", "columns known",
-    ],
-)  # fmt: skip
-def test_they_read_the_same(tmp_path, monkeypatch, data, name, asked, options):
+SAME = {
+    "comma": (text().encode(), "f.csv", {}, {}),
+    "semicolon": (text(between=";").encode(), "f.csv", {}, {}),
+    "tab": (text(between="\t", end="\r\n").encode("utf-8-sig"), "f.tsv", {}, {}),
+    "caret": (text(between="^").encode(), "f.csv", {}, {"delimiter": "^"}),
+    "decimal comma": (text(["0,25", "0,5", "1", "0,125"], between=";").encode(), "f.csv", {}, {}),
+    "True": (text(words=("False", "TRUE")).encode(), "f.csv", {}, {}),
+    "1.0": (text(words=("0.0", " 1 ")).encode(), "f.csv", {}, {}),
+    "yes": (text(words=("no", "Yes")).encode(), "f.csv", {"positive": "yes"}, {}),
+    "two": (text(words=("1", "2.0")).encode(), "f.csv", {"positive": "2"}, {}),
+    "per cent": (text(["25%", "50 %", "100%", "12.5%"]).encode(), "f.csv", {"percent": True}, {}),
+    "utf-16": (text().encode("utf-16"), "f.csv", {}, {}),
+    "utf-16-be": (text().encode("utf-16-be"), "f.csv", {}, {"encoding": "utf-16-be"}),
+    "latin-1": (text().encode("latin-1"), "f.csv", {}, {"encoding": "latin-1"}),
+    "gz": (gzip.compress(text().encode(), mtime=0), "f.csv.gz", {}, {}),
+    "bz2": (bz2.compress(text().encode()), "f.csv.bz2", {}, {}),
+    "columns named": (text(header=("a", "b", "n")).encode(), "f.csv", {"forecasts": ("a",), "outcome": "b"}, {}),
+    "columns known": (text(header=("Y_prob", "is correct", "p")).encode(), "f.csv", {"forecasts": ("Y_prob",)}, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("way", SAME)
+def test_they_read_the_same(tmp_path, monkeypatch, way):
+    data, name, asked, options = SAME[way]
     path = tmp_path / name
     path.write_bytes(data)
-    log = read_log(Table(str(path), **options), Asked(**asked))
+    log = read_log(Table(path, **options), Asked(**asked))
     wanted = list(zip(P, Y, strict=True))
-    assert (
-        list(zip(next(iter(log.forecasts.values())).tolist(), log.outcomes.tolist(), strict=True)) == wanted
-    )
+    (forecasts,) = log.forecasts.values()
+    assert list(zip(forecasts.tolist(), log.outcomes.tolist(), strict=True)) == wanted
     assert both(path, Asked(**asked), monkeypatch, **options) == (wanted, wanted)
 
 
-@pytest.mark.parametrize(
-    ("data", "asked", "options", "words"),
-    [
-        (text(["25", "50", "100", "12.5"]).encode(), {}, {}, "these look like per cent: --percent"),
-        (text(["25%", "50%", "100%", "12.5%"]).encode(), {}, {}, "per cent signs"),
-        (text(["101", "50", "100", "12.5"]).encode(), {"percent": True}, {}, "expected per cent from 0 to 100"),
-        (text(words=("no", "yes")).encode(), {}, {}, "expected 0 or 1"),
-        (text(["1_0", "0.5", "1", "0"]).encode(), {}, {}, "line 2: column 'p' is '1_0'; expected a number"),
-        (text(["inf", "0.5", "1", "0"]).encode(), {}, {}, "line 2: column 'p' is 'inf'; expected a number"),
-        (text(header=("p", "p", "y")).encode(), {"forecasts": ("p",)}, {}, "has several columns 'p'; expected one"),
-        (text(header=("a", "y", "n")).encode(), {"forecasts": ("A",)}, {}, "has no column 'A'; known: a, n, y"),
-        (text().encode(), {"forecasts": ("p",), "outcome": "p"}, {}, "column 'p' is asked for twice"),
-        (text(header=("1", "2", "3")).encode(), {}, {}, "the first line holds numbers"),
-        (text(between=" ").encode(), {}, {}, "has none of , ; tab |"),
-        (text().encode("latin-1"), {}, {}, "throughout (invalid continuation byte); expected one encoding"),
-        (text().encode(), {}, {"encoding": "no"}, "encoding = 'no' is not known"),
-        (text().encode(), {}, {"encoding": "hex"}, "encoding = 'hex' is not known"),
-        (text().encode(), {}, {"delimiter": ";;"}, "delimiter = ';;'"),
-        (text().encode(), {}, {"delimiter": "\n"}, "delimiter = '\\n'"),
-        (b"p,y\x00\n1,1\n", {}, {}, "is not a text file"),
-    ],
-    ids=map(str, range(17)),
-)  # fmt: skip
+REFUSED = [
+    (text(["25", "50", "100", "12.5"]).encode(), {}, {}, "these look like per cent: --percent"),
+    (text(["25%", "50%", "100%", "12.5%"]).encode(), {}, {}, "per cent signs"),
+    (text(["101", "50", "100", "12.5"]).encode(), {"percent": True}, {}, "expected per cent from 0 to 100"),
+    (text(words=("no", "yes")).encode(), {}, {}, "expected 0 or 1"),
+    (text(["1_0", "0.5", "1", "0"]).encode(), {}, {}, "line 2: column 'p' is '1_0'; expected a number"),
+    (text(["inf", "0.5", "1", "0"]).encode(), {}, {}, "line 2: column 'p' is 'inf'; expected a number"),
+    (text(header=("p", "p", "y")).encode(), {"forecasts": ("p",)}, {}, "has several columns 'p'; expected one"),
+    (text(header=("a", "y", "n")).encode(), {"forecasts": ("A",)}, {}, "has no column 'A'; known: a, n, y"),
+    (text().encode(), {"forecasts": ("p",), "outcome": "p"}, {}, "column 'p' is asked for twice"),
+    (text(header=("1", "2", "3")).encode(), {}, {}, "the first line holds numbers"),
+    (text(between=" ").encode(), {}, {}, "has none of , ; tab |"),
+    (text().encode("latin-1"), {}, {}, "throughout (invalid continuation byte); expected one encoding"),
+    (text().encode(), {}, {"encoding": "hex"}, "encoding = 'hex' is not known"),
+    (text().encode(), {}, {"delimiter": ";;"}, "delimiter = ';;'"),
+    (b"p,y\x00\n1,1\n", {}, {}, "is not a text file"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "asked", "options", "words"), REFUSED, ids=range(len(REFUSED)))
 def test_they_refuse_the_same(tmp_path, data, asked, options, words):
     path, out = tmp_path / "f.csv", tmp_path / "out.csv"
     path.write_bytes(data)
     for one in (
-        lambda: read_log(Table(str(path), **options), Asked(**asked)),
+        lambda: read_log(Table(path, **options), Asked(**asked)),
         lambda: recalibrate_file(str(path), out, "calibeating", asked=Asked(**asked), **options),
         lambda: watched(path, Asked(**asked), **options),
     ):

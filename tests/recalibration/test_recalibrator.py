@@ -34,11 +34,6 @@ def stream(seed, n=300):
 # ---------------------------------------------------------------- what comes out
 
 
-def test_they_have_their_names_in_the_package():
-    assert oc.Recalibrator is Recalibrator
-    assert oc.recalibrate is recalibrate
-
-
 def test_calibeating_by_its_definition(seed):
     p, y = stream(seed)
     found = recalibrate(p, y, "calibeating", measures=["brier"])
@@ -263,15 +258,6 @@ def test_asking_for_the_mean_changes_nothing(way, bins, seed):
         assert first.mean == mean
         one.tell(first, b)
         two.tell(second, b)
-
-
-def test_hedging_draws_from_its_seed():
-    p, y = stream(1, 100)
-    runs = [
-        recalibrate(p, y, "forecast_hedging", bins=2, seed=s, measures=["brier"]).forecasts for s in (0, 0, 1)
-    ]
-    assert (runs[0] == runs[1]).all()
-    assert (runs[0] != runs[2]).any()
 
 
 def test_what_is_made_of_a_name():

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.recalibration.smoothing import smooth_recalibration
 
 
@@ -87,16 +86,3 @@ def test_where_all_is_well_nothing_moves():
 def test_where_no_level_comes_near_it_says_the_nearest():
     fitted = smooth_recalibration([0.1, 0.1, 0.9, 0.9], [0, 1, 1, 1], sigma=0.001)
     assert np.interp([0.0, 0.3, 0.6, 1.0], fitted.points, fitted.values).tolist() == [0.5, 0.5, 1.0, 1.0]
-
-
-def test_what_is_refused():
-    gamma = oc.JointDistribution.from_samples([0.3], [1])
-    for wrong in ((gamma, [1]), ([0.3],)):
-        with pytest.raises(InvalidParameter):
-            smooth_recalibration(*wrong)
-    for sigma in (0.0, math.nan, 11, "x"):
-        with pytest.raises(InvalidParameter):
-            smooth_recalibration(gamma, sigma=sigma)
-    with pytest.raises(InvalidData):
-        smooth_recalibration(gamma)([1.5])
-    assert oc.smooth_recalibration is smooth_recalibration
