@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -192,11 +193,9 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
         m *= 2
 
 
-def _modulus(moved: float, *, m: int = 16, threshold: int = 1, soft: bool = True) -> float:
+def _modulus(where: str, moved: float, *, m: int = 16, threshold: int = 1, soft: bool = True) -> float:
     if not soft:
-        raise InvalidParameter(
-            "moved predictions with soft = False; expected soft bins, for rounding down jumps"
-        )
+        raise InvalidParameter(f"{where}: moved predictions with soft = False; expected soft bins")
     return min(2.0 * m * moved, 2.0)
 
 
@@ -259,7 +258,7 @@ MEASURES = (
         modulus=Modulus(
             "min(2mδ, 2)",
             "the weights of soft rounding are m-Lipschitz at two points at a time",
-            _modulus,
+            partial(_modulus, "scdl_binned"),
         ),
         continuous="yes",
         complete="yes",
@@ -279,7 +278,9 @@ MEASURES = (
             instead="soft_binned_loss with a smaller m, or scdl",
             means=lambda samples, **options: grid_means(samples, m=options["m"]),
         ),
-        modulus=Modulus("min(2mδ, 2)", "that of scdl_binned, at each threshold", _modulus),
+        modulus=Modulus(
+            "min(2mδ, 2)", "that of scdl_binned, at each threshold", partial(_modulus, "soft_binned_loss")
+        ),
         continuous="yes",
         complete="yes",
         sound="no",
