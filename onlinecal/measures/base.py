@@ -162,9 +162,8 @@ class Measure:
             )
         self._check(options)
         value = self.function(gamma, **options)
-        witnesses = tuple(
-            find(gamma, **options) for find in (self.witness, self.counterpart) if find is not None
-        )
+        finders = (find for find in (self.witness, self.counterpart) if find is not None)
+        witnesses = tuple(find(gamma, **options) for find in finders)
         within = self.within(gamma, **options) if self.within is not None else 0.0
         return Explanation(self.name, value, gamma, witnesses, {**self.options, **options}, within)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,31 +162,25 @@ def _bins(gamma: JointDistribution, bins: Counted, strategy: str) -> tuple[Float
     """Mass and error of each bin that holds levels, and its first level."""
     by = choice("binned_ce", "strategy", strategy, ("width", "quantile", "sweep"))
     if bins is None or not np.ndim(bins):
-        m = integer(
-            "binned_ce", "bins", (SWEPT if by == "sweep" else BINS) if bins is None else bins, 1, MAX_BINS
-        )
+        most = SWEPT if by == "sweep" else BINS
+        m = integer("binned_ce", "bins", most if bins is None else bins, 1, MAX_BINS)
         if by == "sweep":
             m, by = swept(gamma, m), "quantile"
         _, starts = bins_of_levels(gamma, m, by)
     else:
         if by != "width":
             raise InvalidParameter(
-                f"binned_ce: edges of bins with strategy = {strategy!r}; expected one or the other"
+                f"binned_ce: edges of bins with strategy = {strategy!r}; expected one of them"
             )
-        edges = _edges(bins)
+        edges = vector("bins", bins, InvalidParameter)
+        if not (len(edges) > 1 and edges[0] == 0.0 and edges[-1] == 1.0 and (np.diff(edges) > 0.0).all()):
+            raise InvalidParameter(
+                f"binned_ce: bins = {shown(bins)}; expected edges that increase from 0 to 1, or one number of bins"
+            )
         number_of = np.minimum(np.searchsorted(edges, gamma.predictions, "right"), len(edges) - 1)
         starts = np.flatnonzero(np.diff(number_of, prepend=-1))
     mass = np.add.reduceat(gamma.mass, starts)
     return mass, np.add.reduceat(gamma.residuals, starts) / mass, starts
-
-
-def _edges(bins: Any) -> Floats:
-    edges = vector("bins", bins, InvalidParameter)
-    if not (len(edges) > 1 and edges[0] == 0.0 and edges[-1] == 1.0 and (np.diff(edges) > 0.0).all()):
-        raise InvalidParameter(
-            f"binned_ce: bins = {shown(bins)}; expected edges that increase from 0 to 1, or one number of bins"
-        )
-    return edges
 
 
 def swept(gamma: JointDistribution, most: int) -> int:
@@ -236,9 +229,13 @@ def _errors(
     """The norm of e* − e by the masses of a sample, and what those change in that of e."""
     mass, errors, starts = _bins(change.gamma, bins, strategy)
     new = np.maximum(mass + np.add.reduceat(change.ones + change.zeros, starts, axis=1), 1e-300)
-    moved = (mass * errors + np.add.reduceat(change.residuals, starts, axis=1)) / new
+    after = (mass * errors + np.add.reduceat(change.residuals, starts, axis=1)) / new
+    return _apart(mass, errors, new, after, order)
+
+
+def _apart(mass: Floats, errors: Floats, new: Floats, after: Floats, order: float) -> Floats:
     other = weighted_norm_of(errors, new, order) - weighted_norm_of(errors, mass[None, :], order)
-    return (weighted_norm_of(np.clip(moved, -1.0, 1.0) - errors, new, order) + np.abs(other))[:, None]
+    return (weighted_norm_of(np.clip(after, -1.0, 1.0) - errors, new, order) + np.abs(other))[:, None]
 
 
 def _cells(
@@ -251,26 +248,20 @@ def _cells(
 def _soft_errors(change: Change, *, bins: int = 15, temperature: float = 0.01, order: float = 2.0) -> Floats:
     """As `_errors`, for soft bins."""
     gamma = change.gamma
-    mass, residual = _on_soft_bins(gamma.predictions, bins, temperature, gamma.mass, gamma.residuals)
-    gained, moved = _on_soft_bins(
-        gamma.predictions, bins, temperature, change.ones + change.zeros, change.residuals
-    )
+    v, gains = gamma.predictions, change.ones + change.zeros
+    mass, residual = _on_soft_bins(v, bins, temperature, gamma.mass, gamma.residuals)
+    gained, moved = _on_soft_bins(v, bins, temperature, gains, change.residuals)
     held = mass > 0.0
     errors = np.clip(residual[held] / mass[held], -1.0, 1.0)
     new = np.maximum(mass[held] + gained[:, held], 1e-300)
-    after = np.clip((residual[held] + moved[:, held]) / new, -1.0, 1.0)
-    other = weighted_norm_of(errors, new, order) - weighted_norm_of(errors, mass[None, held], order)
-    return (weighted_norm_of(after - errors, new, order) + np.abs(other))[:, None]
+    return _apart(mass[held], errors, new, (residual[held] + moved[:, held]) / new, order)
 
 
 def _soft_modulus(moved: float, *, bins: int = 15, temperature: float = 0.01, order: float = 2.0) -> float:
     p = number("soft_binned_ece", "order", order, 1.0)
     width = positive("soft_binned_ece: temperature", temperature, "a positive finite number")
     if p == math.inf:
-        raise InvalidParameter(
-            "soft_binned_ece: moved predictions with order = inf; expected a finite order, for the error of a bin with "
-            "next to no mass may be anything"
-        )
+        raise InvalidParameter("soft_binned_ece: moved predictions with order = inf; expected a finite order")
     return float(min(1.0, ((p + (2.0 * p - 1.0) / width) * moved) ** (1.0 / p)))
 
 

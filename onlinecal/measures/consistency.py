@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
@@ -87,10 +87,9 @@ def exponents(
     chosen = FAMILIES if families is None else families
     if not isinstance(chosen, Mapping) or not chosen or not all(map(callable, chosen.values())):
         raise InvalidParameter(f"{where}: families = {families!r}; expected names with functions of a size")
-    given = tuple(sizes) if isinstance(sizes, Sequence) else ()
-    if len(given) != 2:
+    if not isinstance(sizes, Sequence) or len(sizes) != 2:
         raise InvalidParameter(f"{where}: sizes = {sizes!r}; expected two")
-    far, near = (positive(f"{where}: sizes[{j}]", size, "a positive number") for j, size in enumerate(given))
+    far, near = (positive(f"{where}: sizes[{j}]", size, "a positive number") for j, size in enumerate(sizes))
     if not near < far:
         raise InvalidParameter(f"{where}: sizes = {sizes!r}; expected the larger one first")
     measured = record.bind(**options)
@@ -100,10 +99,10 @@ def exponents(
         for size in (far, near):
             gamma = family(size)
             check_gamma(f"{where}: family {name!r}", gamma)
-            distances = _known(family, size) if family in FAMILIES.values() else _distances(gamma)
+            distances = _distances(family, size)
             if not distances[0] > 0.0:
                 raise InvalidParameter(
-                    f"{where}: family {name!r} is calibrated at size {size:g}; expected it not to be"
+                    f"{where}: family {name!r} is calibrated at size {size:g}; expected none such"
                 )
             found.append((_middle(measured(gamma)), *distances))
         (high, *upper), (low, *lower) = found
@@ -112,13 +111,10 @@ def exponents(
     return Consistency(record.name, complete, sound)
 
 
-@cache
-def _known(family: Family, size: float) -> tuple[float, float]:
-    """The distances of one of `FAMILIES`, found once for all measures."""
-    return _distances(family(size))
-
-
-def _distances(gamma: JointDistribution) -> tuple[float, float]:
+@lru_cache(maxsize=64)
+def _distances(family: Family, size: float) -> tuple[float, float]:
+    """Found once for all measures."""
+    gamma = family(size)
     return _middle(distance_lower(gamma)), _middle(distance_upper(gamma))
 
 

@@ -6,9 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.decisions.tasks import Task, as_task, v_shaped
 from onlinecal.measures._kinks import at_half, density, external_density, regret_bound, worst_task
 from onlinecal.measures.base import Measure, Sampling
@@ -22,6 +23,8 @@ from onlinecal.measures.decision_sampling import (
 )
 from onlinecal.measures.sampling import each_level
 from onlinecal.measures.witnesses.tasks import WorstTask
+
+Ints = NDArray[np.int64]
 
 
 @of_gamma
@@ -151,13 +154,18 @@ def u_calibration(gamma: JointDistribution) -> float:
     >>> round(u_calibration(JointDistribution.from_levels([0.4, 0.6], [0.5, 0.5], [0.6, 0.4])), 12)
     0.2
     """
-    return _twice(_u_calibration(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
+    return _twice(_external(gamma), gamma.weight)
 
 
 @of_gamma
 def worst_external_task(gamma: JointDistribution) -> WorstTask:
     """The decision task whose external regret is `u_calibration`."""
-    return worst_task(_u_calibration(gamma.predictions, gamma.counts, gamma.means), "external")
+    return worst_task(_external(gamma), "external")
+
+
+def _external(gamma: JointDistribution) -> Any:
+    v = gamma.predictions
+    return at_half(v, external_density(v, gamma.counts, gamma.means))
 
 
 def _twice(touch: Any, weight: float) -> float:
@@ -176,43 +184,34 @@ def cdl_of_levels(v, n, q):
 
 
 @kernel
-def _levels(v, counts, row, levels):
-    """The levels of a row of `counts` that have rounds, into (3, k): values, weights, means; how many there are."""
-    k = 0
-    for i in range(len(v)):
-        if counts[row, i, 0] > 0:
-            n = float(counts[row, i, 0])
-            levels[0, k], levels[1, k], levels[2, k] = v[i], n, counts[row, i, 1] / n
-            k += 1
-    return k
-
-
-@kernel
-def cdl_totals(v, counts):
-    """T·CDL of many Γ on one grid: rows of rounds and outcomes 1 of each point, (B, k, 2)."""
+def _totals(v, counts, kinks):
     out, levels = np.zeros(len(counts)), np.empty((3, len(v)))
     for row in range(len(counts)):
-        k = _levels(v, counts, row, levels)
-        if k > 0:
+        k = 0
+        for i in range(len(v)):  # the levels that have rounds: values, weights, means
+            if counts[row, i, 0] > 0:
+                n = float(counts[row, i, 0])
+                levels[0, k], levels[1, k], levels[2, k] = v[i], n, counts[row, i, 1] / n
+                k += 1
+        if k == 0:
+            continue
+        if kinks == 1:
+            value = _v_cdl(levels[0, :k], levels[1, :k], levels[2, :k])[0]
+        else:
             share, _, r1, _, r2 = cdl_of_levels(levels[0, :k], levels[1, :k], levels[2, :k])
-            out[row] = min(2.0 * (share * r1 + (1.0 - share) * r2), levels[1, :k].sum())
+            value = 2.0 * (share * r1 + (1.0 - share) * r2)
+        out[row] = min(value, levels[1, :k].sum())
     return out
 
 
-@kernel
-def v_cdl_totals(v, counts):
+def cdl_totals(v: Floats, counts: Ints) -> Floats:
+    """T·CDL of many Γ on one grid: rows of rounds and outcomes 1 of each point, (B, k, 2)."""
+    return np.asarray(_totals(v, counts, 2))
+
+
+def v_cdl_totals(v: Floats, counts: Ints) -> Floats:
     """The same of V-CDL."""
-    out, levels = np.zeros(len(counts)), np.empty((3, len(v)))
-    for row in range(len(counts)):
-        k = _levels(v, counts, row, levels)
-        if k > 0:
-            out[row] = min(_v_cdl(levels[0, :k], levels[1, :k], levels[2, :k])[0], levels[1, :k].sum())
-    return out
-
-
-@kernel
-def _u_calibration(v, n, q):
-    return at_half(v, external_density(v, n, q))
+    return np.asarray(_totals(v, counts, 1))
 
 
 @kernel

@@ -54,13 +54,12 @@ class Known:
     kept: dict[str, Floats] = field(default_factory=dict)
 
 
+GAFFKE = "quantiles of means with random weights and one more sample of an extreme loss (Gaffke 2005)"
+
+
 def around(known: Known, radii: Floats, **options: Any) -> Ends:
     """The value, and the one radius to either side."""
     return known.ends[0] - float(radii[0]), known.ends[1] + float(radii[0])
-
-
-def _no_reason(**options: Any) -> str:
-    return ""
 
 
 @dataclass(frozen=True)
@@ -97,7 +96,7 @@ class Sampling:
     cells: Callable[..., Ints] | None = None
     share: Callable[..., float] = lambda **options: 0.05
     instead: str = ""
-    refuses: Callable[..., str] = _no_reason
+    refuses: Callable[..., str] = lambda **options: ""
     means: Callable[..., Any] | None = None
     spread: float = 2.0
     losses: Callable[[JointDistribution], tuple[Floats, Floats, float]] | None = None
@@ -132,8 +131,7 @@ def mean_of(losses: Callable[[JointDistribution], tuple[Floats, Floats, float]],
         zeros, ones = (np.where(np.isfinite(part), part, 0.0) for part in (zeros, ones))
         return np.abs(change.zeros @ zeros + change.ones @ ones)[:, None]
 
-    source = "quantiles of means with random weights and one more sample of an extreme loss (Gaffke 2005)"
-    return Sampling(deviations, facts.pop("source", source), losses=losses, calibrated=False, **facts)
+    return Sampling(deviations, facts.pop("source", GAFFKE), losses=losses, calibrated=False, **facts)
 
 
 def each_level(gamma: JointDistribution, **options: Any) -> Ints:

@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, vector
 from onlinecal.measures.base import Measure, Modulus, Sampling
-from onlinecal.measures.sampling import Change, Ends, Known, mean_of
+from onlinecal.measures.sampling import GAFFKE, Change, Ends, Known, mean_of
 
 Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
 
@@ -134,18 +134,12 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
         raise InvalidParameter("bregman: phi and its derivative give other shapes than what they are given")
     with np.errstate(invalid="ignore", over="ignore"):
         terms = at_q - at_v - slope * (q - v)
-    if not np.isfinite(terms).all():
-        i = int(np.argmin(np.isfinite(terms)))
-        raise InvalidParameter(
-            f"bregman: phi or its derivative is not finite at {float(v[i])!r} or {float(q[i])!r}; expected finite "
-            "numbers"
-        )
     rounding = 1e-12 * (np.abs(at_q) + np.abs(at_v) + np.abs(slope))
-    if (terms < -rounding).any():
-        i = int(np.argmax(terms < -rounding))
+    if not (good := np.isfinite(terms) & (terms >= -rounding)).all():
+        i = int(np.argmin(good))
         raise InvalidParameter(
             f"bregman: the divergence of {float(q[i])!r} from {float(v[i])!r} is {float(terms[i]):.3g}; expected a "
-            "convex phi and its derivative"
+            "finite convex phi and its derivative"
         )
     return float(gamma.mass @ np.maximum(terms, 0.0))
 
@@ -213,9 +207,7 @@ def nce(gamma: JointDistribution) -> float:
     rare, often = min(ones, zeros), max(ones, zeros)
     base = -rare * math.log(rare) - often * math.log1p(-rare) if rare > 0.0 else 0.0
     loss = log_loss(gamma)
-    if base > 0.0:
-        return loss / base
-    return math.inf if loss > 0.0 else 0.0
+    return loss / base if base > 0.0 else math.inf if loss > 0.0 else 0.0
 
 
 @kernel
@@ -235,11 +227,6 @@ def _log_loss(v, w, q):
 
 def _entropy(b: float) -> float:
     return -b * math.log(b) - (1.0 - b) * math.log1p(-b) if 0.0 < b < 1.0 else 0.0
-
-
-def _brier_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:
-    v = gamma.predictions
-    return v**2, (1.0 - v) ** 2, 1.0
 
 
 def _log_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:
@@ -287,7 +274,11 @@ MEASURES = (
         sound="yes",
         modulus=Modulus("2δ", "|(y − v)² − (y − v')²| ≤ 2 |v − v'|", lambda moved: 2.0 * moved),
         # √n E|mean − E| ≤ half of the range.
-        sampling=mean_of(_brier_losses, means=lambda samples: np.array([0.5]), spread=1.0),
+        sampling=mean_of(
+            lambda gamma: (gamma.predictions**2, (1.0 - gamma.predictions) ** 2, 1.0),
+            means=lambda samples: np.array([0.5]),
+            spread=1.0,
+        ),
         # Who carries an umbrella of cost c if v > c loses, against one who knows y, c where y = 0 and v > c, and 1 − c
         # where y = 1 and v ≤ c: over all c that is v²/2 or (1 − v)²/2.
         decisions="twice the mean loss against foresight over cost-loss tasks with a uniform cost",
@@ -296,8 +287,7 @@ MEASURES = (
         function=log_loss,
         sampling=mean_of(
             _log_losses,
-            source="quantiles of means with random weights and one more sample of an extreme loss (Gaffke 2005), for a "
-            "population with forecasts no nearer to 0 and 1 than those given",
+            source=f"{GAFFKE}, for a population with forecasts no nearer to 0 and 1 than those given",
         ),
         symbol="NLL",
         source="Goo52",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,7 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
     >>> round(scdl_binned(gamma, m=2), 6), scdl_binned(gamma, m=2, soft=False), round(scdl_binned(gamma, m=1024), 4)
     (0.0, 0.0, 0.2485)
     """
-    m = integer("scdl_binned", "m", m, 1, FINEST)
-    _check_soft("scdl_binned", soft)
+    m = _grid("scdl_binned", m, soft)
     if (gamma.means == gamma.predictions).all():
         return 0.0
     return _scdl_m(gamma.predictions, gamma.counts, gamma.positives, m, bool(soft)) / gamma.weight
@@ -95,9 +95,8 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
     >>> [soft_binned_loss(gamma, m=16, threshold=i) for i in (1, 4, 5, 16)]
     [0.0, 0.09375, 0.0, 0.0]
     """
-    m = integer("soft_binned_loss", "m", m, 1, FINEST)
+    m = _grid("soft_binned_loss", m, soft)
     i = integer("soft_binned_loss", "threshold", threshold, 1, m)
-    _check_soft("soft_binned_loss", soft)
     if (gamma.means == gamma.predictions).all():
         return 0.0
     j, n, s = points(gamma.predictions, gamma.counts, gamma.positives, m, bool(soft))
@@ -105,9 +104,11 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
     return float(np.maximum(lost, 0.0).sum()) / gamma.weight
 
 
-def _check_soft(where: str, soft: Any) -> None:
+def _grid(where: str, m: Any, soft: Any) -> int:
+    """m, after both options were checked."""
     if not isinstance(soft, bool | np.bool_):
         raise InvalidParameter(f"{where}: soft = {soft!r}; expected True or False")
+    return integer(where, "m", m, 1, FINEST)
 
 
 @of_gamma
@@ -192,22 +193,9 @@ def _scdl(gamma: JointDistribution) -> tuple[float, int | None]:
         m *= 2
 
 
-def _binned_modulus(moved: float, *, m: int = 16, soft: bool = True) -> float:
-    m = integer("scdl_binned", "m", m, 1, FINEST)
-    return _soft_modulus("scdl_binned", moved, m, soft)
-
-
-def _loss_modulus(moved: float, *, m: int, threshold: int, soft: bool = True) -> float:
-    m = integer("soft_binned_loss", "m", m, 1, FINEST)
-    integer("soft_binned_loss", "threshold", threshold, 1, m)
-    return _soft_modulus("soft_binned_loss", moved, m, soft)
-
-
-def _soft_modulus(where: str, moved: float, m: int, soft: bool) -> float:
+def _modulus(where: str, moved: float, *, m: int = 16, threshold: int = 1, soft: bool = True) -> float:
     if not soft:
-        raise InvalidParameter(
-            f"{where}: moved predictions with soft = False; expected soft bins, for rounding down jumps"
-        )
+        raise InvalidParameter(f"{where}: moved predictions with soft = False; expected soft bins")
     return min(2.0 * m * moved, 2.0)
 
 
@@ -242,13 +230,8 @@ def _scdl_m(v, n, s, m, soft):
     if used == 0:
         return 0.0
     total = np.zeros(used)
-    t = np.empty(used)
-    for c in range(used):
-        t[c] = i[c] / m
-    rising(t, after, weight, mean, total)
-    for c in range(used):
-        t[c] = (i[c] - 1) / m
-    falling(t, here, weight, mean, total)
+    rising(i[:used] / m, after, weight, mean, total)
+    falling((i[:used] - 1) / m, here, weight, mean, total)
     return total.max()
 
 
@@ -275,7 +258,7 @@ MEASURES = (
         modulus=Modulus(
             "min(2mδ, 2)",
             "the weights of soft rounding are m-Lipschitz at two points at a time",
-            _binned_modulus,
+            partial(_modulus, "scdl_binned"),
         ),
         continuous="yes",
         complete="yes",
@@ -295,7 +278,9 @@ MEASURES = (
             instead="soft_binned_loss with a smaller m, or scdl",
             means=lambda samples, **options: grid_means(samples, m=options["m"]),
         ),
-        modulus=Modulus("min(2mδ, 2)", "that of scdl_binned, at each threshold", _loss_modulus),
+        modulus=Modulus(
+            "min(2mδ, 2)", "that of scdl_binned, at each threshold", partial(_modulus, "soft_binned_loss")
+        ),
         continuous="yes",
         complete="yes",
         sound="no",

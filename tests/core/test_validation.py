@@ -174,7 +174,6 @@ def called(function):
 
 FUNCTIONS = [
     *(record.function for record in MEASURES.values()),
-    *(record.witness for record in MEASURES.values() if record.witness is not None),
     measures.brier_decomposition,
 ]
 

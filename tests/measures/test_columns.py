@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures import MEASURES, Bracket, ece, low_degree_ce, weighted_ce
+from onlinecal.measures import MEASURES, Bracket, ece
 from tests.strategies import gammas
 
 EPS = 1e-4
@@ -128,10 +128,3 @@ def test_continuous_changes_little(name, gamma, shift):
     # Of smECE, whose relation to the move is a root, only √.
     allowed = 3 * math.sqrt(EPS) if name == "smooth_ece" else 50 * EPS
     assert abs(lower(name, gamma) - lower(name, other)) <= allowed
-
-
-@given(gammas(), st.integers(0, 20), st.lists(st.floats(-3, 3), min_size=8, max_size=8))
-def test_tests_of_the_residual_are_below_the_ece(gamma, degree, weights):
-    assert low_degree_ce(gamma, degree=degree) <= ece(gamma) + 1e-12
-    omega = np.array(weights)[: gamma.levels]
-    assert weighted_ce(gamma, weights=omega) <= np.abs(omega).max() * ece(gamma) + 1e-12

@@ -3,10 +3,8 @@
 import math
 import re
 
-import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES, consistency, consistency_exponents
 
@@ -92,30 +90,3 @@ def test_families_of_ones_own():
     # A measure that is 0 and then not has no slope; one that does not change, the slope 0.
     stays = {"stays": lambda size: JointDistribution.from_levels([0.3], [1.0], [0.5])}
     assert math.isnan(consistency_exponents("ece", families=stays).c)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "said"),
-    [
-        ({"families": {}}, InvalidParameter, "expected names with functions of a size"),
-        ({"families": [consistency.bias]}, InvalidParameter, "expected names with functions"),
-        ({"families": {"x": 3}}, InvalidParameter, "expected names with functions"),
-        ({"families": {"x": np.sqrt}}, (InvalidParameter, InvalidData), "family 'x'"),
-        (
-            {"families": {"x": lambda size: JointDistribution.from_levels([0.5], [1], [0.5])}},
-            InvalidParameter,
-            "family 'x' is calibrated at size",
-        ),
-        ({"sizes": (0.1, 0.2)}, InvalidParameter, "expected the larger one first"),
-        ({"sizes": (0.1,)}, InvalidParameter, "expected two"),
-        ({"sizes": 0.1}, InvalidParameter, "expected two"),
-        ({"sizes": (0.1, 0.0)}, InvalidParameter, "expected a positive number"),
-        ({"bins": 3}, InvalidParameter, "has no option 'bins'"),
-    ],
-    ids=lambda x: next(iter(x)) if isinstance(x, dict) else None,
-)
-def test_what_is_refused(options, error, said):
-    with pytest.raises(error, match=said):
-        consistency_exponents("smooth_ce", **options)
-    with pytest.raises(UnknownName, match="did you mean 'smooth_ce'"):
-        consistency_exponents("smooth_cf")

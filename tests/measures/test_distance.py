@@ -2,20 +2,18 @@
 
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.optimize
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_lower_bounds as bounds
 from onlinecal.measures import distance_lower_program as program
 from onlinecal.measures.binned import ece
-from onlinecal.measures.distance_lower import CalibratedCoupling, distance_lower, distance_lower_witness
+from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
 from onlinecal.measures.distance_lower_interior import interior_plan
 from onlinecal.measures.distance_true import true_distance
 from onlinecal.measures.distance_upper import distance_upper, distance_upper_witness
@@ -25,7 +23,7 @@ from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.surrogate import surrogate_interval_ce
 from onlinecal.measures.witnesses.distances import LevelGroups
 from onlinecal.measures.witnesses.sums import SLACK
-from tests.gammas_metric import ANY, gammas, many_levels, split, theoretical
+from tests.gammas_metric import ANY, gammas, many_levels, theoretical
 from tests.oracles import distance as oracle
 
 FEW = st.one_of(gammas(max_samples=7), theoretical(max_levels=6))
@@ -323,38 +321,6 @@ def test_quadratic_gap_of_lemma_4_5(alpha):
     assert distance_upper(gamma).upper == pytest.approx(alpha, abs=1e-12)
 
 
-@settings(deadline=None)
-@given(v=st.floats(0.0, 1.0), q=st.floats(0.0, 1.0))
-@example(v=1.192092896e-07, q=0.0)
-@example(v=1.0 - 1.192092896e-07, q=1.0)
-def test_one_level_is_its_residual(v, q):
-    gamma = JointDistribution.from_levels([v], [1.0], [q])
-    bracket = distance_lower(gamma)
-    assert bracket.lower - 1e-12 <= abs(q - v) <= bracket.upper + 1e-12
-    assert bracket.width <= CLOSED
-    assert distance_upper(gamma).upper == pytest.approx(abs(q - v), abs=1e-15)
-
-
-@settings(deadline=None)
-@given(gamma=ANY)
-def test_calibrated_is_exactly_zero(gamma):
-    calibrated = JointDistribution.from_levels(gamma.predictions, gamma.mass, gamma.predictions)
-    bracket = distance_lower(calibrated)
-    assert (bracket.lower, bracket.upper) == (0.0, pytest.approx(0.0, abs=1e-15))
-    assert distance_upper(calibrated).upper == pytest.approx(0.0, abs=1e-15)
-
-
-@given(gamma=FEW, shares=st.lists(st.floats(0.1, 0.9), min_size=1, max_size=5))
-def test_invariances(gamma, shares):
-    lower, upper = distance_lower(gamma), distance_upper(gamma).upper
-    for other in (split(gamma, shares), gamma.flip()):
-        again = distance_lower(other)
-        assert again.lower <= lower.upper + 1e-9
-        assert lower.lower <= again.upper + 1e-9
-        if other.levels == gamma.levels:  # 1 − v may merge levels 1e-17 apart, which then move together
-            assert distance_upper(other).upper == pytest.approx(upper, abs=1e-9)
-
-
 def test_true_distance_is_between_and_may_differ_from_both():
     p, y = [0.4, 0.4, 0.6, 0.6], [0, 1, 0, 1]
     gamma = JointDistribution.from_samples(p, y)
@@ -403,58 +369,6 @@ def test_recalibration_may_be_far_from_the_best_post_processing():
     assert ece(gamma) == pytest.approx(0.51)
     assert distance_upper(gamma).upper == pytest.approx(0.01)
     assert LevelGroups([0, 0]).values(gamma).tolist() == [0.5, 0.5]
-
-
-def test_one_sample():
-    assert true_distance([0.25], [1]).upper == 0.75
-    assert distance_upper(JointDistribution.from_samples([0.25], [1])).upper == 0.75
-
-
-def test_a_coupling_that_is_none_is_refused():
-    gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    witness = distance_lower_witness(gamma)
-    with pytest.raises(InvalidData, match="negative"):
-        replace(witness, arriving=-witness.arriving).value(gamma)
-    with pytest.raises(InvalidData, match="mass"):
-        replace(witness, arriving=0.9 * witness.arriving).value(gamma)
-    with pytest.raises(InvalidData, match="mean outcome"):
-        replace(witness, arriving=np.eye(len(witness.nodes))[0]).value(gamma)
-    # Potentials that are not feasible prove less, never more.
-    steep = CalibratedCoupling(witness.nodes, witness.arriving, 5.0 * witness.ones, 5.0 * witness.zeros)
-    assert steep.bracket(gamma).lower <= 0.1 + 1e-12
-    high = CalibratedCoupling(witness.nodes, witness.arriving, witness.ones + 1.0, witness.zeros + 1.0)
-    assert high.bracket(gamma).lower <= 0.1 + 1e-12
-
-
-def test_bad_options():
-    gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    for bad in (0.0, -1.0, math.nan, "1"):
-        with pytest.raises(InvalidParameter, match="tolerance"):
-            distance_lower(gamma, tolerance=bad)
-        with pytest.raises(InvalidParameter, match="time_limit"):
-            distance_lower(gamma, time_limit=bad)
-    for most in (0, 17, 2.5):
-        with pytest.raises(InvalidParameter, match="max_levels"):
-            distance_upper(gamma, max_levels=most)
-    for most in (0, 401, 2.5):
-        with pytest.raises(InvalidParameter, match="max_rounds"):
-            true_distance([0.5], [1], max_rounds=most)
-    for order in (0.5, 21, math.nan, "2"):
-        with pytest.raises(InvalidParameter, match="order"):
-            true_distance([0.5], [1], order=order)
-    with pytest.raises(InvalidData):
-        distance_upper_witness(gamma).value(JointDistribution.from_samples([0.4], [1]))
-
-
-@pytest.mark.parametrize("outcome", [0, 1])
-@pytest.mark.parametrize("k", [3, 600])
-def test_all_outcomes_equal(outcome, k):
-    """The base rate is at an end: everything moves there, and that is the bias."""
-    p = np.linspace(0.0, 1.0, k)
-    gamma = JointDistribution.from_samples(p, np.full(k, outcome))
-    bracket = distance_lower(gamma)
-    assert bracket.lower - 1e-12 <= 0.5 <= bracket.upper + 1e-12
-    assert bracket.width <= (1e-9 if k == 3 else 1e-3)
 
 
 # ---------------------------------------------------------------- from inside

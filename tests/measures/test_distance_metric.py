@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_in_metric, distance_lower, ece, smooth_ce
 from tests.gammas_metric import ANY, many_levels
@@ -109,22 +108,6 @@ def test_many_levels_and_none_to_move():
     # In log odds the ends are infinitely far from all else.
     assert found.lower <= 0.1 <= found.upper + CLOSE
     assert found.width < 1e-3
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"metric": "euclid"}, "metric = 'euclid'; expected 'identity', 'logit' or an increasing function"),
-        ({"metric": np.negative}, "does not increase"),
-        ({"metric": np.array([1.0])}, "expected 'identity', 'logit' or"),
-        ({"nodes": 1}, "nodes = 1; expected an integer of at least 2 and at most 10000"),
-        ({"nodes": 10.0}, "nodes = 10.0"),
-    ],
-    ids=lambda x: None if isinstance(x, str) else next(iter(x)),
-)
-def test_what_is_refused(options, said):
-    with pytest.raises(InvalidParameter, match=said):
-        distance_in_metric([0.4, 0.6], [1, 0], **options)
 
 
 def test_brackets_are_as_narrow_as_stated(seed):

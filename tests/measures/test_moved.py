@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures import MEASURES, Bracket, Modulus, bracket_of_moved
+from onlinecal.measures import MEASURES, Modulus, bracket_of_moved
 from tests.gammas_metric import ANY
 from tests.measures.test_max_levels import CASES, LIMITED, ends
 from tests.strategies import gammas
@@ -274,7 +274,3 @@ def test_what_is_no_distance_is_refused(moved):
         bracket_of_moved(one_level(), 0.1, "smoth_ce")
     with pytest.raises(InvalidParameter, match="degre"):
         bracket_of_moved(one_level(), 0.1, "low_degree_ce", degre=3)
-
-
-def test_a_bracket_is_returned_even_where_nothing_moved():
-    assert isinstance(bracket_of_moved(one_level(), 0.0, "smooth_ce"), Bracket)

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import explain
 from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
 from onlinecal.measures.smooth_ece_line import Line, absolute_integral
-from tests.gammas_metric import ANY, many_levels, split
+from tests.gammas_metric import ANY, many_levels
 from tests.oracles import smooth_ece as oracle
 
 SIGMAS = st.sampled_from([0.01, 0.03, 0.1, 0.4, 1.0, 3.0])
@@ -65,32 +64,6 @@ def test_the_mesh_error_bound_holds(transform, gamma, sigma, ratio):
     fine = 8 * coarse
     allowed = line.bound(sigma, coarse) + line.bound(sigma, fine) + 1e-12
     assert abs(line.error(sigma, coarse) - line.error(sigma, fine)) <= allowed
-
-
-@settings(deadline=None)
-@given(gamma=ANY, shares=st.lists(st.floats(0.1, 0.9), min_size=1, max_size=5))
-def test_invariances(gamma, shares):
-    value = smooth_ece(gamma)
-    allowed = 2.3e-6 if value >= 1e-3 else 2e-4
-    assert smooth_ece(split(gamma, shares)) == pytest.approx(value, abs=allowed)
-    assert smooth_ece(gamma.flip()) == pytest.approx(value, abs=allowed)
-
-
-@settings(deadline=None)
-@given(gamma=ANY)
-def test_calibrated_is_exactly_zero(gamma):
-    calibrated = JointDistribution.from_levels(gamma.predictions, gamma.mass, gamma.predictions)
-    for transform in ("identity", "logit"):
-        assert smooth_ece(calibrated, transform=transform) == 0.0
-        assert smooth_ece_at(calibrated, sigma=0.1, transform=transform) == 0.0
-
-
-@settings(deadline=None)
-@given(v=st.floats(0.0, 1.0), q=st.floats(0.0, 1.0))
-def test_one_level_is_its_residual(v, q):
-    gamma = JointDistribution.from_levels([v], [1.0], [q])
-    for transform in ("identity", "logit"):
-        assert smooth_ece(gamma, transform=transform) == pytest.approx(abs(q - v), abs=1e-15)
 
 
 @pytest.mark.parametrize("size", [1e-2, 1e-3, 3e-4, 1e-4, 1e-5, 1e-9])
@@ -227,12 +200,3 @@ def test_the_integral_is_exact_between_mesh_points():
     """∫ |1 − 3x| over [0, 1] is 5/6: a sign change inside a step counts on both sides."""
     assert absolute_integral(np.array([1.0, -2.0])) == pytest.approx(5.0 / 6.0, abs=1e-15)
     assert absolute_integral(np.array([1.0, 0.0, -2.0, -1.0])) == pytest.approx(3.0, abs=1e-15)
-
-
-def test_bad_options():
-    gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    for sigma in (0.0, 9e-5, 11.0, math.nan, "1"):
-        with pytest.raises(InvalidParameter, match="sigma"):
-            smooth_ece_at(gamma, sigma=sigma)
-    with pytest.raises(InvalidParameter, match="transform"):
-        smooth_ece(gamma, transform="probit")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidData
 from onlinecal.measures import (
     smooth_ce,
     step_ce,
@@ -105,21 +105,6 @@ def test_any_weights_are_good(whole, exact, sampled, power):
     assert bounds.lower == pytest.approx(half, rel=1e-5)
     # Of many rounds that is all; of parts of a round it depends on how many there were.
     assert bounds.upper == pytest.approx(half, rel=1e-5) if power > 0 else bounds.upper > half + 0.1
-
-
-@pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)
-def test_what_is_refused(whole, exact, sampled):
-    gamma = G.from_samples([0.5], [1])
-    for wrong in (0, -1, 1.5, True, 10**9, None):
-        with pytest.raises(InvalidParameter, match="subsets"):
-            exact(gamma, subsets=wrong)
-    with pytest.raises(InvalidParameter, match="seed"):
-        sampled(gamma, seed=-1)
-    with pytest.raises(InvalidParameter, match="draws"):
-        sampled(gamma, seed=1, draws=0)
-    for wrong in (1.0, -0.1, float("nan"), "0.9"):
-        with pytest.raises(InvalidParameter, match="confidence"):
-            sampled(gamma, seed=1, confidence=wrong)
 
 
 @pytest.mark.parametrize(("whole", "exact", "sampled"), KINDS)

@@ -78,22 +78,6 @@ def test_the_smooth_error_is_not_truthful():
     assert expected(lie, truth) > expected(truth, truth)
 
 
-def test_known_values():
-    assert atb(G.from_levels([0.5], [1], [0.75])) == 0.0625
-    assert atb([0, 1], [1, 0]) == pytest.approx(0.5)  # the edge parts them: (1/2)² + (1/2)² everywhere
-    assert atb([0.5, 0.5], [0, 1]) == 0.0
-
-
-def test_moved_predictions_change_it_by_four_times_the_mean_distance(seed):
-    rng = np.random.default_rng([seed, 2])
-    bound = oc.measures.MEASURES["atb"].modulus
-    for _ in range(200):
-        p, y = rng.random(20), rng.integers(0, 2, 20)
-        q = np.clip(p + rng.normal(0, 10.0 ** rng.uniform(-4, 0), 20), 0, 1)
-        assert abs(atb(p, y) - atb(q, y)) <= bound(float(np.abs(p - q).mean())) + 1e-14
-    assert bound(0.1) == pytest.approx(0.4)
-
-
 @pytest.mark.parametrize("name", ["calibrated", "off"])
 def test_its_interval_holds_the_value_of_the_population(name, seed):
     """Of 40 samples 95 % and more; fewer than 28 has probability at most 1e-7 by the binomial law at 95 %."""

@@ -85,11 +85,6 @@ def candidates(gamma: JointDistribution) -> list[float]:
     return sorted({0.0, 0.5, 1.0, *gamma.predictions.tolist(), *gamma.means.tolist()})
 
 
-def v_cdl(gamma: JointDistribution) -> float:
-    """The best of all two-action tasks, kink by kink."""
-    return max(regret_density(gamma, t) / max(t, 1 - t) for t in candidates(gamma))
-
-
 def rounded(gamma: JointDistribution, m: int, soft: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """W_j and W_j Q_j of BHNU26 Lemma 3.1, from the hat functions; hard: all mass to the point below."""
     mass, ones = np.zeros(m + 1), np.zeros(m + 1)
@@ -111,16 +106,5 @@ def scdl_binned(gamma: JointDistribution, m: int, soft: bool = True) -> float:
     best = 0.0
     for i in range(1, m + 1):
         total = sum(max(ones[j] - mass[j] * i / m, 0.0) for j in range(i))
-        total += sum(max(mass[j] * (i - 1) / m - ones[j], 0.0) for j in range(i, m + 1))
-        best = max(best, total)
+        best = max(best, total + sum(max(mass[j] * (i - 1) / m - ones[j], 0.0) for j in range(i, m + 1)))
     return best
-
-
-def scdl(gamma: JointDistribution, largest: int = 64) -> float:
-    """min over m = 1, 2, 4, …, `largest`; right if it is at least 1/largest."""
-    values = []
-    m = 1
-    while m <= largest:
-        values.append(max(scdl_binned(gamma, m), 1 / m))
-        m *= 2
-    return min(values)

@@ -92,13 +92,3 @@ def earthmover_distance(gamma: JointDistribution) -> float:
     leave, arrive = (np.concatenate([w * (1.0 - m), w * m]) for m in (q, v))
     rows = np.vstack([np.kron(np.eye(2 * k), np.ones(2 * k)), np.kron(np.ones(2 * k), np.eye(2 * k))])
     return least(cost.ravel(), A_eq=rows, b_eq=np.concatenate([leave, arrive]))
-
-
-def kernel_ce_squared(gamma: JointDistribution, kernel: str = "laplace", scale: float = 1.0) -> float:
-    """The double sum over pairs of levels, added exactly."""
-    terms = []
-    for v, r in zip(gamma.predictions, gamma.residuals, strict=True):
-        for u, s in zip(gamma.predictions, gamma.residuals, strict=True):
-            apart = abs(float(u) - float(v)) / scale
-            terms.append(float(r) * float(s) * math.exp(-apart if kernel == "laplace" else -(apart**2)))
-    return max(math.fsum(terms), 0.0)
