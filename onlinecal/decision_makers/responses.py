@@ -1,6 +1,7 @@
 """Responses turn forecasts into the beliefs that are acted on; a decision maker is a task with a response.
 
-A response maps Γ to the Γ of the beliefs, in expectation over its own randomness. The account best-responds to them. Swaps may depend on the belief, as in the swap regret of a randomised response, and not on the forecast.
+A response maps Γ to the Γ of the beliefs, in expectation over its own randomness; the account best-responds to these.
+Swaps may depend on the belief, as in the swap regret of a randomised response, and not on the forecast behind it.
 """
 
 from __future__ import annotations

@@ -198,7 +198,7 @@ class Growth:
 
     def as_json(self) -> dict[str, Any]:
         """The numbers under their names."""
-        names = [
+        names = (
             "value",
             "lower",
             "upper",
@@ -209,7 +209,7 @@ class Growth:
             "early",
             "late",
             "form",
-        ]
+        )
         limit = None if self.limit is None else list(self.limit)
         return {name: getattr(self, name) for name in names} | {"limit": limit, "remark": self.remark}
 
