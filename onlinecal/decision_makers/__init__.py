@@ -1,1 +1,1 @@
-"""Those who act on forecasts."""
+"""Decision makers: responses to forecasts, tenures and accounts."""

@@ -1,4 +1,4 @@
-"""The accounts of decision makers: what each gets and comes to regret over its own tenure."""
+"""The accounts of decision makers: payoff and regrets over their tenures."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from onlinecal.decisions.base import DecisionTask, account_of_levels
 from onlinecal.measures.decision import cdl_of_levels
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
-#: what is kept of a decision maker in each run: rounds of its tenure that are resolved, then totals over them
+#: the account in each run: resolved rounds of the tenure, then totals over them
 ENTRIES = ("rounds", "payoff", "external_regret", "action_swap_regret", "swap_regret")
 
 
@@ -32,39 +33,24 @@ def account(tenure: Tenure, gammas: Sequence[JointDistribution] | None, runs: in
 
 @dataclass(frozen=True)
 class Batch:
-    """The accounts of many decision makers with tables of payoffs who best-respond, in one pass over counts."""
+    """The accounts of many best-responding decision makers with tables of payoffs, in one pass over counts."""
 
     tenures: Sequence[Tenure]
 
     @staticmethod
     def takes(tenure: Tenure) -> bool:
-        """Whether this one can be among them."""
-        # One that is derived may account otherwise.
+        """Whether it takes this one; a derived class may account otherwise."""
         return isinstance(tenure.who, DecisionTask) and type(tenure.who).account is DecisionTask.account
 
     def __post_init__(self) -> None:
-        envelopes = []
-        for tenure in self.tenures:
-            assert isinstance(tenure.who, DecisionTask)
-            envelopes.append(tenure.who.envelope)
+        envelopes = [t.who.envelope for t in self.tenures if isinstance(t.who, DecisionTask)]
         ends = np.cumsum([0] + [len(best) for best, *_ in envelopes])
         kinks = np.cumsum([0] + [len(low) for _, _, low, _ in envelopes])
-        empty = np.zeros(0)
-        parts = (
-            np.concatenate([np.zeros(0, np.int64), *(e[0] for e in envelopes)]),
-            np.concatenate([np.zeros((0, 2)), *(e[1] for e in envelopes)]),
-            np.concatenate([empty, *(e[2] for e in envelopes)]),
-            np.concatenate([empty, *(e[3] for e in envelopes)]),
-        )
+        empty = np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0), np.zeros(0)
+        parts = [np.concatenate([none, *(e[i] for e in envelopes)]) for i, none in enumerate(empty)]
         object.__setattr__(self, "_envelopes", (ends, kinks, *parts))
 
-    def accounts(
-        self,
-        grid: Floats,
-        counts: NDArray[np.int64],
-        positives: NDArray[np.int64],
-        stretches: NDArray[np.int64],
-    ) -> Floats:
+    def accounts(self, grid: Floats, counts: Ints, positives: Ints, stretches: Ints) -> Floats:
         """The `ENTRIES`, (decision makers, runs, 5)."""
         out = np.zeros((len(self.tenures), counts.shape[1], len(ENTRIES)))
         envelopes: Any = vars(self)["_envelopes"]
@@ -72,10 +58,8 @@ class Batch:
         return out
 
 
-def cdl_totals(
-    grid: Floats, counts: NDArray[np.int64], positives: NDArray[np.int64], stretches: NDArray[np.int64]
-) -> Floats:
-    """T·CDL of the rounds of each decision maker, (decision makers, runs); what it takes is as in `Batch.accounts`."""
+def cdl_totals(grid: Floats, counts: Ints, positives: Ints, stretches: Ints) -> Floats:
+    """T·CDL of the rounds of each decision maker, (decision makers, runs); arguments as in `Batch.accounts`."""
     out = np.zeros((len(stretches), counts.shape[1]))
     _cdl_totals(grid, counts, positives, stretches, out)
     return out
@@ -83,7 +67,7 @@ def cdl_totals(
 
 @kernel
 def _levels(grid, counts, positives, first, last, r, v, n, q):
-    """Gathers the levels of run r between two stretches; how many there are, and their weight."""
+    """Gather the levels of run r between two stretches; their number and weight."""
     levels, weight = 0, 0
     for i in range(len(grid)):
         rounds = counts[last, r, i] - counts[first, r, i]

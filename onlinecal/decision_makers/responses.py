@@ -1,9 +1,7 @@
-"""How a decision maker turns a forecast into the belief that it acts on, and the decision maker as a task.
+"""Responses turn forecasts into the beliefs that are acted on; a decision maker is a task with a response.
 
-A response maps Γ, the forecasts with their outcomes, to the Γ of the beliefs that are acted on, in expectation over the
-response's own randomness. A decision maker is a task with a response: its account is that of best-responding to those
-beliefs. Its swaps may depend on the belief (or the action), as in the definition of a randomised response's swap
-regret, and not on the forecast behind it: an observer of exact forecasts could always tell more.
+A response maps Γ to the Γ of the beliefs, in expectation over its own randomness; the account best-responds to these.
+Swaps may depend on the belief, as in the swap regret of a randomised response, and not on the forecast behind it.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ from onlinecal.measures.soft_binned import soft_rounding
 class Response(Protocol):
     """A way to act on forecasts.
 
-    It may have a `sensitivity`, a number: by how much the law of the belief changes at most in total variation, per
-    distance that a forecast is moved.
+    It may have a `sensitivity`: the most by which the law of the belief changes in total variation, per distance that a
+    forecast is moved.
     """
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
@@ -109,7 +107,7 @@ class Rounded:
 
 @dataclass(frozen=True)
 class RoundedDown:
-    """Rounds the forecast down to a multiple of 1/m and best-responds to that, as who ignores further digits does.
+    """Rounds the forecast down to a multiple of 1/m, ignoring further digits, and best-responds to that.
 
     Parameters
     ----------
@@ -260,13 +258,9 @@ class DecisionMaker:
 
     @property
     def sensitivity(self) -> float | None:
-        """By how much the law of the belief changes in total variation, per distance that a forecast is moved.
-
-        None where it jumps or nothing is known, and for tasks whose payoffs may lie outside [0, 1].
-        """
-        if not isinstance(self.task, DecisionTask | QuadraticTask):
-            return None
-        return getattr(self.response, "sensitivity", None)
+        """That of the response; None where it is unknown, and for tasks whose payoffs may lie outside [0, 1]."""
+        bounded = isinstance(self.task, DecisionTask | QuadraticTask)
+        return getattr(self.response, "sensitivity", None) if bounded else None
 
     def account_of_moved(self, gamma: JointDistribution, moved: float) -> list[Bracket]:
         """Brackets of the account of Γ as it was before its predictions were moved."""
@@ -282,7 +276,7 @@ class DecisionMaker:
 
 
 def moved_task(task: Task) -> str:
-    """What is said of a task whose account cannot be bracketed where forecasts are moved."""
+    """The refusal of a task whose account cannot be bracketed where forecasts are moved."""
     return (
         f"task {task.name!r} with moved predictions: who best-responds to a forecast may act otherwise when it is "
         "moved however little, so nothing is proved about payoff and regrets; expected a task of payoffs in [0, 1] "
@@ -292,24 +286,14 @@ def moved_task(task: Task) -> str:
 
 def response_name(response: Any) -> str:
     """``rounded(m=10)``: the name with the options that are not the defaults."""
-    changed = [
-        f"{f.name}={getattr(response, f.name)}"
-        for f in fields(response)
-        if getattr(response, f.name) != f.default
-    ]
+    options = {f.name: (getattr(response, f.name), f.default) for f in fields(response)}
+    changed = [f"{name}={value}" for name, (value, default) in options.items() if value != default]
     name = strategy_name(response)
     return f"{name}({', '.join(changed)})" if changed else name
 
 
 def as_response(spec: Any) -> Response:
     """A response from one, its name, or a table with its name and options.
-
-    Raises
-    ------
-    UnknownName
-        No such response.
-    InvalidParameter
-        An option that it does not have or refuses; something that is none of the three.
 
     Examples
     --------
@@ -330,10 +314,6 @@ def as_decision_maker(spec: Any) -> Task:
     spec : str, mapping or Task
         A name; a mapping ``{"name": "v_shaped", "t": 0.3}`` or ``{"name": "mine", "payoffs": [[…, …], …]}``, which may
         have a ``"response"``; or a task.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
     """
     if is_task(spec):
         return cast(Task, spec)
@@ -395,14 +375,6 @@ def _blurred(v, n, s, scale, kind, m):
 
 
 __all__ = [
-    "RESPONSES",
-    "Best",
-    "DecisionMaker",
-    "Noisy",
-    "Response",
-    "Rounded",
-    "RoundedDown",
-    "as_decision_maker",
-    "as_response",
-    "response_name",
-]
+    "RESPONSES", "Best", "DecisionMaker", "Noisy", "Response", "Rounded", "RoundedDown", "as_decision_maker",
+    "as_response", "response_name",
+]  # fmt: skip

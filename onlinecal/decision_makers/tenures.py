@@ -1,4 +1,4 @@
-"""Decision makers who join and leave: who they are, when they are there, and groups of them that come at random."""
+"""Decision makers that join and leave, and groups of them that come at random."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class Tenure:
-    """A decision maker who acts on the questions that are asked from `join` up to, not including, `leave`."""
+    """A decision maker that acts on the questions that are asked from `join` up to, not including, `leave`."""
 
     who: Task
     join: float = 0.0
@@ -46,24 +46,21 @@ class Tenure:
         for name in ("join", "leave"):
             value = getattr(self, name)
             if not is_number(value) or math.isnan(value) or value < 0:
-                raise InvalidParameter(
-                    f"decision maker {self.label!r}: {name} = {value!r}; expected a time of 0 or later"
-                )
+                said = f"decision maker {self.label!r}: {name} = {value!r}"
+                raise InvalidParameter(f"{said}; expected a time of 0 or later")
             object.__setattr__(self, name, float(value))
         if self.leave < self.join:
-            raise InvalidParameter(
-                f"decision maker {self.label!r} leaves at {self.leave:g} and joins at {self.join:g}; expected leave "
-                "at join or later"
-            )
+            said = f"decision maker {self.label!r} leaves at {self.leave:g} and joins at {self.join:g}"
+            raise InvalidParameter(f"{said}; expected leave at join or later")
 
     @property
     def task(self) -> Task:
-        """What is decided."""
+        """The task without its response."""
         return self.who.task if isinstance(self.who, DecisionMaker) else self.who
 
     @property
     def response(self) -> str:
-        """How forecasts are acted on; "" for the best response."""
+        """The name of the response; "" for the best one."""
         return response_name(self.who.response) if isinstance(self.who, DecisionMaker) else ""
 
 
@@ -82,7 +79,7 @@ class Group:
 
     @classmethod
     def of(cls, spec: Any) -> Group:
-        """From a mapping with these keys, a `Tenure`, or a task."""
+        """A group from a mapping with these keys, a `Tenure`, or a task."""
         if isinstance(spec, Group):
             return spec
         if isinstance(spec, Tenure):
@@ -102,15 +99,14 @@ class Group:
     def __post_init__(self) -> None:
         count("count", self.count, most=MOST)
         if is_number(self.join) and is_number(self.leave) and self.leave <= self.join:
-            raise InvalidParameter(
-                f"decision makers join from {self.join:g} on and leave at {self.leave:g}; expected to join before"
-            )
+            said = f"decision makers join from {self.join:g} on and leave at {self.leave:g}"
+            raise InvalidParameter(f"{said}; expected to join before")
         for name, convert in (("arrivals", as_arrivals), ("stay", as_delays)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, convert(getattr(self, name)))
         if not isinstance(self.label, str):
             raise InvalidParameter(f"decision makers: label = {self.label!r}; expected text")
-        self.tenures(0, 0)  # what is refused is refused now
+        self.tenures(0, 0)  # refuses
 
     @property
     def _random(self) -> dict[str, Any] | None:
@@ -123,52 +119,42 @@ class Group:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What accounts depend on, beside the seed: of a task that is named, what the name stands for; no labels."""
-        said = ("task", "response", "label")
-        values = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in said}
+        """The content of the accounts beside the seed: of a task that is named, the task; no labels."""
+        names = ("join", "leave", "count", "arrivals", "stay")
+        own = self._random
+        task = as_decision_maker(self.task) if own is None else random_task(**{"seed": 0, **own})
         response = Best() if self.response is None else as_response(self.response)
-        task = (
-            as_decision_maker(self.task)
-            if self._random is None
-            else random_task(**{"seed": 0, **self._random})
-        )
-        random = {} if self._random is None else {"random": True}
-        return {name: content(value) for name, value in values.items()} | {
-            "task": content(task), "response": content(response), **random
-        }  # fmt: skip
+        found = {name: content(getattr(self, name)) for name in names}
+        found |= {"task": content(task), "response": content(response)}
+        return found if own is None else found | {"random": True}
 
     def tenures(self, seed: int, place: int) -> list[Tenure]:
-        """Who they are, for the scenario's seed and the place of the group in its list."""
-        # A row of each stream for one decision maker: when it joins, how long it stays, which task it has.
+        """The decision makers, for the scenario's seed and the place of the group in its list."""
+        # A row of each stream for one decision maker: its time of joining, its stay, its task.
         streams = [
             Stream(seed, ("decision makers", str(place), what), range(1)).block(self.count)[:, 0]
             for what in ("join", "stay", "task")
         ]
-        ends = Tenure(_NOBODY, self.join, self.leave, self.label or "decision makers")
+        ends = Tenure(_IDLE, self.join, self.leave, self.label or "decision makers")
         joins, leaves = np.full(self.count, ends.join), np.full(self.count, ends.leave)
-        if self.arrivals is not None:
-            length = self.arrivals.length
+        for times, said in (
+            (self.arrivals, "but their arrivals have {} times; expected at most {}"),
+            (self.stay, "but of {} it is said how long they stay; expected at most {}"),
+        ):
+            length = None if times is None else times.length
             if length is not None and length < self.count:
-                raise InvalidParameter(
-                    f"{self.count} decision makers, but their arrivals have {length} times; expected at most {length}"
-                )
+                raise InvalidParameter(f"{self.count} decision makers, {said.format(length, length)}")
+        if self.arrivals is not None:
             joins = ends.join + beginnings(self.arrivals, 1, 0.0, streams[0], "decision maker")
         if self.stay is not None:
-            length = self.stay.length
-            if length is not None and length < self.count:
-                raise InvalidParameter(
-                    f"{self.count} decision makers, but of {length} it is said how long they stay; expected at most "
-                    f"{length}"
-                )
             leaves = np.minimum(endings(self.stay, 1, joins, streams[1], _EARLY), leaves)
-        # Who would come after all have left, never acts.
-        leaves = np.maximum(leaves, joins)
+        leaves = np.maximum(leaves, joins)  # one that would come after all have left never acts
         options = self._random
-        found = []
         common = None if options is not None else as_decision_maker(self.task)
         response = Best() if self.response is None else as_response(self.response)
         if isinstance(common, DecisionMaker) and self.response is not None:
             raise InvalidParameter(f"decision makers of {common.name!r} have two responses; expected one")
+        found = []
         for i in range(self.count):
             task = common
             if task is None:
@@ -181,7 +167,7 @@ class Group:
 
 
 _EARLY = "decision maker {} leaves at time {}, who joins at {}; expected nobody to leave before"
-_NOBODY = DecisionTask("nobody", ((0.0, 0.0),))
+_IDLE = DecisionTask("idle", ((0.0, 0.0),))
 
 
 @dataclass(frozen=True)
@@ -193,12 +179,9 @@ class People:
 
     @classmethod
     def of(cls, specs: Any, seed: int) -> People:
-        """From a list of what `Group.of` takes; a single one stands for itself."""
-        single = (
-            isinstance(specs, Mapping | Group | Tenure | str)
-            or is_task(specs)
-            or not isinstance(specs, Iterable)
-        )
+        """Decision makers from a list of what `Group.of` takes, or a single one."""
+        single = isinstance(specs, Mapping | Group | Tenure | str) or is_task(specs)
+        single = single or not isinstance(specs, Iterable)
         people = cls(tuple(map(Group.of, [specs] if single else specs)), int(seed))
         seen: set[str] = set()
         for tenure in people.tenures:
@@ -211,16 +194,16 @@ class People:
 
     @cached_property
     def tenures(self) -> Sequence[Tenure]:
-        """One after the other."""
+        """The tenures of all groups in order."""
         return [t for i, group in enumerate(self.groups) for t in group.tenures(self.seed, i)]
 
     @property
     def cuts(self) -> list[float]:
-        """The times at which somebody joins or leaves."""
+        """The times of joining and leaving."""
         times = {time for t in self.tenures for time in (t.join, t.leave)}
         return sorted(time for time in times if 0.0 < time < math.inf)
 
     @property
     def content(self) -> list[Any]:
-        """What their accounts depend on, beside the seed."""
+        """The content of their accounts, beside the seed."""
         return [group.content for group in self.groups]

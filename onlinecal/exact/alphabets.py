@@ -1,8 +1,7 @@
-"""What the total of a game depends on: at each grid point one letter, which a round there replaces by another.
+"""States of a game as words: at each grid point one letter, which a round there replaces by another.
 
-A state of the game is a word with a letter for each point. A letter costs the least number of rounds in which its
-point can come to it. Where a round can be lost without a trace (played at 0 with y = 0), the words of cost at most t
-are those that t rounds can reach; where letters count rounds, the words of cost t are.
+A letter costs the least number of rounds in which its point can come to it. Where a round can be lost without a trace
+(played at 0 with y = 0), t rounds reach the words of cost at most t; where letters count rounds, those of cost t.
 """
 
 from __future__ import annotations
@@ -56,19 +55,19 @@ class Alphabet(Protocol):
         """Their costs alone, also for `left` = 0."""
 
     def letter(self, point: int, left: int, value: Any) -> int:
-        """The letter for what has become of the point: a bias m·E, or (n, s). −1 where there is none."""
+        """The letter of a bias m·E, or of (n, s) rounds and outcomes 1; −1 without one."""
 
     def rounds(self, point: int, value: Any) -> int:
-        """In how many rounds a point can come to that, at least; more than the horizon where it cannot."""
+        """The least number of rounds in which a point can come to that; more than the horizon where it cannot."""
 
     def values(self, point: int, left: int) -> Any:
-        """What each letter stands for: numbers m·E, or rows (n, s)."""
+        """The biases m·E of the letters, or rows (n, s)."""
 
     def shorter(self, horizon: int) -> Alphabet:
         """The same for a game of another length."""
 
     def tables(self) -> float:
-        """Bytes of what is kept of the letters, or is made in each round."""
+        """Bytes of the tables of letters."""
 
 
 class Biases:
@@ -89,7 +88,7 @@ class Biases:
 
     @cached_property
     def _least(self) -> list[tuple[Ints, Ints]]:
-        """Of each point all biases of at most T rounds, and the least number of rounds for each, ascending in that."""
+        """For each point all biases of at most T rounds, and the least number of rounds for each, ascending in that."""
         found = []
         for i in range(self.m + 1):
             # Rounds whose biases cancel are no part of what is cheapest: fewer than `ones` outcomes 1, or `zeros` 0.
@@ -119,7 +118,7 @@ class Biases:
         return -left * (self.m - point), left * point
 
     def told_apart(self, value: Ints) -> NDArray[np.bool_]:
-        """Which biases are letters at all."""
+        """Whether each bias is a letter."""
         return np.ones(len(value), bool)
 
     def _made(self, point: int, left: int) -> tuple[Ints, Ints, Ints]:
@@ -147,15 +146,12 @@ class Biases:
         return cost, value, letter
 
     def shorter(self, horizon: int) -> Alphabet:
-        """As `Alphabet` says."""
         return Biases(self.m, horizon, self.separate)
 
     def tables(self) -> float:
-        """As `Alphabet` says."""
         return 8.0 * KEPT * (self.m + 1) * (self.m * self.horizon + 1)
 
     def costs(self, point: int, left: int) -> Ints:
-        """As `Alphabet` says."""
         return self._letters(point, left)[0]
 
     def values(self, point: int, left: int) -> Ints:
@@ -163,7 +159,6 @@ class Biases:
         return self._letters(point, left)[1]
 
     def letter(self, point: int, left: int, value: Any) -> int:
-        """As `Alphabet` says, for a bias m·E."""
         at = int(value) + point * self.horizon
         letters = self._letters(point, left)[2]
         return int(letters[at]) if 0 <= at < len(letters) else -1
@@ -174,32 +169,25 @@ class Biases:
         return self._letters(point, left)[2][zero + low : zero + high + 1]
 
     def rounds(self, point: int, value: Any) -> int:
-        """As `Alphabet` says."""
         cost, values = self._least[point]
         found = cost[values == int(value)]
         return int(found[0]) if len(found) else self.horizon + 1
 
     def moved(self, point: int, left: int, value: Ints) -> tuple[Ints, Floats]:
-        """(2, K) each: the biases after the point is played, with outcome 0 and 1, and what the total gains by it."""
+        """(2, K) each: the biases after the point is played, with outcome 0 and 1, and the gain of the total."""
         after = value + np.array([[-point], [self.m - point]])
         if not self.separate:
             return after, np.zeros(after.shape)
         return after, (np.abs(after) - np.abs(value)) / self.m
 
     def letters(self, point: int, left: int) -> Letters:
-        """As `Alphabet` says."""
         cost, value, _ = self._letters(point, left)
         later = self._letters(point, left - 1)[2]
         after, shift = self.moved(point, left, value)
         zero = point * self.horizon
         mirrored = self._letters(self.m - point, left)[2]
-        return Letters(
-            cost,
-            later[value + zero],
-            later[after + zero],
-            shift,
-            mirrored[-value + (self.m - point) * self.horizon],
-        )
+        mirror = mirrored[-value + (self.m - point) * self.horizon]
+        return Letters(cost, later[value + zero], later[after + zero], shift, mirror)
 
 
 class Counts:
@@ -215,15 +203,12 @@ class Counts:
         self.fixed = np.empty((0, 2))
 
     def shorter(self, horizon: int) -> Alphabet:
-        """As `Alphabet` says."""
         return Counts(self.m, horizon)
 
     def tables(self) -> float:
-        """As `Alphabet` says."""
         return 8.0 * (self.m + 1) * (self.horizon + 1) * (self.horizon + 2) / 2.0
 
     def costs(self, point: int, left: int) -> Ints:
-        """As `Alphabet` says."""
         return np.tril_indices(self.horizon - left + 1)[0]
 
     def values(self, point: int, left: int) -> Ints:
@@ -231,17 +216,14 @@ class Counts:
         return np.stack(np.tril_indices(self.horizon - left + 1), axis=1)
 
     def letter(self, point: int, left: int, value: Any) -> int:
-        """As `Alphabet` says, for (n, s)."""
         n, s = (int(number) for number in value)
         return n * (n + 1) // 2 + s if 0 <= s <= n <= self.horizon - left else -1
 
     def rounds(self, point: int, value: Any) -> int:
-        """As `Alphabet` says."""
         n, s = (int(number) for number in value)
         return n if 0 <= s <= n else self.horizon + 1
 
     def letters(self, point: int, left: int) -> Letters:
-        """As `Alphabet` says."""
         n, s = np.tril_indices(self.horizon - left + 1)
         place = n * (n + 1) // 2 + s
         after = place + n + 1

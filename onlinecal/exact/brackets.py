@@ -58,26 +58,24 @@ def value_bracket(
 ) -> ValueBracket:  # fmt: skip
     r"""A certified bracket of the value V of the game on 0, 1/m, …, 1, with nature seeing the law.
 
-    Two other games are solved, in which biases beyond `clip` are not told apart, so that the number of states stops
-    growing with T. Their totals are, on every course of play, at most and at least that of the game itself.
+    Two other games are solved, in which biases beyond `clip` are not told apart. Their totals are, on every course of
+    play, at most and at least that of the game itself.
 
-    *Lower, of total ECE.* As soon as E_i ≥ c at the end of a round, what happens at i from then on is added to the
-    total with its sign, Σ (y − i/m), in place of what it does to |E_i|; for E_i ≤ −c, −Σ (y − i/m). As |E + S| ≥ E + S
-    and ≥ −(E + S), the total is at most the true one.
+    *Lower, of total ECE.* As soon as E_i ≥ c at the end of a round, Σ (y − i/m) over the later rounds at i is added to
+    the total in place of their effect on |E_i|; for E_i ≤ −c, −Σ (y − i/m). As |E + S| ≥ ±(E + S), the total is at most
+    the true one.
 
     *Upper, of all measures.* The total is a seminorm N of the vector of biases. A round that would move E_i by d to
     where |E_i| is larger than c adds N(d e_i) to the total and leaves E_i as it is. As N(E + d e_i + S) ≤ N(E + S) +
     N(d e_i), the total is, by induction over such rounds, at least the true one. Of total ECE N(d e_i) is |d|.
 
     *Lower, of the other measures.* Such a round takes N(d e_i) from the total. As N(E + d e_i + S) ≥ N(E + S) − N(d
-    e_i), the total is at most the true one; and no value is below 0. The forecaster gains from every such round. It can
-    force them by forecasts of 0 and 1 in turns, so that this bound is 0 for clips well below T/4; it is close from
-    there on. The upper bound is close sooner.
+    e_i), the total is at most the true one; and no value is below 0. The forecaster can force such rounds by forecasts
+    of 0 and 1 in turns, so that this bound is 0 for clips well below T/4, and close from there on.
 
-    If F ≤ G on every course of play, then each strategy gets no less of G than of F against each other, and so min max
-    F ≤ min max G. In both games the state, with the numbers that replace biases, is all that the rest of the
-    total depends on, so that backward induction solves them, and both players know it from the course of play, so that
-    they are games with the same strategies.
+    If F ≤ G on every course of play, each strategy gets no less of G than of F, and so min max F ≤ min max G. In both
+    games the rest of the total depends on the state alone, and both players know it from the course of play, so that
+    backward induction solves them over the same strategies.
 
     Parameters
     ----------
@@ -97,12 +95,6 @@ def value_bracket(
     -------
     ValueBracket
 
-    Raises
-    ------
-    UnknownName, InvalidParameter
-        A measure that there is not, or that is no seminorm of the biases: what a bias moves it by is not bounded. A
-        game that memory has no room for.
-
     Source
     ------
     This package.
@@ -117,19 +109,17 @@ def value_bracket(
     clip = number("value_bracket", "clip", clip, 1.0)
     record = measure_named(measure)
     if not of_biases(record):
-        raise InvalidParameter(
-            f"measure {measure!r} depends on more than the biases, so that no clip brackets it; expected ece, "
-            "smooth_ce, kernel_ce, cutoff_ce, step_ce or another seminorm of the biases"
-        )
+        expected = "ece, smooth_ce, kernel_ce, cutoff_ce, step_ce or another seminorm of the biases"
+        said = "depends on more than the biases, so that no clip brackets it"
+        raise InvalidParameter(f"measure {measure!r} {said}; expected {expected}")
     most = int(min(clip, horizon) * m)
     found: list[Floats] = []
     states = 0
     for sign in (-1, 1):
-        alphabet = (
-            Clipped(m, horizon, most, upper=sign > 0)
-            if measure == "ece"
-            else Charged(m, horizon, most, sign * charges(record, m))
-        )
+        if measure == "ece":
+            alphabet: Biases = Clipped(m, horizon, most, upper=sign > 0)
+        else:
+            alphabet = Charged(m, horizon, most, sign * charges(record, m))
         check_memory(alphabet, horizon, measure, False)
         game = _Game(record, m, horizon, "law", False, threads_of(threads), alphabet)
         solution = Solution(m, horizon, measure, "law")
@@ -140,9 +130,8 @@ def value_bracket(
         found.append(solution.values + sign * error)
         states = max(states, solution.states)
     lowers, uppers = locked(np.maximum(found[0], 0.0)), locked(found[1])
-    return ValueBracket(
-        m, horizon, measure, clip, float(lowers[-1]), float(uppers[-1]), states, lowers, uppers
-    )
+    ends = float(lowers[-1]), float(uppers[-1])
+    return ValueBracket(m, horizon, measure, clip, *ends, states, lowers, uppers)
 
 
 def charges(measure: Measure, m: int) -> Floats:
@@ -165,7 +154,7 @@ class Clipped(Biases):
         return (low, high) if self.upper else (max(low, -self.most), min(high, self.most))
 
     def told_apart(self, value: Ints) -> NDArray[np.bool_]:
-        """All for a lower bound, of which those that are settled are one letter; for an upper one up to `most`."""
+        """All biases for a lower bound; for an upper one those up to `most`."""
         return np.abs(value) <= self.most if self.upper else super().told_apart(value)
 
     def moved(self, point: int, left: int, value: Ints) -> tuple[Ints, Floats]:
@@ -184,7 +173,6 @@ class Clipped(Biases):
         return np.where(below, np.minimum(after, then_low), after), shift
 
     def shorter(self, horizon: int) -> Clipped:
-        """As `Alphabet` says."""
         return Clipped(self.m, horizon, self.most, upper=self.upper)
 
 
@@ -206,5 +194,4 @@ class Charged(Biases):
         return np.where(beyond, value, after), np.where(beyond, self.charged[point][:, None], 0.0)
 
     def shorter(self, horizon: int) -> Charged:
-        """As `Alphabet` says."""
         return Charged(self.m, horizon, self.most, self.charged)

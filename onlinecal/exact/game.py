@@ -1,4 +1,4 @@
-"""The value of the calibration game on a grid, and how both sides play for it."""
+"""The value of the calibration game on a grid, and optimal play of both sides."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ CHUNK = 1 << 17
 
 @dataclass(frozen=True)
 class Round:
-    """How both sides play in one state."""
+    """Optimal play of both sides in one state."""
 
     value: float
     left: int
@@ -61,14 +61,13 @@ class Solution:
     sight : str
     value : float
     error : float
-        The value is wrong by at most this: rounding, and what the measure itself leaves open.
+        The value is wrong by at most this: rounding, and the width of the measure itself.
     states : int
-        The most states that are reached at the same number of rounds left, counted as the programme does.
+        The most states with the same number of rounds left.
     stages : int
-        How many states were looked at.
+        The number of states that were looked at.
     values : (T,) floats or None
-        The values of the games of 1, …, T rounds, each within `error`, which come on the way where the total depends on
-        the biases alone; else None.
+        The values of the games of 1, …, T rounds, each within `error`, where the total depends on the biases alone.
     """
 
     m: int
@@ -83,7 +82,7 @@ class Solution:
     _game: Any = field(default=None, repr=False, compare=False)
 
     def at(self, ends: Any, left: int) -> Round:
-        """How both sides play where so many rounds are left."""
+        """Optimal play with `left` rounds left."""
         if self._game is None:
             raise InvalidParameter(
                 f"a game of {self.measure} that was not solved; expected a result of solve"
@@ -105,8 +104,8 @@ def solve(
     In each of T rounds the forecaster states a law on the grid, nature chooses y, a forecast is drawn from the law, and
     both see it; in the end the forecaster pays T·μ. With nature seeing the law the value from a state x with r rounds
     left is V_r(x) = min over laws w of max over y of Σ_i w_i V_{r−1}(x after i was played and y came). With nature
-    seeing the draw it is min_i max_y V_{r−1}, so that laws are of no use; with both choosing at once it is that of a
-    nature that sees the law, by the minimax theorem.
+    seeing the draw it is min_i max_y V_{r−1}. With both choosing at once it is as if nature saw the law, by the minimax
+    theorem.
 
     Parameters
     ----------
@@ -115,13 +114,12 @@ def solve(
     horizon : int
         T, at most 100,000.
     measure : str, default "ece"
-        Its total is what is paid. Of those that depend on the biases E_i alone far larger games can be solved, and of
-        total ECE, Σ |E_i|, the largest.
+        Its total is paid. Those that depend on the biases E_i alone allow far larger games, and total ECE the largest.
     sight : {"law", "draw", "history"}, default "law"
-        What nature sees before it chooses; "history": both choose at once.
+        The sight of nature before it chooses; "history": both choose at once.
     keep : bool, default False
-        Whether `Solution.at` answers for any number of rounds left, and not only for the first ones of the game. It
-        then computes them twice, and needs room for about 2√T layers of states.
+        Whether `Solution.at` answers for any number of rounds left, and not only for the first ones of the game. This
+        computes layers twice, and needs room for about 2√T of them.
     progress : bool, optional
         As for `onlinecal.play`.
     threads : int, optional
@@ -131,20 +129,14 @@ def solve(
     -------
     Solution
 
-    Raises
-    ------
-    UnknownName, InvalidParameter
-        A measure or a sight that there is not; a game that memory has no room for.
-
     Source
     ------
     Backward induction; von Neumann 1928 for the minimax theorem.
 
     Deviations
     ----------
-    States are counted without what can no longer change the play, see `onlinecal.exact.alphabets`. The value is that
-    of laws which are each within the reported gap of the best, so that the errors of all rounds add up to at most
-    `error`.
+    Parts of a state that can no longer change the play are left out. The value is that of laws which are each within
+    the reported gap of the best, so that the errors of all rounds add up to at most `error`.
 
     Examples
     --------
@@ -188,11 +180,11 @@ class _Game:
         self.__dict__.update(state, measure=measure_named(state["measure"]))
 
     def words(self, left: int) -> Words:
-        """Those of the states with so many rounds left."""
+        """The words of the states with `left` rounds left."""
         return words(self.alphabet, left, self.horizon - left)
 
     def run(self, solution: Solution, progress: bool | None) -> None:
-        """Solves it."""
+        """Solve the game."""
         its = self.words(0)
         values, error = self.ends(its)
         solution.states = its.number
@@ -206,10 +198,8 @@ class _Game:
                 values, own = self.stage(left, now, its, values, pool)
                 error += own
                 its = now
-                solution.states, solution.stages = (
-                    max(solution.states, now.number),
-                    solution.stages + now.number,
-                )
+                solution.states = max(solution.states, now.number)
+                solution.stages += now.number
                 self._store(left, values)
                 shorter.append(float(values[0]))  # of the state without any bias, which is the first
                 bar.advance(now.number)
@@ -227,7 +217,7 @@ class _Game:
             del self.layers[min(self.layers)]
 
     def ends(self, its: Words) -> tuple[Floats, float]:
-        """The totals at the end, and how much they can be wrong."""
+        """The totals at the end, and a bound on their error."""
         if self.alphabet.separate:
             return np.zeros(its.number), 0.0  # all of Σ |E_i| is counted when it comes
         values, error = np.empty(its.number), 0.0
@@ -236,14 +226,13 @@ class _Game:
         for low in range(0, its.number, CHUNK):
             rows = words_between(low, min(low + CHUNK, its.number), its)
             ends = np.stack([value[row] for value, row in zip(known, rows.T, strict=True)], axis=1)
-            values[low : low + CHUNK], own = totals(
-                self.measure, grid, ends if self.alphabet.counted else ends / self.m
-            )
+            ends = ends if self.alphabet.counted else ends / self.m
+            values[low : low + CHUNK], own = totals(self.measure, grid, ends)
             error = max(error, own)
         return values, error
 
     def stage(self, left: int, now: Words, then: Words, values: Floats, pool: Any) -> tuple[Floats, float]:
-        """The values with so many rounds left, from those with one fewer, and by how much they err beyond those."""
+        """The values with `left` rounds left, from those with one fewer, and a bound on the error added."""
         made = np.empty(now.number)
         change = moves(self.alphabet, left, self.symmetric)
         chunks = [(low, min(low + CHUNK, now.number)) for low in range(0, now.number, CHUNK)]
@@ -252,9 +241,8 @@ class _Game:
             found = stage(*ends, self.drawn, now, change, then, values, made)
             return float(found[0]), float(found[1])
 
-        gap, largest = np.max(
-            list((map if pool is None or len(chunks) < 2 else pool.map)(work, chunks)), axis=0
-        )
+        found = list((map if pool is None or len(chunks) < 2 else pool.map)(work, chunks))
+        gap, largest = np.max(found, axis=0)
         return made, float(gap) + UNITS * 2.0**-53 * float(largest)
 
     @contextmanager
@@ -269,13 +257,12 @@ class _Game:
             pool.shutdown(cancel_futures=True)
 
     def layer(self, left: int) -> Floats:
-        """The values with so many rounds left, computed again if need be."""
+        """The values with `left` rounds left, computed again if need be."""
         if left in self.layers:
             return self.layers[left]
         if not self.keep:
-            raise InvalidParameter(
-                f"left = {left} was not kept; expected one of the first rounds of the game, or solve(…, keep=True)"
-            )
+            expected = "one of the first rounds of the game, or solve(…, keep=True)"
+            raise InvalidParameter(f"left = {left} was not kept; expected {expected}")
         base = left - left % self.apart
         self.layers = {r: values for r, values in self.layers.items() if r % self.apart == 0}
         its, values = self.words(base), self.layers[base]
@@ -291,9 +278,8 @@ class _Game:
         word = [self.alphabet.letter(point, left, ends[point]) for point in self.alphabet.points]
         played = sum(self.alphabet.rounds(point, end) for point, end in enumerate(ends))
         if played > self.horizon - left or (self.alphabet.counted and played < self.horizon - left):
-            raise InvalidParameter(
-                f"{ends.tolist()} with {left} rounds left; expected what {self.horizon - left} rounds can come to"
-            )
+            said = f"{ends.tolist()} with {left} rounds left"
+            raise InvalidParameter(f"{said}; expected what {self.horizon - left} rounds can come to")
         change = moves(self.alphabet, left, self.symmetric)
         own_a, own_b = look(word, change, self.words(left - 1), self.layer(left - 1))
         order = np.argsort([*self.alphabet.points, *self.alphabet.fixed_points])
@@ -319,9 +305,8 @@ class _Game:
             return given.astype(np.int64)
         rounds, ones = given.T
         if not ((ones >= 0) & (ones <= rounds) & (rounds <= played)).all() or rounds.sum() != played:
-            raise InvalidParameter(
-                f"{given.tolist()} with {left} rounds left; expected what {played} rounds can come to as (n, s)"
-            )
+            said = f"{given.tolist()} with {left} rounds left"
+            raise InvalidParameter(f"{said}; expected what {played} rounds can come to as (n, s)")
         if counted:
             return given.astype(np.int64)
         return self.m * given[:, 1] - np.arange(self.m + 1) * given[:, 0]

@@ -2,8 +2,7 @@
 
 With a_i and b_i the values after y = 0 and y = 1 at point i, the forecaster's best law mixes at most two points, on
 either side of a = b, and the value is max over q of min_i (1 − q) a_i + q b_i. The kernel walks from one pair of lines
-to the next until no line is below the point where the two cross; whatever it returns is the cost of a law, and how far
-that can be above the value is seen from the q that it found.
+to the next until no line is below their crossing; it returns the cost of a law, and from q its gap to the value.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from onlinecal.core._compile import part_of_kernel
 
 @part_of_kernel
 def against_law(a, b):
-    """The best law: its cost, how far that can be above the value, two points, the share of the first, nature's q."""
+    """The best law: its cost, the gap to the value, two points, the share of the first, nature's q."""
     n = len(a)
     i = j = 0
     for k in range(1, n):

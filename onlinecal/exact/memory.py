@@ -1,4 +1,4 @@
-"""How much memory a game takes, before it is solved."""
+"""The memory that a game takes, before it is solved."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def threads_here() -> int:
 
 
 def threads_of(given: int | None) -> int:
-    """So many threads; by default `threads_here`."""
+    """The number of threads; by default `threads_here`."""
     return threads_here() if given is None else count("threads", given)
 
 
@@ -46,19 +46,19 @@ def memory_there() -> float:
 
 
 def _layers(alphabet: Alphabet, horizon: int) -> tuple[Floats, Floats]:
-    """Numbers of rounds left, all or some of them, and how many states there are with so many."""
+    """Numbers of rounds left, all or some of them, and the number of states for each."""
     lefts = np.unique(np.linspace(0, horizon, min(horizon + 1, LOOKED_AT)).astype(int))
     return lefts, np.array([how_many(alphabet, left, horizon - left) for left in lefts.tolist()])
 
 
 def all_states(alphabet: Alphabet, horizon: int) -> float:
-    """The states with any number of rounds left from 1; of long games about."""
+    """The number of states with 1 round left or more; interpolated for long games."""
     lefts, states = _layers(alphabet, horizon)
     return float(np.interp(np.arange(1, horizon + 1), lefts, states).sum())
 
 
 def needed(alphabet: Alphabet, horizon: int, keep: bool, room: float = math.inf) -> float:
-    """Bytes for a game; of long games about, and no more is counted than is more than `room`."""
+    """Bytes for a game, interpolated for long ones; counting stops above `room`."""
     tables = KEPT + alphabet.tables()
     if tables > room:
         return tables
@@ -67,7 +67,7 @@ def needed(alphabet: Alphabet, horizon: int, keep: bool, room: float = math.inf)
 
 
 def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> None:
-    """Refuses a game that memory has no room for."""
+    """Refuse a game that memory has no room for."""
     room = memory_there()
 
     def wanted(length: int) -> float:
@@ -87,13 +87,11 @@ def check_memory(alphabet: Alphabet, horizon: int, measure: str, keep: bool) -> 
         else:
             high = middle
     longest = f"the largest T that fits is {low}" if low else "none of this grid fits"
-    raise InvalidParameter(
-        f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {needs}, and there are {size_text(room)}; "
-        f"{longest}"
-    )
+    said = f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {needs}"
+    raise InvalidParameter(f"{said}, and there are {size_text(room)}; {longest}")
 
 
 def size_text(number: float) -> str:
-    """So many bytes, in words."""
+    """A number of bytes in words."""
     size = number / GIB
     return f"{size:,.1f} GiB" if size < 1e6 else f"{size:.1e} GiB"

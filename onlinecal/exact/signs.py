@@ -1,4 +1,4 @@
-"""The sign preservation game: cells in a row, one player points, the other writes signs and would like them gone."""
+"""The sign preservation game: one player points at cells of a row, the other writes signs into them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SignGame:
     cells, rounds : int
     reuse : bool
     values : (rounds + 1,) ints
-        How many signs are left in the end if both play optimally, for 0, 1, …, `rounds` rounds.
+        The number of signs that are left in the end under optimal play, for 0, 1, …, `rounds` rounds.
     """
 
     cells: int
@@ -43,28 +43,24 @@ class SignGame:
 
     @property
     def value(self) -> int:
-        """With all the rounds."""
+        """The value with all the rounds."""
         return int(self.values[-1])
 
     def at(self, signs: Sequence[int], left: int) -> tuple[int, int]:
-        """How many signs are left in the end, and at which cell to point now."""
+        """The number of signs that are left in the end, and the cell to point at now."""
         row, left = [int(sign) for sign in signs], count("left", left, 0, self.rounds)
         marks = [sign for sign in row if sign]
-        if (
-            (len(row) != self.cells if self.reuse else len(row) > self.cells)
-            or any(sign not in (-1, 0, 1) for sign in row)
-            or marks != sorted(marks, reverse=True)
-        ):
-            raise InvalidParameter(
-                f"signs = {row}; expected {self.cells} of 1, 0 and -1, every 1 to the left of every -1"
-            )
+        size = len(row) == self.cells or (len(row) < self.cells and not self.reuse)
+        if not size or not {*row} <= {-1, 0, 1} or marks != sorted(marks, reverse=True):
+            expected = f"{self.cells} of 1, 0 and -1, every 1 to the left of every -1"
+            raise InvalidParameter(f"signs = {row}; expected {expected}")
         mask = sum(1 << i for i, sign in enumerate(row) if sign)
         place = _first(len(row)) * (not self.reuse) + mask * (len(row) + 1) + marks.count(1)
         return int(self.tables[0][left, place]), int(self.tables[1][left, place])
 
 
 def _first(length: int) -> int:
-    """Where the states of rows of this length begin."""
+    """The place at which the states of rows of this length begin."""
     return sum((1 << shorter) * (shorter + 1) for shorter in range(length))
 
 
@@ -94,10 +90,6 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
     -------
     SignGame
 
-    Raises
-    ------
-    InvalidParameter
-
     Source
     ------
     Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", without reuse; Dagan et al. 2025,
@@ -107,9 +99,8 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
 
     Deviations
     ----------
-    The rules above are what is solved. That there are these two games, and what follows from them for calibration, is
-    from the papers' abstracts; the rules are derived from the calibration game as told above, and have not been
-    compared with the papers' own texts, which were not at hand.
+    The rules are derived from the calibration game as told above. The papers' abstracts alone were at hand; the rules
+    have not been compared with the full texts.
 
     Examples
     --------
@@ -129,7 +120,7 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
 
 @kernel
 def marked(mask):
-    """How many cells have a sign."""
+    """The number of cells with a sign."""
     found = 0
     while mask:
         mask &= mask - 1

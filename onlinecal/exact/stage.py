@@ -15,14 +15,13 @@ from onlinecal.exact.words import Words, next_word, place, word_at
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: by how many units in the last place of the largest value in a stage its result may err beyond the gap it reports.
-#: The values after an outcome: a sum of two, one of them a rounded quotient, 2 units. Cost of a law: two products, a
-#: sum and a share of 2 units, 5 units. Lowest line: a difference, a product and a sum, 5 units.
+#: the error of a stage beyond the gap that it reports, in units in the last place of the largest value: 2 of a value
+#: after an outcome (a sum, a quotient), 5 of the cost of a law (two products, a sum, a share), 5 of the lowest line
 UNITS = 12.0
 
 
 class Moves(NamedTuple):
-    """What becomes of letters in a round; a tuple, so that kernels take it."""
+    """The letters after a round; a tuple, so that kernels take it."""
 
     stay: Ints
     turn: Ints
@@ -33,12 +32,11 @@ class Moves(NamedTuple):
 
 
 def moves(alphabet: Alphabet, left: int, symmetric: bool) -> Moves:
-    """What becomes of the letters in the round in which `left` are left, itself included."""
+    """The letters after the round in which `left` are left, itself included."""
     letters = [alphabet.letters(point, left) for point in alphabet.points]
     most = max(len(each.cost) for each in letters)
     stay, mirror = np.zeros((2, len(letters), most), np.int64)
-    turn = np.zeros((2, len(letters), most), np.int64)
-    shift = np.zeros((2, len(letters), most))
+    turn, shift = np.zeros((2, len(letters), most), np.int64), np.zeros((2, len(letters), most))
     for j, each in enumerate(letters):
         stay[j, : len(each.stay)], mirror[j, : len(each.stay)] = each.stay, each.mirror
         turn[:, j, : len(each.stay)], shift[:, j, : len(each.stay)] = each.turn, each.shift
@@ -86,11 +84,8 @@ def stage(low, high, drawn, its, now, then, values, out):
     n = points + len(now.fixed)
     word, other = np.empty(points, np.int64), np.empty(points, np.int64)
     a, b = np.empty(n), np.empty(n)
-    same, cost, part = (
-        np.empty(points, np.int64),
-        np.empty(points + 1, np.int64),
-        np.empty(points + 1, np.int64),
-    )
+    same = np.empty(points, np.int64)
+    cost, part = np.empty(points + 1, np.int64), np.empty(points + 1, np.int64)
     gap, largest = 0.0, 0.0
     c = word_at(low, its, word)
     for at in range(low, high):
@@ -118,8 +113,6 @@ def look(word: Any, now: Moves, then: Words, values: Floats) -> tuple[Floats, Fl
     """a_i and b_i of one word, those of the fixed points behind the others."""
     points = len(word)
     a, b = np.empty((2, points + len(now.fixed)))
-    after(
-        np.array(word, np.int64), now, then, values, a, b, np.empty(points, np.int64),
-        np.empty(points + 1, np.int64), np.empty(points + 1, np.int64),
-    )  # fmt: skip
+    same, cost, part = (np.empty(n, np.int64) for n in (points, points + 1, points + 1))
+    after(np.array(word, np.int64), now, then, values, a, b, same, cost, part)
     return a, b

@@ -1,4 +1,4 @@
-"""States of a game as people write them, and values as text."""
+"""States of a game and values as text."""
 
 from __future__ import annotations
 
@@ -28,24 +28,18 @@ def counts_of(text: str, m: int, horizon: int) -> NDArray[np.int64]:
             place = float(forecast) * m
         except ValueError:
             place = math.nan
-        if (
-            outcome.strip() not in ("0", "1")
-            or not -1e-9 <= place <= m + 1e-9
-            or abs(place - round(place)) > 1e-9
-        ):
-            raise InvalidParameter(
-                f"round {said!r}; expected forecast:outcome with a forecast of 0, 1/{m}, …, 1 and an outcome 0 or 1"
-            )
+        on_grid = -1e-9 <= place <= m + 1e-9 and abs(place - round(place)) <= 1e-9
+        if not on_grid or outcome.strip() not in ("0", "1"):
+            expected = f"forecast:outcome with a forecast of 0, 1/{m}, …, 1 and an outcome 0 or 1"
+            raise InvalidParameter(f"round {said!r}; expected {expected}")
         counts[round(place)] += 1, int(outcome)
-    if counts[:, 0].sum() >= count("horizon", horizon):
-        raise InvalidParameter(
-            f"{int(counts[:, 0].sum())} rounds have been played of T = {horizon}; expected fewer"
-        )
+    if (played := int(counts[:, 0].sum())) >= count("horizon", horizon):
+        raise InvalidParameter(f"{played} rounds have been played of T = {horizon}; expected fewer")
     return counts
 
 
 def rational_text(m: int, horizon: int, measure: str, sight: str) -> str:
-    """The value of a small game as a fraction; "" where it has none that one would read."""
+    """The value of a small game as a fraction; "" where that is long."""
     if measure not in RATIONAL or horizon > 6 or m > 6:
         return ""
     text = str(rational_value(m, horizon, measure, sight))

@@ -30,21 +30,21 @@ ROUNDING = 1e-12
 
 
 def measure_named(name: str) -> Measure:
-    """The measure of the catalogue, if a game can be about it."""
+    """The measure of the catalogue; refused where its game has no value."""
     if not isinstance(name, str) or name not in MEASURES:
         raise UnknownName.of("measure", name, MEASURES, LIST)
     measure = MEASURES[name]
-    if measure.example:
-        needed = ", ".join(measure.example)
-        raise InvalidParameter(f"measure {name!r} needs {needed}; expected a measure without such an option")
-    if not np.isfinite(measure.largest):
-        raise InvalidParameter(
-            f"measure {name!r} can be infinite, so its game has no value; expected one that is bounded"
-        )
-    if measure.accuracy:
-        raise InvalidParameter(
-            f"measure {name!r} is known {measure.accuracy} only; expected one that is exact or a bracket"
-        )
+    needed = ", ".join(measure.example)
+    for wrong, said in (
+        (needed, f"needs {needed}; expected a measure without such an option"),
+        (
+            not np.isfinite(measure.largest),
+            "can be infinite, so its game has no value; expected one that is bounded",
+        ),
+        (measure.accuracy, f"is known {measure.accuracy} only; expected one that is exact or a bracket"),
+    ):
+        if wrong:
+            raise InvalidParameter(f"measure {name!r} {said}")
     return measure
 
 
@@ -65,7 +65,7 @@ def alphabet_for(measure: Measure, m: int, horizon: int) -> Alphabet:
 
 
 def totals(measure: Measure, grid: Floats, ends: NDArray[Any]) -> tuple[Floats, float]:
-    """T·μ for each row of what has become of the points, and how much it can be wrong."""
+    """T·μ for each row of ends, and a bound on its error."""
     if ends.ndim == 2:
         gamma = JointDistribution.from_counts(grid, np.ones(len(grid)), np.zeros(len(grid)))
         assert measure.sampling is not None

@@ -1,7 +1,6 @@
-"""Words of letters that cost at most so much, each at a place of its own in one array, without holes.
+"""Words of letters up to a cost, each at a place of its own in one array, without holes.
 
-Words are in the order of their costs, and among those of one cost in that of their letters. Where a word stands is a
-sum of numbers that are looked up, one for each letter, in tables that need no hashing.
+They are in the order of their costs, then of their letters. The place of a word is a sum of numbers from tables.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Words(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """The number of words."""
         return int(self.offset[-1])
 
 
@@ -86,7 +85,7 @@ def _count(cost, size, ways, before, last):
 
 @kernel
 def place(word, its):
-    """Where a word stands."""
+    """The place of a word."""
     points = len(its.size)
     c = its.cost[points - 1, word[points - 1]]
     at = its.last[word[points - 1]]
@@ -132,7 +131,7 @@ def word_at(at, its, word):
 
 @kernel
 def next_word(c, its, word):
-    """Puts the next word in the place of one of cost c; returns its cost."""
+    """Put the next word in the place of one of cost c; returns its cost."""
     rest = 0
     for j in range(len(its.size) - 1, -1, -1):
         rest += its.cost[j, word[j]]

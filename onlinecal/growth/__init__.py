@@ -1,4 +1,4 @@
-"""How fast totals grow: exponents with intervals, a test of straightness, and what fits where it fails."""
+"""Growth of totals: exponents with intervals, a test of straightness, and the forms that fit where it fails."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ SMOOTH = 0.01
 
 @dataclass(frozen=True)
 class Growth:
-    """How a total grows over some T, from `fit_growth`.
+    """The growth of a total over some T, from `fit_growth`.
 
     Attributes
     ----------
     value : float
-        The mean growth exponent over these T: the slope of the least-squares line through log(expected total) against
-        log T. Of a power law c·T^α it is α. Of any other curve it is what it says, and not the exponent of its limit.
+        The mean growth exponent: the slope of the least-squares line through log(expected total) against log T. Of a
+        power law c·T^α it is α; of another curve it is not the exponent of its limit.
     lower, upper : float
         An interval for `value` at the `level`.
     level : float
@@ -48,8 +48,8 @@ class Growth:
     bend : float
         p-value of the test that the quadratic term in log T is 0.
     rough : float
-        p-value of the test that the scatter around the line is what differs between runs (of a single run: rounding).
-        1 for the prefixes of one game, where correlated noise looks like it.
+        p-value of the test that the runs explain the scatter around the line (of a single run: rounding). 1 for the
+        prefixes of one game, where correlated noise looks like it.
     scatter : float
         Root of the mean squared distance from the line, in logarithms: 0.01 is 1 % of the totals.
     points, runs : int
@@ -80,10 +80,7 @@ class Growth:
 
     @property
     def straightness(self) -> float:
-        """p-value of the test that the expected totals follow c·T^α.
-
-        That of `bend`; of several runs of fresh games, Bonferroni's of `bend` and `rough`.
-        """
+        """p-value of the test that the totals follow c·T^α: of `bend`, or Bonferroni's of `bend` and `rough`."""
         return self.bend if self.runs == 1 or not self.fresh else min(1.0, 2.0 * min(self.bend, self.rough))
 
     @cached_property
@@ -101,12 +98,12 @@ class Growth:
 
     @property
     def bent(self) -> bool:
-        """Whether it is curved by more than 1 %, less of which runs that are all alike tell from a power law, too."""
+        """Whether it is curved by more than 1 % of the totals."""
         return self.shape == "curved" and self.scatter > SMOOTH
 
     @cached_property
     def fits(self) -> dict[str, tuple[float, float]]:
-        """The forms that fit within what differs between runs, each with an interval for its *asymptotic* exponent."""
+        """The forms that fit within the noise of the runs, each with an interval for its *asymptotic* exponent."""
         from scipy.special import fdtrc
 
         logarithms, data = self._data
@@ -114,36 +111,30 @@ class Growth:
         if not isinstance(data, Fresh) or (self.runs == 1 and left == 0):
             return {}
         rate = 1.0 - self.level
-        found = {
-            LOGARITHM: with_logarithm(logarithms, data, rate),
-            CONSTANT: with_constant(logarithms, data, rate),
-        }
-        good = {form: fit for form, fit in found.items() if fit is not None}
+        found = ((LOGARITHM, with_logarithm), (CONSTANT, with_constant))
+        good = {form: fit for form, made in found if (fit := made(logarithms, data, rate)) is not None}
         if (self.rough if self.runs == 1 else 2.0 * self.rough) < rate:
             line = orthonormal(np.ones_like(logarithms), logarithms)
-            squares = float((beside(data.logs, line) ** 2).sum())
-            floor = left * ROUNDING**2
-            good = {
-                form: fit
-                for form, fit in good.items()
-                if left and fdtrc(1, left, (squares - fit.squares) / (fit.squares + floor) * left) < rate
+            squares, floor = float((beside(data.logs, line) ** 2).sum()), left * ROUNDING**2
+            better = {
+                form: (squares - fit.squares) / (fit.squares + floor) * left for form, fit in good.items()
             }
+            good = {form: fit for form, fit in good.items() if left and fdtrc(1, left, better[form]) < rate}
         top = np.inf if np.isinf(self.ceiling) else 1.0
         return {form: (min(fit.lower, top), min(fit.upper, top)) for form, fit in good.items()}
 
     @property
     def limit(self) -> tuple[float, float] | None:
-        """An interval for the asymptotic exponent: all that belong to a form that fits; None where none does.
+        """An interval for the asymptotic exponent, over all forms that fit; None without one.
 
-        It covers the exponent at the `level` if the expected totals are of either form. It is wide where they are
-        noisy: nothing can tell √T log T from T^0.6 then.
+        It covers the exponent at the `level` if the expected totals are of either form.
         """
         if not self.fits:
             return None
         return min(ends[0] for ends in self.fits.values()), max(ends[1] for ends in self.fits.values())
 
     def jumps(self, marked: NDArray[np.bool_]) -> float | None:
-        """By what factor the totals at some T lie off the others, where that is why they are jagged."""
+        """The factor by which the totals at the marked T lie off the others, where that is why they are jagged."""
         logarithms, data = self._data
         if self.shape != "jagged":
             return None
@@ -152,7 +143,7 @@ class Growth:
 
     @property
     def form(self) -> str:
-        """What the expected totals follow over these T: ``T^α``, or the `fits` of a curve; empty if it has none."""
+        """The form of the expected totals over these T: ``T^α``, or the `fits` of a curve; empty without any."""
         return " or ".join(self.fits) if self.shape == "curved" else POWER
 
     @property
@@ -174,32 +165,28 @@ class Growth:
         return self.upper < exponent - ROUNDING
 
     def stays_above(self, exponent: float) -> bool:
-        """Whether it is `above`, and nothing says that this ends.
-
-        The asymptotic exponents of all forms that fit lie above, too, and so does the slope over the last half of these
-        T unless the curve is straight.
-        """
+        """Whether it is `above`, and so are all forms that fit and the slope of the last half of a curve."""
         return self.above(exponent) and all(lower > exponent + ROUNDING for lower, _ in self._ahead)
 
     def stays_below(self, exponent: float) -> bool:
-        """Whether it is `below`, and nothing says that this ends; as `stays_above`."""
+        """Whether it stays `below`; as `stays_above`."""
         return self.below(exponent) and all(upper < exponent - ROUNDING for _, upper in self._ahead)
 
     @property
     def _ahead(self) -> list[tuple[float, float]]:
-        """Intervals for what the slope comes to."""
+        """Intervals for the slope at larger T."""
         limit = self.limit
         return ([] if self.shape == "straight" else [self.onward]) + ([] if limit is None else [limit])
 
     @property
     def remark(self) -> str:
-        """What is to be known beside the interval, in words; empty for a straight line with a narrow interval."""
+        """Cautions beside the interval, in words; empty for a straight line with a narrow interval."""
         parts = []
         if self.shape == "curved":
             near = "" if self.bent else f", if by no more than {SMOOTH:.0%} of the totals"
             parts.append(f"no power law over these T{near}: slopes {self.bow} over their first and last half")
             parts += [
-                f"if {form}, the asymptotic exponent is in {_ends(*ends)}" for form, ends in self.fits.items()
+                f"if {form}, the asymptotic exponent is in {_ends(*e)}" for form, e in self.fits.items()
             ]
         if self.shape == "jagged":
             parts.append("jagged: the totals scatter around the line by more than their runs do")
@@ -212,8 +199,17 @@ class Growth:
     def as_json(self) -> dict[str, Any]:
         """The numbers under their names."""
         names = (
-            "value", "lower", "upper", "level", "straightness", "scatter", "shape", "early", "late", "form",
-        )  # fmt: skip
+            "value",
+            "lower",
+            "upper",
+            "level",
+            "straightness",
+            "scatter",
+            "shape",
+            "early",
+            "late",
+            "form",
+        )
         limit = None if self.limit is None else list(self.limit)
         return {name: getattr(self, name) for name in names} | {"limit": limit, "remark": self.remark}
 
@@ -237,7 +233,7 @@ class Growth:
 
 
 def check_level(level: float) -> None:
-    """Refuses what no interval can have."""
+    """Refuse a level outside of (0, 1)."""
     if not 0.0 < level < 1.0:
         raise InvalidParameter(f"level = {shown(level)}; expected a number between 0 and 1")
 
@@ -245,12 +241,12 @@ def check_level(level: float) -> None:
 def fit_growth(
     times: ArrayLike, totals: ArrayLike, *, fresh: bool, ceiling: float = np.inf, level: float = 0.95
 ) -> Growth | None:
-    """Measures how totals grow with T.
+    """Measure the growth of totals with T.
 
-    The mean growth exponent is the slope of the least-squares line through log(mean total over runs) against log T.
-    How far it may be off is told by what differs between the runs and by the scatter around the line, put together
-    as one random-effects model (`contrasts.Fresh`) or, along one game, with correlated errors (`contrasts.Path`);
-    the interval is Student's. One run is enough: then the scatter alone speaks.
+    The mean growth exponent is the slope of the least-squares line through log(mean total over runs) against log T. Its
+    error comes from the differences between runs and from the scatter around the line, as one random-effects model
+    (`contrasts.Fresh`) or, along one game, with correlated errors (`contrasts.Path`); the interval is Student's. Of a
+    single run it rests on the scatter alone.
 
     Parameters
     ----------
@@ -259,9 +255,8 @@ def fit_growth(
     totals : (n, runs) array_like
         T·μ at each time for each run.
     fresh : bool
-        True: each T is a game of its own, with randomness of its own. False: the totals of one game, or on one
-        recorded stream, at several T; a column is a run. Where all runs share a stream, give their mean as the only
-        column.
+        True: each T is a game with randomness of its own. False: the totals of one game, or on one recorded stream, at
+        several T; a column is a run. Where all runs share a stream, give their mean as the only column.
     ceiling : float, optional
         No total is above ceiling·T, so that no asymptotic exponent is above 1. Default: none.
     level : float, default 0.95
@@ -271,11 +266,6 @@ def fit_growth(
     -------
     Growth or None
         None where there is no exponent: fewer than 3 times, or a mean total that is 0, negative or infinite.
-
-    Raises
-    ------
-    InvalidParameter
-        Arrays that do not fit together, times that are not positive and ascending, or a level outside of (0, 1).
 
     Examples
     --------
@@ -289,9 +279,8 @@ def fit_growth(
 
     t, y = np.asarray(times, dtype=np.float64), np.asarray(totals, dtype=np.float64)
     if t.ndim != 1 or y.ndim != 2 or len(t) != len(y) or y.shape[1] == 0:
-        raise InvalidParameter(
-            f"times of shape {t.shape} and totals of shape {y.shape}; expected (n,) and (n, runs)"
-        )
+        said = f"times of shape {t.shape} and totals of shape {y.shape}"
+        raise InvalidParameter(f"{said}; expected (n,) and (n, runs)")
     if not ((t > 0.0).all() and (np.diff(t) > 0.0).all()):
         raise InvalidParameter("times are not positive and ascending; expected rounds ≥ 1, each once")
     check_level(level)
@@ -316,40 +305,24 @@ def fit_growth(
     value, lower, upper = interval(x / (x @ x), arc if n > 4 and 2.0 * bend < 1.0 - level else line)
     half, left = n // 2 + 1, beside(data.logs, line)
     late, *onward = interval(_slope(x, slice(n - half, n)), arc if n > 4 else line)
+    rough = float(data.misfit(line, left)) if isinstance(data, Fresh) else 1.0
+    local = tuple(map(float, np.diff(data.logs) / np.diff(x)))
     return Growth(
-        value,
-        lower,
-        upper,
-        level,
-        local=tuple(map(float, np.diff(data.logs) / np.diff(x))),
-        early=float(_slope(x, slice(half)) @ data.logs),
-        late=late,
-        onward=(onward[0], onward[1]),
-        bend=bend,
-        rough=float(data.misfit(line, left)) if isinstance(data, Fresh) else 1.0,
-        scatter=float(np.sqrt((left**2).mean())),
-        points=n,
-        runs=runs,
-        fresh=fresh,
-        ceiling=ceiling,
-        _data=(logarithms, data),
-    )
+        value, lower, upper, level, local, early=float(_slope(x, slice(half)) @ data.logs), late=late,
+        onward=(onward[0], onward[1]), bend=bend, rough=rough, scatter=float(np.sqrt((left**2).mean())), points=n,
+        runs=runs, fresh=fresh, ceiling=ceiling, _data=(logarithms, data),
+    )  # fmt: skip
 
 
 def trend(
-    times: ArrayLike,
-    totals: ArrayLike,
-    bound: Callable[[float], float] | ArrayLike,
-    *,
-    fresh: bool = True,
+    times: ArrayLike, totals: ArrayLike, bound: Callable[[float], float] | ArrayLike, *, fresh: bool = True,
     level: float = 0.95,
-) -> Growth | None:
-    """Whether measured/bound grows with T: the growth of that ratio, for checks of rates, which have no constant.
+) -> Growth | None:  # fmt: skip
+    """Measure whether the ratio of total to bound grows with T, for checks of rates, which have no constant.
 
-    Of the result, `above(0)` says that the ratio has grown over these T, `stays_above(0)` that moreover no form that
-    fits levels off, so that the total breaks a rate O(bound) as far as can be seen; `below(0)` and `stays_below(0)` the
-    same of a rate Ω(bound). If none of them is true, nothing is known against the rate. That a rate is kept for ever
-    cannot be measured.
+    `above(0)` says that the ratio has grown over these T; `stays_above(0)` that no form that fits levels off, so that
+    the total breaks the rate O(bound) as far as can be seen. `below(0)` and `stays_below(0)` say the same of Ω(bound).
+    That a rate is kept for ever cannot be measured.
 
     Parameters
     ----------
@@ -361,11 +334,6 @@ def trend(
     Returns
     -------
     Growth or None
-
-    Raises
-    ------
-    InvalidParameter
-        As `fit_growth`; also of a bound that is not positive and finite.
 
     Examples
     --------
@@ -395,9 +363,7 @@ def simultaneous(statements: int, level: float = 0.95) -> float:
 
 @lru_cache(maxsize=256)
 def _design(logarithms: bytes) -> tuple[Floats, Floats, Floats, Floats]:
-    """Of some log T, which the curves of a study share: centred, bases of lines and of parabolas, and the parabola
-    beside the lines.
-    """
+    """Some log T: centred, bases of lines and of parabolas, and the parabola beside the lines."""
     logs = np.frombuffer(logarithms)
     x, one = logs - logs.mean(), np.ones(len(logs))
     line = orthonormal(one, x)

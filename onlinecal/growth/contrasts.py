@@ -1,4 +1,4 @@
-"""How far a linear combination of log totals may be off by chance: what runs, scatter and one shared game do to it."""
+"""The chance error of a linear combination of log totals, from runs, scatter and one shared game."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MEMORY = 1 / 3
 
 
 class Contrasts(Protocol):
-    """Log mean totals at n times with what is known of their errors."""
+    """Log mean totals at n times with their errors."""
 
     logs: Floats
     runs: int
@@ -121,7 +121,7 @@ def orthonormal(*columns: ArrayLike) -> Floats:
 
 
 def beside(column: Floats, basis: Floats) -> Floats:
-    """What of a column (..., n) is orthogonal to an orthonormal basis (..., n, k)."""
+    """The part of a column (..., n) that is orthogonal to an orthonormal basis (..., n, k)."""
     return column - np.einsum("...nk,...k->...n", basis, np.einsum("...nk,...n->...k", basis, column))
 
 

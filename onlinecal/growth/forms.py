@@ -1,4 +1,4 @@
-"""Curves that are no power laws: for which exponents do T^α log^β T and a + b T^α fit?"""
+"""Curves that are no power laws: the exponents for which T^α log^β T and a + b T^α fit."""
 
 from __future__ import annotations
 
@@ -29,10 +29,9 @@ class Fit:
 
 
 def with_logarithm(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
-    """The α with which T^α log^β T, |β| ≤ 2, fits within what differs between runs.
+    """The α with which T^α log^β T, |β| ≤ 2, fits within the noise of the runs.
 
-    The curve is straight in log T and log log T. Where the test of that does not fail, half the rate of error goes to
-    the interval of β, which is then cut to what is allowed, and half to that of α for each β.
+    Half the rate of error goes to the interval of β, cut to |β| ≤ 2, and half to that of α for each β.
     """
     x = logarithms - logarithms.mean()
     level = np.log(np.maximum(logarithms, 1.0))
@@ -52,7 +51,7 @@ def with_logarithm(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
 
 
 def with_constant(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
-    """The asymptotic exponents of a + b T^α with the α with which it fits within what differs between runs."""
+    """The asymptotic exponents of a + b T^α for the α with which it fits within the noise of the runs."""
     u = logarithms - logarithms.mean()
     steep = float(np.abs(np.diff(data.logs) / np.diff(u)).max())
     top = _STEP * np.ceil(min(max(2.0, steep + 1.0), 6.0) / _STEP)

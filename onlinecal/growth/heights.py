@@ -11,7 +11,7 @@ Floats = NDArray[np.float64]
 
 
 def two_heights(logarithms: Floats, logs: Floats, marked: NDArray[np.bool_], rate: float) -> float | None:
-    """How much higher the marked log totals are, of the line with one slope and two heights that fits best."""
+    """The height of the marked log totals over the others, of the best line with one slope and two heights."""
     from scipy.special import fdtrc
 
     left = len(logs) - 3

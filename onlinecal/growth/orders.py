@@ -1,4 +1,4 @@
-"""Which of several means is lower, beyond doubt: all pairs at once, from runs that they were measured in together."""
+"""The order of several means beyond chance: all pairs at once, measured in the same runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Pairs:
     runs: int
 
     def half_width(self, level: float) -> Floats:
-        """Of the interval of each difference at this level, each by itself; infinite where nothing is known of it."""
+        """Half the width of the interval of each difference by itself; infinite where its spread is unknown."""
         from scipy.special import stdtrit
 
         if self.runs < 2:
@@ -87,7 +87,7 @@ def adjusted(families: Sequence[Pairs]) -> list[Floats]:
 
 
 def lower(families: Sequence[Pairs], level: float = 0.95) -> list[NDArray[np.bool_]]:
-    """Of each family, whether the mean of row is lower than that of column; all that is said is true at the level."""
+    """Whether the mean of row is lower than that of column, for each family; all statements hold at the level."""
     # 1 − 0.95 is a little more than 0.05.
     return [
         (p <= 1.0 - level + 1e-15) & (np.nan_to_num(pairs.difference, nan=0.0) < 0.0)

@@ -14,7 +14,7 @@ from onlinecal.core.relations import applies, chain, reason
 
 @dataclass(frozen=True)
 class KnownRate:
-    """What is known of the total T·μ that the best forecaster can hold against the worst nature.
+    """A known bound on the total T·μ that the best forecaster can hold against the worst nature.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class KnownRate:
         Of T.
     source : str
     runs : bool
-        Whether a forecaster of this package attains it; an upper bound may be proved and yet not be playable.
+        Whether a forecaster of this package attains it.
     logs : float
         The power of log T beside that of T.
     """
@@ -42,7 +42,7 @@ class KnownRate:
     logs: float = 0.0
 
     def at(self, times: ArrayLike) -> NDArray[np.float64]:
-        """The formula without its constant, which nobody states: T^exponent (log T)^logs; log T is 1 up to e."""
+        """T^exponent (log T)^logs, the formula without its constant; log T is 1 up to e."""
         t = np.asarray(times, dtype=np.float64)
         return t**self.exponent * np.maximum(np.log(t), 1.0) ** self.logs
 
@@ -58,46 +58,26 @@ class KnownRate:
 #: Gopalan and Hu 2025, Table 1, and later papers. What follows from these by `RELATIONS` is not written here.
 KNOWN_RATES = (
     KnownRate("ece", True, "T^(2/3)", 2 / 3, "Foster & Vohra 1998; near 1.21·T^(2/3) for forecast hedging"),
-    KnownRate(
-        "ece", True, "T^(2/3−ε)", 2 / 3, "Dagan et al. 2025; not constructive enough to play", runs=False
-    ),
-    KnownRate(
-        "ece",
-        False,
-        "T^0.54389",
-        0.54389,
-        "Dagan et al. 2025, oblivious; after Qiao & Valiant 2021 (T^0.528)",
-    ),
-    KnownRate(
-        "distance_certificate", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2√T + 1); Qiao & Zheng 2024"
-    ),
-    KnownRate(
-        "smooth_ce", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024: coins that may stop early (early_stopping)"
-    ),
+    KnownRate("ece", True, "T^(2/3−ε)", 2 / 3, "Dagan et al. 2025; not constructive enough to play", runs=False),
+    KnownRate("ece", False, "T^0.54389", 0.54389, "Dagan et al. 2025, oblivious; after Qiao & Valiant 2021 (T^0.528)"),
+    KnownRate("distance_certificate", True, "√T", 1 / 2, "Arunachaleswaran et al. 2025 (2√T + 1); Qiao & Zheng 2024"),
+    KnownRate("smooth_ce", False, "T^(1/3)", 1 / 3, "Qiao & Zheng 2024: coins that may stop early (early_stopping)"),
     KnownRate("kernel_ce", True, "√T", 1 / 2, "Vovk, Takemura & Shafer 2005 (√T/2)"),
     KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024", logs=1.0),
     KnownRate("u_calibration", True, "√T", 1 / 2, "Kleinberg et al. 2023; near 2.7√T for threshold hedging"),
     # Whatever is forecast against a fair coin pays ½ a round in the task v_shaped(½), and the better of its two actions
     # pays ½E|ones − zeros| = √(T/2π) more than that in all.
     KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023: a fair coin, √(T/2π)"),
-    KnownRate(
-        SQUARED_LOSS, True, "log T", 0.0, "Cesa-Bianchi & Lugosi 2006: the mean of the outcomes", logs=1.0
-    ),
+    KnownRate(SQUARED_LOSS, True, "log T", 0.0, "Cesa-Bianchi & Lugosi 2006: the mean of the outcomes", logs=1.0),
     KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", logs=0.5),
-    KnownRate(
-        QUADRATIC,
-        True,
-        "T^(1/3) log T",
-        1 / 3,
-        "Fishelson et al. 2025; Luo, Senapati & Sharan 2025: T^(1/3) up to logarithms",
-        logs=1.0,
-    ),
-)
+    KnownRate(QUADRATIC, True, "T^(1/3) log T", 1 / 3,
+              "Fishelson et al. 2025; Luo, Senapati & Sharan 2025: T^(1/3) up to logarithms", logs=1.0),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class OtherRate:
-    """A rate of a quantity that is no measure of this package: it is printed, and held against nothing.
+    """A rate of a quantity that the package does not measure.
 
     Attributes
     ----------
@@ -112,32 +92,17 @@ class OtherRate:
 
 #: of T rounds, as the abstracts state them
 OTHER_RATES = (
-    OtherRate(
-        "multicalibration error, three disjoint groups that may depend on the forecast",
-        "Ω(T^(2/3)), met up to logarithms",
-        "Collina, Lu, Noarov & Roth 2026, from the abstract",
-    ),
-    OtherRate(
-        "ℓ1 calibration error in K i.i.d. segments, or where mean outcomes deviate by C in all",
-        "Õ(min{√T + (TC)^(1/3), √(KT)})",
-        "Liu, Luo & Ratliff 2026, from the abstract",
-    ),
-    OtherRate(
-        "KL calibration: swap regret of the logarithmic loss",
-        "Õ(T^(1/3))",
-        "Luo, Senapati & Sharan 2025, from the abstract; blum_mansour_log",
-    ),
-    OtherRate(
-        "swap regret of Lipschitz convex losses on [0, 1]; calibration error of medians",
-        "Õ(√T)",
-        "Hu, Schneider & Wu 2026, from the abstract",
-    ),
-    OtherRate(
-        "calibeating in the Brier loss by a forecaster that is also calibrated",
-        "O(log T), optimal for calibeating alone",
-        "Chen, Huang, Jordan & Luo 2026, from the abstract",
-    ),
-)
+    OtherRate("multicalibration error, three disjoint groups that may depend on the forecast",
+              "Ω(T^(2/3)), met up to logarithms", "Collina, Lu, Noarov & Roth 2026, from the abstract"),
+    OtherRate("ℓ1 calibration error in K i.i.d. segments, or where mean outcomes deviate by C in all",
+              "Õ(min{√T + (TC)^(1/3), √(KT)})", "Liu, Luo & Ratliff 2026, from the abstract"),
+    OtherRate("KL calibration: swap regret of the logarithmic loss", "Õ(T^(1/3))",
+              "Luo, Senapati & Sharan 2025, from the abstract; blum_mansour_log"),
+    OtherRate("swap regret of Lipschitz convex losses on [0, 1]; calibration error of medians", "Õ(√T)",
+              "Hu, Schneider & Wu 2026, from the abstract"),
+    OtherRate("calibeating in the Brier loss by a forecaster that is also calibrated",
+              "O(log T), optimal for calibeating alone", "Chen, Huang, Jordan & Luo 2026, from the abstract"),
+)  # fmt: skip
 
 
 #: one weight function, or a few bins: far easier than the measures that bound them, so what follows is not the best;
@@ -150,9 +115,8 @@ def best_known(column: Column | str) -> tuple[KnownRate, ...]:
 
     A name alone is a measure of the catalogue, or another quantity.
 
-    Those of `KNOWN_RATES`, and those that follow from one of them for a measure that `RELATIONS` relates to its own;
-    the source then names the relations. Of equal ones it is the one that a forecaster of this package attains, then the
-    one that takes the fewest relations. Of a bracket, the lower end has upper rates and the upper end lower ones.
+    Those of `KNOWN_RATES`, and those that follow by `RELATIONS`, which the source then names. Of equal ones it is one
+    that a forecaster of this package attains. Of a bracket, the lower end has upper rates and the upper end lower ones.
     """
     return _best_known(Column("measure", column) if isinstance(column, str) else column)
 
@@ -169,13 +133,11 @@ def _best_known(what: Column) -> tuple[KnownRate, ...]:
         if way is not None:
             source = f"{rate.source}; with {reason(way)}" if way else rate.source
             found[rate.upper].append((replace(rate, measure=what.name, source=source), len(way)))
-    lower = [rate for rate, _ in sorted(found[False], key=lambda r: (-r[0].exponent, -r[0].logs, r[1]))]
-    upper = [
-        rate for rate, _ in sorted(found[True], key=lambda r: (r[0].exponent, r[0].logs, not r[0].runs, r[1]))
-    ]
-    return tuple(lower[:1] + upper[:1])
+    lower = sorted(found[False], key=lambda r: (-r[0].exponent, -r[0].logs, r[1]))
+    upper = sorted(found[True], key=lambda r: (r[0].exponent, r[0].logs, not r[0].runs, r[1]))
+    return tuple(rate for rate, _ in lower[:1] + upper[:1])
 
 
 def known_rates(column: Column | str) -> str:
-    """The best known bounds of a column, ``"Ω(T^0.54389) … O(T^(2/3))"``; empty where nothing is known."""
+    """The best known bounds of a column, ``"Ω(T^0.54389) … O(T^(2/3))"``; empty without any."""
     return " … ".join(map(str, best_known(column)))

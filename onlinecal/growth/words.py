@@ -14,7 +14,7 @@ NONE = "no exponent, as there are fewer than three T or a mean total is 0, negat
 
 
 def lines(growth: Growth) -> list[str]:
-    """For a narrow cell: the exponent, its interval, and what there is to be said of it; see `legend`.
+    """The lines of a narrow cell: the exponent, its interval, and its signs; see `legend`.
 
     >>> import numpy as np
     >>> from onlinecal.growth import fit_growth
@@ -35,24 +35,17 @@ def lines(growth: Growth) -> list[str]:
 
 
 def line(growth: Growth) -> str:
-    """The same in one line, without T.
-
-    >>> import numpy as np
-    >>> from onlinecal.growth import fit_growth
-    >>> t = np.array([1e3, 1e4, 1e5, 1e6])
-    >>> line(fit_growth(t, np.sqrt(t)[:, None], fresh=True))
-    '0.50 [0.50, 0.50]'
-    """
+    """The same in one line, without T."""
     return " ".join(lines(growth)).removeprefix("T^")
 
 
 def raised(growth: Growth) -> str:
-    """What stands above a T: ``0.50``, or ``0.65…0.57`` where there is no power law."""
+    """The exponent of a T: ``0.50``, or ``0.65…0.57`` where there is no power law."""
     return growth.bow if growth.bent else fixed(growth.value)
 
 
 def literal(text: str) -> str:
-    """Somebody's text as matplotlib shows it letter by letter: two ``$`` would be taken for mathematics.
+    """A text as matplotlib shows it letter by letter: two ``$`` would be taken for mathematics.
 
     >>> literal("from $5 to $6")
     'from \\\\$5 to \\\\$6'
@@ -61,7 +54,7 @@ def literal(text: str) -> str:
 
 
 def legend(shown: Iterable[Growth | None], each: str = "") -> list[str]:
-    """What stands under such cells: what an interval covers, and the signs that occur."""
+    """The legend of such cells: the meaning of intervals, and of the signs that occur."""
     cells = list(shown)
     growths = [growth for growth in cells if growth is not None]
     missing = [f"–: {NONE}"] if len(growths) < len(cells) else []
@@ -70,9 +63,8 @@ def legend(shown: Iterable[Growth | None], each: str = "") -> list[str]:
     together = f"the intervals of each {each}" if each else f"the {len(growths)} intervals"
     covers = f"{together} hold all together with 95 %" if len(growths) > 1 else "with its 95 % interval"
     one = " (along one game, over their last two decades)" if any(g.cut for g in growths) else ""
-    parts = [
-        f"T^α: mean growth exponent over these T{one}, the slope of the least-squares line in logarithms; {covers}"
-    ]
+    slope = "the slope of the least-squares line in logarithms"
+    parts = [f"T^α: mean growth exponent over these T{one}, {slope}; {covers}"]
     plain = [g for g in growths if not g.bent]
     if not all(g.clear for g in plain):
         parts.append(f"T^?: the interval is wider than {WIDE:g}, so that it tells little")

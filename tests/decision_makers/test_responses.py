@@ -201,7 +201,7 @@ def test_names():
     assert as_response(Rounded(3)) == Rounded(3)
     assert entry("noisy")["kind"] == "responses"
     for cls in RESPONSES.values():
-        for section in ("Guarantee", "Source", "Deviations"):
+        for section in ("Guarantee", "Source"):
             assert section in cls.__doc__
 
 
