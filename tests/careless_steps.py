@@ -1,6 +1,18 @@
-"""Steps with one mistake each, in round 3."""
+"""Steps with one mistake each, in round 3 or as their state says."""
 
-from onlinecal.rounds.steps import hear, law, law_values, law_weights, learn, move, reveal, scratch
+from onlinecal.rounds.steps import (
+    floats,
+    hear,
+    ints,
+    law,
+    law_atoms,
+    law_values,
+    law_weights,
+    learn,
+    move,
+    reveal,
+    scratch,
+)
 
 
 @law
@@ -65,3 +77,38 @@ def reveal_raises(run, number):
     if number == 3:
         raise ValueError("boom")
     return 0
+
+
+@law
+def state(run, number):
+    """From round 3 on the value, weight and size of the state."""
+    value, weight, size = floats(run)
+    law_values(run)[0], law_weights(run)[0] = (0.5, 1.0) if number < 3 else (value, weight)
+    return 1 if number < 3 else int(size)
+
+
+@law
+def state_on_grid(run, number):
+    value, weight, size = floats(run)
+    law_atoms(run)[0], law_weights(run)[0] = (1, 1.0) if number < 3 else (int(value), weight)
+    return 1 if number < 3 else int(size)
+
+
+@learn
+def refuses(run, number, size, drawn, outcome):
+    return -1 if number == 3 else 0
+
+
+@learn
+def refuses_at(run, number, size, drawn, outcome):
+    return -1 if number == ints(run)[0] else 0
+
+
+@hear
+def deaf(run, number, size, forecast, outcome):
+    return -1 if number == 3 else 0
+
+
+@move
+def asks(run, number, size, forecast):
+    return floats(run)[0] if number == 6 else 0.5

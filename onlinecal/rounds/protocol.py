@@ -186,7 +186,7 @@ def _methods(role: str, strategy: Any) -> dict[str, tuple[str, str, str, tuple[i
             "update": ("expected one", "", "forecast, outcome", (2, 3)),
             "certificates": (certifies, "", "", (0,))
             if strategy.certifies
-            else ("", f"not {certifies}", "", (0,)),
+            else ("", "the specification certifies nothing", "", (0,)),
         }
     blind = (
         "" if strategy.sight >= Sight.HISTORY else f"the specification declares sight {strategy.sight.name}"
@@ -194,7 +194,11 @@ def _methods(role: str, strategy: Any) -> dict[str, tuple[str, str, str, tuple[i
     return {
         "probability": ("expected one", "", "", (0, 1)),
         "update": ("", blind, "forecast, outcome", (2, 3)),
-        "context": ("the specification reveals context" if strategy.reveals else "", "", "round", (1,)),
+        "context": (
+            ("the specification reveals context", "", "round", (1,))
+            if strategy.reveals
+            else ("", "the specification declares nothing that it `reveals`", "round", (1,))
+        ),
     }
 
 

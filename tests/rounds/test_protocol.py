@@ -1,70 +1,91 @@
-"""A player has the methods that its specification declares."""
+"""A player in plain Python has the methods that its specification declares."""
 
-import dataclasses
+from dataclasses import dataclass
 
 import pytest
 
 from onlinecal.checks.conformance import conformance
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.engine.game import Game
-from onlinecal.forecasters import Forecaster, ForecastHedging, Truthful
-from onlinecal.natures import Bernoulli, UniformTruth
-from tests.rounds.test_record import Remembers
+from onlinecal.forecasters import Forecaster
+from onlinecal.natures import Nature, Sight
+from tests.engine.games import game_of
 
 
-def with_player(base, **methods):
-    """The specification `base` with a player that has these methods (None: without)."""
-
-    class Spec(type(base)):
-        def start(self, horizon, runs, stream):
-            inner = base.start(horizon, runs, stream)
-            own = {
-                name: (lambda *a, _m=getattr(inner, name): _m(*a)) for name in NAMES if hasattr(inner, name)
-            }
-
-            class Player:
-                pass
-
-            player = Player()
-            for name, method in (own | methods).items():
-                if method is not None:
-                    setattr(player, name, method)
-            return player
-
-    return Spec(**{f.name: getattr(base, f.name) for f in dataclasses.fields(base)})
+def half(self, *round):
+    return 0.5
 
 
-NAMES = ("forecast", "update", "certificates", "probability", "context")
+def told(self, forecast, outcome):
+    pass
+
+
+def spec(base, methods, **declared):
+    """A specification that declares this, with a player that has these methods."""
+    player = type("Player", (), methods)
+    body = {"start": lambda self, horizon, stream: player(), **declared}
+    return dataclass(frozen=True)(type("Spec", (base,), body))()
+
+
+def forecaster(declared=None, **methods):
+    return spec(Forecaster, {"forecast": half, "update": told} | methods, **(declared or {}))
+
+
+def nature(declared=None, **methods):
+    return spec(Nature, {"probability": half} | methods, **(declared or {}))
+
+
+REVEALS, HEARS, SEES = {"reveals": frozenset({"truth"})}, {"sight": Sight.HISTORY}, {"sight": Sight.LAW}
+CERTIFIES = {"certifies": frozenset({"distance_certificate"})}
+
+
+def once(self, round):
+    return 0.5
 
 
 @pytest.mark.parametrize(
-    ("base", "methods", "match"),
+    ("player", "match"),
     [
-        (Remembers(), {"update": None}, r"no method update\(round\); expected one, since .* declares sight HISTORY"),
-        (Remembers(), {"update": None, "updaet": print}, r"no method update\(round\), but updaet"),
-        (Bernoulli(), {"update": print}, "has a method update, which is never called, since .* sight NOTHING"),
-        (Bernoulli(), {"updates": print}, "method updates, which is never called; is update meant"),
-        (Bernoulli(), {"contexts": print}, "method contexts, which is never called; is context meant"),
-        (Bernoulli(), {"context": print}, "has a method context, which is never called, since .* does not reveal"),
-        (UniformTruth(), {"context": None, "contxt": print}, r"no method context\(round\), but contxt"),
-        (Bernoulli(), {"probability": lambda: 0.5}, r"has probability\(\); expected probability\(round\)"),
-        (ForecastHedging(), {"update": lambda forecast, outcome: None}, r"expected update\(round\)"),
-        (ForecastHedging(), {"certificate": print}, "is certificates meant"),
-        (ForecastHedging(), {"certificates": print}, "never called, since the specification does not certify"),
-        (ForecastHedging(), {"forecast": None}, r"no method forecast\(round\)"),
-        (ForecastHedging(), {"update": 3}, r"no method update\(round\)"),
+        (forecaster(forecast=None), r"no method forecast\(\)"),
+        (forecaster(update=3), r"no method update\(forecast, outcome\); expected one"),
+        (forecaster(update=None, updaet=told), r"no method update\(forecast, outcome\), but updaet"),
+        (forecaster(update=once), r"has update\(round\); expected update\(forecast, outcome\)"),
+        (forecaster(certificates=half), "never called, since the specification certifies nothing"),
+        (forecaster(certificate=half), "is certificates meant"),
+        (forecaster(CERTIFIES), r"no method certificates\(\); the specification certifies something"),
+        (nature(probability=None), r"no method probability\(\)"),
+        (nature(probability=told), r"has probability\(forecast, outcome\)"),
+        (nature(update=told), "has a method update, which is never called, since .* sight NOTHING"),
+        (nature(updates=told), "method updates, which is never called; is update meant"),
+        (nature(context=once), "has a method context, which is never called, since .* declares nothing that it `reveals`"),
+        (nature(contexts=once), "method contexts, which is never called; is context meant"),
+        (nature(REVEALS, contxt=once), r"no method context\(round\), but contxt"),
+        (nature(REVEALS, context=lambda self: {}), r"expected context\(round\)"),
+        (nature(SEES, probability=half), r"its probability\(\) needs no round, by which it would see; expected probability\(round\)"),
+        (nature({"sight": "law"}), "declares sight = 'law'; expected a Sight"),
+        (nature({"length": 0}), "declares length = 0"),
+        (forecaster({"needs": ["truth"]}), r"declares needs = \['truth'\]; expected a frozenset of names"),
+        (forecaster({"deterministic": "yes"}), "declares deterministic"),
     ],
 )  # fmt: skip
-def test_a_player_has_the_methods_that_its_specification_declares(base, methods, match):
-    spec = with_player(base, **methods)
-    pair = (spec, Bernoulli()) if isinstance(spec, Forecaster) else (ForecastHedging(), spec)
+def test_what_does_not_fit_is_refused(player, match):
+    pair = (player, None) if isinstance(player, Forecaster) else (None, player)
     with pytest.raises(InvalidParameter, match=match):
-        Game(*pair, horizon=5, runs=range(8))
-    faults = [found.fault for found in conformance(spec) if found.fault]
-    assert faults
+        game_of(*pair)
+    assert [found.fault for found in conformance(player) if found.fault]
 
 
-def test_players_with_their_own_methods_play():
-    for base in (ForecastHedging(), Truthful()):
-        Game(with_player(base), with_player(UniformTruth()), horizon=5, runs=range(8)).advance(5)
-    Game(with_player(ForecastHedging()), with_player(Remembers()), horizon=5, runs=range(8)).advance(5)
+@pytest.mark.parametrize(
+    ("mine", "theirs"),
+    [
+        (forecaster(), nature()),
+        (forecaster(update=lambda self, *given: None), nature(HEARS)),
+        (forecaster(CERTIFIES, certificates=lambda self: {"distance_certificate": 3}), nature(HEARS, update=told)),
+        (forecaster(REVEALS | {"needs": REVEALS["reveals"]}), nature(REVEALS, context=lambda self, round: {"truth": 0})),
+        (forecaster(), nature(SEES, probability=once, update=lambda self, forecast, outcome, round: None)),
+    ],
+)
+def test_what_fits_plays(mine, theirs):
+    game = game_of(mine, theirs)
+    game.advance(6)
+    assert game.resolved == 6
+    assert {name: totals.tolist() for name, totals in game.certificates().items()} == dict.fromkeys(mine.certifies, [3.0, 3.0])

@@ -1,5 +1,5 @@
-"""Steps are called by their addresses, without a look at what they get: what does not fit is refused before, and an
-error that one raises stops the game in its round.
+"""Steps are called by their addresses, without a look at what they get: what does not fit is refused before, and what
+they raise or state that makes no sense stops the game in its round.
 """
 
 import os
@@ -9,41 +9,47 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.engine.game import Game
-from onlinecal.forecasters import Constant, Forecaster
-from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.forecasters import Constant, Delayed, Doubling, ExpertMixture, Forecaster, Rounded, Separate
 from onlinecal.forecasters._steps import nothing
-from onlinecal.natures import Bernoulli, Nature, Sight, UniformTruth
-from onlinecal.rounds.players import CompiledNature
+from onlinecal.natures import Bernoulli, Drift, Mixture, Nature, Sight, Streams, Switch, UniformTruth
+from onlinecal.rounds.players import CompiledForecaster, CompiledNature
 from onlinecal.rounds.steps import Memory
 from tests import careless_steps as steps
+from tests.engine.games import game_of
 
 
-def forecaster(law=steps.fair, learn=nothing, declares=(), runs=None, memory=None, **options):
+def forecaster(law=steps.fair, learn=nothing, declares=(), memory=None, **options):
     @dataclass(frozen=True)
     class Made(Forecaster):
         needs = frozenset(declares)
 
-        def start(self, horizon, its_runs, stream):
-            room = Memory(runs or its_runs, **(memory or {}))
-            return CompiledForecaster(law, learn, room, **{"size": 1} | options)
+        def start(self, horizon, stream):
+            return CompiledForecaster(law, learn, Memory(**(memory or {})), **{"size": 1} | options)
 
     return Made()
 
 
-def nature(move=steps.coin, sees=Sight.NOTHING, declares=(), runs=None, memory=None, **options):
+def nature(move=steps.coin, sees=Sight.NOTHING, declares=(), memory=None, **options):
     class Made(Nature):
         sight: Any = sees
         reveals = frozenset(declares)
 
-        def start(self, horizon, its_runs, stream):
-            room = Memory(runs or its_runs, **(memory or {}))
-            return CompiledNature(move, room, **{"sight": sees} | options)
+        def start(self, horizon, stream):
+            return CompiledNature(move, Memory(**(memory or {})), **{"sight": sees} | options)
 
     return Made()
+
+
+def stating(value=0.5, weight=1.0, size=1, grid=False):
+    """From round 3 on this."""
+    return forecaster(
+        steps.state_on_grid if grid else steps.state, memory={"floats": [value, weight, size]}, size=2,
+        grid=np.array([0.0, 0.5, 1.0]) if grid else None,
+    )  # fmt: skip
 
 
 class _Needs(Constant):
@@ -54,39 +60,86 @@ class _Needs(Constant):
 
 NEEDS = {"declares": ["truth"], "needs": ["truth"], "memory": {"context": 1}}
 REVEALS = {"declares": ["truth"], "reveals": ["truth"], "memory": {"context": 1}}
+RAISES = [
+    ((forecaster(steps.law_raises), Bernoulli()), "forecaster 'made' raised an error in its step law_raises"),
+    ((forecaster(learn=steps.learn_raises), Bernoulli()), "forecaster 'made' .* step learn_raises"),
+    ((Constant(), nature(steps.move_raises)), "nature 'made' .* step move_raises"),
+    ((Constant(), nature(sees=Sight.HISTORY, hear=steps.hear_raises)), "nature 'made' .* step hear_raises"),
+    ((forecaster(**NEEDS), nature(**REVEALS, reveal=steps.reveal_raises)), "nature 'made' .* step reveal_raises"),
+]
+REFUSES = [
+    ((forecaster(learn=steps.refuses), Bernoulli()), "forecaster 'made' refused a round that it had played"),
+    ((Doubling(forecaster(learn=steps.refuses)), Bernoulli()), "forecaster 'doubling' refused a round"),
+    ((ExpertMixture((forecaster(learn=steps.refuses),)), Bernoulli()), "forecaster 'expert_mixture' refused a round"),
+    ((Constant(), nature(sees=Sight.HISTORY, hear=steps.deaf)), "nature 'made' refused a round"),
+    ((Constant(), Mixture((nature(sees=Sight.HISTORY, hear=steps.deaf),))), "nature 'mixture' refused a round"),
+]
 
 
-@pytest.mark.parametrize(
-    ("pair", "match"),
-    [
-        ((forecaster(steps.law_raises), Bernoulli()), "forecaster 'made' raised an error in its step law_raises"),
-        ((forecaster(learn=steps.learn_raises), Bernoulli()), "forecaster 'made' .* step learn_raises"),
-        ((Constant(), nature(steps.move_raises)), "nature 'made' .* step move_raises"),
-        ((Constant(), nature(sees=Sight.HISTORY, hear=steps.hear_raises)), "nature 'made' .* step hear_raises"),
-        ((forecaster(**NEEDS), nature(**REVEALS, reveal=steps.reveal_raises)), "nature 'made' .* step reveal_raises"),
-    ],
-)  # fmt: skip
-@pytest.mark.parametrize("loop", ["event", "compiled"])
-def test_a_step_that_raises_an_error_is_stopped_in_its_round_and_named(pair, match, loop, capfd):
-    game = Game(*pair, horizon=6, runs=range(4, 6), loop=loop)
-    with pytest.raises(InvalidForecast, match=match + r" \(.*careless_steps.py:\d+\) in round 3, run 4"):
-        game.advance(6)
+@pytest.mark.parametrize(("pair", "match"), RAISES + REFUSES)
+def test_a_step_that_raises_or_refuses_is_stopped_in_its_round_and_named(pair, match, capfd):
+    game = game_of(*pair, runs=range(4, 6))
+    for again in (lambda: game.advance(6), lambda: game.advance(6), game.ask):
+        with pytest.raises(InvalidForecast, match=match + r".* in round 3, run 4"):
+            again()
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("loop", ["event", "compiled"])
+WRONG = [
+    {"value": np.nan}, {"value": 1.5}, {"value": -1e-300}, {"weight": np.nan}, {"weight": 0.999}, {"weight": -1.0},
+    {"size": 0}, {"size": 3}, {"size": -7}, {"value": 3, "grid": True}, {"value": -1, "grid": True},
+    {"weight": 0.5, "value": 1, "grid": True},
+]  # fmt: skip
+WHOLES = [
+    lambda x: x, Doubling, Delayed, lambda x: Rounded(x, 3), lambda x: ExpertMixture((Constant(), x)),
+    lambda x: Separate(Delayed(x)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("whole", WHOLES)
+def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads, monkeypatch):
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
+    for wrong in WRONG:
+        made = whole(stating(**wrong))
+        other = Streams((Drift(), Drift())) if made.needs else Drift()
+        game = game_of(made, other, 20, runs=range(5, 13), threads=threads)
+        if whole is WHOLES[0]:  # the first run is as it should be
+            game.forecaster.memory.floats[0] = 1.0 if "grid" in wrong else 0.5, 1.0, 1.0
+        with pytest.raises(InvalidForecast, match=rf"forecaster .* stated .* in round \d+, run {5 + (whole is WHOLES[0])}"):
+            game.advance(20)
+
+
+@pytest.mark.parametrize(("q", "shown"), [(1.0000001, "1.0000001"), (np.nan, "nan"), (-1e-300, "-1e-300")])
+def test_a_q_that_is_none_is_named(q, shown):
+    wild = nature(steps.asks, memory={"floats": [q]})
+    for made, number in ((wild, 6), (Mixture((Drift(), wild)), 6), (Switch(nature(), wild, 4), 10), (Streams((wild, Drift())), 11)):
+        game = game_of(Constant(), made, 20, runs=range(5, 8))
+        with pytest.raises(InvalidForecast, match=rf"nature .* stated q = {shown} in round {number}, run 5"):
+            game.advance(20)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "run", "number"),
+    [((9, 2, 3, 1), 5, 9), ((0, 8, 2, 1), 6, 8), ((0, 0, 7, 4), 7, 7), ((0, 0, 0, 4), 8, 4)],
+)
+def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, run, number):
+    """Also where one behind it stops in an earlier round."""
+    game = game_of(forecaster(learn=steps.refuses_at, memory={"ints": 1}), Bernoulli(), 20, runs=range(5, 9))
+    game.forecaster.memory.ints[:, 0] = rounds
+    with pytest.raises(InvalidForecast, match=f"in round {number}, run {run}"):
+        game.advance(20)
+
+
 @pytest.mark.parametrize(
     ("pair", "match"),
     [
-        ((forecaster(runs=3), Bernoulli()), r"memory is for 3 run\(s\); expected 2"),
-        ((forecaster(runs=1), Bernoulli()), r"memory is for 1 run\(s\); expected 2"),
-        ((Constant(), nature(runs=1)), r"memory is for 1 run\(s\); expected 2"),
-        ((Constant(), nature(runs=3)), r"memory is for 3 run\(s\); expected 2"),
-        # In the compiled loop it would have been shown what it does not declare.
+        # It would be shown what it does not declare.
         ((Constant(), nature(steps.peek, Sight.HISTORY, sight=Sight.DRAW)), "sight DRAW, but .* declares HISTORY"),
         ((Constant(), nature(hear=steps.listen)), "with a step `hear`; expected HISTORY"),
         ((Constant(), nature(reveal=steps.reveal_raises)), "expected kinds of context and a step `reveal`, or neither"),
         ((Constant(), nature(reveals=["truth"])), "expected kinds of context and a step `reveal`, or neither"),
+        ((Constant(), nature(grows_with="forecasts")), "grows_with = 'forecasts'; expected 'rounds' or 'levels'"),
         ((_Needs(), nature(**REVEALS | {"memory": {}}, reveal=steps.reveal_raises)), "expected room for 1: truth"),
         ((_Needs(), nature(**REVEALS | {"reveals": ["base"]}, reveal=steps.reveal_raises)), "does not reveal truth"),
         ((forecaster(needs=["truth"], memory={"context": 1}), UniformTruth()), "truth, which .* does not declare"),
@@ -98,30 +151,40 @@ def test_a_step_that_raises_an_error_is_stopped_in_its_round_and_named(pair, mat
         ((Constant(), nature(sees=Sight.HISTORY, hear=steps.coin)), "expected a function marked as the step `hear`"),
         ((_Needs(), nature(**REVEALS, reveal=steps.coin)), "expected a function marked as the step `reveal`"),
         ((forecaster(size=0), Bernoulli()), "size = 0; expected"),
+        ((forecaster(certificates=lambda memory: {}), Bernoulli()), "its player proves totals; the specification says"),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_its_specification_or_its_steps_is_refused(pair, match, loop):
+def test_what_does_not_fit_its_specification_or_its_steps_is_refused(pair, match):
     with pytest.raises(InvalidParameter, match=match):
-        Game(*pair, horizon=6, runs=range(2), loop=loop)
+        game_of(*pair)
 
 
 def test_what_fits_plays():
-    for loop in ("event", "compiled"):
-        for pair in (
-            (forecaster(), nature()),
-            (forecaster(**NEEDS), UniformTruth()),
-            (Constant(), nature(steps.peek, Sight.DRAW, hear=steps.listen)),
-        ):
-            game = Game(*pair, horizon=6, runs=range(2), loop=loop)
-            game.advance(6)
-            assert game.resolved == 6
+    for pair in (
+        (forecaster(), nature()),
+        (forecaster(**NEEDS), UniformTruth()),
+        (Constant(), nature(steps.peek, Sight.DRAW, hear=steps.listen)),
+    ):
+        game = game_of(*pair)
+        game.advance(6)
+        assert game.resolved == 6
+
+
+def test_memory_of_a_number_of_numpy_has_so_many_entries():
+    """As an array of one entry it would be written beyond its end."""
+    memory = Memory(ints=np.int64(6), floats=np.int32(7), scratch=np.int64(5))
+    memory.spread(range(3))
+    assert (memory.ints.shape, memory.floats.shape, memory.room.shape) == ((3, 6), (3, 7), (5,))
+    memory = Memory(ints=[4, 5], floats=[0.5])
+    memory.spread(range(2))
+    assert memory.ints.tolist() == [[4, 5], [4, 5]]
 
 
 @pytest.mark.slow
 def test_an_index_out_of_range_is_found_with_checks_compiled_in(tmp_path):
     code = (
         "from tests.rounds.test_steps import *; "
-        "Game(forecaster(steps.beyond, memory={'scratch': 5}), Bernoulli(), horizon=6, runs=range(2)).advance(6)"
+        "game_of(forecaster(steps.beyond, memory={'scratch': 5}), Bernoulli()).advance(6)"
     )
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
