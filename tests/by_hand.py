@@ -88,6 +88,19 @@ def outcome_uniforms(nature, horizon, runs=3, seed=0):
     return Stream(seed, ("outcome", strategy_key(nature), f"T={horizon}"), range(runs)).block(horizon)
 
 
+def own_uniforms(nature, horizon, runs=3, seed=0):
+    """What a nature draws, (rounds, runs)."""
+    return Stream(seed, ("nature", strategy_key(nature), f"T={horizon}"), range(runs)).block(horizon)
+
+
+def revealed(nature, horizon, runs=3, seed=0):
+    """What nature reveals to a constant, kind → (rounds, runs)."""
+    game = Game(as_forecaster(Half), nature, horizon=horizon, runs=range(runs), seed=seed, keeps=nature.reveals)
+    game.advance(horizon)
+    each = [game.transcripts.of(run).context for run in range(runs)]
+    return {kind: np.stack([context[kind] for context in each], axis=1) for kind in nature.reveals}
+
+
 def truths(nature, horizon, runs=3, seed=0):
     """q of each round and run, against a constant."""
     return np.array([round.q for round in noted(as_forecaster(Half), nature, horizon, runs, seed)[0]])
