@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlinecal.core._compile import part_of_kernel
 from onlinecal.forecasters import (
     CDLMinimiser,
     DefensiveForecasting,
@@ -15,105 +16,102 @@ from onlinecal.forecasters import (
     PerturbedLeader,
 )
 from onlinecal.natures import EarlyStopping
-from onlinecal.rounds.record import Round
+from onlinecal.rounds.steps import law, law_values, law_weights
+
+
+def rule_of(spec):
+    """The step that states the laws of a forecaster, as a part of others."""
+    return part_of_kernel(spec.start(100, None).steps[0].function)
+
+
+_hedge, _neighbours = rule_of(ForecastHedging()), rule_of(FosterVohra())
+_root, _perturb = rule_of(DefensiveForecasting()), rule_of(PerturbedLeader())
+
+
+class Changed:
+    """A forecaster with another step that states its laws."""
+
+    rule = None
+
+    def start(self, horizon, stream):
+        player = super().start(horizon, stream)
+        player.steps = self.rule, player.steps[1]
+        return player
 
 
 @dataclass(frozen=True)
 class PlainBiases(CDLMinimiser):
     """Hedges with the biases in place of the weights of AdaNormalHedge."""
 
-    def start(self, horizon, runs, stream):
-        return ForecastHedging(self.m).start(horizon, runs, stream)
+    def start(self, horizon, stream):
+        return ForecastHedging(self.m).start(horizon, stream)
+
+
+@law
+def _one_sided(run, number):
+    size, weights = _hedge(run, number), law_weights(run)
+    weights[0], weights[1] = 1.0, 0.0
+    return size
 
 
 @dataclass(frozen=True)
-class OneSidedPair(ForecastHedging):
+class OneSidedPair(Changed, ForecastHedging):
     """Always plays the lower point of the pair."""
 
-    def start(self, horizon, runs, stream):
-        return _OneSided(super().start(horizon, runs, stream))
+    rule = _one_sided
+
+
+@law
+def _reversed(run, number):
+    size, weights = _neighbours(run, number), law_weights(run)
+    weights[:size] = weights[:size][::-1].copy()
+    return size
 
 
 @dataclass(frozen=True)
-class WrongSign(FosterVohra):
+class WrongSign(Changed, FosterVohra):
     """Its flow between two points has the wrong sign: each gets the probability of the other."""
 
-    def start(self, horizon, runs, stream):
-        return _WrongSign(super().start(horizon, runs, stream))
+    rule = _reversed
+
+
+@law
+def _coarse(run, number):
+    size, values = _root(run, number), law_values(run)
+    values[0] = np.rint(1000.0 * values[0]) / 1000.0
+    return size
 
 
 @dataclass(frozen=True)
-class CoarseRoot(DefensiveForecasting):
+class CoarseRoot(Changed, DefensiveForecasting):
     """Plays its root to three digits."""
 
-    def start(self, horizon, runs, stream):
-        return _Coarse(super().start(horizon, runs, stream))
+    rule = _coarse
+
+
+@law
+def _frozen(run, number):
+    return _perturb(run, 1)  # the noise belongs to the number of the round
 
 
 @dataclass(frozen=True)
-class FrozenNoise(PerturbedLeader):
+class FrozenNoise(Changed, PerturbedLeader):
     """Has the same noise in every round."""
 
-    def start(self, horizon, runs, stream):
-        return _Frozen(super().start(horizon, runs, stream))
+    rule = _frozen
+
+
+class _FairCoins:
+    def probability(self):
+        return 0.5
 
 
 @dataclass(frozen=True)
 class EndlessCoins(EarlyStopping):
     """Never ends its coins."""
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         return _FairCoins()
-
-
-class _FairCoins:
-    def probability(self, round):
-        return 0.5
-
-    def update(self, round): ...
-
-
-class _Changed:
-    """Another player, with one method changed."""
-
-    def __init__(self, player):
-        self.player = player
-
-    def forecast(self, round):
-        return self.player.forecast(round)
-
-    def update(self, round):
-        self.player.update(round)
-
-
-class _OneSided(_Changed):
-    def forecast(self, round):
-        law = self.player.forecast(round)
-        law.weights[:] = [1.0, 0.0]
-        return law
-
-
-class _WrongSign(_Changed):
-    def forecast(self, round):
-        law = self.player.forecast(round)
-        law.weights[:] = law.weights[:, ::-1].copy()
-        return law
-
-
-class _Coarse(_Changed):
-    def forecast(self, round):
-        law = self.player.forecast(round)
-        np.round(law.atoms, 3, out=law.atoms)
-        return law
-
-    def certificates(self):
-        return self.player.certificates()
-
-
-class _Frozen(_Changed):
-    def forecast(self, round):
-        # The noise belongs to the number of the round.
-        return self.player.forecast(Round(1, round.time))
 
 
 MUTANTS = (PlainBiases, OneSidedPair, WrongSign, CoarseRoot, FrozenNoise, EndlessCoins)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
+from onlinecal.rounds.record import Recorder, Round, tell
 
 from onlinecal.core.sight import Sight
 from onlinecal.natures.base import NatureRound
 from onlinecal.rounds.law import Law
-from onlinecal.rounds.record import Recorder, Round, tell
 
 
 def asked(number=1, **context):

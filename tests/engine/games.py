@@ -47,8 +47,12 @@ def came_to(game, run=None):
             found.append((stream, since, gammas and [bits(gammas[r]) for r in runs]))
         if game.transcripts is not None:
             for rounds in (game.transcripts.of(r, stream) for r in runs):
-                found.append(rounds and [v.tobytes() for v in vars(rounds).values() if isinstance(v, np.ndarray)])
-    return sorted(map(str, found)), {name: totals[list(runs)].tolist() for name, totals in game.certificates().items()}
+                found.append(
+                    rounds and [v.tobytes() for v in vars(rounds).values() if isinstance(v, np.ndarray)]
+                )
+    return sorted(map(str, found)), {
+        name: totals[list(runs)].tolist() for name, totals in game.certificates().items()
+    }
 
 
 class Mean:

@@ -143,14 +143,22 @@ THEIRS = [
     (n.Contrarian("draw"), ContraryDraw),
     *plain(Coin, Follows, Timed, SeesLaw, SeesDraw),
 ]
-STREAMS = (n.Streams((n.Bernoulli(0.3), n.Contrarian(), as_nature(SeesDraw))), lambda: Turns(Coin(), Contrary(), SeesDraw()))
+STREAMS = (
+    n.Streams((n.Bernoulli(0.3), n.Contrarian(), as_nature(SeesDraw))),
+    lambda: Turns(Coin(), Contrary(), SeesDraw()),
+)
 PAIRS = [(mine, theirs) for mine in MINE for theirs in (*THEIRS, STREAMS)]
 PAIRS += [(*plain(Shown), *plain(Timed))]
 PAIRS += [
     ((f.Separate(spec), lambda make=make: Copies(make, by_stream=True)), STREAMS)
     for spec, make in ((f.EmpiricalMean(), Mean), (f.Delayed(as_forecaster(Laws)), lambda: Copies(Laws)))
 ]
-SCHEDULES = (Schedule(), Schedule(delays=Constant(3)), Schedule(Poisson(2), Pareto(cap=200)), Schedule(Bursts(7), Constant(20.5)))
+SCHEDULES = (
+    Schedule(),
+    Schedule(delays=Constant(3)),
+    Schedule(Poisson(2), Pareto(cap=200)),
+    Schedule(Bursts(7), Constant(20.5)),
+)
 
 
 def fits(forecaster, schedule, horizon, seed):
@@ -170,8 +178,15 @@ def test_the_engine_plays_the_game_in_plain_python(schedule, seed):
                 (spec, nature), mine(), theirs(), horizon=T, run=3, seed=seed, schedule=schedule, asked=until
             )
             rounds = game.transcripts.of(1)
-            columns = [] if rounds is None else [rounds.numbers, rounds.asked, rounds.known, rounds.forecasts, rounds.outcomes]
-            assert list(zip(*(column.tolist() for column in columns), strict=True)) == expected, (spec, nature)
+            columns = (
+                []
+                if rounds is None
+                else [rounds.numbers, rounds.asked, rounds.known, rounds.forecasts, rounds.outcomes]
+            )
+            assert list(zip(*(column.tolist() for column in columns), strict=True)) == expected, (
+                spec,
+                nature,
+            )
         assert (game.asked, game.resolved) == (T, len(expected))
         assert game.gammas()[1].positives.sum() == sum(y for *_, y in expected)
 
@@ -182,15 +197,24 @@ def test_the_engine_plays_the_game_in_plain_python(schedule, seed):
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("examples")
-    found = [(m, o) for m in examples.forecasters(folder) for o in examples.natures(folder) if m.needs <= o.reveals]
+    found = [
+        (m, o) for m in examples.forecasters(folder) for o in examples.natures(folder) if m.needs <= o.reveals
+    ]
     assert len(found) > 250
     made = [as_forecaster(each) for each in (Mean, Laws)]
     made += [f.Rounded(made[1], 4, "random"), f.Doubling(made[1], first=3), f.Delayed(made[1])]
-    made += [f.ExpertMixture((made[1], f.ForecastHedging(), made[0])), f.ExpertMixture((f.Delayed(made[1]), f.Rounded(made[0], 3)))]
+    made += [
+        f.ExpertMixture((made[1], f.ForecastHedging(), made[0])),
+        f.ExpertMixture((f.Delayed(made[1]), f.Rounded(made[0], 3))),
+    ]
     theirs = [as_nature(each) for each in (Follows, SeesLaw, SeesDraw)]
     theirs += [n.Mixture((theirs[0], n.Drift(), theirs[2]))]
     theirs += [n.Switch(theirs[2], theirs[3], 20), n.Streams((theirs[1], n.Greedy()), "random")]
-    return found + [(m, o) for m in (*made, f.CDLMinimiser(), f.PerturbedLeader()) for o in (*theirs, n.Greedy(), n.KinkApproach())]
+    return found + [
+        (m, o)
+        for m in (*made, f.CDLMinimiser(), f.PerturbedLeader())
+        for o in (*theirs, n.Greedy(), n.KinkApproach())
+    ]
 
 
 def test_neither_batches_nor_pauses_nor_copies_nor_threads_change_a_byte(pairs, seed, monkeypatch):
@@ -236,7 +260,10 @@ def test_seeds_runs_and_forecasters():
     gammas = [g for s in (5, 6) for g in played(runs=range(6), seed=s).gammas()]
     # 12 sequences of 300 fair coins: two are equal with probability below 66 · 2^-300.
     assert len({tuple(g.predictions) for g in gammas}) == 12
-    ones = [[g.positives.sum() for g in played(each, n.Bernoulli(0.3)).gammas()] for each in (Mean, Laws, f.UniformRandom())]
+    ones = [
+        [g.positives.sum() for g in played(each, n.Bernoulli(0.3)).gammas()]
+        for each in (Mean, Laws, f.UniformRandom())
+    ]
     assert ones[0] == ones[1] == ones[2]  # all face the same coins
 
 
@@ -303,7 +330,9 @@ def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(pairs,
     for i, pair in enumerate(pairs[seed % 11 :: 11]):
         if not fits(pair[0], schedule, 60, seed):
             continue
-        scheduled, hand = (game_of(*pair, 60, seed=seed, schedule=schedule, cuts=(20.0,), keeps=()) for _ in range(2))
+        scheduled, hand = (
+            game_of(*pair, 60, seed=seed, schedule=schedule, cuts=(20.0,), keeps=()) for _ in range(2)
+        )
         scheduled.advance(60)
         waiting = {}
         for time_, kind, number in by_hand(schedule, 60, 60, seed):
@@ -330,7 +359,9 @@ def test_gamma_of_streams_and_stretches(seed):
     """Against the rounds that are kept."""
     nature = n.Streams((n.Bernoulli(0.2), n.Drift(), as_nature(Follows)), "random", (1, 2, 1))
     for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), Laws):
-        game = played(forecaster, nature, 150, seed=seed, schedule=SCHEDULES[2], cuts=[10.0, 30.5], keeps=["stream"])
+        game = played(
+            forecaster, nature, 150, seed=seed, schedule=SCHEDULES[2], cuts=[10.0, 30.5], keeps=["stream"]
+        )
         for stream in (None, 0, 1, 2):
             for since, until in ((-np.inf, np.inf), (10.0, 30.5), (30.5, np.inf), (-np.inf, 10.0)):
                 found = game.ledger.gammas(stream, since, until)
@@ -358,14 +389,19 @@ def test_questions_that_never_resolve_are_not_kept(tmp_path, seed):
     schedule = Schedule(Scheduled(str(file)), Recorded(str(file)))
     game = played(f.ForecastHedging(), n.Drift(), 200, seed=seed, schedule=schedule)
     assert (game.asked, game.resolved) == (200, 100)
-    assert (game._agenda.open, game._agenda.slots) == (0, 2)  # question t + 1 comes before outcome t of its time
+    assert (game._agenda.open, game._agenda.slots) == (
+        0,
+        2,
+    )  # question t + 1 comes before outcome t of its time
     with pytest.raises(InvalidParameter, match="the schedule has 200 questions"):
         game_of(horizon=201, schedule=schedule)
 
 
 @pytest.mark.parametrize(("delay", "most"), [(0, 1), (7, 8), (300, 301)])
 def test_as_many_copies_begin_as_questions_are_open_at_once(delay, most):
-    game = played(f.Delayed(f.Constant()), n.Drift(), 40_000, runs=range(1), schedule=Schedule(delays=Constant(delay)))
+    game = played(
+        f.Delayed(f.Constant()), n.Drift(), 40_000, runs=range(1), schedule=Schedule(delays=Constant(delay))
+    )
     assert len(game.forecaster.memory.players) == most
 
 
@@ -390,7 +426,10 @@ def test_a_game_whose_events_were_listed_and_not_played_is_over():
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        *(({"horizon": horizon}, "expected an integer from 1 to") for horizon in (0, -5, 10**12, 2.5, True, "many")),
+        *(
+            ({"horizon": horizon}, "expected an integer from 1 to")
+            for horizon in (0, -5, 10**12, 2.5, True, "many")
+        ),
         *(({"runs": runs}, r"runs = .*; expected a range") for runs in (4, [0, 1], None)),
         *(({"seed": seed}, "seed = ") for seed in (1.0, "1", None, True)),
         ({"runs": range(0)}, "at least one run"),
@@ -440,4 +479,3 @@ def test_progress_adds_up():
     for stop in (5, BLOCK, BLOCK + 1, game.horizon):
         game.advance(stop, told.append)
     assert sum(told) == game.horizon
-

@@ -39,7 +39,10 @@ def test_by_hand_and_by_the_schedule_mix(pair, seed):
     assert came_to(game) == came_to(whole)
 
     def flying(stop):
-        game, waiting = game_of(*pair, 90, seed=seed, schedule=Schedule(delays=Constant(1)), cuts=[30.5], keeps=()), []
+        game, waiting = (
+            game_of(*pair, 90, seed=seed, schedule=Schedule(delays=Constant(1)), cuts=[30.5], keeps=()),
+            [],
+        )
         for until in (10, 30, 31, 60, 90):
             waiting += [game.ask(game.asked + 1.0) for _ in range(2)]
             if stop:
@@ -72,7 +75,9 @@ def test_what_a_question_says(forecaster, nature, seed):
             assert sum(law.values()) == pytest.approx(1.0, abs=1e-9)
             assert question.forecast[i] == drawn(law, draws[i][number - 1])
             if not isinstance(nature, type):
-                assert question.probability[i] == (0.3 if isinstance(nature, n.Bernoulli) else question.forecast[i] < 0.5)
+                assert question.probability[i] == (
+                    0.3 if isinstance(nature, n.Bernoulli) else question.forecast[i] < 0.5
+                )
         laws[0].clear(), question.laws[0].clear()
         question.forecast[:] = question.probability[:] = 0.0  # copies
         game.resolve(question)
@@ -100,12 +105,16 @@ def test_an_outcome_from_outside_is_what_all_are_told(seed):
         game.resolve(game.ask(), outcome=good)
 
 
-@pytest.mark.parametrize("outcome", [2, -1, 0.5, float("nan"), "1", None, [0], [0, 1, 1], [[0, 1]], [0, None], 1j], ids=repr)
+@pytest.mark.parametrize(
+    "outcome", [2, -1, 0.5, float("nan"), "1", None, [0], [0, 1, 1], [[0, 1]], [0, None], 1j], ids=repr
+)
 def test_an_outcome_that_is_none_is_refused_and_changes_nothing(outcome):
     game = game_of()
     question = game.ask()
     if outcome is not None:
-        with pytest.raises(InvalidParameter, match="outcome = .*; expected 0 or 1, or one of them for each run"):
+        with pytest.raises(
+            InvalidParameter, match="outcome = .*; expected 0 or 1, or one of them for each run"
+        ):
             game.resolve(question, outcome=outcome)
         assert game.resolved == 0
     game.resolve(question)
@@ -132,9 +141,20 @@ def test_a_question_is_resolved_once_and_by_its_game():
     game.resolve(question, time=7.0)
     stored = pickle.loads(pickle.dumps(game))
     foreign = other.ask(), other.ask(), game_of(horizon=50, runs=range(5)).ask()
-    for bad in (question, copy.copy(question), *foreign, None, "round", 3, pickle.loads(pickle.dumps(other.ask()))):
+    for bad in (
+        question,
+        copy.copy(question),
+        *foreign,
+        None,
+        "round",
+        3,
+        pickle.loads(pickle.dumps(other.ask())),
+    ):
         for each in (game, stored):
-            with pytest.raises(InvalidParameter, match="is no open question of this game; expected one that it asked, each once"):
+            with pytest.raises(
+                InvalidParameter,
+                match="is no open question of this game; expected one that it asked, each once",
+            ):
                 each.resolve(bad)
     assert (game.asked, game.resolved) == (3, 3)
     assert before != came_to(game)
@@ -160,7 +180,15 @@ def test_a_player_that_fails_by_hand_ends_the_game(where):
     game.resolve(game.ask()), game.resolve(first)
     with pytest.raises(InvalidForecast, match=r"in round 3, run 0") as told:
         game.resolve(game.ask())
-    for again in (game.ask, game.laws, game.gammas, game.moved, game.certificates, lambda: game.advance(6), lambda: game.resolve(first)):
+    for again in (
+        game.ask,
+        game.laws,
+        game.gammas,
+        game.moved,
+        game.certificates,
+        lambda: game.advance(6),
+        lambda: game.resolve(first),
+    ):
         with pytest.raises(InvalidForecast) as said:
             again()
         assert str(said.value) == str(told.value)
@@ -190,7 +218,9 @@ def hand_of(forecaster, runs=range(2)):
     return Hand(start("forecaster", as_forecaster(forecaster), 50, runs, 0))
 
 
-@pytest.mark.parametrize("forecaster", [f.ForecastHedging(5), f.EmpiricalMean(), Laws, f.Delayed(as_forecaster(Laws))], ids=str)
+@pytest.mark.parametrize(
+    "forecaster", [f.ForecastHedging(5), f.EmpiricalMean(), Laws, f.Delayed(as_forecaster(Laws))], ids=str
+)
 def test_a_forecaster_by_hand_states_the_laws_of_its_game(forecaster, seed):
     game = game_of(forecaster, n.Bernoulli(0.4), 50)
     mine, grid = hand_of(forecaster), game.forecaster.grid
@@ -199,8 +229,12 @@ def test_a_forecaster_by_hand_states_the_laws_of_its_game(forecaster, seed):
         picks = []
         for run, law in enumerate(question.laws):
             size = asked.sizes[run]
-            values = (grid[asked.atoms[run, :size]] if grid is not None else asked.values[run, :size]).tolist()
-            assert {v: w for v, w in zip(values, asked.weights[run, :size].tolist(), strict=True) if w > 0} == law
+            values = (
+                grid[asked.atoms[run, :size]] if grid is not None else asked.values[run, :size]
+            ).tolist()
+            assert {
+                v: w for v, w in zip(values, asked.weights[run, :size].tolist(), strict=True) if w > 0
+            } == law
             picks.append(values.index(question.forecast[run]))
         y = np.array([number % 2, number % 3 % 2])
         mine.tell(asked, np.array(picks), y)

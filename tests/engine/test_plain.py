@@ -51,7 +51,10 @@ class Asks(Says):
 @pytest.mark.parametrize(
     ("said", "levels"),
     [
-        *((x, [float(x)]) for x in (1, True, np.True_, np.float32(0.25), np.int64(0), Fraction(1, 3), 1e-320)),
+        *(
+            (x, [float(x)])
+            for x in (1, True, np.True_, np.float32(0.25), np.int64(0), Fraction(1, 3), 1e-320)
+        ),
         (-0.0, [0.0]),
         ({-0.0: 1.0}, [0.0]),
         ({np.float32(0.5): np.float64(1)}, [0.5]),
@@ -92,13 +95,28 @@ NO_LAWS = [
 @pytest.mark.parametrize(("said", "shown"), [*NONSENSE, *NO_LAWS], ids=lambda x: repr(x)[:20])
 def test_nonsense_is_named_with_round_and_run(said, shown):
     says, asks = (cls(said, at=7) for cls in (Says, Asks))
-    games = [(says, n.Bernoulli(0.4), "forecaster 'Says'"), (f.Rounded(as_forecaster(says), 3), SeesLaw, "forecaster 'rounded'")]
+    games = [
+        (says, n.Bernoulli(0.4), "forecaster 'Says'"),
+        (f.Rounded(as_forecaster(says), 3), SeesLaw, "forecaster 'rounded'"),
+    ]
     if not isinstance(said, dict):
-        games += [(Mean, asks, "nature 'Asks'"), (f.ForecastHedging(), n.Mixture((as_nature(asks),)), "nature 'mixture'")]
+        games += [
+            (Mean, asks, "nature 'Asks'"),
+            (f.ForecastHedging(), n.Mixture((as_nature(asks),)), "nature 'mixture'"),
+        ]
     for forecaster, nature, who in games:
         game = game_of(forecaster, nature, 20, runs=range(4, 7))
-        for again in (lambda: game.advance(20), lambda: game.advance(20), game.ask, game.laws, game.gammas, game.certificates):
-            with pytest.raises(InvalidForecast, match=rf"{who} (stated|failed) .*in round 7, run 4[;:] ") as told:
+        for again in (
+            lambda: game.advance(20),
+            lambda: game.advance(20),
+            game.ask,
+            game.laws,
+            game.gammas,
+            game.certificates,
+        ):
+            with pytest.raises(
+                InvalidForecast, match=rf"{who} (stated|failed) .*in round 7, run 4[;:] "
+            ) as told:
                 again()  # runs are in different rounds: the game is over
             assert str(told.value).isprintable()
             assert shown in str(told.value) or "rounded" in who
@@ -166,7 +184,9 @@ NATURES = {
 
 
 @pytest.mark.parametrize("schedule", [Schedule(), LATE], ids=["at once", "late"])
-@pytest.mark.parametrize("made", [*(("forecaster", k) for k in FORECASTERS), *(("nature", k) for k in NATURES)], ids=str)
+@pytest.mark.parametrize(
+    "made", [*(("forecaster", k) for k in FORECASTERS), *(("nature", k) for k in NATURES)], ids=str
+)
 def test_an_error_in_any_method_of_any_part_is_named(made, schedule, monkeypatch):
     monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
     role, kind = made
@@ -176,21 +196,47 @@ def test_an_error_in_any_method_of_any_part_is_named(made, schedule, monkeypatch
         for threads in (1, 2):
             if role == "forecaster":
                 nature = n.Streams((n.Drift(), n.Greedy())) if kind == "separate" else n.Drift()
-                game = game_of(FORECASTERS[kind](as_forecaster(Fails, {"where": where})), nature, 40, range(5, 9), schedule=schedule, threads=threads)
+                game = game_of(
+                    FORECASTERS[kind](as_forecaster(Fails, {"where": where})),
+                    nature,
+                    40,
+                    range(5, 9),
+                    schedule=schedule,
+                    threads=threads,
+                )
             else:
                 nature = NATURES[kind](as_nature(Fails, {"where": where}))
-                game = game_of(Laws, nature, 40, range(5, 9), schedule=schedule, threads=threads, keeps=sorted(nature.reveals))
+                game = game_of(
+                    Laws,
+                    nature,
+                    40,
+                    range(5, 9),
+                    schedule=schedule,
+                    threads=threads,
+                    keeps=sorted(nature.reveals),
+                )
             for _ in range(2):
-                with pytest.raises(InvalidForecast, match=rf"{role} .* failed in round \d+, run 5: ValueError: boom \(.*test_plain.py:\d+\)$") as told:
+                with pytest.raises(
+                    InvalidForecast,
+                    match=rf"{role} .* failed in round \d+, run 5: ValueError: boom \(.*test_plain.py:\d+\)$",
+                ) as told:
                     game.advance(40)
             if kind in ("itself", "rounded", "mixture", "switch"):
                 assert " in round 4, " in str(told.value)
 
 
-@pytest.mark.parametrize("error", [_Odd(), RuntimeError("two\nlines\x1b[31m"), KeyError("x\ny"), StopIteration(), MemoryError("7 TiB")])
+@pytest.mark.parametrize(
+    "error",
+    [_Odd(), RuntimeError("two\nlines\x1b[31m"), KeyError("x\ny"), StopIteration(), MemoryError("7 TiB")],
+)
 def test_a_failure_is_told_in_one_line(error):
     failing = type("Failing", (Fails,), {"error": error})
-    with pytest.raises(InvalidForecast, match="no memory left for round 4" if isinstance(error, MemoryError) else "failed in round 4, run 0: ") as told:
+    with pytest.raises(
+        InvalidForecast,
+        match="no memory left for round 4"
+        if isinstance(error, MemoryError)
+        else "failed in round 4, run 0: ",
+    ) as told:
         played(failing("forecast"), horizon=9)
     assert str(told.value).isprintable()
     assert isinstance(error, MemoryError) or told.value.__cause__ is error
@@ -244,7 +290,9 @@ def test_a_player_that_cannot_be_started_is_named():
             ThirdFails.made += 1
             assert ThirdFails.made != 3, "no third"
 
-    with pytest.raises(InvalidParameter, match="'ThirdFails' cannot be started at T = 6: AssertionError: no third"):
+    with pytest.raises(
+        InvalidParameter, match="'ThirdFails' cannot be started at T = 6: AssertionError: no third"
+    ):
         game_of(ThirdFails, runs=range(4))
 
 
@@ -265,12 +313,19 @@ class Peeps:
 @pytest.mark.parametrize("sight", ["nothing", "history", "law", "draw"])
 @pytest.mark.parametrize(("what", "least"), [("law", "LAW"), ("forecast", "DRAW")])
 def test_a_nature_sees_what_it_declares(sight, what, least):
-    nature = as_nature(type("Looks", (Peeps,), {"sight": sight}), {"what": what}) if sight != "nothing" else Blind(what)
+    nature = (
+        as_nature(type("Looks", (Peeps,), {"sight": sight}), {"what": what})
+        if sight != "nothing"
+        else Blind(what)
+    )
     if n.Sight[sight.upper()] >= n.Sight[least]:
         assert played(Laws, nature, 9).resolved == 9
         return
     for each in (nature, n.Mixture((nature, n.Contrarian("draw")))):
-        with pytest.raises(InvalidForecast, match=rf"asked for the .* in round 1 but declares sight {sight.upper()}; expected sight {least}"):
+        with pytest.raises(
+            InvalidForecast,
+            match=rf"asked for the .* in round 1 but declares sight {sight.upper()}; expected sight {least}",
+        ):
             played(Laws, each, 9)
 
 
@@ -291,7 +346,9 @@ class Diary:
 
     def _keep(self, round):
         self.kept.append(round)
-        self.copies.append(copy.deepcopy([round.number, round.time, round.law, round.forecast, round.context]))
+        self.copies.append(
+            copy.deepcopy([round.number, round.time, round.law, round.forecast, round.context])
+        )
 
     def context(self, round):
         return {"other": 7, "side": round.number / 100}
@@ -346,7 +403,11 @@ def test_rounds_that_are_kept_stay_as_they_were_and_may_be_changed(schedule, see
 
 
 def test_a_kind_of_context_that_is_missing_or_no_number():
-    for said, words in (({}, "KeyError"), ({"side": "left"}, "revealed side = 'left' in round 1, run 0; expected a number"), (None, "TypeError")):
+    for said, words in (
+        ({}, "KeyError"),
+        ({"side": "left"}, "revealed side = 'left' in round 1, run 0; expected a number"),
+        (None, "TypeError"),
+    ):
         nature = type("Half", (Timed,), {"context": lambda self, round, said=said: said})
         with pytest.raises(InvalidForecast, match=words):
             played(nature=nature, keeps=["side"])
@@ -418,7 +479,10 @@ def test_a_player_may_play_games_of_its_own():
             self.rounds += 1
 
     game = game_of(Inner, horizon=9, schedule=LATE)
-    with pytest.raises(InvalidForecast, match=r"'Inner' failed in round 6, run 0: InvalidForecast: .*'Fails' failed in round 4"):
+    with pytest.raises(
+        InvalidForecast,
+        match=r"'Inner' failed in round 6, run 0: InvalidForecast: .*'Fails' failed in round 4",
+    ):
         game.advance(9)
 
     def deep(levels):
@@ -437,7 +501,14 @@ def test_what_cannot_be_pickled_is_said_and_the_game_goes_on():
     game = game_of(as_forecaster(lambda: Says(0.25)), Timed, 9)
     game.advance(3)
     assert pickle.loads(pickle.dumps(game)).resolved == 3  # how objects were made is no longer needed
-    held = game_of(type("Holds", (Mean,), {"__init__": lambda self: (Mean.__init__(self), setattr(self, "own", (x for x in "abc")))[0]}), horizon=9)
+    held = game_of(
+        type(
+            "Holds",
+            (Mean,),
+            {"__init__": lambda self: (Mean.__init__(self), setattr(self, "own", (x for x in "abc")))[0]},
+        ),
+        horizon=9,
+    )
     held.advance(3)
     with pytest.raises(Exception, match="pickle"):
         pickle.dumps(held)
@@ -458,7 +529,13 @@ def test_nothing_is_lost_or_left_over_round_after_round():
         game.advance(until)
         gc.collect()
         players = game.forecaster.memory.seats[0], game.nature.memory.seats[0]
-        held.append((len(gc.get_objects()) // 100, [sys.getrefcount(seat.player) for seat in players], [len(seat.open) for seat in players]))
+        held.append(
+            (
+                len(gc.get_objects()) // 100,
+                [sys.getrefcount(seat.player) for seat in players],
+                [len(seat.open) for seat in players],
+            )
+        )
     assert held[1] == held[2]
     assert held[2][2] == [3, 3]
 

@@ -13,11 +13,10 @@ from onlinecal.engine.game import Game
 from onlinecal.engine.loop import LANES, SHARES, Loop
 from onlinecal.forecasters import Constant, DefensiveForecasting, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.natures import Bernoulli, Contrarian, Greedy, KinkApproach, Mixture, SparseBias
 from onlinecal.natures._levels import LEVELS, ROOM
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.players import CompiledNature
+from onlinecal.rounds.players import CompiledForecaster, CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, ints, law, law_atoms, law_weights, learn, move
 
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from onlinecal.rounds.record import Recorder, Round, tell
 
 import onlinecal as oc
 from onlinecal import forecasters as f
@@ -16,7 +17,6 @@ from onlinecal.exact import solve
 from onlinecal.exact.policy import LONGEST, longest, policy
 from onlinecal.exploit import exploit
 from onlinecal.rounds.protocol import start
-from onlinecal.rounds.record import Recorder, Round, tell
 from tests import examples
 from tests.exact.game_tree import expectation
 

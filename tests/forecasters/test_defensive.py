@@ -211,7 +211,8 @@ def test_the_tree_keeps_its_points_in_the_room_that_was_made(order, seed):
     rng = np.random.default_rng(seed)
     points = ORDERS[order](rng, 3000)
     residuals = rng.random(3000) - 0.5
-    memory, kept = tree.empty_tree(1.0, 1), {}
+    memory, kept = tree.Tree(1.0, 1), {}
+    memory.spread(range(1))
     for i, (p, r) in enumerate(zip(points.tolist(), residuals.tolist(), strict=True)):
         tree.make_room(memory, 1)
         state, numbers = memory.ints[0], memory.floats[0]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.decision_makers.responses import Best, DecisionMaker, Rounded
 from onlinecal.decisions import tasks
@@ -15,6 +16,7 @@ from onlinecal.engine.game import Game
 from onlinecal.forecasters import SoftHedging
 from onlinecal.measures import cdl, ece, scdl, scdl_binned
 from onlinecal.natures import NATURES, Contrarian, Drift, Greedy, Nature
+from onlinecal.rounds.steps import floats, law, law_values
 
 OPPONENTS = [cls() for cls in NATURES.values() if not required(cls)]
 #: what rounding may add to sums of 10^4 numbers
@@ -64,7 +66,7 @@ class Listed(Nature):
 
     outcomes: tuple[int, ...] = (0,)
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         return self
 
     def probability(self, round):
@@ -135,26 +137,24 @@ def test_without_randomness_scdl_is_small_where_cdl_and_ece_cannot_be(nature, se
     assert tasks.swap_regret(gamma, DecisionMaker(task, Rounded())) <= 4 * scdl(gamma)
 
 
-@dataclass(frozen=True)
-class Reversed(SoftHedging):
+_state = part_of_kernel(SoftHedging().start(100, None).steps[0].function)
+
+
+@law
+def _other_bin(run, number):
     """Goes to the other bin: the shares of both are exchanged."""
+    _state(run, number)
+    value, m = law_values(run), len(floats(run)) // 2 - 1
+    low = min(int(value[0] * m), m - 1)
+    value[0] = (2 * low + 1) / m - value[0]
+    return 1
 
-    def start(self, horizon, runs, stream):
-        return _Reversed(super().start(horizon, runs, stream), self.bins_at(horizon))
 
-
-class _Reversed:
-    def __init__(self, player, m):
-        self.player, self.m = player, m
-
-    def forecast(self, round):
-        stated = self.player.forecast(round)
-        low = np.minimum(np.floor(stated.atoms * self.m), self.m - 1)
-        stated.atoms[:] = (2 * low + 1) / self.m - stated.atoms
-        return stated
-
-    def update(self, round):
-        self.player.update(round)
+class Reversed(SoftHedging):
+    def start(self, horizon, stream):
+        player = super().start(horizon, stream)
+        player.steps = _other_bin, player.steps[1]
+        return player
 
 
 def test_the_other_shares_break_the_bound_of_a_bin(seed):

@@ -8,32 +8,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import StepCEMinimiser
+from onlinecal.forecasters import thresholds as thresholds_module
 from onlinecal.forecasters._potentials import thresholds, thresholds_rate
-from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.forecasters.thresholds import _memory, _tree
 from onlinecal.measures import cutoff_ce, step_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, HalfCrossing, KinkApproach
+from onlinecal.rounds.steps import law, law_weights
 from tests.bounds_in_games import Games
+from tests.by_hand import Driven
 from tests.oracles.forecasters import StepCE
-from tests.rounds_by_hand import asked
 
 ROUNDING = 1e-9
 RATE = 1e-9  # of false failures, for each bound on a mean
 
 
-def law_of(player):
-    law = player.forecast(asked())
-    return {int(i): float(w) for i, w in zip(law.atoms[0], law.weights[0], strict=True) if w > 0}
-
-
 def with_biases(m, horizon, biases):
     """A player whose only run has these m·E_i."""
-    player = StepCEMinimiser(m).start(horizon, 1, None)
+    player = Driven(StepCEMinimiser(m), horizon)
     tree = _tree(np.asarray(biases, np.int64), thresholds_rate(horizon, m) / m)
     player.memory.ints[0], player.memory.floats[0] = biases, tree.ravel()
     return player
@@ -66,20 +62,10 @@ def test_after_any_game_the_tree_is_that_of_its_biases(m, horizon, seed):
 def test_the_law_is_that_of_the_rule(state):
     m, horizon, counts, ones = state
     biases = m * ones - np.arange(m + 1) * counts
-    law = law_of(with_biases(m, horizon, biases))
+    law = with_biases(m, horizon, biases).points()
     rule = StepCE(m, horizon)
     rule.bias = biases
     assert rule.agrees({i / m: w for i, w in law.items()})
-
-
-def test_a_game_begins_in_the_middle():
-    for m in (2, 4, 10, 316):
-        assert law_of(StepCEMinimiser(m).start(1000, 1, None)) == {m // 2: 1.0}
-    # Between the two that are next to it where it is no point of the grid.
-    assert law_of(StepCEMinimiser(1).start(1000, 1, None)) == {
-        0: pytest.approx(1 / 3),
-        1: pytest.approx(2 / 3),
-    }
 
 
 @given(
@@ -89,7 +75,7 @@ def test_a_game_begins_in_the_middle():
 )
 def test_huge_biases_give_laws(biases):
     m = len(biases) - 1
-    law = law_of(with_biases(m, 10**8, biases))
+    law = with_biases(m, 10**8, biases).points()
     assert sum(law.values()) == 1.0
     assert all(0 <= i <= m and 0 < w <= 1 for i, w in law.items())
 
@@ -101,7 +87,7 @@ def test_the_law_is_that_of_the_rule_beyond_floats(exponents, size):
     moved = np.array([sign * size + more for sign, more in exponents])
     rule = StepCE(m, horizon)
     rule.bias = np.diff(moved * m / rule.rate, prepend=0.0).astype(np.int64)
-    law = with_biases(m, horizon, rule.bias).forecast(asked())
+    law = with_biases(m, horizon, rule.bias).ask()
     i, (w, rest) = int(law.atoms[0, 0]), law.weights[0]
     (here, size), (there, other) = rule.gain(i), rule.gain(i + 1)
     here, there = (
@@ -116,7 +102,7 @@ def test_the_law_is_that_of_the_rule_beyond_floats(exponents, size):
 def test_exact_ties_of_large_weights():
     """Thresholds of opposite signs whose weights are of equal size, and far beyond any float."""
     m, horizon = 4, 100
-    law = law_of(with_biases(m, horizon, [0, 10**7, -2 * 10**7, 10**7, 0]))
+    law = with_biases(m, horizon, [0, 10**7, -2 * 10**7, 10**7, 0]).points()
     assert sum(law.values()) == 1.0
     assert set(law) <= {1, 2}
 
@@ -153,7 +139,7 @@ def test_the_proof_step_by_step(state):
     for y in (0, 1):
         after = [
             math.log(w) + log_potential(counts + one, ones + y * one)
-            for i, w in law_of(player).items()
+            for i, w in player.points().items()
             for one in [np.eye(m + 1, dtype=int)[i]]
         ]
         assert np.logaddexp.reduce(after) <= before + allowed + ROUNDING
@@ -217,37 +203,32 @@ class OtherRate(StepCEMinimiser):
 
     times: float = 1.0
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         # η depends on T as 1/√T, and the grid is given.
         m = self.steps_at(horizon)
-        player = StepCEMinimiser(m).start(horizon, runs, stream)
-        rate = self.times * thresholds_rate(horizon, m) / m
-        other = _memory(runs, m, rate, np.zeros(m + 1, np.int64))
+        player = StepCEMinimiser(m).start(horizon, stream)
+        other = _memory(m, self.times * thresholds_rate(horizon, m) / m, np.zeros(m + 1, np.int64))
         player.memory.floats, player.memory.shared = other.floats, other.shared
         return player
 
 
-@dataclass(frozen=True)
-class NoMixing(StepCEMinimiser):
+_mixed = part_of_kernel(thresholds_module._state.function)
+
+
+@law
+def _likelier(run, number):
     """A mistake: it plays the likelier of the two points."""
+    size, weights = _mixed(run, number), law_weights(run)
+    weights[0] = 1.0 if weights[0] >= 0.5 else 0.0
+    weights[1] = 1.0 - weights[0]
+    return size
 
-    def start(self, horizon, runs, stream):
-        return Likelier(super().start(horizon, runs, stream))
 
-
-class Likelier:
-    def __init__(self, player):
-        assert isinstance(player, CompiledForecaster)
-        self.player = player
-
-    def forecast(self, round):
-        law = self.player.forecast(round)
-        law.weights[:] = law.weights >= 0.5
-        law.weights[:, 1] *= law.weights[:, 0] == 0
-        return law
-
-    def update(self, round):
-        self.player.update(round)
+class NoMixing(StepCEMinimiser):
+    def start(self, horizon, stream):
+        player = super().start(horizon, stream)
+        player.steps = _likelier, player.steps[1]
+        return player
 
 
 def test_controls_break_the_bound(seed):
@@ -258,9 +239,3 @@ def test_controls_break_the_bound(seed):
     assert mean_total(OtherRate(times=100.0), Greedy("square"), seed, step_ce) > 2 * limit
     assert mean_total(NoMixing(), Contrarian(), seed, step_ce) > 2 * limit
     assert mean_total(StepCEMinimiser(), Contrarian(sees="draw"), seed, step_ce) > 2 * limit
-
-
-@pytest.mark.parametrize("m", [0, -3, "T^(1/0)", math.nan])
-def test_grids_that_are_none(m):
-    with pytest.raises(InvalidParameter):
-        StepCEMinimiser(m)

@@ -1,30 +1,46 @@
-"""What all natures share: documentation, what they reveal, what they do not see."""
+"""What all natures share: documentation, what they reveal, what they see, which parameters they refuse."""
+
+import math
 
 import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidParameter, SightError
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    FORECASTERS,
-    Constant,
-)
+from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
 from onlinecal.natures import (
     NATURES,
     Bernoulli,
+    Contrarian,
+    Drift,
     EarlyStopping,
+    Greedy,
     KinkApproach,
+    LogisticFeatures,
+    LogisticPolicy,
     Markov,
+    Mixture,
+    Nature,
+    Piecewise,
+    RandomWalk,
+    Ratchet,
+    Replay,
+    Sawtooth,
     Sidestepping,
     Sight,
+    SignPreservation,
+    Sinusoid,
+    SparseBias,
+    Switch,
     UniformTruth,
+    as_nature,
 )
-from onlinecal.natures.base import NatureRound
-from onlinecal.rounds.law import Law
-from onlinecal.rounds.protocol import start
-from onlinecal.rounds.record import Recorder, decide, resolve
+from onlinecal.rounds.players import CompiledNature
+from onlinecal.rounds.steps import Memory, move
 from tests import examples
-from tests.rounds_by_hand import asked
+from tests.natures.written import Written
 
 
 def test_who_reveals_nothing_cannot_feed_who_needs_it():
@@ -43,69 +59,136 @@ def test_documented(cls):
     assert set(FORECASTERS).isdisjoint(NATURES)
 
 
-def test_natures_of_history_do_not_see_the_law():
-    for nature in (Markov(), EarlyStopping(), Sidestepping()):
-        assert nature.sight is Sight.HISTORY
-        game = Game(Constant(), nature, horizon=5, runs=range(1))
+def reads(sight, what):
+    """A plain nature of this sight that reads one thing of each round, and what it read."""
+    found = []
+
+    def probability(self, round):
+        found.append(getattr(round, what))
+        return 0.5
+
+    return as_nature(type("Reads", (), {"sight": sight, "probability": probability})), found
+
+
+@pytest.mark.parametrize("sight", Sight)
+@pytest.mark.parametrize("what", ["number", "time", "law", "forecast"])
+def test_natures_see_what_they_declare(sight, what):
+    allowed = sight >= {"law": Sight.LAW, "forecast": Sight.DRAW}.get(what, Sight.NOTHING)
+    nature, found = reads(sight, what)
+    game = Game(Constant(0.25), nature, horizon=3, runs=range(1))
+    if allowed:
         game.advance(3)
-        open = game.ask()
-        for what in ("law", "forecast"):
-            with pytest.raises(SightError, match="expected sight"):
-                getattr(open.nature, what)
-        with pytest.raises(SightError, match="before the outcome was known"):
-            open.nature.outcome  # noqa: B018
-        game.resolve(open)
-        assert open.nature.forecast.tolist() == [0.5]
-        assert open.nature.outcome[0] in (0, 1)
-        with pytest.raises(SightError, match="expected sight LAW"):
-            open.nature.law  # noqa: B018
+        assert found == {"law": [{0.25: 1.0}] * 3, "forecast": [0.25] * 3}.get(what, [1, 2, 3])
+    else:
+        with pytest.raises(
+            InvalidForecast, match=f"in round 1 but declares sight {sight.name}; expected sight"
+        ):
+            game.advance(3)
+
+
+@move
+def _peep(run, number, size, forecast):
+    """What a step is shown of a law, and of a draw."""
+    return (size + (0.0 if np.isnan(forecast) else 8.0)) / 16.0
+
+
+@pytest.mark.parametrize(("sight", "shown"), list(zip(Sight, (0.0, 0.0, 2 / 16, 10 / 16), strict=True)))
+def test_steps_are_shown_what_they_declare(sight, shown):
+    class Peeps(Nature):
+        def start(self, horizon, stream):
+            return CompiledNature(_peep, Memory(), sight=sight)
+
+    Peeps.sight = sight
+    for nature in (Peeps(), Mixture((Peeps(),)), Switch(Peeps(), Contrarian("draw"), 5)):
+        assert truths_of_pair(nature) == shown
+
+
+def truths_of_pair(nature):
+    """q of the first round against two points."""
+    return float(Game(ForecastHedging(3), nature, horizon=9, runs=range(1)).ask().probability[0])
 
 
 # ---------------------------------------------------------------- a law is a distribution, however it is written
 
 
-def answers(nature, laws, draws, outcomes):
-    """q of each round in which these laws, (values, weights), are stated, and these values drawn of them."""
-    player, recorder, found = start("nature", nature, len(laws), range(1), 0), Recorder(1), []
-    for number, ((values, weights), value, y) in enumerate(zip(laws, draws, outcomes, strict=True), 1):
-        law = Law(1, len(values))
-        law.atoms[0], law.weights[0] = values, weights
-        place = int(np.flatnonzero((values == value) & (weights > 0.0))[0])
-        round = asked(number)
-        recorder.draw(round, law, np.array([[weights[:place].sum()]]), 0)
-        face = NatureRound(round, "nature", nature.sight)
-        assert round.forecast[0] == value
-        if nature.reveals:
-            player.context(face)
-        found.append(float(np.broadcast_to(player.probability(face), 1)[0]))
-        decide(round, np.array([y]), np.full((1, 1), 0.5), 0)
-        resolve(round, float(number))
-        if nature.sight >= Sight.HISTORY:
-            player.update(face)
+def answers(nature, laws, outcomes):
+    """q of each round in which these laws are stated, and the forecasts."""
+    game, found = Game(Written(laws), nature, horizon=len(laws), runs=range(1)), []
+    for outcome in outcomes:
+        question = game.ask()
+        found.append((question.probability[0], question.forecast[0]))
+        game.resolve(question, outcome=outcome)
     return found
 
 
-def rewritten(values, weights, generator):
-    """The same law with each value twice, values without weight, in another order."""
+def place_of(u, weights):
+    """The place that is drawn."""
+    return int(np.searchsorted(np.cumsum(weights), u, side="right"))
+
+
+def rewritten(values, weights, u, generator):
+    """The same law with each value twice, values without weight, in another order in which the same value is drawn."""
     share = generator.choice([0.25, 0.5, 1.0], len(values))
     other = generator.choice([0.0, 0.5, 1.0], 2)
-    order = generator.permutation(2 * len(values) + 2)
     twice = np.concatenate((share * weights, (1.0 - share) * weights, [0.0, 0.0]))
-    return np.concatenate((values, values, other))[order], twice[order]
+    values = np.concatenate((values, values, other))
+    while True:
+        order = generator.permutation(len(values))
+        if (
+            values[order][place_of(u, twice[order])]
+            == values[place_of(u, twice[: len(share)] + twice[len(share) : -2])]
+        ):
+            return values[order], twice[order]
 
 
 def test_natures_depend_on_a_law_as_a_distribution(seed, tmp_path):
     """To the last digit where sums of weights are exact, as of these; of others up to the order of summation."""
-    generator = np.random.default_rng(seed)
-    laws = []
-    for _ in range(300):
-        size = int(generator.integers(1, 4))
-        weights = [[1.0], [0.25, 0.75], [0.25, 0.25, 0.5]][size - 1]
-        laws.append((generator.choice(9, size, replace=False) / 8, np.array(weights)))
-    draws = [generator.choice(values) for values, _ in laws]
-    outcomes = generator.integers(0, 2, len(laws)).astype(float)
-    others = [rewritten(*law, generator) for law in laws]
+    generator, laws, horizon = np.random.default_rng(seed), [], 300
+    for _ in range(horizon):
+        weights = [[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.25, 0.25, 0.5]][generator.integers(3)]
+        laws.append((generator.choice(9, 3, replace=False) / 8, np.array(weights)))
+    outcomes = generator.integers(0, 2, horizon)
+    uniforms = Stream(0, ("forecast", strategy_key(Written(laws)), f"T={horizon}"), range(1)).block(horizon)[
+        :, 0
+    ]
+    others = [rewritten(*law, u, generator) for law, u in zip(laws, uniforms, strict=True)]
     seen = [nature for nature in examples.natures(tmp_path) if nature.sight >= Sight.LAW]
     assert len({type(nature) for nature in seen}) >= 9
     for nature in [*seen, KinkApproach(cells=7)]:
-        assert answers(nature, laws, draws, outcomes) == answers(nature, others, draws, outcomes), nature
+        assert answers(nature, laws, outcomes) == answers(nature, others, outcomes), nature
+
+
+@pytest.mark.parametrize(
+    ("cls", "refused"),
+    [
+        (Bernoulli, [{"q": 1.01}, {"q": math.nan}]),
+        (Drift, [{"first": -0.1}]),
+        (Sawtooth, [{"cycles": x} for x in (-1, "T^(1/0)", math.inf)]),
+        (Sinusoid, [{"period": 0.5}, {"amplitude": 0.6}, {"period": "__import__('os')"}]),
+        (UniformTruth, [{"low": low, "high": high} for low, high in ((0.5, 0.4), (-0.1, 1), (0, 1.1))]),
+        (LogisticFeatures, [{"slope": 1e3}, {"bend": 0}]),
+        (RandomWalk, [{"step": 0}, {"step": 5}, {"step": True}, {"edge": 0}, {"first": 0.001}]),
+        (Piecewise, [{"segments": 0}, {"segments": 5, "change_rate": 0.1}, {"change_rate": 1.5}, {"change_rate": "T"}]),
+        (Markov, [{"p01": 1.5}, {"p10": math.nan}]),
+        (EarlyStopping, [{"bias": 0}, {"bias": "T^(1/0)"}]),
+        (Sidestepping, [{"cells": 0}, {"cells": "__import__('os')"}]),
+        (Contrarian, [{"sees": "all"}]),
+        (Greedy, [{"target": "cdl"}, {"kink": 1.5}, {"cells": 0}, {"cells": 2.0}]),
+        (KinkApproach, [{"kink": 1.5}, {"dwell": 0}, {"dwell": math.nan}, {"cells": 0}, {"cells": True}]),
+        (SparseBias, [{"kink": -0.1}, {"reach": 0.0}, {"reach": math.inf}]),
+        (LogisticPolicy, [{"weights": (1,) * 7}, {"weights": "12345678"}, {"weights": (math.nan,) * 8}]),
+        (Ratchet, [{"width": -1.0}, {"kink": 2}, {"low": math.inf}]),
+        (SignPreservation, [{"cells": 0}, {"cells": 11}, {"rounds": 0}, {"rounds": 65}, {"rounds": 2.5}]),
+        (Replay, [{"file": 3}, {"file": "a.csv", "base": 3}, {"file": "a.csv", "time": 3}]),
+        (Mixture, [
+            {"natures": ()}, {"natures": "bernoulli"}, {"natures": (Bernoulli(), Constant())},
+            {"natures": (Bernoulli(),), "weights": (0,)}, {"natures": (Bernoulli(), Drift()), "weights": (1,)},
+            {"natures": (Bernoulli(), Drift()), "weights": (1, -1)},
+        ]),
+        (Switch, [{"first": Bernoulli(), "then": Bernoulli}, {"first": Bernoulli(), "then": Drift(), "at": -1}]),
+    ],
+)  # fmt: skip
+def test_parameters_out_of_range(cls, refused):
+    for given in refused:
+        with pytest.raises(InvalidParameter):
+            cls(**given)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant, EmpiricalMean
@@ -17,16 +16,17 @@ from onlinecal.natures import (
     RandomWalk,
     Sight,
 )
-from tests.natures.test_stochastic import truths, uniforms
+from tests.by_hand import noted, own_uniforms, truths
 
 
 def test_random_walk_steps_by_the_logit_and_turns_at_the_edge(seed):
     step, edge = 0.7, 0.1
-    q = truths(RandomWalk(step, first=0.3, edge=edge), 3000, seed=seed)
+    nature = RandomWalk(step, first=0.3, edge=edge)
+    q = truths(nature, 3000, seed=seed)
     end = math.log((1 - edge) / edge)
     here = np.full(3, math.log(0.3 / 0.7))
     turned = 0
-    for t, u in enumerate(uniforms(3000, seed=seed)):
+    for t, u in enumerate(own_uniforms(nature, 3000, seed=seed)):
         for r in range(3):
             here[r] += step if u[r] < 0.5 else -step
             if abs(here[r]) > end:
@@ -40,23 +40,28 @@ def test_random_walk_steps_by_the_logit_and_turns_at_the_edge(seed):
     assert len({tuple(q[:, r]) for r in range(3)}) == 3
 
 
-def test_random_walk_with_a_step_in_t():
-    assert (truths(RandomWalk("T^(-1/2)"), 100) == truths(RandomWalk(0.1), 100)).all()
+def test_steps_and_pieces_in_t():
+    """Expressions in T are what they come to; the parameters, and so the draws, are those of different natures."""
+    for first, second, horizon in (
+        (RandomWalk("T^(-1/2)"), RandomWalk(0.1), 100),
+        (Piecewise(), Piecewise(10), 500),
+        (Piecewise("T"), Piecewise(1000), 50),
+        (Piecewise(change_rate="5/T"), Piecewise(change_rate=0.05), 100),
+    ):
+        one, two = (spec.start(horizon, Stream(0, ("same",), range(1))).memory for spec in (first, second))
+        assert (one.floats == two.floats).all()
+        assert (one.shared == two.shared).all()
 
 
 def test_piecewise_has_equal_pieces_of_fresh_levels(seed):
-    q = truths(Piecewise(7), 3000, seed=seed)
-    u = uniforms(3000, seed=seed)
+    q, u = truths(Piecewise(7), 3000, seed=seed), own_uniforms(Piecewise(7), 3000, seed=seed)
     begins = [t for t in range(3000) if t == 0 or t * 7 // 3000 > (t - 1) * 7 // 3000]
     assert len(begins) == 7
     assert {b - a for a, b in itertools.pairwise(begins)} <= {428, 429}
     for a, b in zip(begins, [*begins[1:], 3000], strict=True):
         assert (q[a:b] == u[a]).all()
-    assert (truths(Piecewise(), 500, seed=seed) == truths(Piecewise(10), 500, seed=seed)).all()
-    assert (truths(Piecewise("T"), 50, seed=seed) == uniforms(50, seed=seed)).all()
-    assert (
-        truths(Piecewise(1000), 50, seed=seed) == uniforms(50, seed=seed)
-    ).all()  # no more pieces than rounds
+    many = Piecewise(1000)  # no more pieces than rounds
+    assert (truths(many, 50, seed=seed) == own_uniforms(many, 50, seed=seed)).all()
 
 
 def test_piecewise_with_a_change_rate(seed):
@@ -69,35 +74,20 @@ def test_piecewise_with_a_change_rate(seed):
     levels = np.sort(np.concatenate([q[1:][changed], q[0]]))
     gap = np.abs(levels - (np.arange(len(levels)) + 0.5) / len(levels)).max()
     assert gap < 3.4 / math.sqrt(len(levels)) + 0.5 / len(levels)
-    assert (truths(Piecewise(change_rate=0), 100) == uniforms(100)[0]).all()
-    assert (truths(Piecewise(change_rate=1), 100) == uniforms(100)).all()
-    assert (truths(Piecewise(change_rate="5/T"), 100) == truths(Piecewise(change_rate=0.05), 100)).all()
-
-
-class Recorder(Constant):
-    """A constant that remembers all outcomes, to look at what a nature did."""
-
-    def start(self, horizon, runs, stream):
-        player = super().start(horizon, runs, stream)
-        self.__dict__["outcomes"] = outcomes = []
-        player.update = lambda round: outcomes.append(round.outcome)
-        return player
+    for nature, changes in ((Piecewise(change_rate=0), False), (Piecewise(change_rate=1), True)):
+        own = own_uniforms(nature, 100)
+        assert (truths(nature, 100) == (own if changes else own[0])).all()
 
 
 def chain(nature, horizon, runs, seed):
-    recorder = Recorder()
-    Game(recorder, nature, horizon=horizon, runs=range(runs), seed=seed).advance(horizon)
-    return np.array(recorder.outcomes)
+    return np.array([round.outcome for round in noted(Constant(), nature, horizon, runs, seed)[0]])
 
 
-def test_markov_outcomes_are_the_chain_that_the_engines_coins_make(seed):
-    nature = Markov(0.2, 0.6)
-    y = chain(nature, 500, 3, seed)
-    u = Stream(seed, ("outcome", strategy_key(nature), "T=500"), range(3)).block(500)
-    q = np.full(3, 0.25)
-    for t in range(500):
-        assert (y[t] == (u[t] < q)).all()
-        q = np.where(y[t] == 1, 1 - 0.6, 0.2)
+def test_markov_is_the_chain(seed):
+    nature, q = Markov(0.2, 0.6), np.full(3, 0.25)
+    for round in noted(Constant(), nature, 500, 3, seed)[0]:
+        assert (round.q == q).all()
+        q = np.where(round.outcome == 1, 1 - 0.6, 0.2)
     assert nature.sight is Sight.HISTORY
 
 
@@ -121,24 +111,3 @@ def test_markov_does_not_look_at_the_forecast(seed):
 def test_an_expression_that_is_out_of_range_only_at_this_horizon():
     with pytest.raises(InvalidParameter, match=r"change_rate = '20/T', which is 2 at T = 10; expected"):
         Game(Constant(), Piecewise(change_rate="20/T"), horizon=10, runs=range(1))
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: RandomWalk(0),
-        lambda: RandomWalk(5),
-        lambda: RandomWalk(edge=0),
-        lambda: RandomWalk(first=0.001),
-        lambda: RandomWalk(True),
-        lambda: Piecewise(0),
-        lambda: Piecewise(5, 0.1),
-        lambda: Piecewise(change_rate=1.5),
-        lambda: Piecewise(change_rate="T"),
-        lambda: Markov(1.5),
-        lambda: Markov(p10=float("nan")),
-    ],
-)
-def test_parameters_out_of_range(make):
-    with pytest.raises(InvalidParameter):
-        make()

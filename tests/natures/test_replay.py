@@ -8,15 +8,11 @@ import pytest
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.strategy import strategy_key
-from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant
-from onlinecal.natures import (
-    Replay,
-)
+from onlinecal.natures import Replay
+from tests.by_hand import revealed, truths
 from tests.examples import recording
-from tests.natures.test_stochastic import truths
-from tests.rounds_by_hand import question
 
 
 def test_replay_plays_the_file(tmp_path):
@@ -134,12 +130,9 @@ def test_replay_reveals_the_base_forecast_only_where_it_is_named(tmp_path):
     plain, based = Replay(file), Replay(file, base="base")
     assert plain.reveals == frozenset()
     assert based.reveals == {"base"}
-    assert not hasattr(plain.start(10, 3, Stream(0, (), range(3))), "context")
-    player = based.start(10, 3, Stream(0, (), range(3)))
-    for t in (1, 2, 10):
-        context = player.context(question(t))
-        assert set(context) == {"base"}
-        assert context["base"].tolist() == [((t - 1) * 13 % 21) / 20] * 3
+    shown = revealed(based, 10)
+    assert set(shown) == {"base"}
+    assert shown["base"].tolist() == [[((t - 1) * 13 % 21) / 20] * 3 for t in range(1, 11)]
     assert (truths(based, 100) == truths(plain, 100)).all()
 
     class Needy(Constant):
@@ -236,6 +229,7 @@ def test_a_parquet_file_is_read_like_csv(tmp_path):
         Replay(str(file))
 
 
+<<<<<<< HEAD
 @pytest.mark.parametrize(
     "make",
     [
@@ -247,3 +241,15 @@ def test_a_parquet_file_is_read_like_csv(tmp_path):
 def test_parameters_out_of_range(make):
     with pytest.raises(InvalidParameter):
         make()
+=======
+def test_parquet_without_its_reader_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    file = tmp_path / "a.pq"
+    with pytest.raises(InvalidData, match="no such file"):
+        Replay(str(file))
+    file.write_bytes(b"PAR1")
+    with pytest.raises(
+        InvalidData, match=r"pyarrow, which is not installed; install it \(pip install pyarrow"
+    ):
+        Replay(str(file))
+>>>>>>> or-t2

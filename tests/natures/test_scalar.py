@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, SightError
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.natures import Contrarian, Sight, as_nature
+from tests.natures.written import Written
 
 
 def outcomes(nature, seed):
@@ -50,15 +51,9 @@ def test_every_plain_nature_may_know_round_and_time():
 
 def test_a_law_is_shown_as_a_distribution():
     seen = []
-
-    class Twice(oc.forecasters.Forecaster):
-        def start(self, horizon, runs, stream):
-            law = oc.forecasters.Law(runs, 4)
-            law.atoms[:], law.weights[:] = [0.25, 0.75, 0.25, 1.0], [0.25, 0.5, 0.25, 0.0]
-            return type("P", (), {"forecast": lambda self, round: law, "update": lambda self, round: None})()
-
     nature = opposite("law", lambda self, round: seen.append(round.law) or 0.5)
-    Game(Twice(), as_nature(nature), horizon=1, runs=range(2)).advance(1)
+    twice = Written([([0.25, 0.75, 0.25, 1.0], [0.25, 0.5, 0.25, 0.0])])
+    Game(twice, as_nature(nature), horizon=1, runs=range(2)).advance(1)
     assert seen == [{0.25: 0.5, 0.75: 0.5}] * 2
 
 
@@ -69,8 +64,8 @@ def test_a_law_is_shown_as_a_distribution():
         (opposite(2, by_mean), InvalidParameter, "sight = 2; expected"),
         (opposite("law", lambda self: 0.5), InvalidParameter, r"sight LAW, but .* expected probability\(round\)"),
         (opposite("nothing", lambda self: 0.5, update=np.add), InvalidParameter, "update would never be called"),
-        (opposite("history", by_mean), SightError, "asked for the law in round 1 but declares sight HISTORY"),
-        (opposite(None, by_mean), SightError, "asked for the law in round 1 but declares sight NOTHING"),
+        (opposite("history", by_mean), InvalidForecast, "asked for the law in round 1 but declares sight HISTORY"),
+        (opposite(None, by_mean), InvalidForecast, "asked for the law in round 1 but declares sight NOTHING"),
     ],
 )  # fmt: skip
 def test_a_sight_that_is_not_honoured_is_refused(nature, error, said):

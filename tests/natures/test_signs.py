@@ -4,13 +4,12 @@ import math
 
 import pytest
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.exact.signs import STOP, sign_preservation
 from onlinecal.forecasters import CDLMinimiser, Constant, EmpiricalMean, ForecastHedging
 from onlinecal.natures import SignPreservation
+from tests.by_hand import noted
 from tests.exact.test_signs import write
-from tests.natures.test_adversarial import noted
 
 
 @pytest.mark.parametrize(
@@ -27,7 +26,7 @@ def test_it_is_its_rule(forecaster, nature, seed):
     for r in range(3):
         row, played, bias, left = (0,) * cells, 0, 0.0, nature.rounds
         cell = game.at(row, min(left, -(-horizon // longest)))[1]
-        for number, (_, _, q, forecast, outcome) in enumerate(log, 1):
+        for number, (_, q, forecast, outcome) in enumerate(log, 1):
             if cell == STOP:
                 last = max((i + 1 for i, sign in enumerate(row) if sign == 1), default=0)
                 first = min((i for i, sign in enumerate(row) if sign == -1), default=cells)
@@ -50,20 +49,12 @@ def test_what_cannot_be_repaired_stays():
     probability exp(−2 · 150²/900) < 1e-20. Then θ is the border to the left of the only cell, 1/4.
     """
     log, _ = noted(Constant(0.7), SignPreservation(1, 1), 900)
-    assert log[0][2].tolist() == [0.5] * 3
-    assert log[-1][2].tolist() == [0.25] * 3
+    assert log[0].q.tolist() == [0.5] * 3
+    assert log[-1].q.tolist() == [0.25] * 3
 
 
 def test_a_game_shorter_than_its_rounds():
     log, _ = noted(ForecastHedging(3), SignPreservation(3, 16), 5)
     cell = sign_preservation(3, 16).at((0, 0, 0), 5)[1]
-    assert log[0][2].tolist() == pytest.approx([0.25 + 0.5 * (cell + 0.5) / 3] * 3)
+    assert log[0].q.tolist() == pytest.approx([0.25 + 0.5 * (cell + 0.5) / 3] * 3)
     assert len(log) == 5
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"cells": 0}, {"cells": 11}, {"rounds": 0}, {"rounds": 65}, {"rounds": 2.5}]
-)
-def test_its_parameters(wrong):
-    with pytest.raises(InvalidParameter):
-        SignPreservation(**wrong)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from onlinecal.rounds.record import Recorder, Round, decide, resolve
 
 import onlinecal as oc
 from onlinecal.checks.conformance import trace
@@ -40,7 +41,6 @@ from onlinecal.natures import (
     Switch,
     UniformTruth,
 )
-from onlinecal.rounds.record import Recorder, Round, decide, resolve
 from onlinecal.scenario import load
 from tests.examples import recording
 

@@ -48,7 +48,9 @@ def play(pair, mine, theirs, *, horizon, run, seed, schedule=None, asked=None):
     asked : int, optional
         How many questions are asked. Default: all.
     """
-    forecasts, outcomes = (uniforms(r, s, horizon, run, seed) for r, s in zip(("forecast", "outcome"), pair, strict=True))
+    forecasts, outcomes = (
+        uniforms(r, s, horizon, run, seed) for r, s in zip(("forecast", "outcome"), pair, strict=True)
+    )
     clock = (schedule or Schedule()).clock(horizon, seed)
     waiting, told = [], []
 
@@ -69,7 +71,9 @@ def play(pair, mine, theirs, *, horizon, run, seed, schedule=None, asked=None):
         law = call(mine.forecast, round)
         law = {float(v) + 0.0: float(w) for v, w in (law if isinstance(law, dict) else {law: 1.0}).items()}
         p = drawn(law, forecasts[number - 1])
-        seen = SimpleNamespace(number=number, time=time, memo=None, forecast=p, law={v: w for v, w in law.items() if w > 0})
+        seen = SimpleNamespace(
+            number=number, time=time, memo=None, forecast=p, law={v: w for v, w in law.items() if w > 0}
+        )
         y = int(outcomes[number - 1] < call(theirs.probability, seen))
         heapq.heappush(waiting, (known, number, p, y, (round, seen)))
     tell(clock.times(number + 1)[0])

@@ -71,10 +71,9 @@ def test_an_exponent_says_of_which_times_it_is(capsys):
     """Of one game it is over the last two decades, whatever is drawn before them."""
     long, short = one_game([10, 100, 1000, 10_000, 100_000]), one_game([1000, 10_000, 100_000])
     assert long.curve("ece", "a").exponent() == long.curve("ece", "a").tail.exponent() != None  # noqa: E711
-    assert (
-        "Exponent: mean growth over the last two decades of the rounds of one game, where"
-        in captions["curves"](long.curves())
-    )
+    assert "Exponent: mean growth over the last two decades of the rounds of one game, where" in captions[
+        "curves"
+    ](long.curves())
     assert "Exponent: mean growth over these T, where" in captions["curves"](short.curves())
     fresh = study({"c": np.sqrt(TIMES)[:, None] * [1.0, 1.1]})
     both = [*long.curves(), *fresh.curves()]

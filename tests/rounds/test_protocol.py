@@ -79,8 +79,14 @@ def test_what_does_not_fit_is_refused(player, match):
     [
         (forecaster(), nature()),
         (forecaster(update=lambda self, *given: None), nature(HEARS)),
-        (forecaster(CERTIFIES, certificates=lambda self: {"distance_certificate": 3}), nature(HEARS, update=told)),
-        (forecaster(REVEALS | {"needs": REVEALS["reveals"]}), nature(REVEALS, context=lambda self, round: {"truth": 0})),
+        (
+            forecaster(CERTIFIES, certificates=lambda self: {"distance_certificate": 3}),
+            nature(HEARS, update=told),
+        ),
+        (
+            forecaster(REVEALS | {"needs": REVEALS["reveals"]}),
+            nature(REVEALS, context=lambda self, round: {"truth": 0}),
+        ),
         (forecaster(), nature(SEES, probability=once, update=lambda self, forecast, outcome, round: None)),
     ],
 )
@@ -88,4 +94,6 @@ def test_what_fits_plays(mine, theirs):
     game = game_of(mine, theirs)
     game.advance(6)
     assert game.resolved == 6
-    assert {name: totals.tolist() for name, totals in game.certificates().items()} == dict.fromkeys(mine.certifies, [3.0, 3.0])
+    assert {name: totals.tolist() for name, totals in game.certificates().items()} == dict.fromkeys(
+        mine.certifies, [3.0, 3.0]
+    )

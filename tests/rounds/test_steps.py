@@ -65,14 +65,23 @@ RAISES = [
     ((forecaster(learn=steps.learn_raises), Bernoulli()), "forecaster 'made' .* step learn_raises"),
     ((Constant(), nature(steps.move_raises)), "nature 'made' .* step move_raises"),
     ((Constant(), nature(sees=Sight.HISTORY, hear=steps.hear_raises)), "nature 'made' .* step hear_raises"),
-    ((forecaster(**NEEDS), nature(**REVEALS, reveal=steps.reveal_raises)), "nature 'made' .* step reveal_raises"),
+    (
+        (forecaster(**NEEDS), nature(**REVEALS, reveal=steps.reveal_raises)),
+        "nature 'made' .* step reveal_raises",
+    ),
 ]
 REFUSES = [
     ((forecaster(learn=steps.refuses), Bernoulli()), "forecaster 'made' refused a round that it had played"),
     ((Doubling(forecaster(learn=steps.refuses)), Bernoulli()), "forecaster 'doubling' refused a round"),
-    ((ExpertMixture((forecaster(learn=steps.refuses),)), Bernoulli()), "forecaster 'expert_mixture' refused a round"),
+    (
+        (ExpertMixture((forecaster(learn=steps.refuses),)), Bernoulli()),
+        "forecaster 'expert_mixture' refused a round",
+    ),
     ((Constant(), nature(sees=Sight.HISTORY, hear=steps.deaf)), "nature 'made' refused a round"),
-    ((Constant(), Mixture((nature(sees=Sight.HISTORY, hear=steps.deaf),))), "nature 'mixture' refused a round"),
+    (
+        (Constant(), Mixture((nature(sees=Sight.HISTORY, hear=steps.deaf),))),
+        "nature 'mixture' refused a round",
+    ),
 ]
 
 
@@ -106,14 +115,21 @@ def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads
         game = game_of(made, other, 20, runs=range(5, 13), threads=threads)
         if whole is WHOLES[0]:  # the first run is as it should be
             game.forecaster.memory.floats[0] = 1.0 if "grid" in wrong else 0.5, 1.0, 1.0
-        with pytest.raises(InvalidForecast, match=rf"forecaster .* stated .* in round \d+, run {5 + (whole is WHOLES[0])}"):
+        with pytest.raises(
+            InvalidForecast, match=rf"forecaster .* stated .* in round \d+, run {5 + (whole is WHOLES[0])}"
+        ):
             game.advance(20)
 
 
 @pytest.mark.parametrize(("q", "shown"), [(1.0000001, "1.0000001"), (np.nan, "nan"), (-1e-300, "-1e-300")])
 def test_a_q_that_is_none_is_named(q, shown):
     wild = nature(steps.asks, memory={"floats": [q]})
-    for made, number in ((wild, 6), (Mixture((Drift(), wild)), 6), (Switch(nature(), wild, 4), 10), (Streams((wild, Drift())), 11)):
+    for made, number in (
+        (wild, 6),
+        (Mixture((Drift(), wild)), 6),
+        (Switch(nature(), wild, 4), 10),
+        (Streams((wild, Drift())), 11),
+    ):
         game = game_of(Constant(), made, 20, runs=range(5, 8))
         with pytest.raises(InvalidForecast, match=rf"nature .* stated q = {shown} in round {number}, run 5"):
             game.advance(20)

@@ -7,7 +7,6 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
-from onlinecal.core.strategy import strategy_key
 from onlinecal.report.plots import plot_curves
 from onlinecal.rounds import protocol
 from onlinecal.study.session import Session
