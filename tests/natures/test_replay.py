@@ -227,29 +227,3 @@ def test_a_parquet_file_is_read_like_csv(tmp_path):
     file.write_text("outcome\n0\n")
     with pytest.raises(InvalidData, match="is not a Parquet file"):
         Replay(str(file))
-
-
-<<<<<<< HEAD
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Replay(3),
-        lambda: Replay("a.csv", base=3),
-        lambda: Replay("a.csv", time=3),
-    ],
-)
-def test_parameters_out_of_range(make):
-    with pytest.raises(InvalidParameter):
-        make()
-=======
-def test_parquet_without_its_reader_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
-    file = tmp_path / "a.pq"
-    with pytest.raises(InvalidData, match="no such file"):
-        Replay(str(file))
-    file.write_bytes(b"PAR1")
-    with pytest.raises(
-        InvalidData, match=r"pyarrow, which is not installed; install it \(pip install pyarrow"
-    ):
-        Replay(str(file))
->>>>>>> or-t2
