@@ -117,7 +117,9 @@ def test_a_reliability_diagram_is_of_the_levels(gamma):
 def test_bins_are_those_of_the_binned_error(gamma, bins, strategy):
     frame = reliability_frame(gamma, bins=bins, strategy=strategy)
     assert frame.error == pytest.approx(binned_ece(gamma, bins=bins, strategy=strategy), abs=1e-15)
-    assert frame.error == pytest.approx((frame.mass * np.abs(frame.means - frame.predictions)).sum(), abs=1e-14)
+    assert frame.error == pytest.approx(
+        (frame.mass * np.abs(frame.means - frame.predictions)).sum(), abs=1e-14
+    )
     assert frame.mass.sum() == pytest.approx(1.0)
     v = gamma.predictions
     for left, right, mean, mass in zip(frame.left, frame.right, frame.predictions, frame.mass, strict=True):
@@ -195,7 +197,9 @@ def test_weights_that_are_not_whole_have_no_band(gamma):
 
 def test_areas_are_as_weights(gamma):
     axis = plot_reliability(gamma)
-    (points,) = [c for c in axis.collections if hasattr(c, "get_sizes") and len(c.get_offsets()) == gamma.levels]
+    (points,) = [
+        c for c in axis.collections if hasattr(c, "get_sizes") and len(c.get_offsets()) == gamma.levels
+    ]
     order = np.argsort(points.get_offsets()[:, 0])
     assert np.array_equal(points.get_offsets()[order], np.stack((gamma.predictions, gamma.means), axis=1))
     sizes = points.get_sizes()[order]
@@ -357,7 +361,13 @@ def test_the_regret_of_each_threshold(against, gamma):
 def test_the_worst_threshold_is_that_of_the_report(gamma, distinct):
     """Also where it parts levels that the monotone recalibration pools."""
     pooled = G.from_counts([0.2, 0.6, 0.7], [100, 100, 100], [20, 55, 35])
-    for one in (gamma, G.from_samples(*distinct), pooled, pooled.flip(), G.from_counts([0.5, 1.0], [4, 4], [2, 3])):
+    for one in (
+        gamma,
+        G.from_samples(*distinct),
+        pooled,
+        pooled.flip(),
+        G.from_counts([0.5, 1.0], [4, 4], [2, 3]),
+    ):
         drawn, worst = decisions_of(one), worst_threshold(one)
         assert (drawn.at, drawn.lost, drawn.said) == (worst.at, worst.loss, str(worst))
         assert drawn.regret.max() == pytest.approx(worst.loss, abs=1e-12)
@@ -366,8 +376,14 @@ def test_the_worst_threshold_is_that_of_the_report(gamma, distinct):
 @pytest.mark.parametrize(
     ("positives", "said"),
     [
-        ([20, 40], "act when p ≥ 0.8: 0.25 lost for each decision; predictions of 0.8 are too high by 0.4 on average"),
-        ([60, 80], "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average"),
+        (
+            [20, 40],
+            "act when p ≥ 0.8: 0.25 lost for each decision; predictions of 0.8 are too high by 0.4 on average",
+        ),
+        (
+            [60, 80],
+            "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average",
+        ),
         ([20, 80], "no threshold loses anything"),
     ],
 )
@@ -397,7 +413,9 @@ def test_the_difference_is_that_of_the_curves(distinct):
     p, y = distinct
     other = np.round(p * 4) / 4
     found = difference_of(p, other, y, ("a", "b"), 0.95)
-    first, second = (elementary_scores(G.from_samples(one, y), found.thresholds, above=True) for one in (p, other))
+    first, second = (
+        elementary_scores(G.from_samples(one, y), found.thresholds, above=True) for one in (p, other)
+    )
     assert found.mean == pytest.approx(second - first, abs=1e-15)
     # Its variance by the samples, and one of either outcome in favour of either forecast.
     t = found.thresholds[:, None]
@@ -543,10 +561,20 @@ def refusals():
         if name != "murphy":
             yield plot, (gamma, y), own, "y beside a JointDistribution"
         yield plot, (gamma,), {"width": "wide", **own}, "width = 'wide'; expected 'column'"
-    yield plot_reliability, (gamma,), {"kind": "corp", "bins": 10}, "bins = 10 with kind = 'corp'; expected kind = 'po"
+    yield (
+        plot_reliability,
+        (gamma,),
+        {"kind": "corp", "bins": 10},
+        "bins = 10 with kind = 'corp'; expected kind = 'po",
+    )
     yield plot_reliability, (gamma,), {"kind": "corpus"}, "kind"
     for given in ((p, y), ({"a": p, "b": p, "c": p}, y), ({"a": gamma, "b": gamma}, None)):
-        yield plot_murphy, given, {"difference": True}, r"a difference of . forecasts.*expected two in a mapping"
+        yield (
+            plot_murphy,
+            given,
+            {"difference": True},
+            r"a difference of . forecasts.*expected two in a mapping",
+        )
     yield plot_trajectory, (gamma,), {}, "has no order in time; expected the predictions p and the outcomes y"
     yield plot_trajectory, (p,), {}, "y is missing"
     yield plot_trajectory, (p[:19], y[:19]), {"measure": "ece"}, "19 forecasts; expected 20 or more"

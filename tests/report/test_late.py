@@ -88,7 +88,9 @@ def test_only_constant_delays_have_a_reference(people):
                          arrivals={"name": "bursts", "size": 10})  # fmt: skip
         assert all(curve.open is not None and curve.against_rates() == "" for curve in bursts.curves())
         assert all(each.frame.bounds == [] for each in late_frames(bursts, ["ece"]))
-    half = oc.play(F.ForecastHedging(), N.Drift(), horizon=[60, 120], runs=2, delays=[0, 2.5, 3], measures=["ece"])
+    half = oc.play(
+        F.ForecastHedging(), N.Drift(), horizon=[60, 120], runs=2, delays=[0, 2.5, 3], measures=["ece"]
+    )
     (one,) = late_frames(half, ["ece"])
     assert [bound.style for bound in one.frame.bounds] == [0, 2]
     (one, _) = late_frames(people, ["ece"])
@@ -138,9 +140,14 @@ def test_no_caption_is_silent_about_open_questions(late):
 
 def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_late(capsys):
     """A constant forecast against the contrarian has an ECE of T/2: above O, and not so called with delays."""
-    study = oc.play(F.Constant(), N.Contrarian(), horizon=[200, 400, 800], runs=2, measures=["ece"], delays=[0, 20])
+    study = oc.play(
+        F.Constant(), N.Contrarian(), horizon=[200, 400, 800], runs=2, measures=["ece"], delays=[0, 20]
+    )
     late = "contrarian, delay 20"
-    assert {curve.nature: curve.against_rates() for curve in study.curves()} == {"contrarian": "above O", late: ""}
+    assert {curve.nature: curve.against_rates() for curve in study.curves()} == {
+        "contrarian": "above O",
+        late: "",
+    }
     drawn = {frame.nature: [r.label for r in frame.references] for frame in frames(study.curves(["ece"]))}
     assert drawn == {"contrarian": ["Ω(T^0.54389)", "O(T^(2/3))"], late: []}
     said = "a remark where games tuned to their T grow elsewhere, and every outcome is known at once"
@@ -157,7 +164,10 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
     found = people_rows(people)
     assert [c.forecaster for c in found] == people.forecasters
     said = printed(capsys, print_people, found)
-    assert f"swap regret of 9 decision makers, 1 without a question whose outcome is known; {found[0].open}" in said
+    assert (
+        f"swap regret of 9 decision makers, 1 without a question whose outcome is known; {found[0].open}"
+        in said
+    )
     for mine, cell in zip(found, people.cells, strict=True):
         own, there = cell.people, mine.seen > 0
         late, k = mine.labels.index("too late"), mine.labels.index("reader 2")
@@ -176,20 +186,27 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
         assert mine.open == cell.open[-1] > 0
         row = mine.as_json()
         assert (row["decision_makers"], row["without_known_outcome"]) == (9, 1)
-        assert (row["worst"]["label"], row["worst"]["swap_regret"]) == (mine.labels[mine.worst], mine.last.max())
+        assert (row["worst"]["label"], row["worst"]["swap_regret"]) == (
+            mine.labels[mine.worst],
+            mine.last.max(),
+        )
         assert row["worst"]["label"] + " *" * (not row["worst"]["best_response"]) in said
 
 
 def test_another_response_may_have_more_swap_regret_than_the_cdl(seed):
     careless = {"task": "umbrella", "response": {"name": "rounded_down", "m": 2}, "label": "careless"}
-    study = oc.play(F.Constant(0.45), N.Bernoulli(0.45), horizon=3000, runs=4, seed=seed, decision_makers=[careless])
+    study = oc.play(
+        F.Constant(0.45), N.Bernoulli(0.45), horizon=3000, runs=4, seed=seed, decision_makers=[careless]
+    )
     (one,) = people_rows(study)
     # |ones − 0.45 T| > 0.07 T in any run has probability below 2·4·exp(−2·0.07²·3000) = 1.4e-12.
     assert one.last[0] > one.cdl[0]
 
 
 def test_several_horizons_are_a_game_each():
-    study = oc.play(F.ForecastHedging(), N.Drift(), horizon=[50, 100], runs=2, delays=4, decision_makers=["umbrella"])
+    study = oc.play(
+        F.ForecastHedging(), N.Drift(), horizon=[50, 100], runs=2, delays=4, decision_makers=["umbrella"]
+    )
     (one,) = people_rows(study)
     assert (one.rounds.tolist(), one.horizon, one.seen.tolist()) == ([50, 100], 100, [96])
     finals = [cell.people.entries["swap_regret"][-1, 0].mean() for cell in study.cells]
@@ -286,7 +303,10 @@ def test_outcomes_that_never_come_and_the_end_of_a_file(tmp_path):
     assert bars.never.tolist() == [False, True, False]
     said = plot_questions.caption([bars])
     assert said.startswith("All questions of a game of T = 3.")
-    assert ("A cross:" in said, "arrow" in said.lower()) == (True, False)  # the only open one never becomes known
+    assert ("A cross:" in said, "arrow" in said.lower()) == (
+        True,
+        False,
+    )  # the only open one never becomes known
     plot_questions([bars])
     part = question_bars(schedule, 3, first=2)
     assert (part.end, part.open.tolist()) == (3.0, [True, True])

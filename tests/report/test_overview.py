@@ -122,5 +122,7 @@ def test_what_is_long_is_told_by_pairs_and_measures():
     study = table(np.ones((25, 40)))
     assert (long(study, ["ece"]), long(study, ["ece", "cdl"])) == (False, True)
     for kind in ("curves", "runs", "slopes"):
-        with pytest.raises(InvalidParameter, match="1,001 curves; expected at most 1,000, chosen by --forecaster"):
+        with pytest.raises(
+            InvalidParameter, match="1,001 curves; expected at most 1,000, chosen by --forecaster"
+        ):
             draw(table(np.ones((1001, 1))), Wanted(kind))

@@ -23,7 +23,12 @@ THREE = [F.Constant(0.3), F.Constant(0.7), F.ForecastHedging()]
 
 def test_they_are_the_differences_of_the_totals():
     mine = oc.play(
-        THREE, [N.Drift(), N.RandomWalk()], horizon=[50, 200], runs=6, measures=["brier", "ece"], delays=[0, 5]
+        THREE,
+        [N.Drift(), N.RandomWalk()],
+        horizon=[50, 200],
+        runs=6,
+        measures=["brier", "ece"],
+        delays=[0, 5],
     )
     found, refused = paired(mine, "brier")
     assert refused == []
@@ -90,7 +95,10 @@ def test_too_few_to_compare():
     many = oc.play(THREE[:2], [N.Bernoulli(i / 10) for i in range(1, 6)], horizon=5, runs=1, measures=["ece"])
     for some, said in (
         (many, r"\(q=0\.3\): a single run; expected two at least; and 2 more natures$"),
-        (oc.play(THREE[0], N.Drift(), horizon=20, runs=3), "a single forecaster at T = 20; expected two at least"),
+        (
+            oc.play(THREE[0], N.Drift(), horizon=20, runs=3),
+            "a single forecaster at T = 20; expected two at least",
+        ),
     ):
         with pytest.raises(InvalidParameter, match=said):
             paired(some, "ece")
@@ -144,7 +152,9 @@ def test_two_coins_that_agree_in_few_runs_are_not_put_in_order(seed):
 
 
 def test_infinite_totals_have_no_difference(capsys):
-    played_ = oc.play([F.Constant(0.0), F.Constant(0.5)], N.Bernoulli(), horizon=60, runs=3, measures=["log_loss"])
+    played_ = oc.play(
+        [F.Constant(0.0), F.Constant(0.5)], N.Bernoulli(), horizon=60, runs=3, measures=["log_loss"]
+    )
     found, _ = paired(played_, "log_loss")
     assert math.isnan(found[0].mean)
     assert found[0].better == ""

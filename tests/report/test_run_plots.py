@@ -33,7 +33,9 @@ def study():
 
 @pytest.fixture(scope="module")
 def one():
-    return oc.play("forecast_hedging", "drift", horizon=2000, runs=5, measures=["ece", "cdl"], tasks=["umbrella"])
+    return oc.play(
+        "forecast_hedging", "drift", horizon=2000, runs=5, measures=["ece", "cdl"], tasks=["umbrella"]
+    )
 
 
 def curve(totals, *, rounds=(100, 200, 400, 800), fresh=True, measure="ece", **options):
@@ -86,12 +88,16 @@ def test_every_run_is_drawn_and_the_mean(one, study):
         thin = [artist for artist in axis.lines if artist.get_linewidth() == 0.6]
         assert np.array_equal(np.array([a.get_ydata() for a in thin]).T, shown, equal_nan=True)
     # Runs of different games are not joined by a line.
-    assert not any(line.joined for frame in run_frames(study.curves(["ece"])).values() for line in frame.lines)
+    assert not any(
+        line.joined for frame in run_frames(study.curves(["ece"])).values() for line in frame.lines
+    )
     points = plot_runs(study.curves(["ece"]))[0, 0].lines
     assert sum(artist.get_linestyle() == "None" for artist in points) == 2 * 5
     said = "T: rounds of one game. Thin lines: single runs. Thick line: mean of 5 runs."
     assert plot_runs.caption(one.curves(["ece"])) == said
-    assert "single runs, which at different T are different games." in plot_runs.caption(study.curves(["ece"]))
+    assert "single runs, which at different T are different games." in plot_runs.caption(
+        study.curves(["ece"])
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,13 +145,17 @@ def test_where_there_is_no_slope_or_no_interval():
     assert np.isnan([lower, upper]).all()
     same = curve([[1, 1], [2, 2], [4, 4], [8, 8]])
     _, lower, upper = local_slopes(same)
-    assert upper - lower == pytest.approx(0, abs=1e-6)  # runs that are all the same: nothing is left to chance
+    assert upper - lower == pytest.approx(
+        0, abs=1e-6
+    )  # runs that are all the same: nothing is left to chance
     assert np.isnan(local_slopes(replace(same, recorded=True))[1]).all()
     # Of two runs the other is 0.
     zero = curve([[0, 5], [0, 6], [1, 7], [2, 9]])
     assert np.isnan(local_slopes(zero)[1]).tolist() == [True, True, False]
     for one in (zero, curve([0, 1, 2, 4])):
-        assert "No interval: of a single run, of games on one recorded stream, or" in plot_slopes.caption([one])
+        assert "No interval: of a single run, of games on one recorded stream, or" in plot_slopes.caption(
+            [one]
+        )
     assert "No point: where one of the two means is" in plot_slopes.caption([curve([0, 1, 2, 4])])
     with pytest.raises(InvalidParameter, match="no curve with two T or more"):
         plot_slopes([curve([3], rounds=[100])])
@@ -210,7 +220,9 @@ def overlapping(axis):
     """Neighbouring labels of a horizontal axis that are drawn over each other."""
     axis.figure.canvas.draw()
     labels = [*axis.xaxis.get_ticklabels(), *axis.xaxis.get_ticklabels(minor=True)]
-    boxes = sorted((one.get_window_extent().intervalx for one in labels if one.get_text()), key=lambda x: x[0])
+    boxes = sorted(
+        (one.get_window_extent().intervalx for one in labels if one.get_text()), key=lambda x: x[0]
+    )
     return [one for one, other in pairwise(boxes) if one[1] >= other[0]]
 
 

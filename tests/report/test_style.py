@@ -11,7 +11,6 @@ from matplotlib.text import Text
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.growth import fit_growth
 from onlinecal.growth.words import legend, lines
 from onlinecal.report.curve_plot import plot_curves, plot_delays
 from onlinecal.report.curves import Curve, Study
@@ -136,18 +135,6 @@ def test_a_forecaster_looks_the_same_whatever_is_selected(study):
     assert drawn.get_marker() == paper().style(2).marker
 
 
-def test_a_bound_has_the_marker_of_its_curve(study):
-    axis = plot_curves(study.curves(["smooth_ce"]))[0, 0]
-    (bound,) = [line for line in axis.lines if line.get_label() == "≤ 2(2√T + 1)"]
-    look = paper().style(study.places["almost one step ahead"])
-    assert (bound.get_color(), bound.get_marker(), bound.get_fillstyle()) == (
-        look.colour,
-        look.marker,
-        "none",
-    )
-    assert bound.get_markevery() == [2]  # at its end alone
-
-
 def test_two_studies_in_one_picture_are_told_apart(study):
     other = oc.play("constant", "drift", horizon=[100, 300, 900], runs=2, measures=["ece"])
     assert other.curve("ece").place == 0
@@ -157,14 +144,6 @@ def test_two_studies_in_one_picture_are_told_apart(study):
         Curve(Column("measure", "ece"), name, "x", np.array([1]), np.ones((1, 1)), False) for name in "abc"
     ]
     assert places(loose) == {"a": 0, "b": 1, "c": 2}
-
-
-def test_many_points_keep_some_markers(study):
-    long = oc.play("forecast_hedging", "drift", horizon=5000, runs=2, measures=["ece"], per_decade=30)
-    axis = long.plot()[0, 0]
-    line = next(line for line in axis.lines if len(line.get_xdata()) > 12)
-    assert line.get_marker() == "o"
-    assert len(line.get_xdata()[:: line.get_markevery()]) <= 12
 
 
 # ---------------------------------------------------------------- pages and widths
@@ -342,31 +321,6 @@ def test_a_line_that_is_nearly_straight_is_not_said_to_be_no_power_law():
     assert lines(near.exponent())[0] == "T^0.50"
     assert not any("no power law" in part for part in legend([near.exponent()]))
     assert any("no power law" in part for part in legend([far.exponent()]))
-
-
-def test_what_is_within_one_percent():
-    """`bent` is by the root of the mean squared distance from the line in logarithms."""
-    t = np.array([1e2, 1e3, 1e4, 1e5])
-    straight = np.sqrt(t)
-    for size in (0.009, 0.011):
-        growth = fit_growth(t, (straight * np.exp(size * np.array([1, -1, -1, 1])))[:, None], fresh=True)
-        assert growth.scatter == pytest.approx(size)
-        assert not growth.bent or growth.scatter > 0.01
-
-
-def test_one_game_is_never_called_a_fresh_game(study, late):
-    one = oc.play(
-        "forecast_hedging",
-        ["drift", "bernoulli"],
-        horizon=300,
-        runs=2,
-        measures=["ece"],
-        decision_makers=["umbrella"],
-    )
-    for axes in (one.plot(), plot_exponents(one, ["ece"]), plot_delays(one, ["ece"]), plot_people(one)):
-        said = " ".join(np.ravel(axes)[0].figure._supxlabel.get_text().split())
-        assert "fresh" not in said.lower()
-        assert "game each" not in said
 
 
 def test_a_curve_of_many_points_is_thinned_to_what_can_be_seen():

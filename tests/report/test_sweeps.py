@@ -35,7 +35,10 @@ def first(*given):
 
 
 def test_one_panel_for_all_that_is_the_same_but_for_the_parameter(study):
-    found, panels = swept(study, ["smooth_ce", "ece"], "beta"), [(n, t) for n in study.natures for t in (50, 100)]
+    found, panels = (
+        swept(study, ["smooth_ce", "ece"], "beta"),
+        [(n, t) for n in study.natures for t in (50, 100)],
+    )
     assert [heading for heading, _ in found.frames] == [f"tempered against {n}, T = {t}" for n, t in panels]
     assert found.left == ["truthful"]
     for (_, lines), (nature, t) in zip(found.frames, panels, strict=True):
