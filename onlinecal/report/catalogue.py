@@ -60,7 +60,7 @@ def rows(kind: str = "") -> list[dict[str, str]]:
 
 
 def _title(file: Path) -> str:
-    """Of a scenario of the package."""
+    """The title of a scenario of the package."""
     return str(tomllib.loads(file.read_text(encoding="utf-8"))["title"])
 
 
@@ -148,7 +148,7 @@ def _guarantees(thing: Any) -> tuple[Any, ...]:
 
 
 def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
-    """What the guarantees say of other measures and of every task, a line a bound: ``≤ 2(2√T + 1): smooth_ce``."""
+    """Bounds on other measures and on every task that follow, a line each: ``≤ 2(2√T + 1): smooth_ce``."""
     stated = {g.measure for g in guarantees}
     names = [name for name in (*MEASURES, "swap_regret", "external_regret") if name not in stated]
     lines: dict[str, list[str]] = {}
@@ -159,7 +159,7 @@ def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
 
 
 def _facts(kind: str, thing: Any) -> dict[str, str]:
-    """What a strategy states of itself (`onlinecal.core.facts`), in words."""
+    """The facts that a strategy states (`onlinecal.core.facts`), in words."""
     if kind not in ("forecasters", "natures"):
         return {}
     names = FACTS if kind == "forecasters" else [name for name in FACTS if name != "deterministic"]

@@ -230,7 +230,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]], words: int | 
 
 
 def _growth(found: Games) -> list[str]:
-    """How the least of these grids grows, and until when another one than the finest is better."""
+    """Sentences on the growth of the least value, and on the last T at which the finest grid is not the best."""
     last, until, finest = found.common(), found.settled(), max(found.solved)
     first, lines = max(1, last // 4), []
     if first < last:

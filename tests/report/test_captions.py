@@ -11,7 +11,7 @@ from onlinecal.core.sight import Sight
 from onlinecal.report import page_rows
 from onlinecal.report.curves import Study, summary
 from onlinecal.report.exponent_plot import heats
-from onlinecal.report.frames import frames, games
+from onlinecal.report.frames import games
 from onlinecal.report.late_frames import late_frames
 from onlinecal.report.page_pictures import lowest
 from onlinecal.report.paired import paired
@@ -117,19 +117,6 @@ def test_what_the_times_are_names_as_little_as_tells_pairs_apart():
 
 
 # ---------------------------------------------------------------- what has no place
-
-
-def test_the_slopes_of_rates_start_where_some_curve_is():
-    """Half the lowest one that has a point there; another is 0 at that T."""
-    curves = study({"a": [[0, 0], *GOOD[1:]], "b": GOOD}).curves(["ece"])
-    (frame,) = frames(curves)
-    assert [reference.values[0] for reference in frame.references] == [0.75, 0.75]
-
-
-def test_how_many_runs_are_infinite_is_said_of_all_times():
-    counts = study({"a": [[1, 1, 1], [INF, INF, 1], [INF, 1, 1], [3, 3, 3]]})
-    (line,) = frames(counts.curves(["ece"]))[0].lines
-    assert line.label == "a; infinite from T = 200 to 400, in 1–2 of 3 runs"
 
 
 def test_a_rate_that_only_nature_forces_goes_through_no_curve_of_its_own():

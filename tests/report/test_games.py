@@ -68,23 +68,6 @@ def test_who_is_best_is_said_of_no_other_horizon_than_it_holds_for():
     assert said(two, (4, [0.4, 0.6, 1.1])) == "At T = 3 another grid is better than the finest, m = 4."
 
 
-def test_the_page(found):
-    text = page(found, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "onlinecal games here", {2: (4,)})
-    row = next(line for line in text.splitlines() if line.startswith("| 12 |"))
-    assert f"**{found.best(12)[1]:.6f}**" in row
-    assert row.count("**") == 2
-    # Beyond what is solved stand brackets: as many digits as both ends round to.
-    low, high = found.bounds(4, 20)
-    assert low < high
-    assert f"| 20 | 10.000000 | {found.value(2, 20):.6f} | – | **{certain(low, high)}** |" in text
-    assert "Up to T = 12 no grid is better than the finest, m = 4, and finer ones may pay less." in text
-    assert f"T^{np.log(found.best(12)[1] / found.best(3)[1]) / np.log(4):.2f} from T = 3 to 12 " in text
-    paid, least = found.exploited[0].values[-1], found.value(2, 8)
-    assert f"| {paid:.3f} ({paid - least:.3f}) |" in text
-    assert "onlinecal games here" in text
-    assert "![C](c.png)" in text
-
-
 def test_brackets_are_those_of_longer_games(found):
     bracket = value_bracket(4, 20, 3.0, progress=False)
     assert found.bounds(4, 17) == (bracket.lowers[16], bracket.uppers[16])

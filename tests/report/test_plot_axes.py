@@ -67,15 +67,6 @@ def test_many_curves(study):
     fig.savefig("/dev/null", format="png")
 
 
-def test_totals_that_are_negative_keep_an_axis_of_their_own(study):
-    names = ["ece", "external_regret[umbrella]"]
-    own, theirs = study.plot(names), study.plot(names, axes=Figure().subplots(2, 2))
-    for i in range(2):
-        for j in range(2):
-            assert own[i, j].get_yscale() == theirs[i, j].get_yscale()
-            assert own[i, j].get_ylim() == theirs[i, j].get_ylim()
-
-
 def test_exponents(study):
     names = ["ece", "cdl", "log_loss"]
     own = plot_exponents(study, names)

@@ -137,15 +137,6 @@ def test_rates_start_at_the_first_time_and_are_not_drawn_into_one_game():
     assert frame.references == []
 
 
-def test_powers_are_raised():
-    fig = figure([grown("ece"), grown("ece", first=50)])
-    assert [text.get_text() for text in fig.axes[0].texts] == [
-        r"Ω($\mathregular{T^{0.54389}}$)", r"O($\mathregular{T^{2/3}}$)"
-    ]  # fmt: skip
-    assert "half the lowest curve" in " ".join(fig._supxlabel.get_text().split())
-    assert "Grey" not in figure([grown("brier")])._supxlabel.get_text()
-
-
 # -------------------------------------------------------------------- what has no place on the axes
 
 
@@ -247,32 +238,6 @@ def test_negative_totals_are_drawn_as_they_are():
     assert axis.get_ylim()[0] < -900 < 500 < axis.get_ylim()[1]
     assert "linear around 0" in words(fig)[1]
     assert "linear around 0" not in words(figure([zero]))[1]
-
-
-def test_an_axis_with_negative_totals_is_its_own_and_the_others_share_theirs():
-    fig = figure(
-        [curve([1, 2, 3, 4], measure=m) for m in ("ece", "brier")]
-        + [curve([-1, -2, 3, 4], measure="payoff[x]")]
-    )
-    assert [axis.get_yscale() for axis in fig.axes] == ["log", "log", "symlog"]
-    assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim() != fig.axes[2].get_ylim()
-
-
-def test_a_log_loss_that_is_infinite_is_said_to_be_so():
-    study = oc.play(
-        [oc.forecasters.LastOutcome(), oc.forecasters.Constant(0.5)],
-        oc.natures.Markov(),
-        horizon=[100, 200, 400],
-        runs=3,
-        measures=["log_loss"],
-        tasks=["umbrella"],
-    )
-    legends, _ = words(figure(study.curves(["log_loss"])))
-    assert "last outcome: infinite at every T" in legends
-    # Who repeats the last outcome does better than any fixed action, who says 1/2 always takes the umbrella.
-    (frame,) = frames(study.curves(["external_regret[umbrella]"]))
-    assert frame.negative
-    assert [line.mean.max() < 0 for line in frame.lines] == [True, False]
 
 
 # -------------------------------------------------------------------- where bounds bind
@@ -409,35 +374,6 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
             assert f">{text}</text>" in written  # as text, not as outlines
 
 
-@pytest.mark.parametrize(("who", "whom"), [(1, 1), (3, 2), (1, 7), (8, 1)])
-def test_nothing_of_a_plot_exponents_is_cut_off(who, whom):
-    from onlinecal.report.exponent_plot import plot_exponents
-    from onlinecal.study import Played
-
-    cells = [
-        Played(
-            f"forecaster {i}",
-            f"nature {j}",
-            t,
-            np.array([t]),
-            {"ece": np.array([[1.0 * t]])},
-            (Column("measure", "ece"),),
-        )
-        for i in range(who)
-        for j in range(whom)
-        for t in (100, 200, 400)
-    ]
-    fig = plot_exponents(oc.Study(tuple(cells)), ["ece"])[0].figure
-    fig.draw_without_rendering()
-    whole = fig.bbox
-    texts = [
-        text for axis in fig.axes for text in (axis.xaxis.label, axis.yaxis.label, *axis.get_yticklabels())
-    ]
-    for box in (text.get_window_extent() for text in texts if text.get_text()):
-        assert whole.x0 - 1 <= box.x0 <= box.x1 <= whole.x1 + 1
-        assert whole.y0 - 1 <= box.y0 <= box.y1 <= whole.y1 + 1
-
-
 def test_a_measure_that_is_named_twice_is_drawn_once(study):
     assert len(study.curves(["ece", "cdl", "ece"])) == 2 * 2 * 3
     (frame, _) = frames(study.curves(["ece", "ece"]))
@@ -518,13 +454,6 @@ def test_a_curve_that_is_jagged_as_its_grid_is_even_or_odd_says_so(seed):
         "contrarian (at even m lower in ece and higher in smooth_ce)"
     ]
     assert said_of_parity([smooth])[0].endswith("contrarian (at even m higher in smooth_ce)")
-
-
-@pytest.mark.parametrize("roots", [range(10, 22, 2), range(9, 21, 2)], ids=["even", "odd"])
-def test_a_curve_on_grids_of_one_parity_does_not(roots, seed):
-    study = hedged(roots, "contrarian", seed=seed)
-    assert [curve.parity() for curve in study.curves()] == [None, None]
-    assert said_of_parity(study.curves()) == []
 
 
 def test_a_curve_whose_grid_changes_parity_in_vain_does_not():
