@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import onlinecal
-from onlinecal.report.catalogue import KINDS, kind_table, measure_table, rate_table, reference_list
-from onlinecal.report.games import sign_table
+from onlinecal.core.facts import FACTS
+from onlinecal.core.sight import Sight
+from onlinecal.exact.signs import sign_preservation
+from onlinecal.measures import MEASURES
+from onlinecal.report.catalogue import KINDS, entry, parameters_of, rows, said
 from tests import recalibrated, truthfulness
 from tests.checklist import tables
 
@@ -78,6 +82,77 @@ def names_of(room: str) -> str:
     return "\n\n".join(asked)
 
 
+def measure_table() -> str:
+    """The capability table of all measures, in Markdown."""
+    names = ("symbol", "source", "result", "complexity", "continuous", "complete", "sound", "decisions")
+    head = ("name", *names[:3], "time", *names[4:7], "bounds for decision makers")
+    return _in_markdown(
+        head, ((f"`{m.name}`", *(getattr(m, name) for name in names)) for m in MEASURES.values())
+    )
+
+
+def kind_table(kind: str) -> str:
+    """The table of one of `KINDS` but measures, in Markdown: each with its parameters and what it states of itself."""
+    facts = {"forecasters": FACTS, "natures": ("sight",)}.get(kind, ())
+    proved = {"forecasters": ("proved",), "natures": ("forces",)}.get(kind, ())
+    head = ("name", "what it is", "parameters", *proved, *(fact.replace("_", " ") for fact in facts))
+    lines = []
+    for row in rows(kind):
+        thing = KINDS[kind][row["name"]]
+        stated = entry(row["name"]) if kind == "forecasters" else {"sight": _sight(thing)}
+        known = [row["known"]] if proved else []
+        told = [f"`{row['name']}`", row["summary"], _parameter_list(thing), *known]
+        lines.append([*told, *(stated[fact] for fact in facts)])
+    return _in_markdown(head, lines)
+
+
+def rate_table() -> str:
+    """The best known rates, and what follows from them, in Markdown."""
+    head = ("total of", "rate", "exponent", "source")
+    return _in_markdown(
+        head,
+        (
+            (f"`{r['name']}`", r["summary"], r["exponent"], r["known"])
+            for r in rows("rates")
+            if "exponent" in r
+        ),
+    )
+
+
+def _parameter_list(thing: Any) -> str:
+    return ", ".join(
+        f"`{p['name']}`" if p["required"] else f"`{p['name']} = {p['default']!r}`"
+        for p in parameters_of(thing)
+    )
+
+
+def _sight(nature: Any) -> str:
+    sight = getattr(nature, "sight", None)
+    return sight.name if isinstance(sight, Sight) else said(sight)
+
+
+def _in_markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """A table; an empty cell has a dash."""
+    shown = [head, ("---",) * len(head), *lines]
+    return "\n".join(f"| {' | '.join((cell or '–').replace('|', '∣') for cell in line)} |" for line in shown)
+
+
+#: rounds of the columns of the table of signs
+SIGN_ROUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20)
+
+
+def sign_table(cells: int = 10) -> str:
+    """The values of the sign preservation game, by cells and rounds, as Markdown; last without reuse."""
+    rows = []
+    for n in range(1, cells + 1):
+        values = sign_preservation(n, max(SIGN_ROUNDS)).values
+        rows.append([n, *(values[s] for s in SIGN_ROUNDS), sign_preservation(n, n, reuse=False).value])
+    rounds = [f"{s} rounds" if s > 1 else "1 round" for s in SIGN_ROUNDS]
+    head = ["n", *rounds, "no reuse"]
+    lines = [head, ["---:"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines).replace(" ---: ", "---:")
+
+
 def linked(kind: str) -> str:
     """The table of one of `KINDS`, each name with a link to its place in the reference."""
     table = measure_table() if kind == "measures" else kind_table(kind)
@@ -90,7 +165,6 @@ def linked(kind: str) -> str:
 
 
 GENERATED: dict[str, Callable[[], str]] = {
-    "references": reference_list,
     "truthfulness": truthfulness.table,
     "recalibrated": recalibrated.table,
     "rates": rate_table,

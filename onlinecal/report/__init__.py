@@ -1,1 +1,1 @@
-"""What is shown: pictures, tables, and the catalogue of what there is."""
+"""Pictures, tables, pages, and the catalogue of names."""

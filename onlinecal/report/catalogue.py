@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import tomllib
-from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,6 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.modules import locate
 from onlinecal.core.relations import tightest
 from onlinecal.core.shipped import scenarios
-from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import parameters
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
@@ -42,92 +40,6 @@ KINDS: dict[str, dict[str, Any]] = {
 COMPARED_AT = 10**6
 
 
-#: the keys in the sources of measures
-REFERENCES: dict[str, str] = {
-    "AGTTX22": "Arrieta-Ibarra, Gujral, Tannen, Tygert, Xu, *Metrics of Calibration for Probabilistic Predictions*, "
-    "JMLR 2022",
-    "BGHN23": "Błasiok, Gopalan, Hu, Nakkiran, *A Unifying Theory of Distance from Calibration*, STOC 2023 (numbers "
-    "of the full version, arXiv 2211.16886)",
-    "BHNU26": "Bairaktari, Hu, Nguyen, Ullman, *Testable and Actionable Calibration for Full Swap Regret*, 2026",
-    "BN24": "Błasiok, Nakkiran, *Smooth ECE*, ICLR 2024",
-    "Bri50": "Brier, *Verification of Forecasts Expressed in Terms of Probability*, Monthly Weather Review 1950",
-    "FV98": "Foster, Vohra, *Asymptotic Calibration*, Biometrika 1998",
-    "GH25": "Gopalan, Hu, *Calibration through the Lens of Indistinguishability*, SIGecom Exchanges 2025",
-    "GKSZ22": "Gopalan, Kim, Singhal, Zhao, *Low-Degree Multicalibration*, COLT 2022",
-    "Goo52": "Good, *Rational Decisions*, JRSS B 1952",
-    "HHW26": "Hartline, Hu, Wu, *A Perfectly Truthful Calibration Measure*, COLT 2026",
-    "HQYZ24": "Haghtalab, Qiao, Yang, Zhao, *Truthfulness of Calibration Measures*, NeurIPS 2024",
-    "HW24": "Hu, Wu, *Predict to Minimize Swap Regret for All Payoff-Bounded Tasks*, FOCS 2024",
-    "KCTLSMR21": "Karandikar, Cain, Tran, Lakshminarayanan, Shlens, Mozer, Roelofs, *Soft Calibration Objectives for "
-    "Neural Networks*, NeurIPS 2021",
-    "KLM19": "Kumar, Liang, Ma, *Verified Uncertainty Calibration*, NeurIPS 2019",
-    "KPST23": "Kleinberg, Paes Leme, Schneider, Teng, *U-Calibration: Forecasting for an Unknown Agent*, COLT 2023",
-    "Mur73": "Murphy, *A New Vector Partition of the Probability Score*, Journal of Applied Meteorology 1973",
-    "NCH15": "Naeini, Cooper, Hauskrecht, *Obtaining Well Calibrated Probabilities Using Bayesian Binning*, AAAI 2015",
-    "QZ25": "Qiao, Zhao, *Truthfulness of Decision-Theoretic Calibration Measures*, COLT 2025",
-    "RCSM22": "Roelofs, Cain, Shlens, Mozer, *Mitigating Bias in Calibration Error Estimation*, AISTATS 2022",
-    "RSBRW25": "Rossellini, Soloff, Barber, Ren, Willett, *Can a Calibration Metric Be Both Testable and Actionable?*, "
-    "COLT 2025",
-    "SGR97": "Siu, Gish, Richardson, *Improved Estimation, Evaluation and Applications of Confidence Measures for "
-    "Speech Recognition*, Eurospeech 1997",
-}
-
-
-def measure_table() -> str:
-    """The capability table of all measures, in Markdown."""
-    names = ("symbol", "source", "result", "complexity", "continuous", "complete", "sound", "decisions")
-    head = ("name", *names[:3], "time", *names[4:7], "bounds for decision makers")
-    return _in_markdown(
-        head, ((f"`{m.name}`", *(getattr(m, name) for name in names)) for m in MEASURES.values())
-    )
-
-
-def kind_table(kind: str) -> str:
-    """The table of one of `KINDS` but measures, in Markdown: each with its parameters and what it states of itself."""
-    facts = {"forecasters": FACTS, "natures": ("sight",)}.get(kind, ())
-    proved = {"forecasters": ("proved",), "natures": ("forces",)}.get(kind, ())
-    head = ("name", "what it is", "parameters", *proved, *(fact.replace("_", " ") for fact in facts))
-    lines = []
-    for row in rows(kind):
-        thing = KINDS[kind][row["name"]]
-        stated = entry(row["name"]) if kind == "forecasters" else {"sight": _sight(thing)}
-        known = [row["known"]] if proved else []
-        told = [f"`{row['name']}`", row["summary"], _parameter_list(thing), *known]
-        lines.append([*told, *(stated[fact] for fact in facts)])
-    return _in_markdown(head, lines)
-
-
-def rate_table() -> str:
-    """The best known rates, and what follows from them, in Markdown."""
-    head = ("total of", "rate", "exponent", "source")
-    return _in_markdown(
-        head,
-        ((f"`{r['name']}`", r["summary"], r["exponent"], r["known"]) for r in _rates() if "exponent" in r),
-    )
-
-
-def _parameter_list(thing: Any) -> str:
-    return ", ".join(
-        f"`{p['name']}`" if p["required"] else f"`{p['name']} = {p['default']!r}`" for p in _parameters(thing)
-    )
-
-
-def _sight(nature: Any) -> str:
-    sight = getattr(nature, "sight", None)
-    return sight.name if isinstance(sight, Sight) else _said(sight)
-
-
-def _in_markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
-    """A table; an empty cell has a dash."""
-    shown = [head, ("---",) * len(head), *lines]
-    return "\n".join(f"| {' | '.join((cell or '–').replace('|', '∣') for cell in line)} |" for line in shown)
-
-
-def reference_list() -> str:
-    """`REFERENCES` as Markdown."""
-    return "\n".join(f"- {key}: {text}." for key, text in REFERENCES.items())
-
-
 def rows(kind: str = "") -> list[dict[str, str]]:
     """Kind, name, summary and source of truth (guarantees, or a measure's citation) of all entries, or of one kind."""
     if kind == "rates":
@@ -148,7 +60,7 @@ def rows(kind: str = "") -> list[dict[str, str]]:
 
 
 def _title(file: Path) -> str:
-    """Of a scenario of the package."""
+    """The title of a scenario of the package."""
     return str(tomllib.loads(file.read_text(encoding="utf-8"))["title"])
 
 
@@ -197,7 +109,7 @@ def entries(name: str) -> list[dict[str, Any]]:
         {
             "kind": kind,
             "name": name,
-            "parameters": _parameters(thing),
+            "parameters": parameters_of(thing),
             "guarantees": [str(g) for g in _guarantees(thing)],
             "implied": _implied(_guarantees(thing)),
             **_facts(kind, thing),
@@ -228,13 +140,15 @@ def _known(thing: Any) -> str:
 
 def _guarantees(thing: Any) -> tuple[Any, ...]:
     """The guarantees of a strategy at its default parameters; none where it has parameters without default."""
-    if not isinstance(thing, type) or any(p["default"] is None and p["required"] for p in _parameters(thing)):
+    if not isinstance(thing, type) or any(
+        p["default"] is None and p["required"] for p in parameters_of(thing)
+    ):
         return ()
     return getattr(thing(), "guarantees", ())
 
 
 def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
-    """What the guarantees say of other measures and of every task, a line a bound: ``≤ 2(2√T + 1): smooth_ce``."""
+    """Bounds on other measures and on every task that follow, a line each: ``≤ 2(2√T + 1): smooth_ce``."""
     stated = {g.measure for g in guarantees}
     names = [name for name in (*MEASURES, "swap_regret", "external_regret") if name not in stated]
     lines: dict[str, list[str]] = {}
@@ -245,20 +159,21 @@ def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
 
 
 def _facts(kind: str, thing: Any) -> dict[str, str]:
-    """What a strategy states of itself (`onlinecal.core.facts`), in words."""
+    """The facts that a strategy states (`onlinecal.core.facts`), in words."""
     if kind not in ("forecasters", "natures"):
         return {}
     names = FACTS if kind == "forecasters" else [name for name in FACTS if name != "deterministic"]
-    if any(p["required"] and p["name"] != "horizon" for p in _parameters(thing)):
+    if any(p["required"] and p["name"] != "horizon" for p in parameters_of(thing)):
         # What does not depend on parameters stands on the class.
         stated = {name: getattr(thing, name, None) for name in names}
     else:
         spec = as_forecaster(thing) if kind == "forecasters" else as_nature(thing)
         stated = {name: getattr(spec, name) for name in names}
-    return {name: _said(fact) for name, fact in stated.items()}
+    return {name: said(fact) for name, fact in stated.items()}
 
 
-def _said(fact: Any) -> str:
+def said(fact: Any) -> str:
+    """A fact in words."""
     if isinstance(fact, property):
         return "depends on its parameters"
     if isinstance(fact, bool):
@@ -271,14 +186,15 @@ def _loop(kind: str, thing: Any) -> str:
     from onlinecal.rounds.players import made_of_steps
     from onlinecal.rounds.protocol import start
 
-    if any(p["required"] for p in _parameters(thing)):
+    if any(p["required"] for p in parameters_of(thing)):
         return "depends on its parameters"
     spec = as_forecaster(thing) if kind == "forecasters" else as_nature(thing)
     compiled = made_of_steps(start(kind.removesuffix("s"), spec, 1000, range(1), 0))
     return "compiled steps" if compiled else "plain Python"
 
 
-def _parameters(thing: Any) -> list[dict[str, Any]]:
+def parameters_of(thing: Any) -> list[dict[str, Any]]:
+    """The parameters of what is registered: name, default, and whether it must be given."""
     if isinstance(thing, Measure):
         given = list(thing.options.items())
     elif not callable(thing):  # an object that has been made

@@ -65,7 +65,7 @@ _FACTS = {
 
 
 def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
-    """What `catalogue.entry` returns."""
+    """Prints an entry of the catalogue."""
     if as_json:
         print_json(entry)
         return

@@ -255,7 +255,7 @@ def sentences(curves: Sequence[Curve], drawn: Sequence[Frame] | None = None) -> 
 
 
 def edges(drawn: Sequence[Frame]) -> list[str]:
-    """What a caption says of arrows at the edges, and of axes with negative totals."""
+    """Sentences of a caption on arrows at the edges, and on axes with negative totals."""
     parts = []
     ups = {mark.up for frame in drawn for mark in frame.marks}
     if True in ups:
@@ -391,19 +391,19 @@ def _draw_legend(axis: Any, columns: int) -> None:
 
 
 def _look(here: Paper, style: int, colours: Looks) -> dict[str, Any]:
-    """What tells a curve apart, as matplotlib's options."""
+    """Colour, marker and dashes of a curve, as matplotlib's options."""
     look = here.style(style)
     colour = look.colour if colours is None else colours[style % len(colours)]
     return {"color": colour, "marker": look.marker, "linestyle": look.dashes}
 
 
 def _columns(side: float) -> int:
-    """How many entries of a legend stand side by side."""
+    """The number of columns of a legend."""
     return 1 if side < 2.0 else 2
 
 
 def legend_rows(frame: Frame, side: float, *, named: bool) -> int:
-    """How many lines of text the legend of a frame needs."""
+    """The number of lines of text in the legend of a frame."""
     columns = _columns(side)
     labels = [line.label if named else line.notes for line in frame.lines]
     labels += [bound.label for bound in frame.bounds] + [words for _, words in frame.absent]

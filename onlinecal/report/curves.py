@@ -356,7 +356,7 @@ def in_common(totals: Sequence[Floats]) -> Floats:
 
 
 def left_out(curves: Sequence[Curve]) -> str:
-    """What is not in the totals, in a sentence; "" where every outcome is known."""
+    """A sentence on the questions that are in no total; "" where every outcome is known."""
     most = max((int(curve.open[-1]) for curve in curves if curve.open is not None), default=0)
     if not most:
         return ""

@@ -124,7 +124,7 @@ def plot_exponents(study: Study, measures: Sequence[str]) -> Picture:
 
 @dataclass(frozen=True)
 class _Labels:
-    """What stands beside and below a table, in lines that leave room for its cells."""
+    """The labels beside and below a table, in lines that leave room for its cells."""
 
     left: list[str]
     below: list[str]
@@ -133,7 +133,7 @@ class _Labels:
 
     @classmethod
     def of(cls, heat: Heat, side: float | None = None) -> _Labels:
-        """Those of a table in a figure that gives it so many inches across; None for as many as it needs."""
+        """The labels of a table with `side` inches across; None for as many as it needs."""
         room = ROOM if side is None else min(ROOM, 0.3 * side)
         cell = 0.72 if side is None else max(LINE, (side - room - 0.7) / len(heat.natures))
         left = [wrapped(label, room, 7.5) for label in heat.forecasters]

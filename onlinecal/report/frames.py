@@ -117,7 +117,7 @@ def divided(frame: Frame, power: float) -> Frame:
 
 
 def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
-    """What `plot_curves` draws, one frame for each nature and measure, in the order of the curves."""
+    """The data of `plot_curves`: a frame for each nature and measure, in the order of the curves."""
     styles = places(curves)
     result: dict[tuple[str, Column], Frame] = {}
     for curve in curves:
@@ -136,7 +136,7 @@ def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
 
 
 def forecasters(drawn: Iterable[Frame]) -> dict[str, int]:
-    """Of those who have a line: name → how it looks."""
+    """The forecasters that have a line: name → style."""
     return {line.forecaster: line.style for frame in drawn for line in frame.lines}
 
 
@@ -154,7 +154,7 @@ def places(curves: Sequence[Curve]) -> dict[str, int]:
 
 
 def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
-    """A curve into its frame: as a line, and in words what of it cannot be one."""
+    """Adds a curve to its frame: as a line, and in words the points that have no place."""
     mean = curve.mean
     shown = np.isfinite(mean) & (frame.negative | (mean > 0))
     reasons = _missing(curve, shown)
@@ -187,7 +187,7 @@ def _below_all(bound: Bound, lines: Sequence[Line]) -> Bound:
 
 
 def _missing(curve: Curve, shown: NDArray[np.bool_]) -> str:
-    """In words, which means have no place on the axis, and why; empty if all have."""
+    """The means that have no place on the axis, and why, in words; empty if all have."""
     mean, runs = curve.mean, curve.totals.shape[1]
     parts = []
     if (zero := ~shown & (mean == 0)).any():
@@ -292,13 +292,13 @@ def ends(values: Collection[int]) -> str:
 
 
 def counted(runs: Collection[int]) -> str:
-    """How many runs there are: ``1 run``, or ``4–16 runs``."""
+    """The number of runs: ``1 run``, or ``4–16 runs``."""
     words = ends(runs)
     return f"{words} run{'' if words == '1' else 's'}"
 
 
 def games(curves: Sequence[Curve]) -> str:
-    """What the T are; where curves differ in that, of which natures, or of which pairs within a nature."""
+    """The meaning of T; where curves differ in that, with their natures, or pairs within a nature."""
     kinds: dict[str, list[Curve]] = {}
     for curve in curves:
         own = "a game each, on the same recorded rounds" if curve.recorded else "a fresh game each"

@@ -15,7 +15,6 @@ from onlinecal.core.strategy import strategy_label
 from onlinecal.core.words import at_least
 from onlinecal.exact.brackets import ValueBracket, value_bracket
 from onlinecal.exact.game import Solution, solve
-from onlinecal.exact.signs import sign_preservation
 from onlinecal.exploit.reply import exploit
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
@@ -231,7 +230,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]], words: int | 
 
 
 def _growth(found: Games) -> list[str]:
-    """How the least of these grids grows, and until when another one than the finest is better."""
+    """Sentences on the growth of the least value, and on the last T at which the finest grid is not the best."""
     last, until, finest = found.common(), found.settled(), max(found.solved)
     first, lines = max(1, last // 4), []
     if first < last:
@@ -377,20 +376,6 @@ def in_measures(m: int, horizon: int) -> tuple[list[float], dict[str, list[float
         for make in RULES[m]
     }
     return values, paid
-
-
-#: rounds of the columns of the table of signs
-SIGN_ROUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20)
-
-
-def sign_table(cells: int = 10) -> str:
-    """The values of the sign preservation game, by cells and rounds, as Markdown; last without reuse."""
-    rows = []
-    for n in range(1, cells + 1):
-        values = sign_preservation(n, max(SIGN_ROUNDS)).values
-        rows.append([n, *(values[s] for s in SIGN_ROUNDS), sign_preservation(n, n, reuse=False).value])
-    rounds = [f"{s} rounds" if s > 1 else "1 round" for s in SIGN_ROUNDS]
-    return "\n".join(_table(["n", *rounds, "no reuse"], rows))
 
 
 def _cell(bounds: tuple[float, float], leads: bool) -> str:

@@ -21,7 +21,7 @@ LAWS = 60
 
 
 def value_caption(found: Games) -> str:
-    """What `plot_values` shows."""
+    """The caption of `plot_values`."""
     return (
         f"Exact value V_T(m) of total ECE on 0, 1/m, …, 1 against T, for m = {min(found.solved)} to "
         f"{max(found.solved)}. {_bands(found)}Black: the least of them up to T = {found.common()}, as far as all are "
@@ -30,7 +30,7 @@ def value_caption(found: Games) -> str:
 
 
 def _bands(found: Games) -> str:
-    """What is said of values that are bracketed."""
+    """The sentence on bracketed values."""
     if not found.brackets:
         return ""
     grids = " and ".join(f"m = {m}" for m in sorted(found.brackets))
@@ -121,7 +121,7 @@ EXPLOIT_CAPTION = (
 
 
 def plot_exploited(found: Games) -> Figure:
-    """What forecasters pay to their worst natures, a panel for each grid."""
+    """The payments of forecasters to their worst natures, a panel for each grid."""
     grids = sorted({each.m for each in found.exploited})
     fig, axes = plt.subplots(
         1, len(grids), figsize=(3.5 * len(grids), 3.4), squeeze=False, layout="constrained"

@@ -1,4 +1,4 @@
-"""What `onlinecal measure` found, as text of 80 columns and as data."""
+"""The report of `onlinecal measure`, as text of 80 columns and as data."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def text(report: Report) -> str:
 
 
 def remarks(report: Report) -> list[str]:
-    """What the signs in the tables mean."""
+    """Sentences on the signs in the tables."""
     asked = report.settings.draws > 0
     parts = any(column.groups or column.blocks for column in report.columns)
     advice = OF_ADVICE.format(level=f"{1.0 - report.settings.level:.3g}")
@@ -79,12 +79,12 @@ def remarks(report: Report) -> list[str]:
 
 
 def sentence(said: str) -> str:
-    """With a large letter and a full stop."""
+    """A text with a capital letter and a full stop."""
     return f"{said[:1].upper()}{said[1:]}."
 
 
 def heading(report: Report) -> str:
-    """What was read."""
+    """The file, its rows and columns."""
     names = ", ".join(repr(column.name) for column in report.columns)
     return f"{report.source}: {number_of(report.rows, 'row')}, forecasts {names}, outcome {report.outcome!r}"
 
@@ -186,7 +186,7 @@ def differences(report: Report) -> Grid:
 
 
 def width() -> int:
-    """How many columns lines have."""
+    """The number of columns of a line."""
     return min(WIDTH, new_console().width)
 
 
@@ -239,7 +239,7 @@ def _wrapped(said: str) -> list[str]:
 
 
 def _table(grid: Grid) -> list[str]:
-    """In columns, the first to the left; where that is too wide its names are broken into lines, then the table."""
+    """The lines of a table; where that is too wide its names are broken into lines, then the table."""
     cells = [[readable(cell) for cell in row] for row in (grid.headings, *grid.rows)]
     lines = _wrapped(grid.title)
     # As few tables as there can be, of nearly as many columns each; no cell is cut.

@@ -1,4 +1,4 @@
-"""What `onlinecal measure` found, as one HTML page that needs nothing else."""
+"""The report of `onlinecal measure`, as one HTML page that needs nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FEW = 20
 
 
 def page_of(report: Report) -> str:
-    """The page as text; everything that somebody named is escaped."""
+    """The page as text; names that were given are escaped."""
     sections: list[dict[str, Any]] = [
         {
             "name": column.name,

@@ -145,7 +145,7 @@ def write(text: str, path: Path) -> None:
 
 
 def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:
-    """What the measures are, of the catalogue's; of a task that is what its swap regret is."""
+    """The meaning of each measure of the catalogue, and of the swap regret of tasks."""
     found: dict[str, str] = {}
     for name in shown:
         column = study.columns[name]

@@ -273,7 +273,7 @@ def _people(study: Study, shown: Sequence[str], grown: Sequence[str], left: list
 
 
 def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> Study:
-    """The part of a study against these natures, of so many forecasters: those with the lowest largest mean total."""
+    """The part of a study against these natures, of the `most` forecasters with the lowest largest mean total."""
     some = study.only(natures=list(natures))
     if len(some.forecasters) <= most:
         return some

@@ -130,7 +130,7 @@ def leftmost(axis: Axes, place: int) -> bool:
 
 
 def _laid_out(fig: Figure, shape: tuple[int, ...], columns: int, shared: bool) -> Panels:
-    """Hidden axes of this shape, so many side by side; a row may take several lines."""
+    """Hidden axes of this shape, in lines of `columns`; a row may take several lines."""
     rows, most = (1, *shape)[-2:]
     lines = -(-most // columns)
     grid = fig.add_gridspec(rows * lines, columns)

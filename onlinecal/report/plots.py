@@ -22,11 +22,12 @@ Beside their own arguments all take
 Figures that they make show themselves in a notebook.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
 from onlinecal.core.notebook import showing
 from onlinecal.report import curve_plot
+from onlinecal.report.curves import Curve
 from onlinecal.report.decision_plot import plot_decision, plot_murphy
 from onlinecal.report.exponent_plot import plot_exponents
 from onlinecal.report.pareto_plot import plot_pareto
@@ -39,6 +40,12 @@ from onlinecal.report.style import save
 from onlinecal.report.sweep_plot import plot_sweep
 from onlinecal.report.task_plot import plot_tasks
 from onlinecal.report.trajectory_plot import plot_trajectory
+
+__all__ = [
+    "caption", "captions", "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "plot_curve",
+    "plot_curves", "questions", "regret", "reliability", "runs", "save", "slopes", "sweep", "tasks", "trajectory",
+    "witness",
+]  # fmt: skip
 
 plot_curve = showing(curve_plot.plot_curve)
 curves = plot_curves = showing(curve_plot.plot_curves)
@@ -58,14 +65,18 @@ tasks = showing(plot_tasks)
 trajectory = showing(plot_trajectory)
 witness = showing(plot_witness)
 
-KINDS = (
-    "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "questions", "regret", "reliability",
-    "runs", "slopes", "sweep", "tasks", "trajectory", "witness",
-)  # fmt: skip
 #: picture → its caption, a function of the arguments of the picture
 captions: MappingProxyType[str, Callable[..., str]] = MappingProxyType(
-    {kind: globals()[kind].caption for kind in KINDS}
-)
-caption = captions["curves"]
+    {
+        name: globals()[name].caption
+        for name in (
+            "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "questions", "regret",
+            "reliability", "runs", "slopes", "sweep", "tasks", "trajectory", "witness",
+        )
+    }
+)  # fmt: skip
 
-__all__ = [*KINDS, "caption", "captions", "plot_curve", "plot_curves", "save"]
+
+def caption(drawn: Sequence[Curve], *, power: float = 0.0) -> str:
+    """The meaning of the lines in `curves` of these curves, for a figure of one's own."""
+    return captions["curves"](drawn, power=power)

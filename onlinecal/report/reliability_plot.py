@@ -157,7 +157,7 @@ def _whole(gamma: JointDistribution) -> bool:
 
 
 def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats, Floats]:
-    """The ends of what the mean of so many outcomes lies in with at least this probability, if drawn as predicted.
+    """The ends of an interval that the mean of outcomes drawn as predicted leaves with 1 − level at most.
 
     Quantiles of the binomial law with the mean prediction as its parameter, (1 − level)/2 on either side. Of equal
     predictions that is exact. Of different ones the tails of the sum are lighter than those of the binomial law

@@ -1,4 +1,4 @@
-"""What all pictures have in common: colours on light and dark paper, widths, text that fits, and files."""
+"""Colours on light and dark paper, widths, text that fits, and files of all pictures."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _DARK: Any = {
 
 @dataclass(frozen=True)
 class Style:
-    """How the curves of one forecaster look, in every picture of a study."""
+    """The look of the curves of one forecaster, in every picture of a study."""
 
     colour: str
     marker: str
@@ -67,7 +67,7 @@ class Style:
 
 @dataclass(frozen=True)
 class Paper:
-    """What can be read on the background of some axes."""
+    """The colours that can be read on a background."""
 
     dark: bool
     ink: str
@@ -76,7 +76,10 @@ class Paper:
     colours: tuple[str, ...]
 
     def style(self, index: int) -> Style:
-        """Of the forecaster with this place in the study."""
+        """The look of the forecaster with this place in the study.
+
+        Of the first 64 no two have the same colour and marker, and of the first 32 no two the same marker and dashes.
+        """
         turn = index // len(MARKERS)
         return Style(
             self.colours[index % len(self.colours)],
@@ -99,7 +102,7 @@ def paper_colour(axes: Axes | None = None) -> tuple[float, float, float, float]:
 
 
 def paper(axes: Axes | None = None) -> Paper:
-    """What can be read on these axes, or on the figure that is made next."""
+    """The colours for these axes, or for the figure that is made next."""
     colour = paper_colour(axes)
     red, green, blue, _ = colour
     dark = colour[3] > 0.0 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.4
@@ -140,12 +143,12 @@ def contrast(ink: Any, ground: Any) -> float:
 
 
 def letters(wide: float, size: float) -> int:
-    """How many letters fit: one is little more than half as wide as it is high."""
+    """The number of letters that fit: one is little more than half as wide as it is high."""
     return max(8, int(wide * 72 / (0.56 * size)))
 
 
 def wrapped(text: str, wide: float, size: float) -> str:
-    """Somebody's text in lines that fit so many inches."""
+    """A given text in lines of `wide` inches."""
     return literal("\n".join(textwrap.fill(line, letters(wide, size)) for line in text.split("\n")))
 
 
@@ -172,7 +175,7 @@ _MATHEMATICS = r"(?<!\\)\$[^$]+(?<!\\)\$"
 
 
 def entry(label: str, width: int) -> str:
-    """A label in lines of so many letters; a raised exponent is short, and "T = 300" stays together."""
+    """A label in lines of `width` letters; a raised exponent is short, and "T = 300" stays together."""
     powers = re.findall(_MATHEMATICS, label)
     short = re.sub(_MATHEMATICS, "\0\0\0\0", label).replace("T = ", "T\u00a0=\u00a0")
     # Of a word that fits no line, but not between a dollar and what says that it is one.

@@ -79,7 +79,7 @@ def in_markdown(text: str) -> str:
 
 
 class _Console(Console):
-    """As `print`, it leaves to the command what becomes of output that nobody takes; rich's ends with status 1."""
+    """A console that leaves a broken pipe to the command; rich's ends with status 1."""
 
     def print(self, *objects: Any, **options: Any) -> None:
         """As rich."""
@@ -145,7 +145,7 @@ def broken(text: str, width: int) -> str:
 
 
 def with_spread(total: float, half: float | None) -> str:
-    """A total, and the half-width of its interval where there is one; what only rounding makes of it is none."""
+    """A total, and the half-width of its interval where there is one; rounding alone makes none."""
     if half is None:
         return number(total)
     return f"{number(total)} ± {number(half if half > 1e-12 * abs(total) else 0.0)}"
@@ -193,5 +193,5 @@ def _endless(value: Any) -> bool:
 
 
 def _bare(value: Any) -> Any:
-    """What JSON does not know: numbers of numpy as numbers, arrays as lists, anything else as text."""
+    """Values that JSON does not know: numbers of numpy as numbers, arrays as lists, anything else as text."""
     return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)

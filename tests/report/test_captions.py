@@ -1,6 +1,5 @@
 """What captions, legends and notes say is so of any totals: one run, one T, zero, infinite, unequal numbers of runs."""
 
-import re
 from dataclasses import replace
 from html import unescape
 
@@ -12,16 +11,13 @@ from onlinecal.core.sight import Sight
 from onlinecal.report import page_rows
 from onlinecal.report.curves import Study, summary
 from onlinecal.report.exponent_plot import heats
-from onlinecal.report.frames import frames, games
+from onlinecal.report.frames import games
 from onlinecal.report.late_frames import late_frames
 from onlinecal.report.page_pictures import lowest
 from onlinecal.report.paired import paired
 from onlinecal.report.plots import captions
-from onlinecal.report.questions import question_bars
 from onlinecal.report.ranking import COMMON_RUNS, fronts, ranking
-from onlinecal.report.run_plot import plot_runs, plot_slopes
 from onlinecal.report.totals import exponents_markdown, print_totals, study_html, totals_markdown
-from onlinecal.schedules import Constant, Recorded, Schedule, Scheduled
 from onlinecal.study.played import Played, Promise
 from tests.report.shown import front_legend, print_compare, print_paired, print_ranking
 
@@ -91,12 +87,6 @@ def test_an_exponent_says_of_which_times_it_is(capsys):
     assert captions["exponents"](long, ["ece"]).startswith("Prefixes of one game, T = 1,000 … 100,000;")
 
 
-def test_the_end_of_one_game_is_no_curve():
-    end = one_game([100])
-    assert games(end.curves()) == "T: the end of one game."
-    assert captions["exponents"](end, ["ece"]).startswith("Prefixes of one game, T = 100;")
-
-
 def test_a_single_time_has_neither_line_nor_band():
     end = one_game([100])
     for said in (captions["curves"](end.curves()), captions["delays"](end, ["ece"])):
@@ -126,27 +116,7 @@ def test_what_the_times_are_names_as_little_as_tells_pairs_apart():
     )
 
 
-def test_runs_of_a_single_time_are_points_that_can_be_seen():
-    said = captions["runs"](one_game([100]).curves())
-    assert said == "T: the end of one game. Small points: single runs. Large point: mean of 2 runs."
-    axis = plot_runs(one_game([100]).curves(["ece"]))[0, 0]
-    assert [line.get_marker() for line in axis.lines if len(line.get_xdata())].count(".") == 2 * 2
-
-
 # ---------------------------------------------------------------- what has no place
-
-
-def test_the_slopes_of_rates_start_where_some_curve_is():
-    """Half the lowest one that has a point there; another is 0 at that T."""
-    curves = study({"a": [[0, 0], *GOOD[1:]], "b": GOOD}).curves(["ece"])
-    (frame,) = frames(curves)
-    assert [reference.values[0] for reference in frame.references] == [0.75, 0.75]
-
-
-def test_how_many_runs_are_infinite_is_said_of_all_times():
-    counts = study({"a": [[1, 1, 1], [INF, INF, 1], [INF, 1, 1], [3, 3, 3]]})
-    (line,) = frames(counts.curves(["ece"]))[0].lines
-    assert line.label == "a; infinite from T = 200 to 400, in 1–2 of 3 runs"
 
 
 def test_a_rate_that_only_nature_forces_goes_through_no_curve_of_its_own():
@@ -160,13 +130,6 @@ def test_a_rate_that_only_nature_forces_goes_through_no_curve_of_its_own():
     ):
         kept = tuple((t, replace(p, bound=t**0.5)) for t in TIMES for p in promises)
         assert said in captions["curves"]([replace(curve, promises=kept)])
-
-
-def test_steep_slopes_are_said_to_be_beyond_the_edges():
-    steep = study({"a": [[0.001, 0.002], [2, 3], [3, 4], [4, 5]]}, measures=("ece",)).curves()
-    assert "Beyond the edges: 1 point." in captions["slopes"](steep)
-    assert plot_slopes(steep)[0, 0].get_ylim()[1] == 3.0
-    assert "Beyond" not in captions["slopes"](study({"a": GOOD}).curves())
 
 
 def test_a_dash_is_explained_where_one_stands(capsys):
@@ -282,16 +245,6 @@ def test_remarks_are_promised_only_where_there_can_be_some(capsys):
     assert "a remark where games tuned" in printed(capsys, print_compare, study({"a": GOOD}), "ece")
 
 
-def test_that_nobody_is_the_lowest_does_not_say_that_no_order_is_known():
-    """Of three the two lower ones are not told apart, but each is lower than the third."""
-    three = study(
-        {"a": [[1, 2, 1, 2, 1, 2]], "b": [[2, 1, 2, 1, 2, 1]], "c": [[9, 9.1, 9, 9.2, 9, 9.1]]}, (100,)
-    )
-    assert ranking(three, "ece").standings[0].before.any()
-    _, meaning = page_rows.lowest(three)
-    assert meaning.startswith("Nobody is the lowest here beyond doubt")
-
-
 @pytest.mark.filterwarnings("error")
 def test_a_mean_that_is_infinite_both_ways_is_the_lowest_of_nobody():
     odd = study({"a": [[INF, -INF]] * 4, "b": GOOD, "c": [[INF, INF]] * 4})
@@ -301,12 +254,6 @@ def test_a_mean_that_is_infinite_both_ways_is_the_lowest_of_nobody():
     assert [curve.forecaster for curve in lowest(odd.curves(["ece"]), 2)] == ["b", "c"]
     two = Study((*odd.cells, *(replace(c, nature="other") for c in study({"a": GOOD, "b": GOOD}).cells)))
     assert page_rows.lowest(two)[0].rows[0][1][-1].text == "b"
-
-
-def test_one_open_question_is_one():
-    one = study({"a": GOOD, "b": GOOD}, open=(1,))
-    assert "up to 1 is open at the end" in captions["curves"](one.curves())
-    assert "up to 1 question." in captions["pareto"](one, ["ece", "cdl"])
 
 
 # ---------------------------------------------------------------- tasks and questions
@@ -327,21 +274,3 @@ def test_of_tasks_only_what_is_drawn_is_said():
     assert "recorded" not in captions["tasks"](played)
     recorded = Study(tuple(replace(c, recorded=True) for c in played.cells))
     assert "an interval is over the forecasters' randomness alone" in captions["tasks"](recorded)
-
-
-def test_of_several_schedules_the_questions_of_each_are_said(tmp_path):
-    file = tmp_path / "log.csv"
-    file.write_text("time,resolved\n1,9\n2,\n3,5\n")
-    never = question_bars(Schedule(Scheduled(str(file)), Recorded(str(file))), 3)
-    part = question_bars(Schedule(delays=Constant(50)), 200, first=20)
-    said = captions["questions"]([never])
-    assert said.startswith("All questions of a game of T = 3.")
-    assert "A cross:" in said
-    assert "arrow" not in said.lower()  # the only open one never becomes known
-    said = captions["questions"]([part])
-    assert said.startswith("First 20 questions of a game of T = 200.")
-    assert "in no total yet" in said
-    both = captions["questions"]([never, part])
-    assert both.startswith("All questions of a game of T = 3; first 20 questions of a game of T = 200.")
-    assert "a game whose questions are all drawn ends with it." in both
-    assert not re.search("with which the game ends", both)

@@ -428,7 +428,7 @@ def test_the_difference_is_that_of_the_curves(distinct):
 
 
 def test_the_band_holds_the_expected_difference(seed):
-    """On average over thresholds at least 93 % of 60 runs, up to five standard errors; a quarter of the band does not."""
+    """On average over thresholds at least 93 % of 60 runs, up to five standard errors; a quarter of it fails."""
     rng = np.random.default_rng([seed, 3])
     grid, control = (np.arange(200) + 0.5) / 200, False
     for q, other in ((grid, 0.5 * grid + 0.25), (grid / 30, grid / 60 + 0.01)):

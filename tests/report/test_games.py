@@ -15,7 +15,6 @@ from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.report import games_plot
 from onlinecal.report.games import (
-    MEASURES,
     Games,
     _growth,
     certain,
@@ -23,7 +22,6 @@ from onlinecal.report.games import (
     games,
     hedging_on_best_grids,
     hedging_section,
-    in_measures,
     measure_section,
     page,
 )
@@ -68,30 +66,6 @@ def test_who_is_best_is_said_of_no_other_horizon_than_it_holds_for():
         "Another grid is better than the finest, m = 4, at T = 2 for the last time; at T = 3 none is, and"
     )
     assert said(two, (4, [0.4, 0.6, 1.1])) == "At T = 3 another grid is better than the finest, m = 4."
-
-
-def test_exploited(found):
-    (each,) = found.exploited
-    assert each.m == 2
-    assert each.times == (1, 2, 4, 6, 8)
-    assert each.values[-1] == exploit(ForecastHedging(2), 8).value
-
-
-def test_the_page(found):
-    text = page(found, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "onlinecal games here", {2: (4,)})
-    row = next(line for line in text.splitlines() if line.startswith("| 12 |"))
-    assert f"**{found.best(12)[1]:.6f}**" in row
-    assert row.count("**") == 2
-    # Beyond what is solved stand brackets: as many digits as both ends round to.
-    low, high = found.bounds(4, 20)
-    assert low < high
-    assert f"| 20 | 10.000000 | {found.value(2, 20):.6f} | – | **{certain(low, high)}** |" in text
-    assert "Up to T = 12 no grid is better than the finest, m = 4, and finer ones may pay less." in text
-    assert f"T^{np.log(found.best(12)[1] / found.best(3)[1]) / np.log(4):.2f} from T = 3 to 12 " in text
-    paid, least = found.exploited[0].values[-1], found.value(2, 8)
-    assert f"| {paid:.3f} ({paid - least:.3f}) |" in text
-    assert "onlinecal games here" in text
-    assert "![C](c.png)" in text
 
 
 def test_brackets_are_those_of_longer_games(found):
@@ -227,18 +201,6 @@ def test_other_measures():
     assert f"| {paid:.3f} ({paid - least:.3f}) |" in row
 
 
-def test_who_pays_the_least():
-    _, paid = in_measures(2, 4)
-    (said,) = (line for line in measure_section({2: (4,)}) if line.startswith("Of these"))
-    assert said.startswith("Of these, with m = 2 and T = 4 the least is paid by ")
-    groups = said.removesuffix(".").split(" the least is paid by ")[1].split("; ")
-    for label, measures in (group.rsplit(" in ", 1) for group in groups):
-        for measure in measures.split(", "):
-            k = MEASURES.index(measure)
-            assert paid[label.split(" and ")[0]][k] == min(each[k] for each in paid.values())
-    assert sum(len(group.rsplit(" in ", 1)[1].split(", ")) for group in groups) == len(MEASURES)
-
-
 def test_pictures(found):
     values = games_plot.plot_values(found)
     lines = {line.get_label(): line for line in values.axes[0].lines}
@@ -277,16 +239,6 @@ def test_forecasters_on_grids_that_are_not_solved_are_refused():
     for others in (({3: {ForecastHedging: 3}}, {}, {}), ({}, {3: (9, 1.0)}, {}), ({}, {}, {3: 3})):
         with pytest.raises(InvalidParameter, match="expected no other grids"):
             games({2: 3}, *others)
-
-
-def test_names_of_forecasters_without_their_grid():
-    for label in (
-        "rounded (of=empirical mean, m=3)",
-        "forecast hedging (m=12)",
-        "foster vohra (m=4, swaps=all)",
-    ):
-        assert "m=" not in games_plot.short(label)
-    assert games_plot.short("rounded (of=empirical mean, m=3)") == "rounded (of=empirical mean)"
 
 
 def test_what_is_said_of_the_finest_grid_on_the_page():

@@ -12,8 +12,6 @@ from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, read_log
 from onlinecal.report import measured_page
 from onlinecal.report.measured import (
-    WIDTH,
-    about,
     data,
     decision,
     differences,
@@ -40,12 +38,6 @@ def report(tmp_path_factory):
             file.write(f"{2000 + i},{p},{round(p**2, 4)},{site},{int(rng.random() < p)}\n")
     asked = Asked(forecasts=("model", LONG), by=("site",), time="day")
     return measure_log(read_log(Table(str(path)), asked), Settings(draws=30))
-
-
-def test_no_line_is_longer_than_80(report):
-    lines = text(report).splitlines()
-    assert max(map(len, lines)) <= WIDTH
-    assert not any(line != line.rstrip() for line in lines)
 
 
 def test_the_text_holds_every_number_of_the_tables(report):
@@ -131,15 +123,6 @@ def report_of(forecasts, outcomes, settings=None, **more):
     columns = {name: np.array(values, float) for name, values in forecasts.items()}
     log = Log("f", columns, np.array(outcomes, float), "y", **more)
     return measure_log(log, settings or Settings(draws=0, measures=("brier",)))
-
-
-def test_what_is_said_of_a_column_is_so_of_one_forecast_and_of_weights():
-    """One forecast is no 1 different forecasts, and a share of the weight is none of the rows."""
-    assert (
-        about(report_of({"p": [0.3]}, [1]).columns[0]) == "All forecasts are 0.3; the share of events is 1."
-    )
-    weighted = report_of({"p": [0.2, 0.4]}, [1, 0], weights=np.array([1.0, 3.0])).columns[0]
-    assert about(weighted) == "2 different forecasts from 0.2 to 0.4, mean 0.35; the share of events is 0.25."
 
 
 def test_differences_of_few_rows_are_not_tested():

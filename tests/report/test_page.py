@@ -164,13 +164,6 @@ def test_marks_are_where_the_paired_test_has_no_doubt(seed):
     assert "recorded" not in meaning
 
 
-def test_without_doubt_nothing_is_marked_of_one_run_or_of_chance():
-    alone = of(made({"ece": [1.0]}, forecaster="a"), made({"ece": [100.0]}, forecaster="b"))
-    table, meaning = page_rows.lowest(alone)
-    assert table.rows[0][1][0].text == "a"
-    assert meaning.startswith("Nobody is the lowest here beyond doubt")
-
-
 def test_marks_are_wrong_no_more_often_than_is_said(seed):
     """Two measures of three forecasters that are all the same: of 300 studies more than isf(1e-9) of a binomial with
     5 % have a mark with a probability of at most 1e-9. Each has a lowest mean, which is the control.
@@ -202,13 +195,6 @@ def test_what_was_not_played_is_listed_with_its_reason(whole, undrawn):
     for row in rows:
         assert all(text in "".join(seen.text) for text in row)
     assert page_of(whole, {}, len(whole.cells), "x.db").missing is None
-
-
-def test_remarks_in_the_tables_are_explained(whole):
-    rows = grown(whole, whole.measures)
-    changed = [row._replace(against_rates=remark) for row, remark in zip(rows, ("below Ω", ""), strict=False)]
-    (said,) = page_rows.remarks(changed)
-    assert said.startswith("below Ω: grows slower over these T than the best known rate")
 
 
 @pytest.mark.parametrize(
@@ -243,14 +229,6 @@ def test_what_grows_beyond_is_what_the_tables_say(whole):
     for row in changed:
         assert f"{row.forecaster} against {row.nature} (" in sentence
         assert row.measure in sentence
-
-
-def test_many_names_are_counted():
-    forecasters = [(F.Constant(i / 40), f"f{i}") for i in range(20)]
-    mine = study(cells(horizons=(20,), runs=1, forecasters=forecasters, natures=(N.Drift(),)))
-    term, text = page_rows.asked(mine)[0]
-    assert term == "20 forecasters"
-    assert text.endswith("f11, and 8 more")
 
 
 # ---------------------------------------------------------------- the page
@@ -324,13 +302,8 @@ def test_what_captions_of_curves_share_is_said_once(rich, page):
 
 
 def test_the_same_study_gives_the_same_page(rich, page, monkeypatch):
-    """Drawn for light paper only: for dark paper it is the same with other colours."""
     monkeypatch.setattr(page_pictures, "MOST", len(page.pictures))
-    monkeypatch.setattr(
-        page_pictures, "drawn_twice", lambda figure: (page_pictures.drawn(figure, dark=False), "")
-    )
-    light = {part: [replace(p, dark="") for p in getattr(page, part)] for part in ("curves", "others")}
-    assert html(page_of(rich, META, len(rich.cells), "x.db")) == html(replace(page, **light))
+    assert html(page_of(rich, META, len(rich.cells), "x.db")) == html(page)
 
 
 def test_pictures_that_are_left_out_are_counted(undrawn):
@@ -386,10 +359,6 @@ def test_without_levels_there_is_no_diagram_but_a_sentence(undrawn):
     assert "Reliability diagrams are drawn" not in " ".join(page.drawn.left)
 
 
-def test_unfinished_studies_say_so(whole, undrawn):
-    assert page_of(whole, {}, 9, "x.db").state == f"{len(whole.cells)} of 9 cells are finished."
-
-
 def test_the_command(results, tmp_path, undrawn):
     def report(*arguments, rc=0):
         return onlinecal("report", results, *arguments, cwd=tmp_path, rc=rc)
@@ -416,10 +385,3 @@ def test_a_page_without_exponents_or_finite_totals_says_so():
     words = Seen(html(page)).words
     assert "inf ±" not in words
     assert "0 ± 0" in words
-
-
-def test_a_page_with_all_exponents_does_not_explain_what_is_not_there():
-    fine = oc.play("forecast_hedging", "drift", horizon=[100, 200, 400, 800], runs=2, measures=["ece"])
-    notes = page_of(fine, {}, 4, "x.db").notes
-    assert any(note.startswith("T^α: mean growth exponent") for note in notes)
-    assert not any(note.startswith("–") for note in notes)

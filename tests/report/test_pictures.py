@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.report import plots
 from onlinecal.report.curves import Study
@@ -92,24 +92,6 @@ def test_every_picture_can_be_drawn_by_name(kind, study):
     band = {"band": None} if kind == "reliability" else {}
     assert said == plots.captions[kind](given, *options, **band)
     assert ("payoff[umbrella]" in left) == (kind in ("curves", "runs", "slopes", "delays", "pareto"))
-
-
-def test_a_game_has_no_band_for_its_predictions_depend_on_outcomes(study):
-    axes, _ = draw(study, Wanted("reliability", run=0))
-    said = " ".join(axes[0].figure._supxlabel.get_text().split())
-    assert "Not shown: how far chance alone would move the points." in said
-    assert "Grey bars" not in said
-
-
-def test_the_measure_of_the_regret_and_the_bins_are_chosen(study):
-    axes, _ = draw(study, Wanted("regret", measures=("v_cdl",)))
-    assert "V-CDL = " in axes[0].get_title()
-    axes, _ = draw(study, Wanted("reliability", bins=4))
-    assert "ECE of 4 bins = " in axes[0].get_title()
-    with pytest.raises(InvalidParameter, match="measure = 'ece'; expected"):
-        draw(study, Wanted("regret", measures=("ece",)))
-    with pytest.raises(UnknownName, match="unknown measure 'eec'"):
-        draw(study, Wanted("runs", measures=("eec",)))
 
 
 @pytest.mark.parametrize(

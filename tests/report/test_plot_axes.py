@@ -67,26 +67,6 @@ def test_many_curves(study):
     fig.savefig("/dev/null", format="png")
 
 
-def test_totals_that_are_negative_keep_an_axis_of_their_own(study):
-    names = ["ece", "external_regret[umbrella]"]
-    own, theirs = study.plot(names), study.plot(names, axes=Figure().subplots(2, 2))
-    for i in range(2):
-        for j in range(2):
-            assert own[i, j].get_yscale() == theirs[i, j].get_yscale()
-            assert own[i, j].get_ylim() == theirs[i, j].get_ylim()
-
-
-def test_axes_that_share_a_scale(study):
-    grid = Figure().subplots(2, 2, sharex=True, sharey=True)
-    assert study.plot(["ece", "cdl"], axes=grid)[1, 1] is grid[1, 1]
-
-
-def test_a_row_or_a_column_may_be_flat(study):
-    row, column = Figure().subplots(1, 3), Figure().subplots(2)
-    assert (study.only(natures=["drift"]).plot(["ece", "cdl", "log_loss"], axes=list(row)) == [row]).all()
-    assert (study.plot(["ece"], axes=column)[:, 0] == column).all()
-
-
 def test_exponents(study):
     names = ["ece", "cdl", "log_loss"]
     own = plot_exponents(study, names)
@@ -122,13 +102,6 @@ def test_exponents(study):
 def test_other_axes_are_refused(study, axes, said):
     with pytest.raises(InvalidParameter, match=said):
         study.plot(["ece", "cdl"], axes=axes())
-
-
-def test_other_axes_of_exponents_are_refused(study):
-    with pytest.raises(
-        InvalidParameter, match=r"axes of shape \(2,\); expected 3 matplotlib Axes, one for each measure"
-    ):
-        plot_exponents(study, ["ece", "cdl", "log_loss"], axes=Figure().subplots(1, 2))
 
 
 def test_a_title_belongs_to_a_figure(study):

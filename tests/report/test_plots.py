@@ -1,7 +1,6 @@
 """Plots: the data layer exactly, the drawing in that it draws and is the same twice."""
 
 import xml.etree.ElementTree as ET
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.report.curves import Curve
-from onlinecal.report.frames import counted, frames, games
+from onlinecal.report.frames import frames, games
 from onlinecal.report.plots import plot_curves, save
 from onlinecal.study.played import Promise
 
@@ -138,24 +137,6 @@ def test_rates_start_at_the_first_time_and_are_not_drawn_into_one_game():
     assert frame.references == []
 
 
-def test_powers_are_raised():
-    fig = figure([grown("ece"), grown("ece", first=50)])
-    assert [text.get_text() for text in fig.axes[0].texts] == [
-        r"Ω($\mathregular{T^{0.54389}}$)", r"O($\mathregular{T^{2/3}}$)"
-    ]  # fmt: skip
-    assert "half the lowest curve" in " ".join(fig._supxlabel.get_text().split())
-    assert "Grey" not in figure([grown("brier")])._supxlabel.get_text()
-
-
-def test_a_bound_of_one_game_is_level():
-    study = oc.play(
-        oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=900, runs=2, measures=["smooth_ce"]
-    )
-    (frame,) = frames(study.curves(["smooth_ce"]))
-    assert frame.bounds[0].values.tolist() == [122.0, 122.0]
-    assert frame.bounds[0].rounds[-1] == 900
-
-
 # -------------------------------------------------------------------- what has no place on the axes
 
 
@@ -259,32 +240,6 @@ def test_negative_totals_are_drawn_as_they_are():
     assert "linear around 0" not in words(figure([zero]))[1]
 
 
-def test_an_axis_with_negative_totals_is_its_own_and_the_others_share_theirs():
-    fig = figure(
-        [curve([1, 2, 3, 4], measure=m) for m in ("ece", "brier")]
-        + [curve([-1, -2, 3, 4], measure="payoff[x]")]
-    )
-    assert [axis.get_yscale() for axis in fig.axes] == ["log", "log", "symlog"]
-    assert fig.axes[0].get_ylim() == fig.axes[1].get_ylim() != fig.axes[2].get_ylim()
-
-
-def test_a_log_loss_that_is_infinite_is_said_to_be_so():
-    study = oc.play(
-        [oc.forecasters.LastOutcome(), oc.forecasters.Constant(0.5)],
-        oc.natures.Markov(),
-        horizon=[100, 200, 400],
-        runs=3,
-        measures=["log_loss"],
-        tasks=["umbrella"],
-    )
-    legends, _ = words(figure(study.curves(["log_loss"])))
-    assert "last outcome: infinite at every T" in legends
-    # Who repeats the last outcome does better than any fixed action, who says 1/2 always takes the umbrella.
-    (frame,) = frames(study.curves(["external_regret[umbrella]"]))
-    assert frame.negative
-    assert [line.mean.max() < 0 for line in frame.lines] == [True, False]
-
-
 # -------------------------------------------------------------------- where bounds bind
 
 
@@ -303,20 +258,6 @@ def test_what_binds_deterministic_forecasters_is_not_drawn_beside_others(study):
             for line in frame.lines:
                 if bound.exact and bound.style == line.style:
                     assert (line.mean <= bound.values).all()
-
-
-def test_a_rate_that_is_forced_is_drawn_from_the_lowest_curve():
-    study = oc.play(
-        [oc.forecasters.EmpiricalMean(), oc.forecasters.ForecastHedging()],
-        oc.natures.Bernoulli(),
-        horizon=[100, 400, 1600],
-        runs=4,
-        measures=["cdl"],
-    )
-    (frame,) = frames(study.curves(["cdl"]))
-    (rate,) = [bound for bound in frame.bounds if bound.label == "∝ √T (every forecaster)"]
-    lowest = min(line.mean[0] for line in frame.lines)
-    assert rate.values == pytest.approx(lowest * np.sqrt([1, 4, 16]))
 
 
 def test_a_bound_from_below_is_drawn_where_it_holds():
@@ -390,38 +331,6 @@ def test_the_picture_says_what_it_shows(study):
     assert axes[0].get_xscale() == axes[0].get_yscale() == "log"
 
 
-def test_what_a_nature_forces_has_another_colour_than_what_is_known(study):
-    axis = figure(study.curves(["ece"])).axes[0]
-    colours = {" ".join(line.get_label().split()): line.get_color() for line in axis.lines}
-    assert colours["≥ T/2 (every deterministic forecaster)"] == "#000000"
-    assert list(colours.values()).count("#000000") == 1
-    caption = figure(study.curves(["ece"]))._supxlabel.get_text()
-    assert "In the colour of the text: what the nature forces." in " ".join(caption.split())
-    alone = figure([study.curve("ece", "forecast hedging", "drift")])
-    assert "In the colour of the text" not in alone._supxlabel.get_text()
-
-
-def test_long_titles_stay_over_their_axes():
-    nature = oc.natures.Mixture(
-        (oc.natures.Switch(oc.natures.Drift(0.1, 0.9), oc.natures.Greedy("square")), oc.natures.Contrarian())
-    )
-    study = oc.play(
-        oc.forecasters.Constant(),
-        nature,
-        horizon=[20, 40, 80],
-        runs=2,
-        measures=["ece", "cdl", "u_calibration"],
-    )
-    fig = figure(study.curves(["ece", "cdl", "u_calibration"]))
-    fig.draw_without_rendering()
-    boxes = [axis.title.get_window_extent() for axis in fig.axes]
-    assert all("\n" in axis.get_title() for axis in fig.axes)
-    assert boxes[0].x0 > 0
-    assert boxes[-1].x1 < fig.bbox.width
-    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
-    assert all(box.y1 < fig.bbox.height for box in boxes)
-
-
 UNRULY = (r"$\frac{1$", "$5 or $6", "_under_ $x$", r"a\$b$c", "two\nlines", "100 % & #1 {^_}~", "$$", "a | b")
 
 
@@ -465,53 +374,6 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
             assert f">{text}</text>" in written  # as text, not as outlines
 
 
-def test_a_bound_at_a_single_time_is_a_mark():
-    """A dashed line of no length is nothing, and the caption speaks of it."""
-    once = oc.play(
-        oc.forecasters.AlmostOneStepAhead(), oc.natures.Drift(), horizon=1, runs=1, measures="smooth_ce"
-    )
-    (frame,) = frames(once.curves(["smooth_ce"]))
-    (bound,) = frame.bounds
-    assert (bound.rounds.tolist(), bound.values.tolist()) == ([1.0], [6.0])
-    (axis,) = figure(once.curves(["smooth_ce"])).axes
-    assert [line.get_marker() for line in axis.lines if "≤" in line.get_label()] == ["_"]
-
-
-@pytest.mark.parametrize(("who", "whom"), [(1, 1), (3, 2), (1, 7), (8, 1)])
-def test_nothing_of_a_plot_exponents_is_cut_off(who, whom):
-    from onlinecal.report.exponent_plot import plot_exponents
-    from onlinecal.study import Played
-
-    cells = [
-        Played(
-            f"forecaster {i}",
-            f"nature {j}",
-            t,
-            np.array([t]),
-            {"ece": np.array([[1.0 * t]])},
-            (Column("measure", "ece"),),
-        )
-        for i in range(who)
-        for j in range(whom)
-        for t in (100, 200, 400)
-    ]
-    fig = plot_exponents(oc.Study(tuple(cells)), ["ece"])[0].figure
-    fig.draw_without_rendering()
-    whole = fig.bbox
-    texts = [
-        text for axis in fig.axes for text in (axis.xaxis.label, axis.yaxis.label, *axis.get_yticklabels())
-    ]
-    for box in (text.get_window_extent() for text in texts if text.get_text()):
-        assert whole.x0 - 1 <= box.x0 <= box.x1 <= whole.x1 + 1
-        assert whole.y0 - 1 <= box.y0 <= box.y1 <= whole.y1 + 1
-
-
-@pytest.mark.filterwarnings("error")
-def test_totals_of_any_size_are_drawn(tmp_path):
-    for factor in (1e-300, 1e300):
-        save(figure([curve([1 * factor, 2 * factor, 3 * factor, 4 * factor])]), tmp_path / "x.png")
-
-
 def test_a_measure_that_is_named_twice_is_drawn_once(study):
     assert len(study.curves(["ece", "cdl", "ece"])) == 2 * 2 * 3
     (frame, _) = frames(study.curves(["ece", "ece"]))
@@ -540,10 +402,6 @@ def test_saving_where_one_cannot(study, tmp_path):
         figure([])
 
 
-def test_a_curve_plots_itself(study):
-    assert len(study.curve("ece", "forecast hedging", "drift").plot().figure.axes) == 1
-
-
 def test_totals_divided_by_a_power_of_t(study):
     """What grows like that is level; exponents are those of the totals."""
     curves = study.curves(["ece", "cdl"])
@@ -568,11 +426,6 @@ def test_totals_divided_by_a_power_of_t(study):
     assert "divided" not in plot_curves(curves)[0, 0].figure._supxlabel.get_text()
     with pytest.raises(InvalidParameter, match="power"):
         plot_curves(curves, power=np.nan)
-
-
-def test_how_many_runs():
-    assert counted({1}) == "1 run"
-    assert counted({2000, 4}) == "4–2,000 runs"
 
 
 # -------------------------------------------------------------------- the parity of a grid
@@ -601,13 +454,6 @@ def test_a_curve_that_is_jagged_as_its_grid_is_even_or_odd_says_so(seed):
         "contrarian (at even m lower in ece and higher in smooth_ce)"
     ]
     assert said_of_parity([smooth])[0].endswith("contrarian (at even m higher in smooth_ce)")
-
-
-@pytest.mark.parametrize("roots", [range(10, 22, 2), range(9, 21, 2)], ids=["even", "odd"])
-def test_a_curve_on_grids_of_one_parity_does_not(roots, seed):
-    study = hedged(roots, "contrarian", seed=seed)
-    assert [curve.parity() for curve in study.curves()] == [None, None]
-    assert said_of_parity(study.curves()) == []
 
 
 def test_a_curve_whose_grid_changes_parity_in_vain_does_not():

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from matplotlib.figure import Figure
 from scipy.stats import binom
 
 import onlinecal as oc
@@ -214,9 +213,7 @@ def test_a_caption_says_only_what_is_drawn():
     said = caption(alone, ("ece", "cdl"))
     assert said.startswith("Point: mean totals of 1 run at T = 100, the largest.")
     assert not re.search("Hollow|cross|Not drawn|logarithmic|recorded|open", said)
-    late = study(
-        made([[[1.0], [200.0]], [[2.0], [1.0]]], columns=[ECE, CDL], recorded=True, open=(3,)),
-    )
+    late = study(made([[[1.0], [200.0]], [[2.0], [1.0]]], columns=[ECE, CDL], recorded=True, open=(3,)))
     said = caption(late, ("ece", "cdl"))
     for part in (
         "factor of more than 50",
@@ -228,27 +225,6 @@ def test_a_caption_says_only_what_is_drawn():
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
     assert "On recorded outcomes" in front_legend(fronts(late, "ece", "cdl"))
     assert "Questions that are open at the end are in no total" in front_legend(fronts(late, "ece", "cdl"))
-
-
-def test_a_front_drawn_in_given_axes_dark_and_narrow(seed):
-    mine = study(*(
-        made([noisy(np.random.default_rng(seed), [0, 9]), [[1.0] * 16, [2.0] * 16]], nature, columns=[ECE, CDL])
-        for nature in ("drift", "rain")
-    ))  # fmt: skip
-    measures = ("ece", "cdl")
-    given_axes = Figure().subplots(1, 2)
-    found = plot_pareto(mine, measures, axes=given_axes)
-    assert all(a is b for a, b in zip(found, given_axes, strict=True))
-    with pytest.raises(InvalidParameter, match="expected 2 matplotlib Axes, one for each nature"):
-        plot_pareto(mine, measures, axes=Figure().subplots(1, 3))
-    with pytest.raises(InvalidParameter, match=r"expected two measures"):
-        plot_pareto(mine, ["ece"])
-    narrow = plot_pareto(mine, measures, dark=True, width="column")
-    assert narrow[0].figure.get_figwidth() == 3.4
-    assert paper(narrow[0]).dark
-    # Of some of the forecasters each looks as in the whole study.
-    (only,) = plot_pareto(mine.only(["f1"], ["rain"]), measures)
-    assert points(only)["f1"].get_color() == points(plot_pareto(mine, measures)[1])["f1"].get_color()
 
 
 # ---------------------------------------------------------------- in words

@@ -5,22 +5,20 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
-from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.growth import fit_growth
 from onlinecal.growth.words import legend, lines
 from onlinecal.report.curve_plot import plot_curves, plot_delays
 from onlinecal.report.curves import Curve, Study
 from onlinecal.report.decision_plot import plot_murphy
 from onlinecal.report.exponent_plot import plot_exponents
-from onlinecal.report.frames import frames, places
+from onlinecal.report.frames import frames
 from onlinecal.report.people import plot_people
 from onlinecal.report.questions import plot_questions, question_bars
-from onlinecal.report.style import MARKERS, paper, save, thinned
+from onlinecal.report.style import MARKERS, paper, thinned
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
 
@@ -136,37 +134,6 @@ def test_a_forecaster_looks_the_same_whatever_is_selected(study):
     assert drawn.get_marker() == paper().style(2).marker
 
 
-def test_a_bound_has_the_marker_of_its_curve(study):
-    axis = plot_curves(study.curves(["smooth_ce"]))[0, 0]
-    (bound,) = [line for line in axis.lines if line.get_label() == "≤ 2(2√T + 1)"]
-    look = paper().style(study.places["almost one step ahead"])
-    assert (bound.get_color(), bound.get_marker(), bound.get_fillstyle()) == (
-        look.colour,
-        look.marker,
-        "none",
-    )
-    assert bound.get_markevery() == [2]  # at its end alone
-
-
-def test_two_studies_in_one_picture_are_told_apart(study):
-    other = oc.play("constant", "drift", horizon=[100, 300, 900], runs=2, measures=["ece"])
-    assert other.curve("ece").place == 0
-    found = places([study.curve("ece", "forecast hedging", "drift"), other.curve("ece")])
-    assert len(set(found.values())) == 2
-    loose = [
-        Curve(Column("measure", "ece"), name, "x", np.array([1]), np.ones((1, 1)), False) for name in "abc"
-    ]
-    assert places(loose) == {"a": 0, "b": 1, "c": 2}
-
-
-def test_many_points_keep_some_markers(study):
-    long = oc.play("forecast_hedging", "drift", horizon=5000, runs=2, measures=["ece"], per_decade=30)
-    axis = long.plot()[0, 0]
-    line = next(line for line in axis.lines if len(line.get_xdata()) > 12)
-    assert line.get_marker() == "o"
-    assert len(line.get_xdata()[:: line.get_markevery()]) <= 12
-
-
 # ---------------------------------------------------------------- pages and widths
 
 
@@ -235,33 +202,6 @@ def test_other_widths_are_refused(width, study):
         plot_curves(study.curves(["ece"]), width=width)
 
 
-def test_long_labels_do_not_crowd_out_what_is_drawn():
-    long = (
-        "a forecaster with a very long label, of which $every_word$ is needed, and then some more words " * 2
-    )
-    totals = np.array([[10.0, 12.0]])
-    cells = [
-        Played(f"{long}{i}", f"nature {long}", t, np.array([t]), dict.fromkeys(("ece", "cdl"), totals * t ** 0.5),
-               (Column("measure", "ece"), Column("measure", "cdl")))
-        for i in range(10) for t in (100, 400, 1600)
-    ]  # fmt: skip
-    study = Study(tuple(cells), title=long)
-    for width in ("column", "page", None):
-        axes = plot_curves(study.curves(), title=study.title, width=width)
-        fig = axes[0, 0].figure
-        fig.draw_without_rendering()
-        for axis in axes.flat:
-            box = axis.get_window_extent()
-            assert box.width / fig.dpi > 1.1
-            assert box.height / fig.dpi > 0.9
-        (legend_,) = fig.legends
-        box = legend_.get_window_extent()
-        assert 0 <= box.x0 < box.x1 <= fig.bbox.width
-        top = max(axis.title.get_window_extent().y1 for axis in axes.flat)
-        assert top < box.y0 + 2
-        assert box.y1 <= fig._suptitle.get_window_extent().y0 + 2
-
-
 LONG = {"a word": "x_" * 55, "words": "a label of which $every_word$ is needed, and some more words " * 2}
 
 
@@ -303,18 +243,6 @@ def test_long_labels_leave_room_for_a_table_and_for_the_curves_of_forecasts(labe
     assert all(one.x1 <= other.x0 + 2 for one, other in pairwise(boxes))
 
 
-def test_text_stays_text_in_files(study, tmp_path):
-    fig = plot_curves(study.curves(["ece"]), title="$5 & <b>_x_</b>")[0, 0].figure
-    save(fig, tmp_path / "a.svg")
-    save(fig, str(tmp_path / "a.pdf"))
-    svg = (tmp_path / "a.svg").read_text()
-    assert ">$5 &amp; &lt;b&gt;_x_&lt;/b&gt;</text>" in svg
-    assert ">ece against drift</text>" in svg
-    pdf = (tmp_path / "a.pdf").read_bytes()
-    assert b"/CIDFontType2" in pdf  # a font of Type 42
-    assert b"/Type3" not in pdf
-
-
 # ---------------------------------------------------------------- what legends say
 
 
@@ -344,31 +272,6 @@ def test_a_line_that_is_nearly_straight_is_not_said_to_be_no_power_law():
     assert any("no power law" in part for part in legend([far.exponent()]))
 
 
-def test_what_is_within_one_percent():
-    """`bent` is by the root of the mean squared distance from the line in logarithms."""
-    t = np.array([1e2, 1e3, 1e4, 1e5])
-    straight = np.sqrt(t)
-    for size in (0.009, 0.011):
-        growth = fit_growth(t, (straight * np.exp(size * np.array([1, -1, -1, 1])))[:, None], fresh=True)
-        assert growth.scatter == pytest.approx(size)
-        assert not growth.bent or growth.scatter > 0.01
-
-
-def test_one_game_is_never_called_a_fresh_game(study, late):
-    one = oc.play(
-        "forecast_hedging",
-        ["drift", "bernoulli"],
-        horizon=300,
-        runs=2,
-        measures=["ece"],
-        decision_makers=["umbrella"],
-    )
-    for axes in (one.plot(), plot_exponents(one, ["ece"]), plot_delays(one, ["ece"]), plot_people(one)):
-        said = " ".join(np.ravel(axes)[0].figure._supxlabel.get_text().split())
-        assert "fresh" not in said.lower()
-        assert "game each" not in said
-
-
 def test_a_curve_of_many_points_is_thinned_to_what_can_be_seen():
     rng = np.random.default_rng(0)
     x = np.sort(rng.random(300_000))
@@ -386,13 +289,3 @@ def test_a_curve_of_many_points_is_thinned_to_what_can_be_seen():
     same, values = thinned(x[:100], y[:100])
     assert np.array_equal(same, x[:100])
     assert np.array_equal(values, y[:100])
-
-
-def test_axes_of_a_dark_figure_of_ones_own(study):
-    fig = Figure(facecolor="black")
-    axis = fig.subplots()
-    axis.set_facecolor("black")
-    plot_curves(study.only(natures=["drift"]).curves(["ece"]), axes=axis)
-    assert {line.get_color() for line in axis.lines} & set(paper(axis).colours)
-    assert paper(axis).dark
-    assert not paper(Figure().subplots()).dark

@@ -15,11 +15,13 @@ from PIL import Image
 
 from onlinecal.cli import COMMANDS
 from onlinecal.measures import MEASURES
-from onlinecal.report.catalogue import REFERENCES
 from tests.benchmarks.speed import FILE, PLAIN, ROWS, table
 from tests.gallery import digests
 from tests.index_page import alone, links
 from tests.readme import DOCS, GENERATED, README, ROOT, block, home, rooms
+
+#: the keys in the sources of measures
+REFERENCES = set(re.findall(r"^- (\w+): ", (DOCS / "references.md").read_text("utf-8"), re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", GENERATED)
