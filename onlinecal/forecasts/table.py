@@ -31,14 +31,13 @@ class Row:
         With the options that were set.
     value : float or Bracket
     measure : Measure
-        What is known about it.
+        Its record.
     interval : (float, float) or None
-        Lower and upper end of an interval for the measure of what the samples were drawn from. None where none was
-        asked for, or where there is none.
+        Of the measure on what the samples were drawn from.
     interval_by : str
-        How the interval was made; where one was asked for and there is none, "none: " and why.
+        How the interval was made; or "none: " and why.
     if_calibrated : float or None
-        Mean of the measure (of its upper end, for a bracket) when every outcome is drawn with the probability forecast.
+        Mean of the measure (of a bracket's upper end) when every outcome is drawn with the probability forecast.
     p_value : float or None
         How often such outcomes give a value at least as large.
     p_large_n : float or None
@@ -62,15 +61,14 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What `evaluate` returns: prints as a text table, shows as HTML in a notebook, `table()` is a DataFrame.
+    """All measures of a list of forecasts: prints as a table, shows as HTML in a notebook, `table()` is a DataFrame.
 
     Attributes
     ----------
     gamma : JointDistribution
-        What was measured.
     rows : tuple of Row
     intervals : str
-        What the intervals are, in a sentence; "" where none were asked for.
+        The meaning of the intervals, in a sentence; "" without any.
     refused : tuple of str
         Measures of which nothing is proved when predictions move, where they were moved.
     moved : (int, float), optional
@@ -93,13 +91,9 @@ class Evaluation:
     def table(self) -> pd.DataFrame:
         """One row per measure, indexed by name.
 
-        Returns
-        -------
-        pandas.DataFrame
-            `value` (NaN where only a bracket is known), `lower` and `upper` (equal where exact); where intervals were
-            asked for `interval_lower` and `interval_upper` (NaN where there is none) and `interval_by` (how it was
-            made, or why there is none); with a reference `if_calibrated`, `p_value` and `p_large_n`; then `symbol`,
-            `source`, `decisions` (what it bounds for a decision maker).
+        `value` (NaN of a bracket), `lower` and `upper`; with intervals `interval_lower`, `interval_upper` and
+        `interval_by`; with a reference `if_calibrated`, `p_value` and `p_large_n`; then `symbol`, `source` and
+        `decisions`.
         """
         import pandas as pd
 

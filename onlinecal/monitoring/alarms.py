@@ -11,12 +11,11 @@ from onlinecal.monitoring.witness import Witness
 
 @dataclass(frozen=True)
 class Alarm:
-    """Forecasts were found not to be calibrated.
+    """The finding that forecasts are not calibrated.
 
     Attributes
     ----------
     number : int
-        1, 2, …
     event : int
         How many outcomes had been taken into account since the monitor began.
     epoch_events : int
@@ -24,7 +23,7 @@ class Alarm:
     log_e : float
         ln of the e-value; infinite where an outcome came that its forecast had excluded.
     alpha : float
-        The alarm is given where the e-value is at least 1/alpha.
+        The alarm is due at an e-value of 1/alpha.
     witness : Witness
     """
 
@@ -54,12 +53,11 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Bias:
-    """A running total of y − p, and between what the total of q − p lies, q the probabilities of the outcomes.
+    """A running total of y − p, and bounds of the total of q − p, q the probabilities of the outcomes.
 
     Attributes
     ----------
     count : int
-        Of how many forecasts.
     total : float
         Σ (y − p); with open questions in it, the middle of what it may be.
     lower, upper : float

@@ -23,10 +23,9 @@ class Witness:
     low, high : float
         The interval [low, high), which holds 1 where `high` is 1.
     share : float
-        How much of all that the bettors have is on this interval.
+        The part of the bettors' money on this interval.
     since : float
-        At which event the bets began that won, counted from 1 since the monitor began: their mean, weighted by what
-        they won.
+        The event at which the winning bets began, counted from 1 since the monitor began: a mean weighted by winnings.
     count : float
         How many predictions in the interval there were since then, weighted likewise.
     bias : float
@@ -34,11 +33,9 @@ class Witness:
     events, mean_forecast, mean_outcome : int, float, float
         Of all predictions in the interval in the whole epoch.
     threshold : float
-        Of the task, an edge of a cell: to act, when p ≥ threshold, pays 1 − threshold if y = 1 and costs threshold if
-        y = 0.
+        An edge: to act when p ≥ threshold pays 1 − threshold if y = 1 and costs threshold if y = 0.
     regret : float
-        What it cost, per prediction of the interval on the wrong side of the threshold in the whole epoch, to trust it:
-        to have acted where predictions are too high, not to have acted where they are too low. 0 where it cost nothing.
+        The cost of acting by the predictions, per prediction of the interval on the wrong side of the threshold.
     """
 
     low: float

@@ -40,7 +40,7 @@ class Recalibrated:
     changes : tuple of Change
         After less before, of each measure; with draws, with intervals that are paired.
     method : Forecaster
-        What recalibrated.
+        The recalibrating one.
     """
 
     forecasts: Floats
@@ -145,8 +145,7 @@ def recalibrate(
     measures : iterable, optional
         As for `evaluate`. Default: `MEASURES`.
     bootstrap : int, default 0
-        As for `evaluate`: intervals, before and after. They take the samples as independent. And of the change, paired
-        (`onlinecal.recalibration.change`): of scores without that assumption.
+        As for `evaluate`: intervals, before and after, and of the change (`onlinecal.recalibration.change`).
     progress : callable, optional
         Told how much has been done since it was last told, of `work`.
 
@@ -154,12 +153,6 @@ def recalibrate(
     -------
     Recalibrated
         Its first k forecasts depend on the first k rows alone, and among these on the outcomes that were known.
-
-    Raises
-    ------
-    InvalidData
-        Samples that are no forecasts and outcomes, times out of order, fewer than two known outcomes.
-    UnknownName, InvalidParameter
 
     Examples
     --------
