@@ -157,9 +157,7 @@ class Evaluation:
         return lines
 
     def __str__(self) -> str:
-        lines = self._lines()
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        body = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        body = aligned(self._lines())
         notes = [line for note in self.notes for line in textwrap.wrap(note, WIDTH, subsequent_indent="  ")]
         return "\n".join([repr(self.gamma), *body, *notes])
 
@@ -174,6 +172,12 @@ class Evaluation:
         rows = "".join(f"<tr>{line}</tr>" for line in body)
         about = html.escape(repr(self.gamma))
         return f"<p>{about}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """Lines of cells under each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _text(lower: float, upper: float) -> str:

@@ -22,7 +22,7 @@ from onlinecal.core.validation import (
     vector,
 )
 from onlinecal.core.words import number_of
-from onlinecal.monitoring.alarms import Alarm, Bias
+from onlinecal.monitoring.alarms import Alarm, Bias, Witness, witness
 from onlinecal.monitoring.bets import (
     COUNTED,
     FORECASTS,
@@ -32,10 +32,8 @@ from onlinecal.monitoring.bets import (
     cell_of,
     is_due,
 )
-from onlinecal.monitoring.epochs import Epoch
-from onlinecal.monitoring.questions import Question, Questions
+from onlinecal.monitoring.epochs import Epoch, Question, Questions
 from onlinecal.monitoring.sequences import half_width
-from onlinecal.monitoring.witness import Witness, witness
 
 Floats = NDArray[np.float64]
 Restart = Literal["spend", "same", "never"]
