@@ -167,17 +167,8 @@ def distinct(cells: pl.Series) -> tuple[Ints, list[str]]:
     if not (cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype == pl.Boolean):
         cells = cells.cast(pl.String).fill_null("")
     found = cells.unique(maintain_order=True)
-    place = (
-        cells.cast(pl.Enum(found)).to_physical()
-        if found.dtype == pl.String
-        else cells.to_frame("c").join(
-            found.to_frame("c").with_row_index("i"),
-            on="c",
-            nulls_equal=True,
-            how="left",
-            maintain_order="left",
-        )["i"]
-    )
+    table = found.to_frame("c").with_row_index("i")
+    place = cells.to_frame("c").join(table, on="c", nulls_equal=True, how="left", maintain_order="left")["i"]
     return place.to_numpy().astype(np.int64), ["" if value is None else str(value) for value in found]
 
 
@@ -218,24 +209,18 @@ def moments(cells: pl.Series) -> tuple[Floats, bool, NDArray[np.bool_]]:
         return days, False, cells.is_null().to_numpy()
     if cells.dtype.is_numeric():
         return _numbers(cells)
-    place, words = distinct(cells)
     # Two quick ways, of which a test holds that they read as `as_time` does.
-    texts = pl.Series(words, dtype=pl.String)
-    values: Floats | None = texts.cast(pl.Float64, strict=False).to_numpy()
+    values: Floats | None = cells.cast(pl.Float64, strict=False).to_numpy()
     if values is None or not np.isfinite(values).all():
-        values = _plain_dates(texts)
-    if values is None:
-        # Words stand in the order of their first cells.
-        read = list(map(as_time, words))
-        kind = next((dated for value, dated in read if value is not None), False)
-        values = np.array(
-            [np.nan if v is None or dated != kind else v for v, dated in read], dtype=np.float64
-        )
-    return (
-        values[place],
-        False,
-        np.array([word.strip().lower() in EMPTY for word in words], dtype=bool)[place],
-    )
+        values = _plain_dates(cells.cast(pl.String).fill_null(""))
+    if values is not None:
+        return values.copy(), False, np.zeros(len(values), dtype=bool)
+    place, words = distinct(cells)
+    # Words stand in the order of their first cells.
+    read = list(map(as_time, words))
+    kind = next((dated for value, dated in read if value is not None), False)
+    days = np.array([np.nan if v is None or dated != kind else v for v, dated in read], dtype=np.float64)
+    return days[place], False, np.array([word.strip().lower() in EMPTY for word in words], dtype=bool)[place]
 
 
 def _plain_dates(texts: pl.Series) -> Floats | None:

@@ -57,8 +57,8 @@ class SampleErrors:
     def interval(self, confidence: float = 0.95) -> Floats:
         """(number of n, 2) ends that hold E|μ(Γ̂) − μ(Γ)| with this probability each, for any number of repetitions.
 
-        The smaller of two radii, each right with half of what is left: Hoeffding's for errors in [0, b], and that of
-        Maurer and Pontil 2009 (Theorem 4), which goes by their variance; b is the range of the measure.
+        The smaller of two radii, each right with half of what is left: Hoeffding's for errors in [0, b], b the range,
+        and that of Maurer and Pontil 2009 (Theorem 4), which goes by their variance.
         """
         if not 0.0 < confidence < 1.0:
             raise InvalidParameter(f"confidence = {confidence!r}; expected a number in (0, 1)")
@@ -116,12 +116,11 @@ def alpha_n(
     """How fast a measure on samples approaches its value on Γ: its testability α(n), measured at this Γ.
 
     n samples are drawn from Γ by its masses and means, again and again. A measure is α(n)-testable if for every Γ its
-    value on n samples is within α(n) of that on Γ; what is found here at one Γ is a lower bound of α, in expectation.
+    value on n samples is within α(n) of that on Γ. The errors at one Γ are a lower bound of α, in expectation.
 
     Parameters
     ----------
     gamma : JointDistribution
-        What samples are drawn from.
     measure : str
         Its name in the catalogue.
     samples : sequence of ints, default (100, 400, 1600, 6400)
@@ -136,21 +135,9 @@ def alpha_n(
     SampleErrors
         The errors of all repetitions, with means, intervals and the exponent.
 
-    Raises
-    ------
-    UnknownName
-        No such measure.
-    InvalidParameter
-        On numbers out of range, or an option that the measure has not; on a measure whose value depends on the number
-        of rounds, or is infinite on Γ.
-
     Source
     ------
-    Rossellini et al. 2025 and Bairaktari, Hu, Nguyen & Ullman 2026, §1.2 (Question 1), for testability.
-
-    Deviations
-    ----------
-    A mean over draws from one Γ, where the papers take the worst Γ.
+    Rossellini et al. 2025 and Bairaktari, Hu, Nguyen & Ullman 2026, §1.2 (Question 1), take the worst Γ.
 
     Examples
     --------

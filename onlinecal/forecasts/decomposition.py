@@ -23,14 +23,12 @@ class Decomposition(NamedTuple):
     Attributes
     ----------
     score : float
-        Of the forecasts as they are.
     miscalibration : float
-        MCB: by how much the best monotone recalibration would lower the score; at least 0. For the log score infinite
-        where the score is.
+        MCB ≥ 0: by how much the best monotone recalibration would lower the score; infinite where the log score is.
     discrimination : float
-        DSC: by how much the recalibrated forecasts are better than the base rate alone; at least 0.
+        DSC ≥ 0: by how much the recalibrated forecasts are better than the base rate alone.
     uncertainty : float
-        UNC: the score of the base rate, which is nothing to do with the forecasts.
+        UNC: the score of the base rate.
     """
 
     score: float
@@ -43,8 +41,7 @@ class Decomposition(NamedTuple):
 def isotonic(gamma: JointDistribution) -> Floats:
     """The best recalibration that keeps the order of the forecasts: isotonic regression of the outcomes.
 
-    Of all nondecreasing functions of the prediction it has the least score, for every proper score at once. Levels are
-    the least unit: the same forecasts are recalibrated alike.
+    Of all nondecreasing functions of the prediction it has the least score, for every proper score at once.
 
     Parameters
     ----------
@@ -53,8 +50,7 @@ def isotonic(gamma: JointDistribution) -> Floats:
     Returns
     -------
     (levels,) floats
-        In [0, 1] and nondecreasing: for each level of `gamma.predictions`, the frequency of the event in its block of
-        levels.
+        For each level of `gamma.predictions`, the frequency of the event in its block of levels.
 
     Source
     ------
@@ -68,22 +64,16 @@ def isotonic(gamma: JointDistribution) -> Floats:
 
 @of_gamma
 def decomposition(gamma: JointDistribution, score: Score = "brier") -> Decomposition:
-    """A proper score in three parts: what recalibration would gain, what the order of the forecasts is worth, the rest.
+    """A proper score in three parts, by the best monotone recalibration.
 
     Parameters
     ----------
     gamma : JointDistribution
     score : "brier" or "log", default "brier"
 
-    Raises
-    ------
-    InvalidParameter
-        Another score.
-
     Source
-    ------
-    Dimitriadis, Gneiting, Jordan 2021. The regression has samples of its own: on few samples it also removes what is
-    noise, so the miscalibration is too large by about as much as a calibrated forecast would have.
+    ------ Dimitriadis, Gneiting, Jordan 2021. On few samples the regression also removes noise, so that the
+    miscalibration is too large by about as much as a calibrated forecast would have.
 
     Examples
     --------

@@ -52,42 +52,34 @@ def evaluate(
 ) -> Evaluation:
     """All measures of your own forecasts, in one table.
 
-    With `bootstrap`, rows have intervals: with a probability of `level`, each for itself holds the measure's value on
-    the population, the Γ from which the samples were drawn independently. For a seminorm of the residuals (ECE, binned
-    ECE, RintCE, smCE, kCE, cutoff, step, weighted, low-degree, smECE at a fixed σ) it is value ± c, c a quantile of the
-    same seminorm of the *change* of the residuals; for the other measures it follows in a like manner from bounds of
-    the change of Γ, and `Row.interval_by` names the inequality. The law of the change is imitated twice, and c is the
-    larger of the two quantiles: by a normal law with the covariance of resampled masses (with two outcomes of either
-    kind added, for samples without a rare outcome do not prove that there is none), and by outcomes drawn as the
-    forecasts say. The second makes the interval of calibrated forecasts right for every number of samples, since all
-    draws and the samples are then alike; elsewhere it is right for large n, and as a rule wide: noise in some levels
-    adds to an error and in others takes off, while c adds all of it. With few draws, fewer than level/(1 − level), c
-    is infinite.
+    With `bootstrap`, rows have intervals. Each holds the measure's value on the population with a probability of
+    `level`; the population is the Γ from which the samples were drawn independently. For a seminorm of the residuals
+    (ECE, binned ECE, RintCE, smCE, kCE, cutoff, step, weighted, low-degree, smECE at a fixed σ) the interval is value ±
+    c. Here c is a quantile of the same seminorm of the *change* of the residuals. For other measures it follows from
+    bounds of the change of Γ; `Row.interval_by` names the inequality. The law of the change is imitated twice, and c is
+    the larger quantile. First: a normal law with the covariance of resampled masses, with two outcomes of either kind
+    added. Second: outcomes drawn as the forecasts say. The second makes intervals of calibrated forecasts right for
+    every number of samples. Elsewhere intervals are right for large n, and as a rule wide: noise in some levels adds to
+    an error and in others takes off, while c adds all of it. With fewer draws than level/(1 − level), c is infinite.
 
     Brier score and log loss are means of losses. Their intervals are quantiles of the mean with random weights and one
-    more sample of the largest loss, or of none: for two losses those of Clopper and Pearson, which hold the value for
+    more sample of the largest loss, or of the least. For two losses they are those of Clopper and Pearson, valid for
     every n. With fewer draws than (1 + level)/(1 − level) an end is that of the range. In 110 cases of 10 to 1000
-    samples, with base rates from 0.5 to 0.02, 95 % intervals held the value in 95.0 % or more of 400 simulations. The
-    interval of the log loss is for a population with forecasts no nearer to 0 and 1 than those given; with a forecast
-    of 0 or 1 it has no upper end.
+    samples, base rates 0.5 to 0.02, 95 % intervals held the value in 95.0 % or more of 400 simulations. The interval of
+    the log loss is for a population with forecasts no nearer to 0 and 1 than those given; with a forecast of 0 or 1 it
+    has no upper end.
 
-    Percentiles of resampled values would not do: noise makes a calibration error positive, and a resample has it twice.
+    A measure that tells levels apart (ECE, CDL, V-CDL, CFDL) is noise on distinct predictions (Bairaktari et al. 2026,
+    §1). There is no interval where more than 5 % of the weight is on levels (binned measures: bins) with fewer than 30
+    samples. ECE of another order than 1 allows none of it. The table says so, and names another measure. Of `weights`,
+    samples are counted as (Σ w)²/Σ w². A function of your own gets the hull of the basic and the percentile bootstrap
+    interval, right only if it is smooth at the population's Γ. An infinite value has the measure's range for an
+    interval; an infinite log loss is infinite for the population. Above 4096 levels changes are drawn on a grid of
+    1/4095, and widened by 7 %.
 
-    A measure that tells levels apart (ECE, CDL, V-CDL, CFDL) is noise on distinct predictions, however many samples
-    there are (Bairaktari et al. 2026, §1). There is no interval where more than 5 % of the weight is on levels (for
-    binned measures: bins) with fewer than 30 samples, or, of ECE of another order than 1, any of it; the table says so,
-    and what to use instead. Of `weights`, samples are counted as (Σ w)²/Σ w².
-
-    A function of your own gets the hull of the basic and the percentile bootstrap interval, which is right only if it
-    is smooth at the population's Γ. An infinite value has the measure's range for an interval, but for the log loss,
-    which then is infinite for the population, too. Above 4096 levels changes are drawn on a grid of 1/4095, and
-    widened by 7 %.
-
-    With `reference`, outcomes are drawn anew, y° ~ Ber(p) at these very predictions: `if_calibrated` is the mean value
-    of the measure then, what it would show of perfectly calibrated forecasts by noise alone, and `p_value` =
-    (1 + number of draws with as large a value) / (1 + number of draws), a test of calibration. Beside it stands, for
-    cutoff and step calibration, its limit for large n, by the law of Brownian motion (`p_large_n`). All take the
-    samples as independent.
+    With `reference`, outcomes y° ~ Ber(p) are drawn at these very predictions. `if_calibrated` is the mean value of the
+    measure then. `p_value` = (1 + draws with as large a value) / (1 + draws) tests calibration. `p_large_n` is its
+    limit for cutoff and step calibration, by the law of Brownian motion. All take the samples as independent.
 
     Parameters
     ----------
@@ -98,53 +90,36 @@ def evaluate(
     weights : (n,) array_like, optional
         As in `JointDistribution.from_samples`. A sample is resampled together with its weight.
     measures : iterable, optional
-        Which: names, tables of a name and options, or functions Γ ↦ float, as in a study. Default: the whole
-        catalogue, `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
-    bootstrap : int, default 0
-        Draws of either kind for intervals; 0 for none, at most 10^6. 200 and more for a 95 % interval.
-    reference : int, default 0
-        Draws of calibrated outcomes; 0 for none, at most 10^6.
+        Names, tables of a name and options, or functions Γ ↦ float, as in a study. Default: the whole catalogue,
+        `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
+    bootstrap, reference : int, default 0
+        Draws of either kind for intervals (200 and more for 95 %), and of calibrated outcomes; at most 10^6.
     level : float, default 0.95
         Of the intervals.
     method : {"bootstrap", "finite-sample"}, default "bootstrap"
         "finite-sample": intervals without draws that hold for every n and every Γ, by bounds of the mean change and
-        McDiarmid's inequality, with explicit constants; several times as wide. For measures without such a bound, and
-        for functions of your own, there is none.
+        McDiarmid's inequality; several times as wide. Measures without such a bound have no interval.
     seed : int, default 0
-        Of all kinds of draws. All measures see the same draws; asking for fewer measures changes no number.
+        Of all draws. All measures see the same draws; asking for fewer measures changes no number.
     moved : (int, float), optional
         m and δ, where predictions of the Γ given were moved to the nearest i/m, by δ on average, as by its `round`.
-        Then values are brackets for the predictions as they were, by each measure's modulus, and intervals are wider by
-        that of 1/(2m). Measures of which nothing is proved when predictions move are left out and named in
-        `Evaluation.refused`. Outcomes of the reference are drawn at the moved predictions.
+        Values are then brackets for the predictions as they were, by each measure's modulus. Measures without a modulus
+        are named in `Evaluation.refused`. Outcomes of the reference are drawn at the moved predictions.
 
     Returns
     -------
     Evaluation
-        Values that are out of reach at this number of levels are certified brackets (`Measure.bind`). Each draw costs
-        as much as the value itself, without the sorting.
-
-    Raises
-    ------
-    InvalidData
-        On samples that are not forecasts and outcomes (`JointDistribution.from_samples`).
-    InvalidParameter
-        On other parameters out of range; where Γ is given and its counts are not whole, so that there is nothing to
-        resample; on weights with method "finite-sample".
-    UnknownName
-        On the name of no measure.
+        Values that are out of reach at this number of levels are certified brackets (`Measure.bind`).
 
     Source
     ------
-    Błasiok, Gopalan, Hu & Nakkiran 2023, §9, for the triangle inequality and what bounds the change; van der Vaart &
-    Wellner 1996, §3.6, for the bootstrap of suprema of means; Bröcker & Smith 2007 for the reference, and
-    Arrieta-Ibarra et al. 2022 for its limit; Davison & Hinkley 1997, §5.2, for functions of your own.
+    Błasiok, Gopalan, Hu & Nakkiran 2023, §9 (bounds of the change); van der Vaart & Wellner 1996, §3.6 (bootstrap of
+    suprema); Bröcker & Smith 2007 (reference); Arrieta-Ibarra et al. 2022 (its limit); Davison & Hinkley 1997, §5.2.
 
     Deviations
-    ----------
-    Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this package's:
-    the papers give orders. The bound of the lower distance is sharper than BGHN23 Lemma 9.11: its potentials vanish at
-    an end of [0, 1].
+    ---------- Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this
+    package's. The bound of the lower distance is sharper than BGHN23 Lemma 9.11: its potentials vanish at an end of [0,
+    1].
 
     Examples
     --------

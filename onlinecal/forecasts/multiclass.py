@@ -36,7 +36,7 @@ def binary_forecasts(
     probabilities : (n, K) array_like
         One row for each sample, K ≥ 2; each in [0, 1], rows that sum to 1 within 0.005. Not logits.
     labels : (n,) array_like
-        Which class it was, as 0 to K − 1, or as in `classes`.
+        0 to K − 1, or as in `classes`.
     reduction : {"top_label", "class_wise"}, default "top_label"
     classes : sequence of K, optional
         The names of the columns, all different: scikit-learn's `classes_`.
@@ -44,21 +44,12 @@ def binary_forecasts(
     Returns
     -------
     p, y : (n,) floats, or (n, K) floats of "class_wise"
-        Probabilities to the last digit as given, and outcomes 0.0 or 1.0: for `oc.evaluate(p, y)`, or column by column
-        `oc.evaluate(p[:, k], y[:, k])`.
-
-    Raises
-    ------
-    InvalidData
-        On other shapes, values that are no probabilities, rows that do not sum to 1, labels that are no class.
-    InvalidParameter
-        On another reduction.
+        For `oc.evaluate(p, y)`, or column by column `oc.evaluate(p[:, k], y[:, k])`.
 
     Source
-    ------
-    Guo, Pleiss, Sun & Weinberger 2017 (confidence calibration); Kull et al. 2019 (classwise calibration). Gupta &
-    Ramdas 2022 call "top-label" what also conditions on which class was on top: for this keep the rows with
-    `np.argmax(probabilities, axis=1) == k`, class by class.
+    ------ Guo, Pleiss, Sun & Weinberger 2017 (confidence); Kull et al. 2019 (classwise). Gupta & Ramdas 2022 call
+    "top-label" what also conditions on the top class: keep the rows with `np.argmax(probabilities, axis=1) == k`, class
+    by class.
 
     Examples
     --------

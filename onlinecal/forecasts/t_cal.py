@@ -20,14 +20,14 @@ _KEPT = 2_000_000
 
 @dataclass(frozen=True)
 class TCal:
-    """What `t_cal` has found.
+    """The outcome of `t_cal`.
 
     Attributes
     ----------
     p_value : float
-        The probability that calibrated forecasts have one as small as this is at most it, for any number of draws.
+        Exact: calibrated forecasts have one as small with at most this probability, for any number of draws.
     bins : tuple of ints
-        m of each scale: 2, 4, 8, …; scales whose bins hold the same levels as those before are left out.
+        m of each scale: 2, 4, 8, …, without scales whose bins hold the same levels as those before.
     errors : tuple of floats
         The estimate of the squared binned error at each; without bias, so that it may be negative.
     samples, draws : int
@@ -47,14 +47,12 @@ class TCal:
 def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
     r"""Tests whether forecasts are calibrated, adaptively: by binned squared errors with 2, 4, 8, … bins.
 
-    With n_b samples in bin b of m equal ones, T_m = (1/n) Σ_b [(Σ (y − v))² − Σ (y − v)²]/(n_b − 1) over the bins with
-    two or more: without bias for the mean of the squared binned errors. Its law if all forecasts are right is known:
-    outcomes are drawn anew, each with the probability that was forecast. Each scale has the rank of its T_m among the
-    draws, and the smallest rank of all scales is ranked among those of the draws; of equal ones the one whose ranks
-    have the smaller product comes first. Data and draws are then of one law, so that the p-value is exact, whatever
-    their number.
-
-    It is no measure, and cannot be named in a scenario: it has no value that grows with T, and depends on draws.
+    With n_b samples in bin b of m equal ones, T_m = (1/n) Σ_b [(Σ (y − v))² − Σ (y − v)²]/(n_b − 1) over bins with two
+    or more samples estimates the mean squared binned error without bias. Outcomes are drawn with the probabilities
+    forecast. Each scale has the rank of its T_m among the draws. The smallest rank of all scales is ranked among those
+    of the draws; of equal ones the smaller product of ranks comes first. Data and draws are of one law if forecasts are
+    calibrated, so that the p-value is exact, whatever their number. It has no value that grows with T: a scenario
+    cannot name it.
 
     Parameters
     ----------
@@ -65,18 +63,10 @@ def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
     draws : int, default 999
         From 1 to 1,000,000. No p-value is below 1/(draws + 1).
 
-    Raises
-    ------
-    InvalidParameter
-        On a seed or a number of draws that is none.
-    InvalidData
-        Weights that are no whole numbers of samples.
-
     Source
     ------
-    Lee, Huang, Hassani and Dobriban 2023 (T-Cal), whose test is minimax optimal, up to a logarithm, for errors of any
-    smoothness. Deviations: their draws draw the forecasts anew too, and each scale is tested at α/B, for B scales; by
-    ranks the level is exact and not only bounded. Scales go on to about n² bins, as theirs.
+    Lee, Huang, Hassani and Dobriban 2023 (T-Cal): minimax optimal, up to a logarithm, for errors of any smoothness.
+    Deviations: they also draw the forecasts, and test each of B scales at α/B; by ranks the level is exact.
 
     Examples
     --------

@@ -31,14 +31,13 @@ class Row:
         With the options that were set.
     value : float or Bracket
     measure : Measure
-        What is known about it.
+        Its record.
     interval : (float, float) or None
-        Lower and upper end of an interval for the measure of what the samples were drawn from. None where none was
-        asked for, or where there is none.
+        Of the measure on what the samples were drawn from.
     interval_by : str
-        How the interval was made; where one was asked for and there is none, "none: " and why.
+        How the interval was made; or "none: " and why.
     if_calibrated : float or None
-        Mean of the measure (of its upper end, for a bracket) when every outcome is drawn with the probability forecast.
+        Mean of the measure (of a bracket's upper end) when every outcome is drawn with the probability forecast.
     p_value : float or None
         How often such outcomes give a value at least as large.
     p_large_n : float or None
@@ -62,15 +61,14 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What `evaluate` returns: prints as a text table, shows as HTML in a notebook, `table()` is a DataFrame.
+    """All measures of a list of forecasts: prints as a table, shows as HTML in a notebook, `table()` is a DataFrame.
 
     Attributes
     ----------
     gamma : JointDistribution
-        What was measured.
     rows : tuple of Row
     intervals : str
-        What the intervals are, in a sentence; "" where none were asked for.
+        The meaning of the intervals, in a sentence; "" without any.
     refused : tuple of str
         Measures of which nothing is proved when predictions move, where they were moved.
     moved : (int, float), optional
@@ -93,13 +91,9 @@ class Evaluation:
     def table(self) -> pd.DataFrame:
         """One row per measure, indexed by name.
 
-        Returns
-        -------
-        pandas.DataFrame
-            `value` (NaN where only a bracket is known), `lower` and `upper` (equal where exact); where intervals were
-            asked for `interval_lower` and `interval_upper` (NaN where there is none) and `interval_by` (how it was
-            made, or why there is none); with a reference `if_calibrated`, `p_value` and `p_large_n`; then `symbol`,
-            `source`, `decisions` (what it bounds for a decision maker).
+        `value` (NaN of a bracket), `lower` and `upper`; with intervals `interval_lower`, `interval_upper` and
+        `interval_by`; with a reference `if_calibrated`, `p_value` and `p_large_n`; then `symbol`, `source` and
+        `decisions`.
         """
         import pandas as pd
 
@@ -163,9 +157,7 @@ class Evaluation:
         return lines
 
     def __str__(self) -> str:
-        lines = self._lines()
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        body = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        body = aligned(self._lines())
         notes = [line for note in self.notes for line in textwrap.wrap(note, WIDTH, subsequent_indent="  ")]
         return "\n".join([repr(self.gamma), *body, *notes])
 
@@ -180,6 +172,12 @@ class Evaluation:
         rows = "".join(f"<tr>{line}</tr>" for line in body)
         about = html.escape(repr(self.gamma))
         return f"<p>{about}</p><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>{notes}"
+
+
+def aligned(rows: list[list[str]]) -> list[str]:
+    """Lines of cells under each other."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _text(lower: float, upper: float) -> str:

@@ -32,24 +32,19 @@ _OF = {"distance_lower": _Constants(1.0, 1.0), "smooth_ce": _Constants(2.0, 0.5)
 
 @dataclass(frozen=True)
 class TolerantTest:
-    """What `tolerant_test` found.
+    """The outcome of `tolerant_test`.
 
     Attributes
     ----------
     verdict : {"near", "far", "undecided"}
-        "far" if the value on the samples is above the threshold, "near" if it is not; "undecided" if the certified
-        bracket of the value holds the threshold.
+        Whether the value on the samples is above the threshold ("far"); "undecided" if its bracket holds the threshold.
     value : float or Bracket
-        Of the samples.
-    threshold : float
+    threshold, near, far : float
     samples : int
-    near, far : float
-        Lower distances from calibration that are told apart.
     alpha : float
         The probability of "far" is at most this wherever the lower distance is at most `near`.
     beta : float
-        The probability of "near" is at most this wherever the lower distance is at least `far`; 1 where nothing is
-        known, with too few samples.
+        The probability of "near" is at most this wherever the lower distance is at least `far`; 1 with too few samples.
     measure : str
     """
 
@@ -84,11 +79,10 @@ def tolerant_test(
 ) -> TolerantTest:
     """Tests whether forecasts are within `near` of calibration or `far` from it, from n independent samples.
 
-    With near = 0 the problem of testing calibration; else that of tolerant testing. The value of the measure on the
-    samples is compared to c = c_near·near + (m + √(2 ln(1/α)))/√n, where m/√n bounds the mean of sup |Γ̂ − Γ| over the
-    functions that the measure is a supremum of, and McDiarmid's inequality the rest. If the distance is at least `far`,
-    one such function has a mean of at least c_far·far, and Hoeffding's inequality bounds the probability that its mean
-    over the samples, which the value is not below, is at most c: β = exp(−n (c_far·far − c)²/2).
+    The value on the samples is compared to c = c_near·near + (m + √(2 ln(1/α)))/√n. Here m/√n bounds the mean of sup
+    |Γ̂ − Γ| over the functions that the measure is a supremum of, and McDiarmid's inequality the rest. If the distance
+    is at least `far`, one such function has a mean of at least c_far·far. By Hoeffding's inequality its mean over the
+    samples, which the value is not below, is at most c with probability β = exp(−n (c_far·far − c)²/2) or less.
 
     Parameters
     ----------
@@ -100,24 +94,16 @@ def tolerant_test(
     alpha : float, default 0.05
         In (0, 1).
     measure : {"distance_lower", "smooth_ce"}, default "distance_lower"
-        The lower distance itself: c_near = c_far = 1 and m = 1. Or smooth calibration, which is found sooner and needs
-        more samples: c_near = 2, c_far = ½ and m = 2, so that far > 4·near is needed.
-
-    Raises
-    ------
-    InvalidParameter
-        Numbers that cannot be; far not above near, or not above 4·near with "smooth_ce".
-    InvalidData
-        Weights that are no whole numbers of samples.
+        The lower distance: c_near = c_far = 1 and m = 1. Smooth calibration is found sooner and needs more samples:
+        c_near = 2, c_far = ½ and m = 2, so that far > 4·near is needed.
 
     Guarantee
     ---------
     Both bounds hold for every n and every Γ. With n = `samples_to_test` samples both are as asked for.
 
     Source
-    ------
-    Hu, Jambulapati, Tian and Yang 2024, who define both problems and show that n of order (far − near)^−2 is enough and
-    needed. Deviations: they compare smCE with a threshold of order `far` and leave constants open; these are our own.
+    ------ Hu, Jambulapati, Tian and Yang 2024: n of order (far − near)^−2 is enough and needed. Deviations: they
+    compare smCE with a threshold of order `far` and leave constants open; these are our own.
 
     Examples
     --------
@@ -166,10 +152,6 @@ def samples_to_test(
         As in `tolerant_test`.
     beta : float, default 0.05
         In (0, 1).
-
-    Source
-    ------
-    As `tolerant_test`.
 
     Examples
     --------

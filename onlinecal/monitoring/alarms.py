@@ -1,4 +1,4 @@
-"""What a monitor says: alarms, and how large the bias may be."""
+"""Alarms of a monitor: where predictions are off, by how much, and a decision task in which that costs."""
 
 from __future__ import annotations
 
@@ -6,17 +6,81 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from onlinecal.monitoring.witness import Witness
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.decisions.base import DecisionTask
+from onlinecal.decisions.tasks import v_shaped
+from onlinecal.monitoring.bets import BIAS, COUNTED, EVENTS, FORECASTS, MONEY, OUTCOMES, START, Bettors
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The interval of predictions on which most was won, and a threshold task that loses by it.
+
+    Attributes
+    ----------
+    low, high : float
+        The interval [low, high), which holds 1 where `high` is 1.
+    share : float
+        The part of the bettors' money on this interval.
+    since : float
+        The event at which the winning bets began, counted from 1 since the monitor began: a mean weighted by winnings.
+    count : float
+        How many predictions in the interval there were since then, weighted likewise.
+    bias : float
+        Mean of y − p over these: negative where predictions are too high.
+    events, mean_forecast, mean_outcome : int, float, float
+        Of all predictions in the interval in the whole epoch.
+    threshold : float
+        An edge: to act when p ≥ threshold pays 1 − threshold if y = 1 and costs threshold if y = 0.
+    regret : float
+        The cost of acting by the predictions, per prediction of the interval on the wrong side of the threshold.
+    """
+
+    low: float
+    high: float
+    share: float
+    since: float
+    count: float
+    bias: float
+    events: int
+    mean_forecast: float
+    mean_outcome: float
+    threshold: float
+    regret: float
+
+    @property
+    def task(self) -> DecisionTask:
+        """The task of the threshold, with payoffs stretched over [0, 1] (`oc.tasks.v_shaped`)."""
+        return v_shaped(self.threshold)
+
+    @property
+    def interval(self) -> str:
+        """In words: ``[0.6, 0.7)``."""
+        return f"[{self.low:g}, {self.high:g}{']' if self.high == 1.0 else ')'}"
+
+    def __str__(self) -> str:
+        side = "high" if self.bias < 0.0 else "low"
+        words = (
+            f"predictions in {self.interval} are too {side} by {abs(self.bias):.2g} since about event "
+            f"{self.since:,.0f} ({self.count:,.0f} of them)"
+        )
+        if self.regret > 0.0:
+            who = "acts when p ≥" if self.bias < 0.0 else "does not act when p <"
+            words += f"; who {who} {self.threshold:g} lost {self.regret:.2g} per decision there"
+        return words
 
 
 @dataclass(frozen=True)
 class Alarm:
-    """Forecasts were found not to be calibrated.
+    """The finding that forecasts are not calibrated.
 
     Attributes
     ----------
     number : int
-        1, 2, …
     event : int
         How many outcomes had been taken into account since the monitor began.
     epoch_events : int
@@ -24,7 +88,7 @@ class Alarm:
     log_e : float
         ln of the e-value; infinite where an outcome came that its forecast had excluded.
     alpha : float
-        The alarm is given where the e-value is at least 1/alpha.
+        The alarm is due at an e-value of 1/alpha.
     witness : Witness
     """
 
@@ -54,12 +118,11 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Bias:
-    """A running total of y − p, and between what the total of q − p lies, q the probabilities of the outcomes.
+    """A running total of y − p, and bounds of the total of q − p, q the probabilities of the outcomes.
 
     Attributes
     ----------
     count : int
-        Of how many forecasts.
     total : float
         Σ (y − p); with open questions in it, the middle of what it may be.
     lower, upper : float
@@ -70,3 +133,43 @@ class Bias:
     total: float
     lower: float
     upper: float
+
+
+def witness(bettors: Bettors, bank: Floats, sums: Floats, before: int) -> Witness:
+    """Of a bank (of several, of their sum) in which something was put, and the sums of the epoch, (4, K).
+
+    `before` is how many events there were before the epoch.
+    """
+    money = bank[MONEY].sum(axis=1)
+    best = int(np.argmax(money))
+    low, high = (int(end) for end in bettors.ends[best])
+    events = float(bank[EVENTS, best].sum())
+    bias = float(bank[BIAS, best].sum()) / events if events > 0.0 else 0.0
+    counted, forecasts, outcomes = (sums[row, low:high] for row in (COUNTED, FORECASTS, OUTCOMES))
+    n = float(counted.sum())
+    threshold, regret = _task(bettors.edges[low : high + 1], counted, outcomes, bias)
+    return Witness(
+        low=float(bettors.edges[low]),
+        high=float(bettors.edges[high]),
+        share=float(money[best] / money.sum()),
+        since=before + float(bank[START, best].sum() / money[best]),
+        count=events / float(money[best]),
+        bias=bias,
+        events=int(n),
+        mean_forecast=float(forecasts.sum()) / n if n else 0.0,
+        mean_outcome=float(outcomes.sum()) / n if n else 0.0,
+        threshold=threshold,
+        regret=regret,
+    )
+
+
+def _task(edges: Floats, counted: Floats, outcomes: Floats, bias: float) -> tuple[float, float]:
+    """The edge at which trusting the predictions cost most in total, and how much per prediction on that side."""
+    best, found = 0.0, (float(edges[0] if bias < 0.0 else edges[-1]), 0.0)
+    for j, edge in enumerate(edges):
+        side = slice(j, None) if bias < 0.0 else slice(None, j)
+        n, ones = float(counted[side].sum()), float(outcomes[side].sum())
+        cost = edge * n - ones if bias < 0.0 else ones - edge * n
+        if cost > best:
+            best, found = cost, (float(edge), cost / n)
+    return found

@@ -22,7 +22,7 @@ from onlinecal.core.validation import (
     vector,
 )
 from onlinecal.core.words import number_of
-from onlinecal.monitoring.alarms import Alarm, Bias
+from onlinecal.monitoring.alarms import Alarm, Bias, Witness, witness
 from onlinecal.monitoring.bets import (
     COUNTED,
     FORECASTS,
@@ -32,10 +32,8 @@ from onlinecal.monitoring.bets import (
     cell_of,
     is_due,
 )
-from onlinecal.monitoring.epochs import Epoch
-from onlinecal.monitoring.questions import Question, Questions
+from onlinecal.monitoring.epochs import Epoch, Question, Questions
 from onlinecal.monitoring.sequences import half_width
-from onlinecal.monitoring.witness import Witness, witness
 
 Floats = NDArray[np.float64]
 Restart = Literal["spend", "same", "never"]
@@ -52,36 +50,36 @@ class Monitor:
     r"""An always-valid test of "the forecasts are calibrated", as outcomes become known one by one.
 
     "Calibrated" is: given the past, each outcome is 1 with the probability that was forecast. An e-process against it
-    is a total of money that starts with 1, bets on outcomes at the odds that the forecasts offer, and so has mean 1, or
-    less, whenever one stops: P(it is ever ≥ 1/α) ≤ α (Ville). Here it is a mixture of bets that predictions in some
-    interval are too high or too low by some amount in log odds from some time on (`onlinecal.monitoring.bets` has the
-    formula); the interval that won most is the witness of an alarm.
+    is a total of money that starts with 1, bets at the odds that the forecasts offer, and has mean 1, or less, whenever
+    one stops: P(it is ever ≥ 1/α) ≤ α (Ville). The bets: predictions in some interval are too high or too low by some
+    amount in log odds from some time on (`onlinecal.monitoring.bets`). The interval that won most is the witness of an
+    alarm.
 
     Parameters
     ----------
     alpha : float, default 0.05
         In (0, 1): the probability of a false alarm.
     edges : sequence of float, optional
-        Increasing from 0 to 1; the intervals are all those between two of these, [a, b), and the last holds 1. At most
-        65. Default: 17, finer near 0 and 1.
+        Increasing from 0 to 1, at most 65; the intervals are all those between two of these, [a, b), and the last holds
+        1. Default: 17, finer near 0 and 1.
     restart : {"spend", "same", "never"}, default "spend"
-        What follows an alarm. "spend": a new test begins, whose alarm is due at 1/α_k, in epoch k = 1, 2, … with α_k =
-        α/(k(k + 1)); the probability that there is ever an alarm before the first miscalibrated forecast of its epoch
-        is at most Σ α_k = α. "same": a new test at α: of forecasts that are calibrated, k false alarms ever have a
-        probability of at most α^k. "never": no other alarm; the e-value goes on.
+        "spend": after an alarm a new test begins. In epoch k = 1, 2, … an alarm is due at 1/α_k, α_k = α/(k(k + 1)).
+        The probability that there is ever an alarm before the first miscalibrated forecast of its epoch is at most Σ
+        α_k = α. "same": a new test at α; k false alarms ever have a probability of at most α^k. "never": no other
+        alarm; the e-value goes on.
     open_at_once : int, optional
-        None: outcomes are taken into account in the order of the questions, each held until those before it are known.
-        "The past" is then all earlier questions with their outcomes: outcomes of questions that were open at the same
-        time are taken as independent. A number C ≤ 1000: nothing is assumed about questions that are open at the same
-        time, and "the past" is what was known when the question was asked. There are then C totals, each of which bets
-        on a question after it knows the outcome of its last one; the e-process is their mean, with open questions
-        counted at the worse of their two outcomes. Questions beyond the C are not bet on. Evidence is C times as slow.
+        None: outcomes are taken in the order of the questions, each held until those before it are known. "The past" is
+        all earlier questions with their outcomes: questions that are open at once are taken as independent. A number C
+        ≤ 1000 assumes nothing of open questions: "the past" is what was known when the question was asked. There are C
+        totals, each of which bets on a question after it knows the outcome of its last one. The e-process is their
+        mean, with open questions counted at the worse of their outcomes. Questions beyond the C are not bet on;
+        evidence is C times as slow.
 
     Attributes
     ----------
     alarms : tuple of Alarm
     note : dict
-        What its owner wants saved with it, as JSON has it.
+        Saved with it, as JSON has it.
 
     Notes
     -----
@@ -89,11 +87,10 @@ class Monitor:
     interrupted from the keyboard: `events` says how many are.
 
     Source
-    ------
-    The mixture is of likelihood ratios, as in Robbins 1970; Ville 1939; starts as in Shin, Ramdas, Rinaldo 2022,
-    "E-detectors". The mean of interleaved totals alone is no supermartingale (Henzi and Ziegel 2022, correction);
-    counting open questions at their worst makes its alarms valid, since each total, with all of its questions that were
-    asked by a stopping time, has mean 1.
+    ------ Robbins 1970 (mixtures of likelihood ratios); Ville 1939; Shin, Ramdas, Rinaldo 2022, "E-detectors" (starts).
+    The mean of interleaved totals alone is no supermartingale (Henzi and Ziegel 2022, correction). Counting open
+    questions at their worst makes its alarms valid: each total, with all its questions asked by a stopping time, has
+    mean 1.
 
     Examples
     --------
@@ -133,24 +130,9 @@ class Monitor:
     # ---------------------------------------------------------------- what comes in
 
     def update(self, p: ArrayLike, y: ArrayLike) -> list[Alarm]:
-        """Forecasts with their outcomes: one of each, or (n,) of each in the order of the questions.
+        """The alarms of forecasts p with their outcomes y: one of each, or (n,) in the order of the questions.
 
-        Parameters
-        ----------
-        p : float or (n,) array_like
-            In [0, 1].
-        y : int or (n,) array_like
-            0 or 1.
-
-        Returns
-        -------
-        list of Alarm
-            Those that came of it.
-
-        Raises
-        ------
-        InvalidData
-            Nothing has been taken then.
+        Of bad samples (`InvalidData`) nothing is taken.
         """
         if type(p) is float and 0.0 <= p <= 1.0 and isinstance(y, int | float) and (y == 0 or y == 1):
             # One event of plain numbers need not be converted, which takes longer than the bets.
@@ -174,18 +156,7 @@ class Monitor:
         return list(self.alarms[before:])
 
     def ask(self, p: float) -> int:
-        """A forecast whose outcome is not known yet.
-
-        Returns
-        -------
-        int
-            The ticket to come back with: 1, 2, ….
-
-        Raises
-        ------
-        InvalidData
-            It is no number in [0, 1].
-        """
+        """The ticket, 1, 2, …, of a forecast whose outcome is not known yet."""
         forecasts, _ = _samples(p, 0)
         self._take()
         ticket = self._questions.ask(float(forecasts[0]), self._epoch.number).ticket
@@ -193,13 +164,7 @@ class Monitor:
         return ticket
 
     def tell(self, ticket: int, y: float) -> list[Alarm]:
-        """The outcome of a question, once; the alarms that came of it.
-
-        Raises
-        ------
-        InvalidData
-            An outcome that is none; a ticket that was not given, or whose outcome was told before.
-        """
+        """The alarms that come of the outcome of a question, which is told once."""
         _, outcomes = _samples(0.5, y)
         self._take()
         before = len(self.alarms)
@@ -208,13 +173,7 @@ class Monitor:
         return list(self.alarms[before:])
 
     def drop(self, ticket: int) -> None:
-        """A question that will never have an outcome, for a reason that has nothing to do with what it would be.
-
-        Raises
-        ------
-        InvalidData
-            The ticket is not that of an open question.
-        """
+        """Drops a question that will never have an outcome, for a reason that does not depend on it."""
         self._take()
         del self._questions.open[self._questions.of(ticket).ticket]
         self._take()
@@ -301,7 +260,7 @@ class Monitor:
             Two of the `edges`; the interval holds 1 where `high` is 1.
         level : float, default 0.95
         simultaneous : bool, default False
-            Whether all intervals hold together with that probability. Default: each for itself.
+            Whether all intervals hold together with that probability.
         """
         level = number("bias", "level", level, 0.0, 1.0)
         if not 0.0 < level < 1.0:
@@ -329,27 +288,14 @@ class Monitor:
     # ---------------------------------------------------------------- kept in a file
 
     def save(self, path: str | Path) -> None:
-        """Writes it to a file, which is replaced when the new one is whole; `load` goes on to the same last bit.
-
-        Raises
-        ------
-        InvalidParameter
-            A place that cannot be written.
-        """
+        """Writes it to a file, which is replaced when the new one is whole; `load` goes on to the same last bit."""
         from onlinecal.monitoring.saved import save
 
         save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Monitor:
-        """One from a file that `save` wrote.
-
-        Raises
-        ------
-        StoreError
-            It is no such file.
-        OSError
-        """
+        """A monitor from a file that `save` wrote; `StoreError` where it is no such file."""
         from onlinecal.monitoring.saved import load
 
         return load(Path(path))

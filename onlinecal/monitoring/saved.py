@@ -16,9 +16,8 @@ from onlinecal.core.errors import OnlinecalError, StoreError
 from onlinecal.core.writing import whole
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.bets import VERSION
-from onlinecal.monitoring.epochs import Epoch
+from onlinecal.monitoring.epochs import Epoch, Question, Questions
 from onlinecal.monitoring.monitor import Monitor
-from onlinecal.monitoring.questions import Question, Questions
 
 #: of the file; with the version of the bets, since money of other bets is no e-value of these
 FORMAT = 2

@@ -120,7 +120,7 @@ def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
         data = part(CHUNK)
         if data or packed:
             return data
-        if os.fstat(file.fileno()).st_size < file.tell():
+        if file.seekable() and os.fstat(file.fileno()).st_size < file.tell():
             raise InvalidData(f"{name} has become shorter while it was watched; expected it to grow")
         if follow and (other := _replacement(source, file)) is not None:
             file.close()

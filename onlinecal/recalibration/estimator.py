@@ -43,11 +43,9 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     Parameters
     ----------
     estimator : classifier, "passthrough" or None, default None
-        One with `predict_proba`. "passthrough": the only column of X is somebody's forecasts of the second class, in
-        [0, 1]. None: `GaussianNB`.
-    forecaster : str, mapping or Forecaster, default "aggregated"
-    bins : int, optional
-    seed : int, default 0
+        One with `predict_proba`. "passthrough": the only column of X is a forecast of the second class, in [0, 1].
+        None: `GaussianNB`.
+    forecaster, bins, seed
         As for `onlinecal.Recalibrator`.
     cv : int, default 5
         Folds, for `fit`.
@@ -61,13 +59,11 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     n_features_in_ : int
 
     Notes
-    -----
-    `fit` takes forecasts of rows that the classifier has not seen, by cross-validation (where a class has fewer rows
-    than there are folds, by as many folds as it has rows; a class of one row: those of the classifier that has seen
-    all), and tells them to the recalibrator in the order of the rows. `partial_fit` forecasts at most 256 rows, tells
-    the recalibrator their outcomes, and then the classifier: nothing is forecast by what has seen it. Of the first
-    rows, which no classifier can forecast yet, the forecasts are 1/2. `predict_proba` says means of laws, the same for
-    a row wherever it stands; of a forecaster that randomises they are not the draws to which its guarantees belong.
+    ----- `fit` forecasts rows by cross-validation, by at most as many folds as the smaller class has rows, and tells
+    them to the recalibrator in their order. A class of one row is forecast by the classifier that has seen all.
+    `partial_fit` forecasts at most 256 rows, tells the recalibrator their outcomes, and then the classifier. Forecasts
+    of the first rows are 1/2. `predict_proba` gives means of laws; of a forecaster that randomises they are not the
+    draws of its guarantees.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.validation import check_lengths, check_outcomes, check_same_rows, check_unit, vector
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.table import Evaluation, Row
+from onlinecal.forecasts.table import Evaluation, Row, aligned
 from onlinecal.recalibration.change import SCORES, Change, changes, for_the_worse
 from onlinecal.recalibration.methods import DEFAULT, METHODS
 from onlinecal.recalibration.recalibrator import Asked, Recalibrator
@@ -40,7 +40,7 @@ class Recalibrated:
     changes : tuple of Change
         After less before, of each measure; with draws, with intervals that are paired.
     method : Forecaster
-        What recalibrated.
+        The recalibrating one.
     """
 
     forecasts: Floats
@@ -72,14 +72,14 @@ class Recalibrated:
         rows = [["measure", "before", "interval", "after", "interval"]]
         for old, new in zip(self.before.rows, self.after.rows, strict=True):
             rows.append([old.name, *_words(old), *_words(new)])
-        lines = _aligned(rows)
+        lines = aligned(rows)
         lines += dict.fromkeys([*self.before.notes, *self.after.notes])
         if any(one.interval is not None for one in self.changes):
             rows = [
                 ["after − before", "value", "interval"],
                 *([one.measure, *_words(one)] for one in self.changes),
             ]
-            lines += ["", *_aligned(rows)]
+            lines += ["", *aligned(rows)]
             for how in dict.fromkeys(one.how for one in self.changes if one.how):
                 lines += textwrap.wrap(how, 80, subsequent_indent="  ")
         if self.cautions:
@@ -101,11 +101,6 @@ class Recalibrated:
         return found
 
 
-def _aligned(rows: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
-
-
 def _words(row: Row | Change) -> list[str]:
     low, high = ("–" if math.isnan(end) else f"{end:.4g}" for end in row.ends)
     interval = "" if row.interval is None else "[{:.4g}, {:.4g}]".format(*row.interval)
@@ -124,7 +119,7 @@ def recalibrate(
     measures: Iterable[Any] | None = None,
     bootstrap: int = 0,
     seed: int = 0,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> Recalibrated:
     """Recalibrates forecasts in time order; each sees the outcomes that were known before it was made, and no others.
 
@@ -145,8 +140,7 @@ def recalibrate(
     measures : iterable, optional
         As for `evaluate`. Default: `MEASURES`.
     bootstrap : int, default 0
-        As for `evaluate`: intervals, before and after. They take the samples as independent. And of the change, paired
-        (`onlinecal.recalibration.change`): of scores without that assumption.
+        As for `evaluate`: intervals, before and after, and of the change (`onlinecal.recalibration.change`).
     progress : callable, optional
         Told how much has been done since it was last told, of `work`.
 
@@ -154,12 +148,6 @@ def recalibrate(
     -------
     Recalibrated
         Its first k forecasts depend on the first k rows alone, and among these on the outcomes that were known.
-
-    Raises
-    ------
-    InvalidData
-        Samples that are no forecasts and outcomes, times out of order, fewer than two known outcomes.
-    UnknownName, InvalidParameter
 
     Examples
     --------
@@ -178,8 +166,8 @@ def recalibrate(
     check_outcomes(forecasts, np.where(there, outcomes, 0.0))
     if there.sum() < 2:
         raise InvalidData(f"{int(there.sum())} of {len(outcomes)} outcomes are known; expected at least 2")
-    asked = None if times is None else _in_order(vector("times", times), len(forecasts))
-    told = asked if known is None else _after(asked, vector("known", known), len(forecasts))
+    asked = None if times is None else _in_order(forecasts, vector("times", times))
+    told = asked if known is None else _after(asked, vector("known", known))
     mender = Recalibrator(forecaster, bins=bins, horizon=horizon, seed=seed)
     made = _replayed(mender, forecasts, outcomes, asked, told, progress)
     names = list(MEASURES if measures is None else measures)
@@ -187,12 +175,10 @@ def recalibrate(
     found = []
     for values in (p_known, made_known):
         found.append(evaluate(values, y_known, measures=names, bootstrap=bootstrap, seed=seed))
-        if progress is not None:
-            progress(len(forecasts))
+        progress(len(forecasts))
     rows = list(zip(found[0].rows, found[1].rows, strict=True))
     changed = changes(p_known, made_known, y_known, rows, names, bootstrap, seed)
-    if progress is not None:
-        progress(work(len(forecasts), bootstrap) - 3 * len(forecasts))
+    progress(work(len(forecasts), bootstrap) - 3 * len(forecasts))
     return Recalibrated(made, found[0], found[1], tuple(changed), mender.method)
 
 
@@ -207,7 +193,7 @@ def _replayed(
     y: Floats,
     asked: Floats | None,
     told: Floats | None,
-    progress: Callable[[int], None] | None,
+    progress: Callable[[int], None],
 ) -> Floats:
     made = np.empty(len(p))
     waiting: list[tuple[float, int, Asked]] = []
@@ -221,16 +207,14 @@ def _replayed(
         due = float(i) if told is None else float(told[i])
         if not (math.isnan(due) or math.isnan(y[i])):
             heappush(waiting, (due, i, question))
-        if progress is not None and (i + 1) % 1024 == 0:
+        if (i + 1) % 1024 == 0:
             progress(1024)
-    if progress is not None:
-        progress(len(p) % 1024)
+    progress(len(p) % 1024)
     return made
 
 
-def _in_order(times: Floats, n: int) -> Floats:
-    if len(times) != n:
-        raise InvalidData(f"p has {n} values and times has {len(times)}; expected as many of each")
+def _in_order(p: Floats, times: Floats) -> Floats:
+    check_lengths({"p": p, "times": times})
     if not np.isfinite(times).all():
         raise InvalidData(f"times[{int(np.argmin(np.isfinite(times)))}] is not finite; expected numbers")
     late = np.flatnonzero(times[1:] < times[:-1])
@@ -242,11 +226,10 @@ def _in_order(times: Floats, n: int) -> Floats:
     return times
 
 
-def _after(asked: Floats | None, known: Floats, n: int) -> Floats:
+def _after(asked: Floats | None, known: Floats) -> Floats:
     if asked is None:
         raise InvalidData("known without times; expected when forecasts were made, too")
-    if len(known) != n:
-        raise InvalidData(f"p has {n} values and known has {len(known)}; expected as many of each")
+    check_lengths({"times": asked, "known": known})
     early = np.flatnonzero(known < asked)
     if len(early):
         i = int(early[0])

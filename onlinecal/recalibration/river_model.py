@@ -19,13 +19,7 @@ except ImportError:
 
 
 class BaseForecast(base.Classifier):
-    """The classifier that says a feature: somebody's forecast that comes with the data.
-
-    Parameters
-    ----------
-    feature : str, default "forecast"
-        Its name; in each x a number in [0, 1].
-    """
+    """The classifier that repeats a feature: a forecast that comes with the data, a number in [0, 1]."""
 
     def __init__(self, feature: str = "forecast") -> None:
         self.feature = feature
@@ -46,10 +40,9 @@ class BaseForecast(base.Classifier):
 class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
     """A binary classifier of river whose probabilities are recalibrated as labels come.
 
-    Each label teaches the recalibrator with the probability that the classifier had for it before it learnt that label,
-    and then the classifier. Labels may come late, and in any order: a question that `predict_proba_one` (or
-    `predict_one`) has been asked waits, with the probability that the classifier then had, until `learn_one` comes with
-    the same x. A label without a question is forecast when it comes.
+    Each label teaches the recalibrator with the probability that the classifier had for it before, and then the
+    classifier. Labels may come late, and in any order: a question of `predict_proba_one` or `predict_one` waits, with
+    its probability, until `learn_one` comes with the same x. A label without a question is forecast when it comes.
 
     Parameters
     ----------
@@ -57,16 +50,14 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
         `BaseForecast` where the forecasts come with the data.
     forecaster, bins, seed
         As for `onlinecal.Recalibrator`.
-    positive : default True
-        The label that is forecast; the other is `negative`.
-    negative : default False
+    positive, negative : default True and False
+        The label that is forecast, and the other one.
     open_at_most : int, default 100_000
-        How many questions wait; beyond, the oldest is forgotten, as if it had never been asked.
+        How many questions wait; beyond, the oldest is forgotten.
 
     Notes
     -----
-    Probabilities are the means of the forecaster's laws: of one that randomises they are not the draws to which its
-    guarantees belong (`onlinecal.Recalibrator` gives these). Asking changes no answer.
+    Probabilities are means of the forecaster's laws: of one that randomises they are not the draws of its guarantees.
 
     Examples
     --------

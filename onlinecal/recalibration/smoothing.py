@@ -24,28 +24,23 @@ _POINTS, _FINE = 2001, 100
 class SmoothRecalibration:
     """A random post-processing κ = κ₂ ∘ κ₁ of forecasts: a reflected Gaussian step, and the mean outcome there.
 
-    κ₁(p) is p + σZ reflected into [0, 1], Z normal, and κ₂(t) = E[y | κ₁(p) = t], for Γ with levels v_i, masses m_i and
-    mean outcomes μ_i the quotient of Σ_i m_i μ_i K_σ(v_i, t) and Σ_i m_i K_σ(v_i, t). The pair (κ(p), y) is perfectly
-    calibrated on Γ, and with σ = SmoothECE(Γ) a forecast is moved by E|κ(p) − p| ≤ (1 + 2√(2/π)) σ.
+    κ₁(p) is p + σZ reflected into [0, 1], Z normal, and κ₂(t) = E[y | κ₁(p) = t]. For Γ with levels v_i, masses m_i and
+    mean outcomes μ_i it is Σ_i m_i μ_i K_σ(v_i, t) / Σ_i m_i K_σ(v_i, t). The pair (κ(p), y) is perfectly calibrated on
+    Γ. With σ = SmoothECE(Γ) a forecast is moved by E|κ(p) − p| ≤ (1 + 2√(2/π)) σ.
 
     Attributes
     ----------
     gamma : JointDistribution
-        Γ.
     sigma : float
         σ; where it is 0, Γ is calibrated and κ the identity.
     points, values : (N,) floats
         κ₂ at equal steps; between them it is interpolated.
 
     Source
-    ------
-    Błasiok and Nakkiran 2024, "Smooth ECE", Theorem 20, for the identity transform.
-
-    Deviations
-    ----------
-    The constant of the bound, which the paper leaves in O(·): |κ(p) − p| ≤ |E[y − p | κ₁]| + |E[p | κ₁] − p|; the
-    expectation of the first is SmoothECE_σ = σ, and of the second at most 2 E|κ₁(p) − p| ≤ 2σ√(2/π). Levels are spread
-    linearly on points σ/100 apart, and the map is linear between them, which errs by 1e-4.
+    ------ Błasiok and Nakkiran 2024, "Smooth ECE", Theorem 20, for the identity transform. The constant of its O(·) is
+    ours: |κ(p) − p| ≤ |E[y − p | κ₁]| + |E[p | κ₁] − p|; the first has mean SmoothECE_σ = σ, the second at most 2
+    E|κ₁(p) − p| ≤ 2σ√(2/π). Levels are spread linearly on points σ/100 apart, and the map is linear between them, which
+    errs by 1e-4.
     """
 
     gamma: JointDistribution
@@ -95,8 +90,8 @@ def smooth_recalibration(
     y : (n,) array_like
         Outcomes.
     sigma : float, optional
-        In [1e-4, 10]. Default: SmoothECE of the samples, at which the bound holds; below 1e-4 that, as a step must have
-        some width, or 0 where the samples are calibrated.
+        In [1e-4, 10]. Default: SmoothECE of the samples, at which the bound holds, or 1e-4 below it; 0 where the
+        samples are calibrated.
 
     Examples
     --------

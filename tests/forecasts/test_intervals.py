@@ -13,7 +13,7 @@ from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.intervals import mean_interval, order_statistic
 from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
 from onlinecal.measures import MEASURES, ece, smooth_ece
-from tests.coverage_intervals import DESIGNS, FAST, SLOW, coverage
+from tests.coverage_intervals import DESIGNS, FAST, ORDERS, SLOW, WITHOUT, coverage
 
 # ---------------------------------------------------------------- how often they hold the truth
 
@@ -33,22 +33,22 @@ SMALL = [
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed):
+@pytest.mark.parametrize("names", [None, ORDERS], ids=["measures", "orders"])
+def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed, names):
     """They are made for 95 %; of N simulations, fewer than the 1e-8 quantile of Binomial(N, 0.93) hold it.
 
-    There are at most 36 designs and 24 measures: by chance that happens with a probability below 1e-5.
+    There are at most 36 designs and 24 measures, or 7 with options: by chance that happens with less than 1e-5.
     """
     cases = [(d, n) for d in DESIGNS for n in (200, 1000, 5000)] if full else SMALL
-    simulations = 300 if full else 60
+    simulations, made_of = 300 if full else 60, dict.fromkeys(names or (), 0)
     for design, n in cases:
-        for name, (covered, made) in coverage(DESIGNS[design], n, simulations, seed).items():
-            assert covered >= stats.binom.ppf(1e-8, made, 0.93) if made else True, (
-                design,
-                n,
-                name,
-                covered,
-                made,
-            )
+        found = coverage(DESIGNS[design], n, simulations, seed, **({} if names is None else {"names": names}))
+        for name, (covered, made) in found.items():
+            made_of[name] = made_of.get(name, 0) + made
+            at_least = stats.binom.ppf(1e-8, made, 0.93) if made else 0
+            assert covered >= at_least, (design, n, name, covered, made)
+    # Of each order there are some, so that it is not held for want of intervals.
+    assert names is None or min(made_of.values()) >= simulations
 
 
 @pytest.mark.slow
@@ -211,15 +211,8 @@ def levels(counts):
 
 @pytest.mark.parametrize(
     ("counts", "made"),
-    [
-        ([30] * 10, True),
-        ([29] * 10, False),
-        ([95, 5], True),
-        ([94, 6], False),
-        ([1] * 100, False),
-        ([400], True),
-    ],
-)
+    [([30] * 10, True), ([29] * 10, False), ([95, 5], True), ([94, 6], False), ([1] * 100, False), ([400], True)],
+)  # fmt: skip
 def test_levels_with_few_samples_have_no_interval(counts, made):
     """30 samples are enough, 29 are not; 5 % of the weight may be on such levels, 6 % may not."""
     p, y = levels(counts)
@@ -241,13 +234,9 @@ def test_a_weighted_level_counts_its_effective_samples():
 
 @pytest.mark.parametrize(
     "spec",
-    [
-        {"name": "binned_ece", "bins": 200},
-        {"name": "random_interval_ce", "epsilon": 0.005},
-        {"name": "smooth_ece_at", "sigma": 0.002},
-        {"name": "scdl_binned", "m": 300},
-    ],
-)
+    [{"name": "binned_ece", "bins": 200}, {"name": "random_interval_ce", "epsilon": 0.005},
+     {"name": "smooth_ece_at", "sigma": 0.002}, {"name": "scdl_binned", "m": 300}],
+)  # fmt: skip
 def test_bins_that_are_too_fine_have_no_interval(spec, seed):
     generator = np.random.default_rng([seed, 35])
     p = generator.random(1000)
@@ -257,27 +246,30 @@ def test_bins_that_are_too_fine_have_no_interval(spec, seed):
     assert "on bins with fewer than 30 samples" in row.interval_by
 
 
-def test_the_table_says_where_there_is_none_and_what_to_use(seed):
-    generator = np.random.default_rng([seed, 36])
-    p = generator.random(300)
-    y = generator.random(300) < p
+def test_where_no_interval_is_right_none_is_printed_and_the_table_says_why(seed):
+    rng = np.random.default_rng([seed, 71])
+    v = rng.integers(0, 21, 3000) / 20
+    found = evaluate(v, rng.random(3000) < v, measures=list(WITHOUT.values()), bootstrap=50)
+    assert found.rows[0].interval is None
+    assert found.rows[0].interval_by.startswith("none: ")
+    # ECE of order 2 of 20 samples a level is noise.
+    found = evaluate(v[:400], rng.random(400) < v[:400], measures=[ORDERS["ece of order 2"]], bootstrap=50)
+    assert found.rows[0].interval is None
+    p = rng.random(300)
     mine = lambda gamma: gamma.base_rate  # noqa: E731
     mine.__name__ = "mine"
-    result = evaluate(p, y, measures=["ece", "cdl", "smooth_ce", mine], bootstrap=39)
-    text, page, table = str(result), result._repr_html_(), result.table()
-    assert (
-        "intervals: 95 % each, for the value on what the samples were drawn from (39 draws of either kind)"
-        in (" ".join(text.split()))
-    )
-    for where in (text, page):
+    result = evaluate(p, rng.random(300) < p, measures=["ece", "cdl", "smooth_ce", mine], bootstrap=39)
+    table = result.table()
+    for where in (" ".join(str(result).split()), " ".join(result._repr_html_().split())):
+        assert (
+            "what the samples were drawn from (39 draws of either kind), but for functions of your own"
+            in where
+        )
         assert "no interval for ece: 100% of the weight is on levels with fewer than 30 samples" in where
-        assert "no interval for cdl" in where
-        assert "but for functions of your own" in " ".join(where.split())
     assert math.isnan(table.loc["ece", "interval_lower"])
     assert table.loc["ece", "interval_by"].endswith("use binned_ece, smooth_ce or scdl")
     assert "BGHN23 Theorem 9.5" in table.loc["smooth_ce", "interval_by"]
     assert "right only if it is smooth" in table.loc["mine", "interval_by"]
-    assert "interval_by" not in evaluate(p, y, measures=["ece"]).table()
 
 
 # ---------------------------------------------------------------- finite samples

@@ -94,19 +94,12 @@ def test_they_read_the_same(tmp_path, monkeypatch, way):
 REFUSED = [
     (text(["25", "50", "100", "12.5"]).encode(), {}, {}, "these look like per cent: --percent"),
     (text(["25%", "50%", "100%", "12.5%"]).encode(), {}, {}, "per cent signs"),
-    (text(["101", "50", "100", "12.5"]).encode(), {"percent": True}, {}, "expected per cent from 0 to 100"),
     (text(words=("no", "yes")).encode(), {}, {}, "expected 0 or 1"),
     (text(["1_0", "0.5", "1", "0"]).encode(), {}, {}, "line 2: column 'p' is '1_0'; expected a number"),
-    (text(["inf", "0.5", "1", "0"]).encode(), {}, {}, "line 2: column 'p' is 'inf'; expected a number"),
     (text(header=("p", "p", "y")).encode(), {"forecasts": ("p",)}, {}, "has several columns 'p'; expected one"),
-    (text(header=("a", "y", "n")).encode(), {"forecasts": ("A",)}, {}, "has no column 'A'; known: a, n, y"),
-    (text().encode(), {"forecasts": ("p",), "outcome": "p"}, {}, "column 'p' is asked for twice"),
     (text(header=("1", "2", "3")).encode(), {}, {}, "the first line holds numbers"),
-    (text(between=" ").encode(), {}, {}, "has none of , ; tab |"),
     (text().encode("latin-1"), {}, {}, "throughout (invalid continuation byte); expected one encoding"),
-    (text().encode(), {}, {"encoding": "hex"}, "encoding = 'hex' is not known"),
     (text().encode(), {}, {"delimiter": ";;"}, "delimiter = ';;'"),
-    (b"p,y\x00\n1,1\n", {}, {}, "is not a text file"),
 ]  # fmt: skip
 
 
@@ -153,28 +146,6 @@ def test_any_encoding_comes_in_any_pieces(encoding):
         assert feed.offset == len(data)
 
 
-def test_what_was_kept_goes_on_as_it_began(tmp_path):
-    path, state = tmp_path / "f.csv", tmp_path / "s.npz"
-    lines = text(between=";").splitlines(keepends=True)
-    path.write_bytes("".join(lines[:3]).encode("utf-16"))
-    watch(Monitor(), path, Asked(), state=state)
-    path.write_bytes("".join(lines).encode("utf-16"))
-    monitor = Monitor.load(state)
-    watch(monitor, path, Asked(), state=state)
-    assert monitor.events == 4
-    packed = tmp_path / "g.csv.gz"
-    packed.write_bytes(gzip.compress("".join(lines[:3]).encode()))
-    state.unlink()
-    watch(Monitor(), packed, Asked(), state=state)
-    packed.write_bytes(gzip.compress("".join(lines).encode()))
-    monitor = Monitor.load(state)
-    watch(monitor, packed, Asked(), state=state)
-    assert monitor.events == 4
-    packed.write_bytes(gzip.compress(lines[0].encode()))
-    with pytest.raises(InvalidData, match="does not begin with the"):
-        watch(Monitor.load(state), packed, Asked(), state=state)
-
-
 def test_files_that_do_not_grow_line_by_line(tmp_path):
     pd.DataFrame({"p": P, "y": Y}).to_parquet(tmp_path / "f.parquet")
     with pytest.raises(InvalidData, match="a Parquet file has no lines"):
@@ -200,37 +171,6 @@ def test_rows_that_are_left_out_or_sorted_stay_in_their_places(tmp_path):
     assert "rows are brought into the order of 't'" in said
     with pytest.raises(OnlinecalError, match="two columns of one name"):
         recalibrate_file(str(path), tmp_path / "out.parquet", "calibeating", asked=asked)
-
-
-def test_times_are_read_alike(tmp_path):
-    """By `watch` line by line and at once, as by `measure`; tests/core/test_files.py has all ways to write one."""
-    file = tmp_path / "f.csv"
-    for written, wanted in (
-        (" 2024/12/31 ", 20088),
-        ("2024-12-31T18:00+0600", 20088.5),
-        ("1.7e9", 1.7e9),
-        ("soon", None),
-    ):
-        # Two events at one time: lines at once.
-        file.write_text(f"p,y,t\n0.5,1,{written}\n0.5,1,{written}\n")
-
-        def fed(size):
-            monitor, data = Monitor(), file.read_bytes()
-            feed = Feed(monitor, "x", Asked(time="t"))
-            for at in range(0, len(data), size):
-                feed.take(data[at : at + size])
-            return monitor.note["feed"]["last"][0]
-
-        for reader in (
-            lambda: read_log(Table(file), Asked(time="t")).times[1],
-            lambda: fed(1),
-            lambda: fed(1000),
-        ):
-            if wanted is not None:
-                assert reader() == wanted
-                continue
-            with pytest.raises(InvalidData, match="number or a date"):
-                reader()
 
 
 def test_a_positive_word_that_never_occurs_is_refused(tmp_path, seed):

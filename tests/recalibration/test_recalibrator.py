@@ -273,25 +273,15 @@ def test_what_is_made_of_a_name():
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
-        ({"forecaster": "calibeatin"}, UnknownName),
-        ({"forecaster": "forecast_hedging"}, InvalidParameter),
-        ({"forecaster": "truthful"}, InvalidParameter),
-        ({"forecaster": 3}, InvalidParameter),
-        ({"forecaster": {"bins": 3}}, InvalidParameter),
+        *[({"forecaster": name}, InvalidParameter) for name in ("forecast_hedging", "truthful", 3, {"bins": 3})],
+        *[(one, InvalidParameter) for one in ({"bins": 0}, {"bins": 2.5}, {"horizon": 0}, {"seed": -1})],
+        *[({"times": times}, InvalidData) for times in ([0, 2, 1], [0, 1], [0, 1, np.nan])],
         ({"forecaster": {"name": "platt", "rate": 1}}, InvalidParameter),
-        ({"bins": 0}, InvalidParameter),
-        ({"bins": 2.5}, InvalidParameter),
-        ({"horizon": 0}, InvalidParameter),
-        ({"seed": -1}, InvalidParameter),
-        ({"times": [0, 2, 1]}, InvalidData),
-        ({"times": [0, 1]}, InvalidData),
-        ({"times": [0, 1, np.nan]}, InvalidData),
-        ({"known": [0, 1, 2]}, InvalidData),
-        ({"times": [0, 1, 2], "known": [0, 0, 2]}, InvalidData),
+        ({"forecaster": "calibeatin"}, UnknownName), ({"measures": ["nothing"]}, UnknownName),
+        ({"known": [0, 1, 2]}, InvalidData), ({"times": [0, 1, 2], "known": [0, 0, 2]}, InvalidData),
         ({"times": [0, 1, 2], "known": [0, 1]}, InvalidData),
-        ({"measures": ["nothing"]}, UnknownName),
     ],
-)
+)  # fmt: skip
 def test_bad_parameters_are_refused(wrong, error):
     with pytest.raises(error) as caught:
         recalibrate([0.2, 0.4, 0.6], [0, 1, 1], **wrong)
