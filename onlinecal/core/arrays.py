@@ -64,5 +64,5 @@ class Rows:
         return row
 
     def __getstate__(self) -> dict[str, Any]:
-        # What was handed out belongs to others; the next array begins a new block.
+        # Rows that were handed out belong to others; the next array begins a new block.
         return {"shape": self.shape, "dtype": self.dtype, "_length": self._length, "_at": self._length - 1}
