@@ -1,4 +1,4 @@
-"""What stands under the names in scenarios: strategies, measures and tasks, of this package or ``module:name``."""
+"""Strategies, measures and tasks by their names in scenarios, of this package or ``module:name``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STRATEGIES: Mapping[str, Mapping[str, Any]] = {"forecaster": FORECASTERS, "natur
 
 
 def decision_maker_of(spec: Any, folder: Path = Path()) -> Any:
-    """Decision makers as `People.of` takes them: files are where the scenario lies, tasks may be ``module:name``."""
+    """Decision makers as `People.of` takes them; `folder` is that of the scenario."""
     if not isinstance(spec, Mapping):
         return spec
     found = located(dict(spec), folder)
@@ -34,12 +34,10 @@ def decision_maker_of(spec: Any, folder: Path = Path()) -> Any:
 
 
 def located(value: Any, folder: Path) -> Any:
-    """A table whose paths are meant from where the scenario lies, wherever the command is given."""
+    """A table with paths from the folder of the scenario."""
     if isinstance(value, dict):
-        return {
-            key: _path(item, folder) if key in ("file", "folder") else located(item, folder)
-            for key, item in value.items()
-        }
+        files = ("file", "folder")
+        return {k: _path(v, folder) if k in files else located(v, folder) for k, v in value.items()}
     return value
 
 
@@ -48,7 +46,7 @@ def _path(file: Any, folder: Path) -> Any:
 
 
 def measure_of(spec: Any, folder: Path | None = None) -> Any:
-    """A measure as `Panel.of` takes it: ``module:function`` is that function. `folder` is where the scenario lies."""
+    """A measure as `Panel.of` takes it: ``module:function`` is that function."""
     name = foreign(spec)
     if name is None:
         return spec
@@ -59,7 +57,7 @@ def measure_of(spec: Any, folder: Path | None = None) -> Any:
 
 
 def task_of(spec: Any, folder: Path | None = None) -> Any:
-    """A task as `Panel.of` takes it: ``module:name`` is that task, or what that function makes of the options."""
+    """A task as `Panel.of` takes it: ``module:name`` is that task, or a function that makes one of the options."""
     name = foreign(spec)
     if name is None:
         return spec
@@ -73,9 +71,8 @@ def task_of(spec: Any, folder: Path | None = None) -> Any:
     elif callable(thing):
         task = _made_task(name, thing, options)
     else:
-        raise ScenarioError(
-            f"task {name!r} is {in_one_line(thing)}; expected {_TASK}, or a function that returns one"
-        )
+        expected = f"{_TASK}, or a function that returns one"
+        raise ScenarioError(f"task {name!r} is {in_one_line(thing)}; expected {expected}")
     return task if response == Best() else DecisionMaker(task, response)
 
 
@@ -109,16 +106,15 @@ def foreign(spec: Any) -> str | None:
 def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path = Path()) -> Any:
     """The forecaster or nature of that name, registered or ``module:Class``, with these parameters.
 
-    Tables with a name among the parameters, also within lists, are strategies themselves, and so are names where the
-    class takes strategies; paths are meant from `folder`.
+    Tables with a name among the parameters are strategies, and so are names where the class takes strategies.
     """
     made = locate(kind, name, folder) if foreign(name) else STRATEGIES[kind].get(name)
     options = with_strategies(kind, made, options, folder)
     if "file" in options:
         options["file"] = _path(options["file"], folder)
-    return (
-        _plugin(kind, name, made, options) if foreign(name) else build(kind, STRATEGIES[kind], name, options)
-    )
+    if not foreign(name):
+        return build(kind, STRATEGIES[kind], name, options)
+    return (as_forecaster if kind == "forecaster" else as_nature)(made, options, name)
 
 
 def with_strategies(
@@ -146,17 +142,8 @@ def named(kind: str, name: str) -> Any:
     return strategy_of(kind, name, {})
 
 
-def _plugin(kind: str, name: str, made: Any, options: dict[str, Any]) -> Any:
-    """The strategy ``module:Class`` of somebody else's, which may be anything that `onlinecal.play` takes."""
-    take = as_forecaster if kind == "forecaster" else as_nature
-    return take(made, options, name)
-
-
 def kind_of(thing: Any) -> str:
-    """Whether somebody's class, object or function is a forecaster or a nature: ``"forecaster"``, ``"nature"`` or "".
-
-    A function is tried.
-    """
+    """The kind of a user's class, object or function, which is tried: ``"forecaster"``, ``"nature"`` or ""."""
     made = thing.func if isinstance(thing, partial) else thing
     if inspect.isroutine(made):
         for kind, take in (("forecaster", as_forecaster), ("nature", as_nature)):

@@ -1,4 +1,4 @@
-"""What all commands have in common: their arguments, what becomes of errors, and what they read."""
+"""The common parts of commands: arguments, the end of errors, and results files."""
 
 from __future__ import annotations
 
@@ -17,23 +17,30 @@ import typer
 #: letters of the longest word in a message
 WORD = 200
 
-Results = Annotated[
-    Path, typer.Argument(metavar="RESULTS", help="a results file, such as results/quickstart.db")
-]
-Json = Annotated[bool, typer.Option("--json", help="print JSON instead of a table")]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="replace an existing file")]
+
+def option(text: str, *names: str, **settings: Any) -> Any:
+    """An option of a command with its help."""
+    return typer.Option(*names, help=text, **settings)
+
+
+def argument(text: str, metavar: str | None = None) -> Any:
+    """An argument of a command with its help."""
+    return typer.Argument(help=text, metavar=metavar)
+
+
+Results = Annotated[Path, argument("a results file, such as results/quickstart.db", "RESULTS")]
+Json = Annotated[bool, option("print JSON instead of a table", "--json")]
+Overwrite = Annotated[bool, option("replace an existing file", "--overwrite")]
 
 # How files of people's own forecasts are read.
-Positive = Annotated[
-    str | None, typer.Option(help="the word in the column of outcomes that is outcome 1, such as yes")
-]
-Percent = Annotated[bool, typer.Option("--percent", help="forecasts are per cent")]
-Delimiter = Annotated[str | None, typer.Option(help="between cells; default as in the header")]
-Encoding = Annotated[str | None, typer.Option(help="of the file; default UTF-8")]
+Positive = Annotated[str | None, option("the word in the column of outcomes that is outcome 1, such as yes")]
+Percent = Annotated[bool, option("forecasts are per cent", "--percent")]
+Delimiter = Annotated[str | None, option("between cells; default as in the header")]
+Encoding = Annotated[str | None, option("of the file; default UTF-8")]
 
 
 def guarded(function: Callable[..., None]) -> Callable[..., None]:
-    """A command whose expected errors are one line on stderr and exit status 2."""
+    """A command with expected errors as one line on stderr and exit status 2."""
 
     @functools.wraps(function)
     def command(*args: Any, **kwargs: Any) -> None:
@@ -50,10 +57,10 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             print(" ".join(filter(None, ("stopped", str(error)))), file=sys.stderr)
             raise typer.Exit(130) from None
         except OSError as error:
-            # What is still to be said, Python says in the end: to nobody, for they have failed to take it.
+            # Python writes the rest in the end: to no reader, as the reader has failed.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             if isinstance(error, BrokenPipeError):
-                raise typer.Exit(0) from None  # whoever read our output has seen enough
+                raise typer.Exit(0) from None  # the reader of our output has gone
             where = error.filename or "what was to be printed"
             print(f"error: {where} cannot be read or written: {error.strerror or error}", file=sys.stderr)
             raise typer.Exit(2) from None
@@ -69,7 +76,7 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _in_one_line(error: Exception) -> str:
-    """Its message; of words longer than a line only the ends, for a name or a number may have thousands of letters."""
+    """The message of an error; of words longer than a line only the ends."""
     from onlinecal.core.errors import in_one_line
 
     words = in_one_line(error, str).split()
@@ -77,12 +84,12 @@ def _in_one_line(error: Exception) -> str:
 
 
 def aside() -> contextlib.redirect_stdout[Any]:
-    """What plug-ins print while they play goes to stderr, as from other processes: stdout is for results."""
+    """Send the output of plug-ins to stderr: stdout is for results."""
     return contextlib.redirect_stdout(sys.stderr)
 
 
 def study_of(path: Path) -> Any:
-    """The study in a results file; says how much of it is finished where that is not all."""
+    """The study in a results file; a note says how much of it is finished."""
     from onlinecal.core.errors import StoreError
     from onlinecal.report.curves import Study
     from onlinecal.study.store import Store
@@ -92,15 +99,13 @@ def study_of(path: Path) -> Any:
     if not study.cells:
         raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
     if len(study.cells) < planned:
-        print(
-            f"{len(study.cells)} of {planned} cells are finished; go on with: onlinecal run SCENARIO --resume",
-            file=sys.stderr,
-        )
+        done = f"{len(study.cells)} of {planned} cells are finished"
+        print(f"{done}; go on with: onlinecal run SCENARIO --resume", file=sys.stderr)
     return study
 
 
 def people_rows_of(study: Any) -> Any:
-    """What became of decision makers; empty where there are none."""
+    """Rows of the decision makers of a study, if any."""
     from onlinecal.report.people import people_rows
 
     return people_rows(study) if any(cell.people for cell in study.cells) else []

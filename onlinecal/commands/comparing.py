@@ -4,40 +4,29 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
-from onlinecal.commands.base import Json, Results, study_of
+from onlinecal.commands.base import Json, Results, option, study_of
 
 
 def compare(
     results: Results,
-    measure: Annotated[
-        str | None, typer.Option(help="which column; default cdl, or the first that there is")
-    ] = None,
-    nature: Annotated[list[str] | None, typer.Option(help="which natures; may be repeated")] = None,
-    all_: Annotated[
-        bool, typer.Option("--all", help="forecasters × all measures, a table for each nature")
-    ] = False,
+    measure: Annotated[str | None, option("which column; default cdl, or the first that there is")] = None,
+    nature: Annotated[list[str] | None, option("which natures; may be repeated")] = None,
+    all_: Annotated[bool, option("forecasters × all measures, a table for each nature", "--all")] = False,
     ranking: Annotated[
-        bool, typer.Option("--ranking", help="ranks of the forecasters, and which orders are beyond doubt")
+        bool, option("ranks of the forecasters, and which orders are beyond doubt", "--ranking")
     ] = False,
     pareto: Annotated[
         tuple[str, str] | None,
-        typer.Option("--pareto", metavar="MEASURE MEASURE", help="who is not dominated in two measures"),
+        option("who is not dominated in two measures", "--pareto", metavar="MEASURE MEASURE"),
     ] = None,
     markdown: Annotated[
         bool,
-        typer.Option(
-            "--markdown", help="as Markdown; by itself the exponents of all columns beside the proven ones"
-        ),
+        option("as Markdown; by itself the exponents of all columns beside the proven ones", "--markdown"),
     ] = False,
     paired: Annotated[
-        bool,
-        typer.Option("--paired", help="differences between forecasters on the same outcomes, run by run"),
+        bool, option("differences between forecasters on the same outcomes, run by run", "--paired")
     ] = False,
-    people: Annotated[
-        bool, typer.Option("--people", help="the swap regret of those who join and leave")
-    ] = False,
+    people: Annotated[bool, option("the swap regret of those who join and leave", "--people")] = False,
     as_json: Json = False,
 ) -> None:
     """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""

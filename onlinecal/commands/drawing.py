@@ -5,65 +5,51 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from onlinecal.commands.base import Results, study_of
+from onlinecal.commands.base import Results, argument, option, study_of
 
 
 def plot(
     results: Annotated[
         Path,
-        typer.Argument(
-            metavar="RESULTS",
-            help="a results file, such as results/quickstart.db; with --questions a scenario",
-        ),
+        argument("a results file, such as results/quickstart.db; with --questions a scenario", "RESULTS"),
     ],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help=".png, .svg or .pdf; default beside the results")
+        Path | None, option(".png, .svg or .pdf; default beside the results", "--output", "-o")
     ] = None,
-    measure: Annotated[list[str] | None, typer.Option(help="which columns; may be repeated")] = None,
-    forecaster: Annotated[list[str] | None, typer.Option(help="which forecasters; may be repeated")] = None,
-    nature: Annotated[list[str] | None, typer.Option(help="which natures; may be repeated")] = None,
+    measure: Annotated[list[str] | None, option("which columns; may be repeated")] = None,
+    forecaster: Annotated[list[str] | None, option("which forecasters; may be repeated")] = None,
+    nature: Annotated[list[str] | None, option("which natures; may be repeated")] = None,
     exponents: Annotated[
-        bool, typer.Option("--exponents", help="a heat map of the fitted exponents instead of curves")
+        bool, option("a heat map of the fitted exponents instead of curves", "--exponents")
     ] = False,
-    pareto: Annotated[
-        bool, typer.Option("--pareto", help="who is not dominated in two measures instead")
-    ] = False,
-    delays: Annotated[bool, typer.Option("--delays", help="totals by delay instead: what it costs")] = False,
+    pareto: Annotated[bool, option("who is not dominated in two measures instead", "--pareto")] = False,
+    delays: Annotated[bool, option("totals by delay instead: what it costs", "--delays")] = False,
     people: Annotated[
-        bool, typer.Option("--people", help="the swap regret of those who join and leave instead")
+        bool, option("the swap regret of those who join and leave instead", "--people")
     ] = False,
     questions: Annotated[
-        bool, typer.Option("--questions", help="when a scenario's questions are asked and known instead")
+        bool, option("when a scenario's questions are asked and known instead", "--questions")
     ] = False,
     reliability: Annotated[
-        bool, typer.Option("--reliability", help="mean outcomes against predictions instead")
+        bool, option("mean outcomes against predictions instead", "--reliability")
     ] = False,
     regret: Annotated[
-        bool, typer.Option("--regret", help="the regret of every threshold, and the worst task, instead")
+        bool, option("the regret of every threshold, and the worst task, instead", "--regret")
     ] = False,
-    witness: Annotated[bool, typer.Option("--witness", help="what smooth_ce sees instead")] = False,
-    tasks: Annotated[bool, typer.Option("--tasks", help="the regrets of each task instead")] = False,
-    runs: Annotated[bool, typer.Option("--runs", help="every single run instead")] = False,
-    slopes: Annotated[
-        bool, typer.Option("--slopes", help="how fast totals grow from T to T instead")
-    ] = False,
+    witness: Annotated[bool, option("what smooth_ce sees instead", "--witness")] = False,
+    tasks: Annotated[bool, option("the regrets of each task instead", "--tasks")] = False,
+    runs: Annotated[bool, option("every single run instead", "--runs")] = False,
+    slopes: Annotated[bool, option("how fast totals grow from T to T instead", "--slopes")] = False,
     against: Annotated[
-        str | None,
-        typer.Option(help="values against a parameter of forecasters or natures, or against T, instead"),
+        str | None, option("values against a parameter of forecasters or natures, or against T, instead")
     ] = None,
-    bars: Annotated[
-        str | None, typer.Option(help="of --against: deviation (default), quartiles, or interval")
-    ] = None,
-    run: Annotated[
-        int | None, typer.Option(help="which run of a picture of levels; default all", min=0)
-    ] = None,
-    round: Annotated[int | None, typer.Option(help="which checkpoint of it; default the last")] = None,
-    bins: Annotated[int | None, typer.Option(help="of --reliability, in place of levels", min=1)] = None,
-    linear: Annotated[bool, typer.Option("--linear", help="linear axes of --runs")] = False,
-    dark: Annotated[bool, typer.Option("--dark", help="for a dark page")] = False,
-    width: Annotated[str | None, typer.Option(help="column (3.4), page (7), or inches")] = None,
+    bars: Annotated[str | None, option("of --against: deviation (default), quartiles, or interval")] = None,
+    run: Annotated[int | None, option("which run of a picture of levels; default all", min=0)] = None,
+    round: Annotated[int | None, option("which checkpoint of it; default the last")] = None,
+    bins: Annotated[int | None, option("of --reliability, in place of levels", min=1)] = None,
+    linear: Annotated[bool, option("linear axes of --runs", "--linear")] = False,
+    dark: Annotated[bool, option("for a dark page", "--dark")] = False,
+    width: Annotated[str | None, option("column (3.4), page (7), or inches")] = None,
 ) -> None:
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
     from onlinecal.core.errors import InvalidParameter
@@ -80,9 +66,9 @@ def plot(
     if len(asked) > 1:
         first, second = (OPTIONS.get(name, name) for name in asked[:2])
         raise InvalidParameter(f"--{first} and --{second} are two pictures; expected one of the two")
-    for option, given in (("forecaster", forecaster), ("nature", nature)):
+    for role, given in (("forecaster", forecaster), ("nature", nature)):
         if given and questions:
-            raise InvalidParameter(f"--questions draws no {option}s; expected no --{option}")
+            raise InvalidParameter(f"--questions draws no {role}s; expected no --{role}")
     inches(width)  # before anything is read
     kind = asked[0] if asked else "curves"
     wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, against or "", bars, dark, width)
@@ -99,7 +85,7 @@ def plot(
 
 
 def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:
-    """When the questions of a scenario are asked and known, by each of its schedules, at its shortest horizon."""
+    """Draw when the questions of a scenario are asked and known, by schedule, at its shortest horizon."""
     from onlinecal.report.questions import plot_questions, question_bars
     from onlinecal.report.style import save
     from onlinecal.scenario import load
@@ -117,7 +103,7 @@ def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str 
 def report(
     results: Results,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="an .html file; default beside the results")
+        Path | None, option("an .html file; default beside the results", "--output", "-o")
     ] = None,
 ) -> None:
     """Write a study as one HTML page: what was asked, a summary, tables, pictures, and how to repeat it."""

@@ -6,21 +6,16 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from onlinecal.commands.base import Overwrite, Results, aside, study_of
+from onlinecal.commands.base import Overwrite, Results, argument, aside, option, study_of
 from onlinecal.core.words import number_of
 
 
 def measure_again(
     results: Results,
     measure: Annotated[
-        list[str] | None,
-        typer.Option(help="a name, module:function, or a table { name = ..., ... }; may be repeated"),
+        list[str] | None, option("a name, module:function, or a table { name = ..., ... }; may be repeated")
     ] = None,
-    task: Annotated[
-        list[str] | None, typer.Option(help="the same of a decision task; may be repeated")
-    ] = None,
+    task: Annotated[list[str] | None, option("the same of a decision task; may be repeated")] = None,
 ) -> None:
     """Add columns to a results file from the level sets that it keeps, without playing."""
     from onlinecal.core.errors import InvalidData
@@ -48,7 +43,7 @@ def measure_again(
 
 def export(
     results: Results,
-    output: Annotated[Path, typer.Option("--output", "-o", help="a .csv or .parquet file")],
+    output: Annotated[Path, option("a .csv or .parquet file", "--output", "-o")],
     overwrite: Overwrite = False,
 ) -> None:
     """Write all totals as one table, a row for each number, for other tools."""
@@ -58,8 +53,8 @@ def export(
 
 
 def merge(
-    results: Annotated[list[Path], typer.Argument(metavar="RESULTS RESULTS ...", help="results files")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="the new results file")],
+    results: Annotated[list[Path], argument("results files", "RESULTS RESULTS ...")],
+    output: Annotated[Path, option("the new results file", "--output", "-o")],
     overwrite: Overwrite = False,
 ) -> None:
     """Write several results files into one: all cells, runs and columns; what contradicts itself is refused."""

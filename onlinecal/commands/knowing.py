@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from onlinecal.commands.base import Json, aside
+from onlinecal.commands.base import Json, argument, aside, option
 
 
 def list_(
     kind: Annotated[
         str,
-        typer.Argument(
-            help="forecasters, natures, measures, tasks, responses, arrivals, delays, rates, or scenarios; all but the "
+        argument(
+            "forecasters, natures, measures, tasks, responses, arrivals, delays, rates, or scenarios; all but the "
             "last two if left out"
         ),
     ] = "",
@@ -28,10 +28,7 @@ def list_(
 
 def show(
     name: Annotated[
-        str,
-        typer.Argument(
-            help="a forecaster, nature, measure, task, response, arrivals or delay, or module:Class"
-        ),
+        str, argument("a forecaster, nature, measure, task, response, arrivals or delay, or module:Class")
     ],
     as_json: Json = False,
 ) -> None:
@@ -51,12 +48,11 @@ def show(
 
 def check(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="strategies, or module:Class; all if left out"),
+        list[str] | None, argument("strategies, or module:Class; all if left out", "[NAME]...")
     ] = None,
-    horizon: Annotated[int, typer.Option(help="T")] = 10_000,
-    runs: Annotated[int, typer.Option(help="independent runs", min=1, max=100_000)] = 16,
-    seed: Annotated[int, typer.Option(help="of all the randomness")] = 0,
+    horizon: Annotated[int, option("T")] = 10_000,
+    runs: Annotated[int, option("independent runs", min=1, max=100_000)] = 16,
+    seed: Annotated[int, option("of all the randomness")] = 0,
     as_json: Json = False,
 ) -> None:
     """Measure every guarantee where it applies; for NAMEs also run the conformance checks. Exit 1 if one fails."""

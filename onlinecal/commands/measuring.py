@@ -5,58 +5,50 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from onlinecal.commands.base import Delimiter, Encoding, Json, Percent, Positive
+from onlinecal.commands.base import Delimiter, Encoding, Json, Percent, Positive, argument, option
 
 
 def measure(
     file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="a CSV (.gz) or Parquet file with forecasts and outcomes, or - for stdin"
-        ),
+        str, argument("a CSV (.gz) or Parquet file with forecasts and outcomes, or - for stdin", "FILE")
     ],
     forecast: Annotated[
-        list[str] | None, typer.Option("--forecast", "-f", help="a column of probabilities; may be repeated")
+        list[str] | None, option("a column of probabilities; may be repeated", "--forecast", "-f")
     ] = None,
-    outcome: Annotated[str | None, typer.Option("--outcome", "-y", help="the column of outcomes")] = None,
+    outcome: Annotated[str | None, option("the column of outcomes", "--outcome", "-y")] = None,
     positive: Positive = None,
     by: Annotated[
-        list[str] | None, typer.Option(help="a column of groups, each measured by itself; may be repeated")
+        list[str] | None, option("a column of groups, each measured by itself; may be repeated")
     ] = None,
-    time: Annotated[str | None, typer.Option(help="a column of times or dates, in order")] = None,
-    weight: Annotated[str | None, typer.Option(help="a column of weights")] = None,
+    time: Annotated[str | None, option("a column of times or dates, in order")] = None,
+    weight: Annotated[str | None, option("a column of weights")] = None,
     name: Annotated[
-        list[str] | None, typer.Option("--measure", "-m", help="which measures; may be repeated; default all")
+        list[str] | None, option("which measures; may be repeated; default all", "--measure", "-m")
     ] = None,
-    draws: Annotated[int, typer.Option(help="for intervals, and for p-values; 0 for neither")] = 200,
-    level: Annotated[float, typer.Option(help="of the intervals")] = 0.95,
-    seed: Annotated[int, typer.Option(help="of the draws")] = 0,
+    draws: Annotated[int, option("for intervals, and for p-values; 0 for neither")] = 200,
+    level: Annotated[float, option("of the intervals")] = 0.95,
+    seed: Annotated[int, option("of the draws")] = 0,
     percent: Percent = False,
     skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="leave out rows without a forecast or an outcome")
+        bool, option("leave out rows without a forecast or an outcome", "--skip-missing")
     ] = False,
-    sort: Annotated[bool, typer.Option("--sort", help="bring rows into the order of --time")] = False,
+    sort: Annotated[bool, option("bring rows into the order of --time", "--sort")] = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    grid: Annotated[
-        int, typer.Option(help="steps of the grid for more than 30 000 different forecasts")
-    ] = 4096,
+    grid: Annotated[int, option("steps of the grid for more than 30 000 different forecasts")] = 4096,
     in_parts: Annotated[
         bool | None,
-        typer.Option(
+        option(
+            "read a file in parts, as is done with large ones, or whole, as is done with others",
             "--in-parts/--in-memory",
             show_default=False,
-            help="read a file in parts, as is done with large ones, or whole, as is done with others",
         ),
     ] = None,
     scheduler: Annotated[
-        str | None,
-        typer.Option("--scheduler", metavar="ADDRESS", help="of a Dask cluster that reads the file in parts"),
+        str | None, option("of a Dask cluster that reads the file in parts", "--scheduler", metavar="ADDRESS")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option("--html", "-o", help="also write an HTML page that needs no other file")
+        Path | None, option("also write an HTML page that needs no other file", "--html", "-o")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -9,49 +9,37 @@ from typing import Annotated, Any
 
 import typer
 
-from onlinecal.commands.base import Json, Overwrite, Results, aside, people_rows_of
+from onlinecal.commands.base import Json, Overwrite, Results, argument, aside, option, people_rows_of
 from onlinecal.core.words import number_of
 
-#: of pairs that cannot be played, and of cells that failed, so many are named
+#: the number of pairs that cannot be played, and of cells that failed, that are named
 NAMED = 5
 
 
 def run(
     scenario: Annotated[
-        Path,
-        typer.Argument(
-            metavar="SCENARIO", help="a TOML file, or one of `onlinecal list scenarios`, such as quickstart"
-        ),
+        Path, argument("a TOML file, or one of `onlinecal list scenarios`, such as quickstart", "SCENARIO")
     ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="results file; default results/NAME.db")
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with an unfinished results file")] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="start an existing results file anew")
-    ] = False,
-    seed: Annotated[int | None, typer.Option(help="in place of the scenario's")] = None,
-    runs: Annotated[int | None, typer.Option(help="the same for the number of runs")] = None,
+    output: Annotated[Path | None, option("results file; default results/NAME.db", "--output", "-o")] = None,
+    resume: Annotated[bool, option("go on with an unfinished results file", "--resume")] = False,
+    overwrite: Annotated[bool, option("start an existing results file anew", "--overwrite")] = False,
+    seed: Annotated[int | None, option("in place of the scenario's")] = None,
+    runs: Annotated[int | None, option("the same for the number of runs")] = None,
     horizon: Annotated[
-        list[int] | None, typer.Option(help="the same for T; several, for a game of each, by repeating it")
+        list[int] | None, option("the same for T; several, for a game of each, by repeating it")
     ] = None,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="play nothing: how many cells, which loops, about how long and large"),
+        bool, option("play nothing: how many cells, which loops, about how long and large", "--dry-run")
     ] = False,
     jobs: Annotated[
         int | None,
-        typer.Option(
-            "--jobs",
-            "-j",
-            help="how many cores; default all, but for what takes some seconds only this process",
+        option(
+            "how many cores; default all, but for what takes some seconds only this process", "--jobs", "-j"
         ),
     ] = None,
     scheduler: Annotated[
         str | None,
-        typer.Option(
-            "--scheduler", metavar="ADDRESS", help="of a Dask cluster that plays, such as tcp://host:8786"
-        ),
+        option("of a Dask cluster that plays, such as tcp://host:8786", "--scheduler", metavar="ADDRESS"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -90,11 +78,9 @@ def run(
                 print(f"note: {remark}", file=sys.stderr)
         except KeyboardInterrupt:
             output_again = [*loaded.options.split(), *(["--output", str(output)] if output else [])]
-            print(
-                f"stopped: {session.finished} of {len(loaded.cells)} cells are finished and kept in {path}; "
-                f"go on with: onlinecal run {shlex.join([str(scenario), *output_again])} --resume",
-                file=sys.stderr,
-            )
+            done = f"{session.finished} of {len(loaded.cells)} cells are finished and kept in {path}"
+            on = f"onlinecal run {shlex.join([str(scenario), *output_again])} --resume"
+            print(f"stopped: {done}; go on with: {on}", file=sys.stderr)
             raise typer.Exit(130) from None
         study = Study.of(session.results())
     if as_json:
@@ -151,20 +137,13 @@ def _say_if_slow(cells: Any) -> None:
         from onlinecal.report.outlook import duration_range
 
         many = number_of(len(cells), "cell")
-        print(
-            f"note: {many}, {duration_range(found)} in one process if nothing of it is there; --dry-run says more, "
-            "Ctrl-C keeps what is finished",
-            file=sys.stderr,
-        )
+        time = f"{duration_range(found)} in one process if nothing of it is there"
+        print(f"note: {many}, {time}; --dry-run says more, Ctrl-C keeps what is finished", file=sys.stderr)
 
 
 def new(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="what is to be written, such as my.toml or log.csv")
-    ],
-    like: Annotated[
-        str | None, typer.Option(help="one of `onlinecal list scenarios`; default template")
-    ] = None,
+    file: Annotated[Path, argument("what is to be written, such as my.toml or log.csv", "FILE")],
+    like: Annotated[str | None, option("one of `onlinecal list scenarios`; default template")] = None,
     overwrite: Overwrite = False,
 ) -> None:
     """Write a scenario with comments, to be changed and played; or (.csv) an example of a log of forecasts."""
@@ -172,12 +151,8 @@ def new(
 
     create(file, like, overwrite)
     name = shlex.quote(str(file))
-    then = (
-        f"play it: onlinecal run {name}"
-        if file.suffix == ".toml"
-        else f"measure it: onlinecal measure {name}"
-    )
-    print(f"wrote {file}; {then}")
+    then = "play it: onlinecal run" if file.suffix == ".toml" else "measure it: onlinecal measure"
+    print(f"wrote {file}; {then} {name}")
 
 
 def status(results: Results, as_json: Json = False) -> None:

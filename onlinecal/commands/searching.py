@@ -9,28 +9,28 @@ from typing import Annotated, Any
 
 import typer
 
-from onlinecal.commands.base import Json, Overwrite
+from onlinecal.commands.base import Json, Overwrite, option
 
 
 def search(
     against: Annotated[
-        str, typer.Option(help="a forecaster: its name, or a table { name = ..., ... } as in a scenario")
+        str, option("a forecaster: its name, or a table { name = ..., ... } as in a scenario")
     ],
-    horizon: Annotated[int, typer.Option(help="T")],
-    measure: Annotated[str, typer.Option(help="whose total T·μ is made large")] = "cdl",
+    horizon: Annotated[int, option("T")],
+    measure: Annotated[str, option("whose total T·μ is made large")] = "cdl",
     nature: Annotated[
         list[str] | None,
-        typer.Option(
-            help="where to look: a name, or a table with ranges { from = ..., to = ... }; repeat it for several; "
+        option(
+            "where to look: a name, or a table with ranges { from = ..., to = ... }; repeat it for several; "
             "default: thresholds and ratchets on biases, coins, Markov chains, pieces, mixtures"
         ),
     ] = None,
-    runs: Annotated[int, typer.Option(help="games of each nature in the search")] = 8,
-    evaluations: Annotated[int, typer.Option(help="about how many natures are played")] = 400,
-    fresh: Annotated[int, typer.Option(help="games of the estimate, which the search has not seen")] = 64,
-    seed: Annotated[int, typer.Option(help="the same seed gives the same search")] = 0,
+    runs: Annotated[int, option("games of each nature in the search")] = 8,
+    evaluations: Annotated[int, option("about how many natures are played")] = 400,
+    fresh: Annotated[int, option("games of the estimate, which the search has not seen")] = 64,
+    seed: Annotated[int, option("the same seed gives the same search")] = 0,
     output: Annotated[
-        Path, typer.Option("--output", "-o", help="a new file: the scenario with the nature that was found")
+        Path, option("a new file: the scenario with the nature that was found", "--output", "-o")
     ] = Path("worst.toml"),
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -74,21 +74,23 @@ def _as_json(found: Any) -> dict[str, Any]:
 def _said(found: Any, output: Path) -> list[str]:
     from onlinecal.search.scenario import toml
 
-    lines = [f"nature    {toml(found.nature)}"]
     if len(found.totals):
-        lines += [
-            f"estimate  T·{found.measure} = {found.mean:.6g}, 95 % interval {found.interval[0]:.6g} to "
-            f"{found.interval[1]:.6g}, from {len(found.totals)} fresh games of T = {found.horizon:,}",
-            *_in_units(found),
-        ]
+        (low, high), fresh = found.interval, f"{len(found.totals)} fresh games of T = {found.horizon:,}"
+        estimate = (
+            f"T·{found.measure} = {found.mean:.6g}, 95 % interval {low:.6g} to {high:.6g}, from {fresh}"
+        )
     else:
-        lines.append("estimate  none: stopped before the fresh games")
-    lines.append(
-        f"searched  {found.evaluations} natures; the best mean of each family in the search, which is too large:"
-    )
+        estimate = "none: stopped before the fresh games"
+    best = "the best mean of each family in the search, which is too large"
     width = max(len(each.label) for each in found.tried)
-    lines += [f"  {each.label:<{width}}  {each.best:>10.6g}  of {each.evaluations}" for each in found.tried]
-    return [*lines, f"scenario  {output}; play it: onlinecal run {shlex.quote(str(output))}"]
+    return [
+        f"nature    {toml(found.nature)}",
+        f"estimate  {estimate}",
+        *(_in_units(found) if len(found.totals) else ()),
+        f"searched  {found.evaluations} natures; {best}:",
+        *(f"  {each.label:<{width}}  {each.best:>10.6g}  of {each.evaluations}" for each in found.tried),
+        f"scenario  {output}; play it: onlinecal run {shlex.quote(str(output))}",
+    ]
 
 
 def _in_units(found: Any) -> list[str]:

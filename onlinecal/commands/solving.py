@@ -5,28 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from onlinecal.commands.base import Json
+from onlinecal.commands.base import Json, argument, option
 from onlinecal.core.words import at_least, at_most, with_error
 
 
 def solve(
-    m: Annotated[int, typer.Option("--m", help="steps of the grid 0, 1/m, …, 1")],
-    horizon: Annotated[int, typer.Option(help="T")],
-    measure: Annotated[str, typer.Option(help="whose total T·μ the forecaster pays")] = "ece",
+    m: Annotated[int, option("steps of the grid 0, 1/m, …, 1", "--m")],
+    horizon: Annotated[int, option("T")],
+    measure: Annotated[str, option("whose total T·μ the forecaster pays")] = "ece",
     sight: Annotated[
-        str,
-        typer.Option(help="what nature sees before it chooses: law, draw, or history (both choose at once)"),
+        str, option("what nature sees before it chooses: law, draw, or history (both choose at once)")
     ] = "law",
-    after: Annotated[
-        str, typer.Option(help="rounds that have been played, as forecast:outcome: 0.5:1,0.25:0")
-    ] = "",
+    after: Annotated[str, option("rounds that have been played, as forecast:outcome: 0.5:1,0.25:0")] = "",
     clip: Annotated[
         float | None,
-        typer.Option(
-            help="for longer games: a certified bracket of the value; biases of more are not told apart"
-        ),
+        option("for longer games: a certified bracket of the value; biases of more are not told apart"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -57,30 +50,23 @@ def solve(
 
 
 def _bracket(m: int, horizon: int, clip: float, measure: str, given: tuple[str, str], as_json: bool) -> None:
-    """What `solve --clip` prints."""
+    """Print a certified bracket."""
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.exact.brackets import value_bracket
     from onlinecal.report.tables import print_json, say
 
     if given not in (("law", ""), ("history", "")):
-        raise InvalidParameter(
-            "--clip brackets the value of the whole game where nature sees the law; expected neither --sight draw "
-            "nor --after with it"
-        )
+        said = "--clip brackets the value of the whole game where nature sees the law"
+        raise InvalidParameter(f"{said}; expected neither --sight draw nor --after with it")
     found = value_bracket(m, horizon, clip, measure)
     if as_json:
-        print_json(
-            {
-                "m": m, "horizon": horizon, "measure": measure, "clip": clip, "lower": found.lower,
-                "upper": found.upper, "states": found.states,
-            }
-        )  # fmt: skip
+        names = "m", "horizon", "measure", "clip", "lower", "upper", "states"
+        print_json({name: getattr(found, name) for name in names} | {"clip": clip})
         return
     say(f"total {measure} on 0, 1/{m}, …, 1 in T = {horizon} rounds; nature sees the law")
     say(f"value       between {at_most(found.lower, 12)} and {at_least(found.upper, 12)}, certified")
-    say(
-        f"states      {found.states:,} at most with the same rounds left; biases to {found.clip:g} are told apart"
-    )
+    most = f"{found.states:,} at most with the same rounds left"
+    say(f"states      {most}; biases to {found.clip:g} are told apart")
 
 
 def _said(solution: Any, here: Any, rational: str) -> list[str]:
@@ -92,10 +78,8 @@ def _said(solution: Any, here: Any, rational: str) -> list[str]:
     ]
     if here.left < solution.horizon:
         lines.append(f"after {solution.horizon - here.left} rounds, the value is {here.value:.12g}")
-    law = ", ".join(
-        f"{p:.6g} with probability {w:.6g}" for p, w in zip(here.forecasts, here.weights, strict=True)
-    )
-    lines.append(f"forecaster  {law}")
+    law = zip(here.forecasts, here.weights, strict=True)
+    lines.append("forecaster  " + ", ".join(f"{p:.6g} with probability {w:.6g}" for p, w in law))
     if solution.sight == "draw":
         lines.append(f"nature      y = {here.q:.0f} for that forecast")
     else:
@@ -104,15 +88,11 @@ def _said(solution: Any, here: Any, rational: str) -> list[str]:
 
 
 def exploit(
-    forecaster: Annotated[
-        str, typer.Argument(help="a name, or a table { name = ..., ... } as in a scenario")
-    ],
-    horizon: Annotated[int, typer.Option(help="T")],
-    m: Annotated[
-        int | None, typer.Option("--m", help="the forecaster's parameter m, steps of its grid")
-    ] = None,
-    measure: Annotated[str, typer.Option(help="whose total T·μ the forecaster pays")] = "ece",
-    sight: Annotated[str, typer.Option(help="what nature sees before it chooses: law or draw")] = "law",
+    forecaster: Annotated[str, argument("a name, or a table { name = ..., ... } as in a scenario")],
+    horizon: Annotated[int, option("T")],
+    m: Annotated[int | None, option("the forecaster's parameter m, steps of its grid", "--m")] = None,
+    measure: Annotated[str, option("whose total T·μ the forecaster pays")] = "ece",
+    sight: Annotated[str, option("what nature sees before it chooses: law or draw")] = "law",
     as_json: Json = False,
 ) -> None:
     """The worst nature for a forecaster, exactly, and what the forecaster pays beyond the best on its grid."""
@@ -145,9 +125,8 @@ def exploit(
         )  # fmt: skip
         return
     sees = {"law": "sees the law", "draw": "sees the draw"}[sight]
-    say(
-        f"total {measure} of {strategy_label(chosen)} in T = {horizon} rounds, against the worst nature that {sees}"
-    )
+    game = f"total {measure} of {strategy_label(chosen)} in T = {horizon} rounds"
+    say(f"{game}, against the worst nature that {sees}")
     say(f"value           {with_error(found.value, found.error)}")
     say(f"states          {found.states:,} in all rounds")
     if least is None:
@@ -157,9 +136,7 @@ def exploit(
         say(f"exploitability  {found.value - least:.12g}")
 
 
-def games(
-    folder: Annotated[Path, typer.Argument(help="where exact.md and its pictures are written")],
-) -> None:
+def games(folder: Annotated[Path, argument("where exact.md and its pictures are written")]) -> None:
     """Write the page of exact values, optimal laws and exploitability: some minutes, and 3 GB of memory."""
     import matplotlib as mpl
 

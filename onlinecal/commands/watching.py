@@ -1,4 +1,4 @@
-"""Commands for people's own forecasts as they come: mended, and watched."""
+"""Commands that recalibrate and watch a user's forecasts as they come."""
 
 from __future__ import annotations
 
@@ -9,48 +9,40 @@ from typing import Annotated, Any
 
 import typer
 
-from onlinecal.commands.base import Delimiter, Encoding, Json, Overwrite, Percent, Positive
+from onlinecal.commands.base import Delimiter, Encoding, Json, Overwrite, Percent, Positive, argument, option
 from onlinecal.core.words import number_of
 
 
 def watch(
     file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE", help="a CSV file with forecasts and outcomes, or - for standard input"
-        ),
+        Path, argument("a CSV file with forecasts and outcomes, or - for standard input", "FILE")
     ],
     forecast: Annotated[
-        str | None, typer.Option(help="column of forecasts; default forecast, p, probability, …")
+        str | None, option("column of forecasts; default forecast, p, probability, …")
     ] = None,
     outcome: Annotated[
-        str | None, typer.Option("--outcome", "-y", help="column of outcomes; default outcome, y, label, …")
+        str | None, option("column of outcomes; default outcome, y, label, …", "--outcome", "-y")
     ] = None,
     key: Annotated[
-        str | None,
-        typer.Option("--id", help="column that tells questions apart; outcomes may come in later lines"),
+        str | None, option("column that tells questions apart; outcomes may come in later lines", "--id")
     ] = None,
-    time: Annotated[str | None, typer.Option(help="column of times, which must not descend")] = None,
+    time: Annotated[str | None, option("column of times, which must not descend")] = None,
     positive: Positive = None,
     percent: Percent = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    alpha: Annotated[
-        float | None, typer.Option(help="probability of a false alarm, for ever; default 0.05")
-    ] = None,
+    alpha: Annotated[float | None, option("probability of a false alarm, for ever; default 0.05")] = None,
     restart: Annotated[
-        str | None, typer.Option(help="after an alarm: spend (default), same or never; see oc.Monitor")
+        str | None, option("after an alarm: spend (default), same or never; see oc.Monitor")
     ] = None,
     open_at_once: Annotated[
         int | None,
-        typer.Option(
-            help="assume nothing of outcomes of questions that are open at once; so many are bet on"
-        ),
+        option("assume nothing of outcomes of questions that are open at once; so many are bet on"),
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="wait for more lines at the end")] = False,
+    follow: Annotated[bool, option("wait for more lines at the end", "--follow", "-f")] = False,
     state: Annotated[
         Path | None,
-        typer.Option(help="a file in which the watch is kept; from it the same watch goes on where it ended"),
+        option("a file in which the watch is kept; from it the same watch goes on where it ended"),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -81,9 +73,8 @@ def watch(
             say=lambda text: None if as_json else print(text, file=sys.stderr),
         )  # fmt: skip
     if monitor.events == 0 and not monitor.open and not stopped:
-        raise InvalidData(
-            f"{'standard input' if source is None else file} has no rows; expected at least one"
-        )
+        name = "standard input" if source is None else file
+        raise InvalidData(f"{name} has no rows; expected at least one")
     _print_watch(monitor, as_json)
     if stopped:
         raise typer.Exit(130)
@@ -92,7 +83,7 @@ def watch(
 
 
 def _monitor(state: Path | None, alpha: float | None, restart: str | None, open_at_once: int | None) -> Any:
-    """A new monitor, or the one that was saved; which is what was asked for."""
+    """A new monitor, or the one that was saved; its settings must be those of the options."""
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.monitoring.monitor import Monitor
 
@@ -102,11 +93,10 @@ def _monitor(state: Path | None, alpha: float | None, restart: str | None, open_
     monitor = Monitor.load(state)
     for name, asked in (("alpha", alpha), ("restart", restart), ("open_at_once", open_at_once)):
         if asked is not None and asked != getattr(monitor, name):
-            option = name.replace("_", "-")
-            raise InvalidParameter(
-                f"--{option} {asked}, but {state} is of a watch with {getattr(monitor, name)}; expected the same, or "
-                "another --state"
+            said = (
+                f"--{name.replace('_', '-')} {asked}, but {state} is of a watch with {getattr(monitor, name)}"
             )
+            raise InvalidParameter(f"{said}; expected the same, or another --state")
     return monitor
 
 
@@ -128,65 +118,53 @@ def _print_watch(monitor: Any, as_json: bool) -> None:
     print(f"since {since}: e = {monitor.e_value:.3g}, always-valid p = {monitor.p_value:.3g}")
     if bias.count:
         mean, low, high = (value / bias.count for value in (bias.total, bias.lower, bias.upper))
-        print(
-            f"mean outcome − mean forecast: {mean:.4f} [{low:.4f}, {high:.4f}] (95 %, at all times together)"
-        )
+        interval = f"{mean:.4f} [{low:.4f}, {high:.4f}]"
+        print(f"mean outcome − mean forecast: {interval} (95 %, at all times together)")
 
 
 def recalibrate(
     file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="a CSV (.gz) or Parquet file of forecasts and outcomes, or - for stdin"
-        ),
+        str, argument("a CSV (.gz) or Parquet file of forecasts and outcomes, or - for stdin", "FILE")
     ],
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="a .csv or .parquet file: all columns, and one more")
-    ],
+    output: Annotated[Path, option("a .csv or .parquet file: all columns, and one more", "--output", "-o")],
     overwrite: Overwrite = False,
     forecaster: Annotated[
         str,
-        typer.Option(
-            "--with",
-            help="aggregated (default), calibeating, platt, tracking, isotonic_refitted, platt_refitted, "
+        option(
+            "aggregated (default), calibeating, platt, tracking, isotonic_refitted, platt_refitted, "
             "smooth_refitted, a forecaster (with --bins), module:Class, or a table { name = ..., ... }",
+            "--with",
         ),
     ] = "aggregated",
     bins: Annotated[
-        int | None,
-        typer.Option(help="a copy of the forecaster for each of so many bins of the base forecast"),
+        int | None, option("a copy of the forecaster for each of so many bins of the base forecast")
     ] = None,
     forecast: Annotated[
-        str | None,
-        typer.Option("--forecast", "-f", help="column of forecasts; default forecast, p, probability, …"),
+        str | None, option("column of forecasts; default forecast, p, probability, …", "--forecast", "-f")
     ] = None,
     outcome: Annotated[
         str | None,
-        typer.Option(
-            "--outcome", "-y", help="column of outcomes, empty if not known yet; default outcome, y, label, …"
-        ),
+        option("column of outcomes, empty if not known yet; default outcome, y, label, …", "--outcome", "-y"),
     ] = None,
     positive: Positive = None,
-    time: Annotated[str | None, typer.Option(help="column of times or dates, in order")] = None,
+    time: Annotated[str | None, option("column of times or dates, in order")] = None,
     resolved: Annotated[
-        str | None, typer.Option(help="column of times at which outcomes became known; default --time")
+        str | None, option("column of times at which outcomes became known; default --time")
     ] = None,
-    column: Annotated[str, typer.Option(help="name of the new column")] = "recalibrated",
+    column: Annotated[str, option("name of the new column")] = "recalibrated",
     horizon: Annotated[
-        int | None, typer.Option(help="how many forecasts, for who is tuned to that; default nobody knows")
+        int | None, option("how many forecasts, for who is tuned to that; default nobody knows")
     ] = None,
     percent: Percent = False,
-    skip_missing: Annotated[
-        bool, typer.Option("--skip-missing", help="leave out rows without a forecast")
-    ] = False,
-    sort: Annotated[bool, typer.Option("--sort", help="take rows in the order of --time")] = False,
+    skip_missing: Annotated[bool, option("leave out rows without a forecast", "--skip-missing")] = False,
+    sort: Annotated[bool, option("take rows in the order of --time", "--sort")] = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     measure: Annotated[
-        list[str] | None, typer.Option("--measure", "-m", help="what is measured; may be repeated")
+        list[str] | None, option("what is measured; may be repeated", "--measure", "-m")
     ] = None,
-    bootstrap: Annotated[int, typer.Option(help="draws for 95 % intervals; 0 for none", min=0)] = 400,
-    seed: Annotated[int, typer.Option(help="of all the randomness")] = 0,
+    bootstrap: Annotated[int, option("draws for 95 % intervals; 0 for none", min=0)] = 400,
+    seed: Annotated[int, option("of all the randomness")] = 0,
     as_json: Json = False,
 ) -> None:
     """Recalibrate forecasts in time order, never looking ahead: a new column, and measures before and after."""
@@ -208,13 +186,5 @@ def recalibrate(
         for caution in found.cautions:
             print(f"caution: {caution}", file=sys.stderr)
         return
-    print(found)
-    print(
-        "\n".join(
-            [
-                "",
-                *said,
-                f"wrote {output}: {number_of(len(found.forecasts), 'row')}, the new column is {column!r}",
-            ]
-        )
-    )
+    rows = number_of(len(found.forecasts), "row")
+    print(found, "", *said, f"wrote {output}: {rows}, the new column is {column!r}", sep="\n")

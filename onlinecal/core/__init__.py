@@ -1,1 +1,1 @@
-"""What everything stands on: Γ, randomness, errors, checks of what is given, expressions in T, guarantees as data."""
+"""The base of all rooms: Γ, randomness, errors, checks of what is given, expressions in T, guarantees as data."""

@@ -115,7 +115,7 @@ def _named(thing: Any) -> dict[str, Any]:
 
 def _state(thing: Any, above: tuple[Any, ...]) -> dict[str, Any]:
     """The parameters of a dataclass; of any other object, the state that pickling keeps."""
-    # A subclass of a dataclass that is none itself may keep its state elsewhere than in fields.
+    # A subclass of a dataclass that is not one itself may keep its state elsewhere than in fields.
     if "__dataclass_fields__" in vars(type(thing)):
         fields = [f for f in keyed_fields(thing) if f.init]
         state = {"parameters": {f.name: _content(getattr(thing, f.name), above) for f in fields}}

@@ -21,7 +21,7 @@ class OnlinecalError(Exception):
     lines: tuple[str, ...] = ()
 
     def _render_traceback_(self) -> list[str]:
-        """What a notebook shows: the user's own lines, and the message."""
+        """The text in a notebook: the user's own lines, and the message."""
         return [*dict.fromkeys((*user_lines(self), *self.lines)), f"{type(self).__name__}: {self}"]
 
 

@@ -19,7 +19,7 @@ class Forecasters(Enum):
     """The forecasters against which a nature's bound is proved."""
 
     EVERY = "every forecaster"
-    #: those whose every law is a single forecast, which is then known before it is made
+    #: each law is a single forecast, which is then known before it is made
     DETERMINISTIC = "every deterministic forecaster"
 
 
@@ -46,7 +46,7 @@ def log(horizon: float) -> float:
 
 @dataclass(frozen=True)
 class Potential:
-    """A number (Γ, T) ↦ `of` whose mean over the law no round that plays v may raise by more than `growth` (Γ, v, T).
+    """A number (Γ, T) ↦ `of` with a mean over the law that no round raises by more than the mean of `growth` (Γ, v, T).
 
     For either outcome the mean is a finite sum, so that every round is a test of the rule. Without `growth` it proves a
     bound from below: no round lowers it, whatever is drawn. If `linear`, a round is shared out among all forecasts.

@@ -196,7 +196,7 @@ class JointDistribution:
     def _frozen(cls, *arrays: Floats) -> JointDistribution:
         """Γ of these arrays, which have no other owner: read-only from here on."""
         gamma = object.__new__(cls)
-        # What is read-only comes from another Γ, locked before.
+        # A read-only array comes from another Γ, locked before.
         parts = (locked(array) if array.flags.writeable else array for array in arrays)
         vars(gamma).update(zip(_PARTS, parts, strict=True))
         return gamma

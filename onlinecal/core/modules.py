@@ -87,7 +87,7 @@ def _imported(whose: str, module: str, folder: Path | None) -> ModuleType:
 
 
 def _from_file(whose: str, path: Path, folder: Path | None) -> ModuleType:
-    """The module in a file, under the name that it has for those who import it from its folder."""
+    """The module in a file, under the name by which modules of its folder import it."""
     places = [local(path)] + ([] if folder is None else [folder / path])
     file = next((each.resolve() for each in places if each.is_file()), None)
     if file is None:

@@ -43,7 +43,7 @@ def show(figure: Any) -> None:
 
 
 class Spot:
-    """A place below the cell whose HTML changes."""
+    """A place below the cell with HTML that changes."""
 
     def __init__(self) -> None:
         from IPython.display import HTML, display

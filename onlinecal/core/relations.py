@@ -164,11 +164,11 @@ def through(guarantee: Guarantee, measure: str) -> Guarantee:
     """The guarantee on a measure that follows from one on another quantity; LookupError if no relation leads there.
 
     >>> from onlinecal.core.sight import Sight
-    >>> own = Guarantee("ece", "√T", lambda t: t**0.5, "expected", Sight.LAW, "nobody")
+    >>> own = Guarantee("ece", "√T", lambda t: t**0.5, "expected", Sight.LAW, "source")
     >>> through(own, "cdl").short
     'cdl ≤ 2√T'
     >>> through(own, "cdl").source
-    'nobody; with cdl ≤ 2 ece (Hu and Wu 2024; Gopalan and Hu 2025)'
+    'source; with cdl ≤ 2 ece (Hu and Wu 2024; Gopalan and Hu 2025)'
     """
     upper = guarantee.upper
     own = guarantee.column.quantity

@@ -1,10 +1,10 @@
-"""What an adversary sees: part of every theorem, so declared by natures and named by guarantees."""
+"""The sight of an adversary: a part of every theorem, declared by natures and named by guarantees."""
 
 from enum import IntEnum
 
 
 class Sight(IntEnum):
-    """What a nature sees before it chooses q_t; each level includes those before it."""
+    """The sight of a nature before it chooses q_t; each level includes those before it."""
 
     #: nothing: it is oblivious
     NOTHING = 0

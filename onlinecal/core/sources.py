@@ -74,16 +74,12 @@ def _modules(first: str) -> dict[str, tuple[Path, str]]:
 
 
 def named_in(thing: Any, module: ModuleType) -> None:
-    """Takes note that somebody named a thing as one of this module, whichever module has made it.
-
-    What a module does to a thing that it imports and passes on, and the numbers that it has it made with, count like
-    its own code.
-    """
+    """Note that a user named a thing as one of this module, so that the module's code counts for it."""
     _NAMED.setdefault(id(thing), (thing, {}))[1][module.__name__] = module
 
 
 def namers(thing: Any) -> list[ModuleType]:
-    """The modules of which somebody named this thing as one."""
+    """The modules under which a user named this thing."""
     return list(_NAMED[id(thing)][1].values()) if id(thing) in _NAMED else []
 
 
@@ -164,7 +160,7 @@ def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.ImportFrom):
             module = node.module or ""
             yield node.level, module
-            # What is imported from a package may be a module of it.
+            # A name that is imported from a package may be a module of it.
             yield from ((node.level, f"{module}.{alias.name}".strip(".")) for alias in node.names)
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
             # import_module(".part", __package__), however the function is reached
@@ -176,7 +172,7 @@ def _imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 def _named(importer: str, file: Path, level: int, module: str) -> Iterator[str]:
-    """The full name of what `importer` imports, and the packages around it, whose code runs first."""
+    """The full name of what `importer` imports, and the packages around it, which run first."""
     if level:
         package = importer if file.name == "__init__.py" else importer.rpartition(".")[0]
         above = package.split(".")[: len(package.split(".")) - level + 1]

@@ -311,7 +311,7 @@ def _texts(name: str, values: Sequence[Any], role: str, find: Find) -> tuple[str
              for v, text in zip(values, full, strict=True)]  # fmt: skip
     if len(set(short)) < len(short):
         short = full
-    # What is too long is numbered; of strategies the names are kept, for a number would say too little.
+    # Long values are numbered; the names of strategies are kept, for a number would say too little.
     return tuple(
         f"#{i}" if len(text) > VALUE and not (_has_name(value) or dataclasses.is_dataclass(value)) else text
         for i, (value, text) in enumerate(zip(values, short, strict=True), 1)

@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is one real number, of Python or of NumPy; a truth value is none."""
+    """Whether this is one real number, of Python or of NumPy; not a truth value."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -142,7 +142,7 @@ def check_lengths(vectors: Mapping[str, Floats]) -> None:
 
 
 def check_same_rows(given: Mapping[str, Any]) -> None:
-    """Refuse pandas objects whose indices differ; what has no index is taken by position."""
+    """Refuse pandas objects with different indices; what has no index is taken by position."""
     indices: dict[str, Any] = {name: getattr(values, "index", None) for name, values in given.items()}
     indices = {name: index for name, index in indices.items() if hasattr(index, "equals")}
     first = next(iter(indices), "")

@@ -15,7 +15,7 @@ def number_of(count: int, thing: str) -> str:
 
 
 def fixed(exponent: float, digits: int = 2) -> str:
-    """An exponent with so many digits after the point, and no minus before zeros.
+    """An exponent with some digits after the point, and no minus before zeros.
 
     >>> fixed(-0.001), fixed(-0.006), fixed(0.5)
     ('0.00', '-0.01', '0.50')

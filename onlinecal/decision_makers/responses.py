@@ -258,7 +258,7 @@ class DecisionMaker:
 
     @property
     def sensitivity(self) -> float | None:
-        """That of the response; None where it is unknown, and for tasks whose payoffs may lie outside [0, 1]."""
+        """That of the response; None where it is unknown, and for tasks with payoffs that may lie outside [0, 1]."""
         bounded = isinstance(self.task, DecisionTask | QuadraticTask)
         return getattr(self.response, "sensitivity", None) if bounded else None
 
@@ -276,7 +276,7 @@ class DecisionMaker:
 
 
 def moved_task(task: Task) -> str:
-    """The refusal of a task whose account cannot be bracketed where forecasts are moved."""
+    """The refusal of a task without a bracket of its account where forecasts are moved."""
     return (
         f"task {task.name!r} with moved predictions: who best-responds to a forecast may act otherwise when it is "
         "moved however little, so nothing is proved about payoff and regrets; expected a task of payoffs in [0, 1] "

@@ -91,7 +91,7 @@ class Biases:
         """For each point all biases of at most T rounds, and the least number of rounds for each, ascending in that."""
         found = []
         for i in range(self.m + 1):
-            # Rounds whose biases cancel are no part of what is cheapest: fewer than `ones` outcomes 1, or `zeros` 0.
+            # Rounds with biases that cancel are no part of the cheapest: fewer than `ones` outcomes 1, or `zeros` 0.
             common = math.gcd(self.m, i)
             ones, zeros = i // common, (self.m - i) // common
             most = self.horizon + 1

@@ -25,7 +25,7 @@ class ValueBracket:
     ----------
     m, horizon : int
     measure : str
-        Whose total T·μ the forecaster pays.
+        Its total T·μ is paid by the forecaster.
     clip : float
         The largest bias |E_i| that is told apart.
     lower, upper : float
@@ -87,7 +87,7 @@ def value_bracket(
         c, from 1. The larger, the narrower the bracket, and the more states: of total ECE at most (2mc + 1)^(m−1), of
         another measure (c + 1)^2 times as many.
     measure : str, default "ece"
-        One whose total is a seminorm of the biases.
+        One with a total that is a seminorm of the biases.
     progress, threads
         As for `onlinecal.exact.solve`.
 
@@ -125,7 +125,7 @@ def value_bracket(
         solution = Solution(m, horizon, measure, "law")
         game.run(solution, progress)
         assert solution.values is not None
-        # What rounds are charged is, like the totals at the end, not exact.
+        # The charges of rounds are, like the totals at the end, not exact.
         error = solution.error + ROUNDING * horizon * record.largest * (measure != "ece")
         found.append(solution.values + sign * error)
         states = max(states, solution.states)

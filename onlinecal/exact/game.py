@@ -57,7 +57,7 @@ class Solution:
     ----------
     m, horizon : int
     measure : str
-        Whose total T·μ the forecaster pays to nature.
+        Its total T·μ is paid to nature.
     sight : str
     value : float
     error : float

@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 #: layers that are counted: all of a game that has no more
 LOOKED_AT = 128
 
-#: rounds of games whose states are counted at once
+#: rounds of games with states that are counted at once
 COUNTED = 60
 
 #: bytes of a state's value

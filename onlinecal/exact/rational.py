@@ -7,7 +7,7 @@ from functools import cache
 
 from onlinecal.core.validation import choice, count
 
-#: measures whose totals are rational numbers on a grid of rational points
+#: measures with totals that are rational numbers on a grid of rational points
 RATIONAL = ("ece", "cutoff_ce", "step_ce")
 
 #: rounds up to which a value is computed: its digits double with each

@@ -71,7 +71,7 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
     There are `cells` cells in a row, all empty, and up to `rounds` rounds. In each the first player points at an empty
     cell, or ends the game; the second writes + or − into it. Then every − to the left of the cell and every + to its
     right is taken away. In the end the first player gets the number of signs that are left. Without `reuse` no cell is
-    pointed at twice; with it, cells whose signs were taken away are empty again.
+    pointed at twice; with it, cells without their signs are empty again.
 
     In the calibration game cells are probabilities: nature tosses coins of one of them for a while, and the forecaster
     has to choose the sign of the bias Σ (y − p) that it gets there. Outcomes of a larger mean repair the negative
@@ -130,7 +130,7 @@ def marked(mask):
 
 @kernel
 def written(mask, plus, cell):
-    """The cells whose + and whose − stay when this one gets a sign; `plus` of the signs, the leftmost, are +."""
+    """The cells of which + and − stay when this one gets a sign; `plus` of the signs, the leftmost, are +."""
     first, rest = 0, mask
     for _ in range(plus):
         first |= rest & -rest

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.streams import Draws, Stream
+from onlinecal.core.streams import Stream
 
 
 def test_a_stream_is_numpys_with_the_key_that_is_said():
@@ -52,31 +52,7 @@ def test_a_child_is_the_stream_of_the_longer_path_whatever_was_drawn():
     assert (parent.child("b", "c").block(5) == Stream(1, ("a", "b", "c"), range(2)).block(5)).all()
 
 
-def test_draws_belong_to_rounds():
-    whole = Stream(1, ("a",), range(2)).block(2 * 25)
-    draws = Draws(Stream(1, ("a",), range(2)), each=2, rounds=10)
-    for number in (1, 1, 7, 10, 11, 12, 11, 20, 21, 25):  # skipped or asked for again, each has its own
-        assert (draws.of(number) == whole[2 * number - 2 : 2 * number]).all()
-
-
-def test_every_new_block_is_turned_once():
-    turned = []
-
-    def turn(block):
-        turned.append(block.shape)
-        np.negative(block, out=block)
-
-    draws = Draws(Stream(1, ("a",), range(3)), rounds=4, turn=turn)
-    rows = np.concatenate([draws.of(number).copy() for number in range(1, 9)])
-    assert (rows == -Stream(1, ("a",), range(3)).block(8)).all()
-    assert turned == [(4, 3)] * 2
-
-
-@pytest.mark.parametrize("number", [4, 17])
-def test_rounds_out_of_their_order_are_refused(number):
-    """Round 4 was in the block before; round 17 is in the one after the next."""
-    draws = Draws(Stream(1, ("a",), range(1)), rounds=4)
-    draws.of(1)
-    draws.of(5)
-    with pytest.raises(InvalidParameter, match=f"round {number} is asked after round"):
-        draws.of(number)
+def test_a_stream_over_other_runs_is_that_of_these_runs_and_a_common_one_stays():
+    one = Stream(1, ("a",), range(1))
+    assert (one.over(range(3, 5)).block(4) == Stream(1, ("a",), range(3, 5)).block(4)).all()
+    assert one.common("b").over(range(9)).keys.shape == (1, 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,17 +16,8 @@ from onlinecal.decisions.tasks import umbrella
 from tests.decisions.test_tasks import decision_tasks
 from tests.measures.test_moved import moves
 
-RESPONSES = [
-    Rounded(1),
-    Rounded(3),
-    Rounded(10),
-    *(
-        Noisy(scale, noise, m)
-        for scale in (0.02, 0.3)
-        for noise in ("laplace", "gaussian", "uniform")
-        for m in (4, 50)
-    ),
-]
+NOISE = itertools.product((0.02, 0.3), ("laplace", "gaussian", "uniform"), (4, 50))
+RESPONSES = [Rounded(1), Rounded(3), Rounded(10), *itertools.starmap(Noisy, NOISE)]
 
 
 @pytest.mark.parametrize("response", RESPONSES, ids=str)

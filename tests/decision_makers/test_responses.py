@@ -1,4 +1,4 @@
-"""Statements of docstrings and tables that no other file tests: rates, columns of the measure table, constants."""
+"""Responses: the laws of their beliefs, the accounts of decision makers, names and refusals."""
 
 from __future__ import annotations
 
@@ -54,15 +54,9 @@ def random_tasks():
 
 
 def all_responses():
-    m = st.integers(1, 50)
-    scale = st.floats(1e-3, 2.0)
-    return st.one_of(
-        st.just(Best()),
-        st.just(Rounded()),
-        st.builds(Rounded, m),
-        st.builds(RoundedDown, m),
-        st.builds(Noisy, scale, st.sampled_from(sorted(LAWS)), m),
-    )
+    m, noisy = st.integers(1, 50), (st.floats(1e-3, 2.0), st.sampled_from(sorted(LAWS)))
+    fixed = st.sampled_from([Best(), Rounded()])
+    return fixed | st.builds(Rounded, m) | st.builds(RoundedDown, m) | st.builds(Noisy, *noisy, m)
 
 
 def shares(response, v):
@@ -118,13 +112,8 @@ def test_the_account_of_a_decision_maker(gamma, response, task):
         swap += w * (true.max() - worst) if q != x else 0.0
     assert account.payoff == pytest.approx(payoff, abs=1e-9)
     assert account.swap == pytest.approx(swap, abs=1e-9)
-    for function, name in [
-        (tasks.payoff, "payoff"),
-        (tasks.external_regret, "external"),
-        (tasks.action_swap_regret, "action_swap"),
-        (tasks.swap_regret, "swap"),
-    ]:
-        assert function(gamma, who) == getattr(account, name)
+    functions = tasks.payoff, tasks.external_regret, tasks.action_swap_regret, tasks.swap_regret
+    assert tuple(function(gamma, who) for function in functions) == tuple(account)
 
 
 @given(gammas(), random_tasks())
@@ -191,11 +180,8 @@ def test_noise_agrees_with_drawing_it(seed):
 
 
 def test_names():
-    assert (
-        [response_name(r()) for r in RESPONSES.values()]
-        == list(RESPONSES)
-        == ["best", "rounded", "rounded_down", "noisy"]
-    )
+    assert list(RESPONSES) == ["best", "rounded", "rounded_down", "noisy"]
+    assert [response_name(r()) for r in RESPONSES.values()] == list(RESPONSES)
     assert response_name(Noisy(0.1, "uniform")) == "noisy(scale=0.1, noise=uniform)"
     assert as_response("rounded") == Rounded()
     assert as_response(Rounded(3)) == Rounded(3)
@@ -233,14 +219,8 @@ def test_columns_of_a_panel():
 
 def test_scenarios(tmp_path):
     file = tmp_path / "a.toml"
-    text = """
-horizon = 100
-tasks = [{ name = "umbrella", cost = 0.4, response = { name = "rounded", m = 10 } }]
-[[forecasters]]
-name = "constant"
-[[natures]]
-name = "bernoulli"
-"""
+    text = 'horizon = 100\ntasks = [{ name = "umbrella", cost = 0.4, response = { name = "rounded", m = 10 } }]\n'
+    text += 'forecasters = ["constant"]\nnatures = ["bernoulli"]\n'
     file.write_text(text)
     (cell,) = load(file).cells
     assert cell.panel.names[0] == "payoff[umbrella(cost=0.4), rounded(m=10)]"
@@ -258,24 +238,14 @@ name = "bernoulli"
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Rounded(0),
-        lambda: Rounded(2.5),
-        lambda: RoundedDown(0),
-        lambda: RoundedDown(True),
-        lambda: Noisy(0),
-        lambda: Noisy(float("nan")),
-        lambda: Noisy(noise="cauchy"),
-        lambda: Noisy(m=10**6),
-        lambda: DecisionMaker("umbrella", Best()),
-        lambda: DecisionMaker(tasks.umbrella(), "best"),
-        lambda: as_response(Rounded),
-        lambda: as_response({"m": 3}),
-    ],
-)
-def test_bad_parameters(make):
+    ("make", "given"),
+    [(Rounded, (0,)), (Rounded, (2.5,)), (RoundedDown, (0,)), (RoundedDown, (True,)), (Noisy, (0,)),
+     (Noisy, (float("nan"),)), (Noisy, (0.1, "cauchy")), (Noisy, (0.1, "laplace", 10**6)),
+     (DecisionMaker, ("umbrella", Best())), (DecisionMaker, (tasks.umbrella(), "best")), (as_response, (Rounded,)),
+     (as_response, ({"m": 3},))],
+)  # fmt: skip
+def test_bad_parameters(make, given):
     with pytest.raises(InvalidParameter, match="expected"):
-        make()
+        make(*given)
     with pytest.raises(UnknownName):
         as_response("none")

@@ -85,40 +85,36 @@ def test_jaggedness_is_told_from_a_bend():
     assert little.upper - little.lower > 0.004
 
 
-@pytest.mark.parametrize(
-    "totals",
-    [np.zeros((7, 2)), np.full((7, 2), np.inf), -np.ones((7, 2)), np.vstack([np.ones((6, 1)), [[0.0]]])],
-)
 @pytest.mark.parametrize("fresh", [True, False])
-def test_no_exponent_where_there_is_none(totals, fresh):
-    assert fit_growth(T, totals, fresh=fresh) is None
+def test_no_exponent_where_there_is_none(fresh):
+    nothing = (
+        np.zeros((7, 2)),
+        np.full((7, 2), np.inf),
+        -np.ones((7, 2)),
+        np.vstack([np.ones((6, 1)), [[0.0]]]),
+    )
+    assert [fit_growth(T, totals, fresh=fresh) for totals in nothing] == [None] * 4
     assert fit_growth(T[:2], np.ones((2, 3)), fresh=fresh) is None
-
-
-@pytest.mark.parametrize("fresh", [True, False])
-def test_one_run_carrying_the_mean_gives_no_certainty(fresh):
     totals = np.zeros((7, 3))
-    totals[:, 0] = T
+    totals[:, 0] = T  # a single run has the whole mean
     growth = fit_growth(T, totals, fresh=fresh)
-    assert growth.upper == float("inf")
-    assert not growth.clear
+    assert (growth.upper, growth.clear) == (float("inf"), False)
 
 
-def test_an_exponent_that_cannot_last_is_said():
+FEW = [10, 32, 100, 316], [[0.14], [0.87], [4.3], [3.1]]
+
+
+def test_an_exponent_that_cannot_last_or_be_read_is_said():
     growth = exact(lambda t: t**1.2, ceiling=1.0)
     assert growth.hasty
     assert growth.limit == (1.0, 1.0)
     assert "faster than T, which cannot last: a total is at most 1·T" in growth.remark
     assert not exact(lambda t: t**1.2).hasty  # without a ceiling it may be so
     assert not exact(lambda t: t, ceiling=1.0).hasty
-
-
-def test_a_few_noisy_totals_have_no_exponent_to_be_read():
-    growth = fit_growth([10, 32, 100, 316], [[0.14], [0.87], [4.3], [3.1]], fresh=False, ceiling=1.0)
-    assert not growth.clear
-    assert str(growth).startswith("? [")
-    assert lines(growth)[0] == "T^?"
-    assert "too few or too noisy" in growth.remark
+    few = fit_growth(*FEW, fresh=False, ceiling=1.0)
+    assert not few.clear
+    assert str(few).startswith("? [")
+    assert "too few or too noisy" in few.remark
 
 
 def test_bad_input():
@@ -163,13 +159,10 @@ def test_random_walks_are_covered_and_not_if_taken_for_fresh_games(seed):
     """The total of a constant forecaster against a fair coin, one run read on the way."""
     rng = np.random.default_rng(seed)
     times, totals = random_walks(rng, 600)
-    found = [
-        (fit_growth(times, path[:, None], fresh=fresh), fresh) for path in totals.T for fresh in (False, True)
-    ]
     for fresh in (False, True):
-        mine = [g for g, kind in found if kind == fresh and g is not None]
-        covered = sum(g.lower <= 0.5 <= g.upper for g in mine)
-        assert (covered >= enough(len(mine), 0.93)) is not fresh
+        fits = [fit_growth(times, path[:, None], fresh=fresh) for path in totals.T]
+        covered = [g.lower <= 0.5 <= g.upper for g in fits if g is not None]
+        assert (sum(covered) >= enough(len(covered), 0.93)) is not fresh
 
 
 def test_runs_with_an_exponent_each_are_covered(seed):
@@ -263,16 +256,8 @@ def test_coverage_of_every_law(law, seed, full):
 def test_coverage_of_games_read_on_the_way(game, seed, full):
     """The aim is the mean of all runs, whose error is a quarter of that of 16: it costs them little."""
     _, forecaster, nature, measure = game
-    study = oc.play(
-        forecaster,
-        nature,
-        horizon=10_000 if full else 2000,
-        runs=256,
-        seed=seed,
-        measures=[measure],
-        progress=False,
-    )
-    curve = study.curve(measure).tail
+    options = {"horizon": 10_000 if full else 2000, "runs": 256, "seed": seed, "progress": False}
+    curve = oc.play(forecaster, nature, measures=[measure], **options).curve(measure).tail
     found = prefixes(curve.rounds, curve.totals, (1, 2, 4, 16), 128, np.random.default_rng(seed))
     for runs, tally in found.items():
         assert tally.covered >= enough(tally.fits, 0.9 if runs == 16 else 0.93)
@@ -325,7 +310,7 @@ def test_cells_and_their_legend():
     straight, curved = exact(np.sqrt), exact(lambda t: np.sqrt(t) + 30)
     jagged = exact(lambda t: t**0.5 * [1.0, 1.3, 1.3, 1.0, 1.0, 1.3, 1.0])
     hasty = exact(lambda t: t**1.1, ceiling=1.0)
-    wide = fit_growth([10, 32, 100, 316], [[0.14], [0.87], [4.3], [3.1]], fresh=False)
+    wide = fit_growth(*FEW, fresh=False)
     assert lines(straight) == ["T^0.50", "[0.50, 0.50]"]
     assert lines(hasty) == ["T^1.10", "[1.10, 1.10]", "> T"]
     assert lines(jagged)[2] == "jagged"
@@ -342,17 +327,12 @@ def test_cells_and_their_legend():
     assert exact(lambda t: t**0.5 * (1 + 0.01 * (t / 1000) ** -0.5)).bow == "0.498…0.500"
 
 
-def test_json_holds_what_the_words_say():
+def test_json_holds_the_numbers_of_the_words():
     found = exact(lambda t: np.sqrt(t) + 30).as_json()
-    assert found["shape"] == "curved"
-    assert found["form"] == CONSTANT
+    assert (found["shape"], found["form"], found["level"]) == ("curved", CONSTANT, 0.95)
     assert found["limit"] == pytest.approx([0.5, 0.5], abs=1e-6)
-    assert found["level"] == 0.95
     assert found["straightness"] < 1e-6
     assert found["remark"].startswith("no power law")
-
-
-def test_the_tangent_of_a_basis_is_left_out():
     basis = orthonormal(np.ones(7), T)
     assert basis.T @ beside(np.sqrt(T), basis) == pytest.approx([0.0, 0.0], abs=1e-9)
 
@@ -383,28 +363,26 @@ def test_two_heights_are_why_totals_are_jagged(marked, factor):
     assert growth.jumps(np.ones(11, bool)) is growth.jumps(np.zeros(11, bool)) is None
 
 
-def test_totals_that_are_not_jagged_have_no_two_heights():
-    assert exact(lambda t: t**0.5, times=CUBES).jumps(EVEN) is None
+def test_totals_without_two_heights():
+    jagged = np.where(EVEN, 9.0, 1.0)[:, None] * CUBES[:, None] ** 0.5
+    logs = np.log(CUBES) / 2 + np.where(EVEN, 1.0, 0.0)
+    logs[2] -= 1.2
     bent = exact(lambda t: t**0.5 + 90.0, times=CUBES)
-    assert (bent.shape, bent.jumps(EVEN)) == ("curved", None)
-    one_run = fit_growth(CUBES, np.where(EVEN, 9.0, 1.0)[:, None] * CUBES[:, None] ** 0.5, fresh=True)
-    assert one_run.jumps(EVEN) is None  # whose noise is not known
-    prefixes = np.repeat(np.where(EVEN, 9.0, 1.0)[:, None] * CUBES[:, None] ** 0.5, 3, axis=1)
-    assert fit_growth(CUBES, prefixes, fresh=False).jumps(EVEN) is None
+    overlapping = fit_growth(CUBES, np.repeat(np.exp(logs)[:, None], 3, axis=1), fresh=True)
+    assert (bent.shape, overlapping.shape) == ("curved", "jagged")
+    one_run, prefixes = (
+        fit_growth(CUBES, jagged, fresh=True),
+        fit_growth(CUBES, np.repeat(jagged, 3, 1), fresh=False),
+    )
+    for growth in (exact(lambda t: t**0.5, times=CUBES), bent, overlapping, one_run, prefixes):
+        assert growth.jumps(EVEN) is None
     three = fit_growth([1e3, 1e4, 1e5], np.repeat([[1.0], [9.0], [2.0]], 3, axis=1), fresh=True)
     assert (
         three.jumps(np.array([False, True, False])) is None
     )  # a line with two heights goes through any three
 
 
-def test_totals_that_overlap_have_no_two_heights():
-    logs = np.log(CUBES) / 2 + np.where(EVEN, 1.0, 0.0)
-    logs[2] -= 1.2
-    growth = fit_growth(CUBES, np.repeat(np.exp(logs)[:, None], 3, axis=1), fresh=True)
-    assert (growth.shape, growth.jumps(EVEN)) == ("jagged", None)
-
-
-def test_what_scatters_by_chance_is_hardly_ever_said_to_have_two_heights(seed):
+def test_scatter_by_chance_is_hardly_ever_said_to_have_two_heights(seed):
     """At the level of 0.95: false failures at RATE, by the binomial distribution. Most of them are jagged."""
     fits = [scattered(EVEN, 1.0, 0.01, scatter=0.3, seed=[seed, k]) for k in range(40)]
     assert sum(growth.shape == "jagged" for growth in fits) >= binom.ppf(RATE, 40, 0.9)

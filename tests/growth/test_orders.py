@@ -93,27 +93,20 @@ def test_identical_totals_are_no_difference():
     found = differences(np.array([same, same * (1 + 1e-15), same + 1.0]))
     assert (found.difference[0, 1], found.p[0, 1], found.half_width(0.95)[0, 1]) == (0.0, 1.0, 0.0)
     # Of six runs with one and the same difference the sign test says 2^−5.
-    assert (found.difference[2, 0], found.p[2, 0], found.half_width(0.95)[2, 0]) == (
-        pytest.approx(1.0),
-        2.0**-5,
-        0.0,
-    )
+    other = found.difference[2, 0], found.p[2, 0], found.half_width(0.95)[2, 0]
+    assert other == (pytest.approx(1.0), 2.0**-5, 0.0)
     assert list(ranks(found.means)[:2]) == [ranks(found.means)[0]] * 2
 
 
-def test_few_runs():
-    one = differences(np.array([[1.0], [2.0]]))
-    assert one.p[0, 1] == 1.0
-    assert one.half_width(0.95)[0, 1] == np.inf
-    assert not lower([one])[0].any()
-    # The same difference in two runs may be chance: of ±1, each with 1/2, it is in every other study.
-    two = differences(np.array([[1.0, 1.0], [2.0, 2.0]]))
-    assert two.p[0, 1] == 0.5
-    assert two.half_width(0.95)[0, 1] == np.inf
-    assert not lower([two])[0].any()
-    many = differences(np.array([[1.0] * 16, [2.0] * 16]))
-    assert lower([many])[0].tolist() == [[False, True], [False, False]]
-    assert many.half_width(0.95)[0, 1] == 0.0
+@pytest.mark.parametrize(
+    ("runs", "p", "half", "said"), [(1, 1.0, np.inf, False), (2, 0.5, np.inf, False), (16, None, 0.0, True)]
+)
+def test_few_runs(runs, p, half, said):
+    """The same difference in two runs may be chance: of ±1, each with 1/2, it is in every other study."""
+    found = differences(np.array([[1.0] * runs, [2.0] * runs]))
+    assert p is None or found.p[0, 1] == p
+    assert found.half_width(0.95)[0, 1] == half
+    assert lower([found])[0].tolist() == [[False, said], [False, False]]
 
 
 @pytest.mark.parametrize("runs", [2, 3, 4, 6])
@@ -147,15 +140,8 @@ def test_runs_in_which_forecasters_share_their_luck_are_not_independent(seed):
     are the 1e-7 quantiles for 4 and 6 %, of 1,000 groups.
     """
     groups, size = 1000, 8
-    both = oc.play(
-        [oc.forecasters.Constant(0.3), oc.forecasters.Constant(0.7)],
-        oc.natures.Markov(0.5, 0.5),
-        horizon=100,
-        runs=groups * size,
-        seed=seed,
-        measures=["brier"],
-        per_decade=1,
-    )
+    who, whom = [oc.forecasters.Constant(0.3), oc.forecasters.Constant(0.7)], oc.natures.Markov(0.5, 0.5)
+    both = oc.play(who, whom, horizon=100, runs=groups * size, seed=seed, measures=["brier"], per_decade=1)
     first, second = (cell.totals["brier"][-1].reshape(groups, size) for cell in both.cells)
     most = binom.isf(1e-7, groups, 0.06)
     missed = sum(differences(np.stack(pair)).p[0, 1] <= 0.05 for pair in zip(first, second, strict=True))
