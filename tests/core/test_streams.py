@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.streams import Stream
 
 
