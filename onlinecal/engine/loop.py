@@ -17,8 +17,8 @@ from onlinecal.engine import kernels as k
 from onlinecal.engine.events import Events
 from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
 from onlinecal.rounds.law import Floats, Unplayable, brief, no_law
-from onlinecal.rounds.plain import caught, played
-from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALUES, WEIGHTS, raised
+from onlinecal.rounds.plain import played, raised_by
+from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALUES, WEIGHTS
 
 #: run-rounds that are worth a thread of their own: some milliseconds
 LEAST = 2**17
@@ -251,14 +251,6 @@ def fault(forecaster: Any, nature: Any, what: int, run: int, code: int, law: Any
     if what == k.BAD_REVEAL:
         return Unplayable("revealed nothing", "its context", run)
     return Unplayable("refused a round that it had played", "to be told it", run)
-
-
-def raised_by(step: Any, run: int) -> Exception:
-    """The error that a step raised, or that an object in plain Python raised in it; an interrupt is raised at once."""
-    error = caught()
-    if error is not None and not isinstance(error, Exception):
-        raise error
-    return error or raised(step, run)
 
 
 @cache

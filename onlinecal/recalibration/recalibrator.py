@@ -15,10 +15,10 @@ from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_number
 from onlinecal.engine.driving import BLOCK
 from onlinecal.engine.failures import failed
-from onlinecal.engine.hand import Asked as ByHand
-from onlinecal.engine.hand import Hand
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.recalibration.methods import DEFAULT, method
+from onlinecal.rounds.hand import Asked as ByHand
+from onlinecal.rounds.hand import Hand
 from onlinecal.rounds.protocol import start
 
 Floats = NDArray[np.float64]

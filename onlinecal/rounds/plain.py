@@ -35,6 +35,7 @@ from onlinecal.rounds.steps import (
     law_weights,
     learn,
     move,
+    raised,
     reveal,
 )
 
@@ -71,6 +72,14 @@ def played(code: Callable[..., Any], *given: Any) -> Any:
         return code(*given)
     except SystemError as error:  # Python says by it that the code returned while an error was set
         raise error.__cause__ or error from None
+
+
+def raised_by(step: Any, run: int) -> Exception:
+    """The error that a step raised, or that an object in plain Python raised in it; an interrupt is raised at once."""
+    error = caught()
+    if error is not None and not isinstance(error, Exception):
+        raise error
+    return error or raised(step, run)
 
 
 class Round:

@@ -9,7 +9,7 @@ import pytest
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.engine.hand import Hand
+from onlinecal.rounds.hand import Hand
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.protocol import start

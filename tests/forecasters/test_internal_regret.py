@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.engine.game import Game
-from onlinecal.engine.hand import Hand
+from onlinecal.rounds.hand import Hand
 from onlinecal.forecasters import BlumMansour, FosterVohra
 from onlinecal.forecasters._pairwise import LAST, OUTDATED
 from onlinecal.forecasters._stationary import shares

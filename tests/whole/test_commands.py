@@ -454,7 +454,7 @@ _FORECASTER = "__import__('onlinecal.forecasters').forecasters.Forecaster"
         ("def forecast(self): return self.forecast()", 1, "RecursionError: maximum recursion depth exceeded"),
         ("def forecast(self): return 10**5000", 1, "OverflowError: int too large to convert to float"),
         ("def forecast(self): return 1.01", 1, "forecaster 'Odd' stated the forecasts [1.01]"),
-        ("def start(self, horizon, runs, stream): return None", 2, "its player has no method forecast(round)"),
+        ("def start(self, horizon, stream): return None", 2, "its player has no method forecast()"),
     ],
 )  # fmt: skip
 def test_a_plug_in_that_goes_wrong_is_named(tmp_path, body, rc, said):

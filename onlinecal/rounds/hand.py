@@ -8,10 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.engine.driving import BLOCK
-from onlinecal.engine.loop import raised_by
 from onlinecal.rounds.law import Floats, Ints, Unplayable, no_law
-from onlinecal.rounds.plain import played
+from onlinecal.rounds.plain import played, raised_by
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     ALONE,
@@ -31,6 +29,9 @@ from onlinecal.rounds.steps import (
     run_of,
 )
 from onlinecal.rounds.tables import give
+
+#: rounds for which a state that grows has room made at a time
+BLOCK = 1024
 
 
 class Asked:
