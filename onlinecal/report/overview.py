@@ -13,7 +13,7 @@ import pandas as pd
 from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.words import legend, lines
-from onlinecal.report.curves import Study
+from onlinecal.report.curves import Study, runs_of
 from onlinecal.report.frames import counted
 from onlinecal.report.tables import Table, new_console, number
 
@@ -83,10 +83,9 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
     """Prints forecasters and natures from both ends of their order, for each of the first measures."""
     console = new_console()
     console.print(title, style="bold", markup=False)
-    runs = {next(iter(cell.totals.values())).shape[1] for cell in study.cells}
     who, whom = number_of(len(study.forecasters), "forecaster"), number_of(len(study.natures), "nature")
     cells = number_of(len(study.cells), "cell")
-    console.print(f"{who} against {whom}, {counted(runs)}: {cells}", markup=False)
+    console.print(f"{who} against {whom}, {counted(runs_of(study.cells))}: {cells}", markup=False)
     # The table has the extremes of all curves: their intervals are as if every one was shown.
     curves = {(c.forecaster, c.nature, m) for c in study.cells for m in measures if m in c.totals}
     level = simultaneous(len(curves))
