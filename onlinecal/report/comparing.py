@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
-from onlinecal.report.curves import Study
+from onlinecal.report.curves import Study, columns_of
 from onlinecal.report.frames import counted
 from onlinecal.report.paired import Difference, paired
 from onlinecal.report.people import PeopleRow, people_rows
-from onlinecal.report.ranking import Front, Ranking, Standing, column_of, fronts, ranking, remarks
+from onlinecal.report.ranking import Front, Ranking, Standing, fronts, ranking, remarks
 from onlinecal.report.tables import Table, new_console, number, print_json
 from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
 
@@ -69,7 +69,7 @@ def answer(
     if measure and table in ("people", "all", "pareto"):
         raise InvalidParameter(f"--{table} is of other columns; expected no --measure")
     measure = measure or ("cdl" if "cdl" in study.measures else study.measures[0])
-    column_of(study, measure)
+    columns_of(study, [measure])
     if table in ANSWERS:
         found = ANSWERS[table](study, pareto or measure)
         if as_json:

@@ -16,7 +16,7 @@ from matplotlib.transforms import offset_copy
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import number
 from onlinecal.growth.words import BEYOND, literal
-from onlinecal.report.curves import Curve, Study, left_out
+from onlinecal.report.curves import Curve, Study, left_out, runs_of
 from onlinecal.report.frames import (
     BAND,
     Frame,
@@ -29,7 +29,7 @@ from onlinecal.report.frames import (
     parities,
 )
 from onlinecal.report.late_frames import LateFrame, late_frames
-from onlinecal.report.panels import Panels, Picture, handles, leftmost, pictured
+from onlinecal.report.panels import Panels, Picture, handles, joined, leftmost, pictured
 from onlinecal.report.style import (
     GREY,
     Paper,
@@ -212,91 +212,75 @@ def _heading(frame: Frame, side: float) -> str:
 def sentences(curves: Sequence[Curve], drawn: Sequence[Frame] | None = None) -> list[str]:
     """The caption of curves, a sentence for each thing."""
     drawn = frames(curves) if drawn is None else drawn
-    runs = {curve.totals.shape[1] for curve in curves}
-    joined = any(len(curve.rounds) > 1 for curve in curves)
-    parts = [games(curves), f"{'Line' if joined else 'Point'}: mean of {counted(runs)}."]
     growths = [
         line.exponent for frame in drawn for line in frame.lines if line.exponent and line.exponent.clear
     ]
-    if growths:
-        cut = {growth.cut for growth in growths}
-        one = "the last two decades of the rounds of one game"
-        which = "these T" if cut == {False} else one if cut == {True} else f"these T, or {one}"
-        parts.append(f"Exponent: mean growth over {which}, where that is clear.")
-    if any(growth.bent for growth in growths):
-        parts.append(f"a…b: no power law, {BEYOND}, but these slopes over their first and last half.")
-    if joined and max(runs) > 1:
-        parts.insert(2, f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs.")
-    parts += [said for said in (parities(curves), left_out(curves)) if said]
+    cut, one = {growth.cut for growth in growths}, "the last two decades of the rounds of one game"
+    which = "these T" if cut == {False} else one if cut == {True} else f"these T, or {one}"
     bounds = [bound for frame in drawn for bound in frame.bounds]
-    if any(bound.exact for bound in bounds):
-        parts.append("Dashed: proven bound.")
-    if rates := [bound for bound in bounds if not bound.exact]:
-        own = any(bound.style is not None for bound in rates)
-        parts.append(f"Dotted: proven rate{', drawn through the first point of its curve' if own else ''}.")
-    whom: dict[str, list[str]] = {}
+    rates = [bound for bound in bounds if not bound.exact]
+    own = ", drawn through the first point of its curve" * any(bound.style is not None for bound in rates)
+    forced = " (a rate: from the lowest curve)" * any(bound.style is None for bound in rates)
+    proved: dict[str, dict[str, None]] = {}
     for bound in bounds:
-        if bound.against:
-            whom.setdefault(bound.against, []).append(bound.label)
-    parts += [
-        f"Proved against {against}: {'; '.join(dict.fromkeys(labels))}." for against, labels in whom.items()
+        proved.setdefault(bound.against, {})[bound.label] = None
+    proved.pop("", None)
+    found = [
+        games(curves),
+        *_of_runs(
+            {curve.totals.shape[1] for curve in curves}, any(len(curve.rounds) > 1 for curve in curves)
+        ),
+        f"Exponent: mean growth over {which}, where that is clear." * bool(growths),
+        f"a…b: no power law, {BEYOND}, but these slopes over their first and last half."
+        * any(growth.bent for growth in growths),
+        parities(curves),
+        left_out(curves),
+        "Dashed: proven bound." * any(bound.exact for bound in bounds),
+        f"Dotted: proven rate{own}." * bool(rates),
+        *(f"Proved against {against}: {'; '.join(labels)}." for against, labels in proved.items()),
+        f"In the colour of the text: what the nature forces{forced}." * any(b.style is None for b in bounds),
+        "Grey: best known rates against the worst nature, slopes without a constant, drawn from half the lowest curve "
+        "at the first T." * any(frame.references for frame in drawn),
+        *_edges(drawn),
     ]
-    if any(bound.style is None for bound in bounds):
-        forced = " (a rate: from the lowest curve)" if any(
-            bound.style is None and not bound.exact for bound in bounds
-        ) else ""  # fmt: skip
-        parts.append(f"In the colour of the text: what the nature forces{forced}.")
-    if any(frame.references for frame in drawn):
-        parts.append(
-            "Grey: best known rates against the worst nature, slopes without a constant, drawn from half the lowest "
-            "curve at the first T."
-        )
-    return [*parts, *edges(drawn)]
+    return [each for each in found if each]
 
 
-def edges(drawn: Sequence[Frame]) -> list[str]:
+def _of_runs(runs: set[int], joined: bool, given: str = "") -> list[str]:
+    """Sentences of a caption on lines, or points, and bands."""
+    band = f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs{given}."
+    return [
+        f"{'Line' if joined else 'Point'}: mean of {counted(runs)}.",
+        *[band] * (joined and max(runs) > 1),
+    ]
+
+
+def _edges(drawn: Sequence[Frame]) -> list[str]:
     """Sentences of a caption on arrows at the edges, and on axes with negative totals."""
-    parts = []
     ups = {mark.up for frame in drawn for mark in frame.marks}
-    if True in ups:
-        parts.append("Arrow at the upper edge: infinite.")
-    if False in ups:
-        parts.append("Arrow at the lower edge: 0.")
-    if any(frame.negative for frame in drawn):
-        parts.append(
-            "Where totals are negative the vertical axis is linear around 0, between its innermost marks."
-        )
-    return parts
+    return [
+        *["Arrow at the upper edge: infinite."] * (True in ups),
+        *["Arrow at the lower edge: 0."] * (False in ups),
+        *["Where totals are negative the vertical axis is linear around 0, between its innermost marks."]
+        * any(frame.negative for frame in drawn),
+    ]
 
 
 def _late_caption(study: Study, drawn: Sequence[LateFrame], measures: Sequence[str]) -> str:
-    cells = study.cells
-    runs = {next(iter(c.totals.values())).shape[1] for c in cells}
-    if drawn[0].across:
-        parts = [f"Games of T = {cells[0].horizon:,}, a point for each schedule."]
-    else:
-        parts = [games(study.curves(measures))]
-    joined = any(len(line.rounds) > 1 for each in drawn for line in each.frame.lines)
-    parts.append(f"{'Line' if joined else 'Point'}: mean of {counted(runs)}.")
-    if joined and max(runs) > 1:
-        parts.append(
-            f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs, given the times of questions and "
-            "outcomes, which all runs share."
-        )
-    open = [n for each in drawn for n in each.open]
-    if any(open):
-        parts.append(
-            "Totals are over the questions whose outcome is known; not in them are those that are open at the end, up "
-            f"to {max(open):,} a game."
-        )
-    if any(each.frame.bounds for each in drawn):
-        where = "of the line with the fewest open questions" if not drawn[0].across else "of the lowest line"
-        parts.append(
-            "Dotted: b·R(T/b), which is √(bT) for R = √T: with b = 1 + questions open and R the best known upper rate, "
-            "what b copies would have, each with every b-th question; with one constant, by which they begin at the "
-            f"first point {where}."
-        )
-    return literal(" ".join([*parts, *edges([each.frame for each in drawn])]))
+    cells, across = study.cells, drawn[0].across
+    open = max(n for each in drawn for n in each.open)
+    lines = any(len(line.rounds) > 1 for each in drawn for line in each.frame.lines)
+    where = "of the lowest line" if across else "of the line with the fewest open questions"
+    return literal(joined(
+        f"Games of T = {cells[0].horizon:,}, a point for each schedule." if across else games(study.curves(measures)),
+        *_of_runs(runs_of(cells), lines, ", given the times of questions and outcomes, which all runs share"),
+        "Totals are over the questions whose outcome is known; not in them are those that are open at the end, up to "
+        f"{open:,} a game." * (open > 0),
+        "Dotted: b·R(T/b), which is √(bT) for R = √T: with b = 1 + questions open and R the best known upper rate, "
+        "what b copies would have, each with every b-th question; with one constant, by which they begin at the first "
+        f"point {where}." * any(each.frame.bounds for each in drawn),
+        *_edges([each.frame for each in drawn]),
+    ))  # fmt: skip
 
 
 def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, named: bool) -> None:
@@ -315,14 +299,9 @@ def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, n
         axis.fill_between(line.rounds, line.lower, line.upper, color=look["color"], alpha=0.18, linewidth=0)
         label = line.label if named else line.notes
         axis.plot(
-            line.rounds,
-            line.mean,
-            **look,
-            markersize=3.5,
-            markevery=max(1, -(-len(line.rounds) // MARKED)),
-            linewidth=1.5,
-            label=entry(label, width) if label else "_",
-        )
+            line.rounds, line.mean, **look, markersize=3.5, markevery=max(1, -(-len(line.rounds) // MARKED)),
+            linewidth=1.5, label=entry(label, width) if label else "_",
+        )  # fmt: skip
         # A point between two gaps is no line, and may have no marker.
         gap = np.concatenate([[True], ~line.shown, [True]])
         lonely = line.shown & gap[:-2] & gap[2:]
@@ -334,31 +313,21 @@ def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, n
         dashes = (0, (5, 2)) if bound.exact else (0, (1, 1.5))
         single = len(bound.rounds) == 1
         look = {} if bound.style is None else _look(here, bound.style, colours)
+        # A single point is no line. At its end a bound has the marker of its curve, hollow, for a print in grey.
         axis.plot(
-            bound.rounds,
-            bound.values,
-            color=look.get("color", here.ink),
-            linestyle=dashes,
-            linewidth=1.0,
-            # A single point is no line. At its end a bound has the marker of its curve, hollow: of whom it is, in grey.
-            marker="_" if single else look.get("marker"),
-            markevery=[len(bound.rounds) - 1],
-            markersize=12 if single else 4,
-            fillstyle="full" if single else "none",
+            bound.rounds, bound.values, color=look.get("color", here.ink), linestyle=dashes, linewidth=1.0,
+            marker="_" if single else look.get("marker"), markevery=[len(bound.rounds) - 1],
+            markersize=12 if single else 4, fillstyle="full" if single else "none",
             label=typeset(entry(bound.label, width)),
-        )
+        )  # fmt: skip
     for k, mark in enumerate(frame.marks):
         # Within the axes and one above the other, so that arrows of several curves are told apart.
         height = 0.97 - 0.045 * k if mark.up else 0.03 + 0.045 * k
         axis.plot(
-            mark.rounds,
-            np.full(len(mark.rounds), height),
-            color=_look(here, mark.style, colours)["color"],
-            linestyle="none",
-            marker=CARETUPBASE if mark.up else CARETDOWNBASE,
-            markersize=6,
+            mark.rounds, np.full(len(mark.rounds), height), color=_look(here, mark.style, colours)["color"],
+            linestyle="none", marker=CARETUPBASE if mark.up else CARETDOWNBASE, markersize=6,
             transform=axis.get_xaxis_transform(),
-        )
+        )  # fmt: skip
     for style, words in frame.absent:
         look = _look(here, style, colours) | {"linestyle": "none"}
         axis.plot([], [], **look, markersize=3.5, label=entry(words, width))
@@ -369,25 +338,13 @@ def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, n
             continue
         log_ticks(which, high / low)
     axis.tick_params(labelleft=True)
-    _draw_legend(axis, _columns(side))
-
-
-def _draw_legend(axis: Any, columns: int) -> None:
-    """Below the axes, where no curve is, and below the name of the horizontal one."""
-    if not axis.get_legend_handles_labels()[0]:
-        return
-    axis.legend(
-        fontsize=7,
-        frameon=False,
-        loc="upper left",
-        bbox_to_anchor=(-0.02, 0.0),
-        bbox_transform=offset_copy(axis.transAxes, axis.get_figure(root=True), y=-27.0, units="points"),
-        ncols=columns,
-        handlelength=2.2,
-        columnspacing=1.2,
-        borderaxespad=0.2,
-        labelspacing=0.35,
-    )
+    if axis.get_legend_handles_labels()[0]:
+        # Below the axes, where no curve is, and below the name of the horizontal one.
+        below = offset_copy(axis.transAxes, axis.get_figure(root=True), y=-27.0, units="points")
+        axis.legend(
+            fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(-0.02, 0.0), bbox_transform=below,
+            ncols=_columns(side), handlelength=2.2, columnspacing=1.2, borderaxespad=0.2, labelspacing=0.35,
+        )  # fmt: skip
 
 
 def _look(here: Paper, style: int, colours: Looks) -> dict[str, Any]:
@@ -424,14 +381,9 @@ def _draw_references(axis: Any, references: Sequence[Reference], here: Paper) ->
     for reference, side in zip(references, sides, strict=False):
         axis.plot(reference.rounds, reference.values, color=GREY, linewidth=0.8, zorder=1.0)
         axis.annotate(
-            typeset(reference.label),
-            (reference.rounds[-1], reference.values[-1]),
-            (8, 0),
-            textcoords="offset points",
-            va=side,
-            fontsize=7,
-            color=here.faint,
-        )
+            typeset(reference.label), (reference.rounds[-1], reference.values[-1]), (8, 0),
+            textcoords="offset points", va=side, fontsize=7, color=here.faint,
+        )  # fmt: skip
 
 
 def _linear(frame: Frame) -> float:

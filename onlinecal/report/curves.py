@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
 from onlinecal.report.export import long_table
 from onlinecal.report.kept import Kept
-from onlinecal.study.played import Promise, Results
+from onlinecal.study.played import Played, Promise, Results
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -280,8 +280,7 @@ class Study(Kept):
         """
         who = self._only("forecaster", forecaster, self.forecasters)
         whom = self._only("nature", nature, self.natures)
-        if measure not in self.measures:
-            raise UnknownName.of("measure", measure, self.measures)
+        (column,) = columns_of(self, [measure])
         cells = [cell for cell in self._pairs.get((who, whom), []) if measure in cell.totals]
         if horizon is not None:
             cells = [c for c in cells if c.horizon == horizon]
@@ -293,13 +292,13 @@ class Study(Kept):
         if fresh:
             rounds = np.array([c.horizon for c in cells])
             totals = in_common([c.totals[measure][-1] for c in cells])
-            open = [c.open[-1] if c.open else 0 for c in cells]
+            open = [open_at_the_end(c) for c in cells]
         else:
             rounds, totals = cells[0].rounds, cells[0].totals[measure]
             open = list(cells[0].open or np.zeros(len(rounds), np.int64))
         steps = [c.steps for c in cells if c.steps is not None]
         return Curve(
-            self.columns[measure], who, whom, rounds, totals, fresh, promises, any(c.recorded for c in cells),
+            column, who, whom, rounds, totals, fresh, promises, any(c.recorded for c in cells),
             np.array(open) if any(c.open for c in cells) else None,
             np.array(steps) if fresh and len(steps) == len(cells) else None, self.places[who],
         )  # fmt: skip
@@ -347,6 +346,27 @@ class Study(Kept):
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def columns_of(study: Study, measures: Sequence[str]) -> list[Column]:
+    """The columns of these names, once each; at least one."""
+    if not measures:
+        raise InvalidParameter("no measures to draw; expected at least one")
+    known = study.columns
+    for measure in measures:
+        if measure not in known:
+            raise UnknownName.of("measure", measure, known)
+    return [known[measure] for measure in dict.fromkeys(measures)]
+
+
+def runs_of(cells: Iterable[Played]) -> set[int]:
+    """The numbers of runs of these cells."""
+    return {next(iter(cell.totals.values())).shape[1] for cell in cells}
+
+
+def open_at_the_end(cell: Played) -> int:
+    """The number of questions without a known outcome at the end of a game."""
+    return cell.open[-1] if cell.open else 0
 
 
 def in_common(totals: Sequence[Floats]) -> Floats:

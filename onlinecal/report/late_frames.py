@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.growth.rates import KnownRate, best_known
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Curve, Study
+from onlinecal.report.curves import Curve, Study, columns_of, open_at_the_end
 from onlinecal.report.frames import Bound, Frame, frames
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
@@ -43,20 +42,15 @@ def late_frames(study: Study, measures: Sequence[str]) -> list[LateFrame]:
     fewest open questions begins where its line does, or, across schedules, where the lowest line does. There is one
     only for constant delays with a question every unit.
     """
-    if not measures:
-        raise InvalidParameter("no measures to draw; expected at least one")
-    for measure in measures:
-        if measure not in study.measures:
-            raise UnknownName.of("measure", measure, study.measures)
+    columns = columns_of(study, measures)
     across = len({c.horizon for c in study.cells}) == 1 and len({c.schedule[1] for c in study.cells}) > 1
     natures = list(dict.fromkeys(c.schedule[0] for c in study.cells))
     found = []
     for nature in natures:
-        for measure in dict.fromkeys(measures):
-            cells = [c for c in study.cells if c.schedule[0] == nature and measure in c.totals]
+        for column in columns:
+            cells = [c for c in study.cells if c.schedule[0] == nature and column.name in c.totals]
             if not cells:
                 continue
-            column = study.columns[measure]
             if across:
                 found.append(_across(study, column, nature, cells))
             else:
@@ -65,11 +59,6 @@ def late_frames(study: Study, measures: Sequence[str]) -> list[LateFrame]:
                     for who in dict.fromkeys(c.forecaster for c in cells)
                 ]
     return found
-
-
-def open_at_the_end(cell: Played) -> int:
-    """The number of questions without a known outcome at the end of a game."""
-    return cell.open[-1] if cell.open else 0
 
 
 def _against_time(study: Study, column: Column, nature: str, who: str, cells: Sequence[Played]) -> LateFrame:

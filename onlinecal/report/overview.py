@@ -13,7 +13,7 @@ import pandas as pd
 from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.words import legend, lines
-from onlinecal.report.curves import Study
+from onlinecal.report.curves import Study, runs_of
 from onlinecal.report.frames import counted
 from onlinecal.report.tables import Table, new_console, number
 
@@ -53,12 +53,14 @@ def overview(study: Study, measure: str) -> Overview:
     last = max(cell.horizon for cell in cells)
     with np.errstate(invalid="ignore"):  # of what is infinite both ways
         who, whom = (
-            list(dict.fromkeys(getattr(c, role) for c in cells)) for role in ("forecaster", "nature")
+            {label: i for i, label in enumerate(dict.fromkeys(getattr(c, role) for c in cells))}
+            for role in ("forecaster", "nature")
         )
-        means = pd.DataFrame(np.nan, who, whom)
+        values = np.full((len(who), len(whom)), np.nan)
         for c in cells:
             if c.horizon == last:
-                means.at[c.forecaster, c.nature] = c.totals[measure][-1].mean()
+                values[who[c.forecaster], whom[c.nature]] = c.totals[measure][-1].mean()
+        means = pd.DataFrame(values, [*who], [*whom])
         known = int(means.notna().to_numpy().sum())
         forecasters = _extremes(means).sort_values(["largest", "median"], kind="stable")
         natures = _extremes(means.T).sort_values(["least", "median"], kind="stable", ascending=False)
@@ -83,10 +85,9 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
     """Prints forecasters and natures from both ends of their order, for each of the first measures."""
     console = new_console()
     console.print(title, style="bold", markup=False)
-    runs = {next(iter(cell.totals.values())).shape[1] for cell in study.cells}
     who, whom = number_of(len(study.forecasters), "forecaster"), number_of(len(study.natures), "nature")
     cells = number_of(len(study.cells), "cell")
-    console.print(f"{who} against {whom}, {counted(runs)}: {cells}", markup=False)
+    console.print(f"{who} against {whom}, {counted(runs_of(study.cells))}: {cells}", markup=False)
     # The table has the extremes of all curves: their intervals are as if every one was shown.
     curves = {(c.forecaster, c.nature, m) for c in study.cells for m in measures if m in c.totals}
     level = simultaneous(len(curves))

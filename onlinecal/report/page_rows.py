@@ -11,7 +11,7 @@ import numpy as np
 
 from onlinecal.core.words import number_of
 from onlinecal.growth import simultaneous
-from onlinecal.report.curves import Study
+from onlinecal.report.curves import Study, runs_of
 from onlinecal.report.ranking import COMMON_RUNS, RECORDED, ranking, totals_in_common
 from onlinecal.report.tables import number, with_spread
 from onlinecal.report.totals import AGAINST_RATES, Total, longest
@@ -86,7 +86,7 @@ def _cell(row: Total | None, horizon: int) -> Cell:
 def asked(study: Study) -> list[tuple[str, str]]:
     """The questions of the study, as terms with what they are here."""
     times = sorted({cell.horizon for cell in study.cells})
-    runs = sorted({next(iter(cell.totals.values())).shape[1] for cell in study.cells})
+    runs = sorted(runs_of(study.cells))
     most = max(len(cell.rounds) for cell in study.cells)
     played = (
         f"{times[0]:,}, read at its end" if most == 1 else f"{times[0]:,}, read at {most} times of one game"

@@ -12,8 +12,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
 from onlinecal.growth import simultaneous
 from onlinecal.growth.orders import differences
-from onlinecal.report.curves import Study
-from onlinecal.report.ranking import Contest, column_of, last_cells, totals_in_common
+from onlinecal.report.curves import Study, columns_of, runs_of
+from onlinecal.report.ranking import Contest, last_cells, totals_in_common
 from onlinecal.study.played import Played
 
 #: natures that allow no comparison are named up to so many in an error
@@ -76,7 +76,7 @@ def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Differ
     the interval of its mean: exact if differences are normal, given the schedule and the streams, which all runs share.
     All intervals hold together with the level (Bonferroni).
     """
-    column_of(study, measure)
+    columns_of(study, [measure])
     contests: list[list[Played]] = []
     refused = []
     for nature in study.natures:
@@ -115,6 +115,6 @@ def _refusal(there: Sequence[Played], sights: Sequence[Sight]) -> str:
         )
     if len(there) < 2:
         return f"a single forecaster at T = {there[0].horizon:,}; expected two at least"
-    if min(next(iter(c.totals.values())).shape[1] for c in there) < 2:
+    if min(runs_of(there)) < 2:
         return "a single run; expected two at least"
     return ""

@@ -101,7 +101,9 @@ def pictured(make: Callable[..., Picture]) -> Any:
     look = list(inspect.signature(plot, follow_wrapped=False).parameters.values())[1:-1]
     own = inspect.signature(make)
     said: Any = plot
-    said.__signature__ = own.replace(parameters=[*own.parameters.values(), *look])
+    said.__signature__ = own.replace(
+        parameters=[*own.parameters.values(), *look], return_annotation=inspect.Signature.empty
+    )
     said.caption = lambda *args, **options: make(*args, **options).caption
     return plot
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Study
+from onlinecal.report.curves import Study, open_at_the_end
 from onlinecal.report.frames import counted, ends
 from onlinecal.report.panels import Panels, Picture, joined, pictured
 from onlinecal.report.style import GREY, log_ticks, paper, plain, wrapped
@@ -142,7 +142,7 @@ def _people_row(cells: list[Played]) -> PeopleRow:
         np.array([not response for response in people.responses]),
         np.array([c.horizon for c in cells]) if fresh else last.rounds, regret, quantiles,
         counts[-1].astype(np.int64), swap[-1].mean(axis=1), people.cdl.mean(axis=1),
-        last.open[-1] if last.open else 0, people.cdl.shape[1],
+        open_at_the_end(last), people.cdl.shape[1],
     )  # fmt: skip
 
 

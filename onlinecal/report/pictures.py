@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.report.curves import Study
+from onlinecal.report.curves import Study, columns_of, runs_of
 
 #: of Γ: of the level sets that a study keeps
 OF_GAMMA = ("reliability", "regret", "witness")
@@ -111,11 +111,8 @@ def draw(study: Study, wanted: Wanted) -> tuple[Any, str]:
 
 def _shown(study: Study, wanted: Wanted) -> tuple[list[str], list[str]]:
     """The columns that are drawn, and, where none were named, those that are not."""
-    for name in wanted.measures:
-        if name not in study.measures:
-            raise UnknownName.of("measure", name, study.measures)
     if wanted.measures:
-        return list(wanted.measures), []
+        return [column.name for column in columns_of(study, wanted.measures)], []
     # Measures of all rounds first; streams, brackets, tasks and certificates are drawn when asked for.
     plain = [
         name
@@ -151,7 +148,7 @@ def gammas(
     for who, whom in pairs:
         cell = longest[who, whom]
         at = len(cell.rounds) - 1 if round is None else cell.rounds.tolist().index(round)
-        runs = next(iter(cell.totals.values())).shape[1]
+        (runs,) = runs_of([cell])
         if run is not None and not 0 <= run < runs:
             raise InvalidParameter(f"run = {run} of {who} against {whom}; expected 0 to {runs - 1}")
         there = [cell.gamma(at, r) for r in (range(runs) if run is None else [run])]

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.sight import Sight
 from onlinecal.growth import check_level, simultaneous
 from onlinecal.growth.orders import Pairs, adjusted, differences, lower, ranks
-from onlinecal.report.curves import Study, in_common
+from onlinecal.report.curves import Study, columns_of, in_common, open_at_the_end
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
@@ -50,7 +50,7 @@ class Contest:
         first = cells[0]
         return {
             "nature": first.nature, "forecasters": tuple(c.forecaster for c in cells), "horizon": first.horizon,
-            "runs": min(runs), "open": first.open[-1] if first.open else 0, "fewer": len(runs) > 1,
+            "runs": min(runs), "open": open_at_the_end(first), "fewer": len(runs) > 1,
             "recorded": first.recorded,
         }  # fmt: skip
 
@@ -63,13 +63,6 @@ def remarks(found: Sequence[Contest]) -> list[str]:
     """Remarks of a legend on runs, recorded outcomes and open questions, without a full stop."""
     asked = {"recorded": RECORDED, "fewer": COMMON_RUNS, "open": OPEN}
     return [said for name, said in asked.items() if any(getattr(each, name) for each in found)]
-
-
-def column_of(study: Study, measure: str) -> Column:
-    """The column of that name."""
-    if measure not in study.columns:
-        raise UnknownName.of("measure", measure, study.columns)
-    return study.columns[measure]
 
 
 def is_payoff(column: Column) -> bool:
@@ -186,7 +179,7 @@ def ranking(study: Study, measure: str, level: float = 0.95) -> Ranking:
     independent totals, would not do.
     """
     check_level(level)
-    higher = is_payoff(column_of(study, measure))
+    higher = is_payoff(columns_of(study, [measure])[0])
     groups = [cells for nature in study.natures if len(cells := last_cells(study, nature, [measure])) > 1]
     if not groups:
         raise InvalidParameter(
@@ -264,7 +257,8 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[F
     if first == second:
         raise InvalidParameter(f"a front of {first} and {second}; expected two measures")
     measures = first, second
-    higher = is_payoff(column_of(study, first)), is_payoff(column_of(study, second))
+    one, other = columns_of(study, measures)
+    higher = is_payoff(one), is_payoff(other)
     signs = [-1.0 if h else 1.0 for h in higher]
     groups = [cells for nature in study.natures if (cells := last_cells(study, nature, measures))]
     if not groups:
@@ -276,11 +270,11 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[F
         for cells in groups
     ]
     joint = []
-    for one, other in both:
-        same = np.sign(one.difference) == np.sign(other.difference)
+    for a, b in both:
+        same = np.sign(a.difference) == np.sign(b.difference)
         # That both are so is wrong if one is wrong.
-        p = np.where(same, np.maximum(one.p, other.p), 1.0)
-        joint.append(Pairs(one.means, one.difference, one.error, p, one.runs))
+        p = np.where(same, np.maximum(a.p, b.p), 1.0)
+        joint.append(Pairs(a.means, a.difference, a.error, p, a.runs))
     found = []
     for cells, pairs, sure in zip(groups, both, lower(joint, level), strict=True):
         # Of infinite means, which have no difference, the finite one is the better.

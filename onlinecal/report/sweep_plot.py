@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.validation import choice, is_number
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Study, summary
+from onlinecal.report.curves import Study, columns_of, summary
 from onlinecal.report.frames import counted
 from onlinecal.report.panels import Panels, Picture, even, head, joined, leftmost, pictured
 from onlinecal.report.style import paper, plain, tick
@@ -60,12 +60,7 @@ class Swept(NamedTuple):
 def swept(study: Study, measures: Sequence[str], against: str, bars: Bars = "deviation") -> Swept:
     """Values of measures at the end of games that differ in one parameter, or in T."""
     choice("sweep", "bars", bars, get_args(Bars))
-    if not measures:
-        raise InvalidParameter("no measures to draw; expected at least one")
-    for measure in measures:
-        if measure not in study.measures:
-            raise UnknownName.of("measure", measure, study.measures)
-    columns, left = list(dict.fromkeys(measures)), dict[str, None]()
+    columns, left = [column.name for column in columns_of(study, measures)], dict[str, None]()
     #: heading → measure → value of the parameter → the values of the runs
     found: dict[Any, tuple[set[str], dict[str, dict[float, Floats]]]] = {}
     if against == TIME:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import literal
-from onlinecal.report.curves import Study, left_out, summary
+from onlinecal.report.curves import Study, left_out, runs_of, summary
 from onlinecal.report.frames import counted
 from onlinecal.report.panels import Panels, Picture, handles, head, joined, leftmost, pictured
 from onlinecal.report.style import GREY, paper, plain, tick
@@ -103,7 +103,7 @@ def plot_tasks(study: Study) -> Picture:
 
 def _caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
     last = {panel.nature: panel.horizon for panel in drawn}
-    runs = {next(iter(c.totals.values())).shape[1] for c in study.cells if c.horizon == last[c.nature]}
+    runs = runs_of(c for c in study.cells if c.horizon == last[c.nature])
     return joined(
         f"Totals at T = {' or '.join(f'{t:,}' for t in sorted({*last.values()}))}, the largest, of who acts on the "
         f"forecasts in each task. Point: mean of {counted(runs)}.",

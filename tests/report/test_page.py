@@ -123,16 +123,6 @@ def test_the_lowest_is_that_of_the_means():
     assert row[-1].note == "4 · against o"
 
 
-def test_ties_name_all_and_nothing_is_compared_at_different_times():
-    tied = of(made({"ece": [2.0]}, forecaster="a"), made({"ece": [2.0]}, forecaster="b"))
-    assert page_rows.lowest(tied)[0].rows[0][1][0].text == "a, b"
-    apart = of(made({"ece": [2.0]}, forecaster="a"), made({"ece": [1.0]}, forecaster="b", horizon=200))
-    assert page_rows.lowest(apart) is None
-    assert page_rows.lowest(of(made({"ece": [2.0]}))) is None
-    endless = of(made({"ece": [np.inf]}, forecaster="a"), made({"ece": [5.0]}, forecaster="b"))
-    assert page_rows.lowest(endless)[0].rows[0][1][0].text == "b"
-
-
 def test_marks_are_where_the_paired_test_has_no_doubt(seed):
     """Which cells are marked is what `ranking` says of the same cells, at a level that is shared by all measures."""
     rng = np.random.default_rng(seed)
