@@ -148,7 +148,9 @@ class Store(Tables):
             text = texts[guarantee]
             found.setdefault(place, []).append(Promise(*(*text[:5], bool(text[5]), bound)))
         return [
-            Planned(*(*row[1:7], bool(row[7]), Sight(row[8]), tuple(found.get(row[0], ())), panels[row[9]], m))
+            Planned(
+                *(*row[1:7], bool(row[7]), Sight(row[8]), tuple(found.get(row[0], ())), panels[row[9]], m)
+            )
             for row, m in zip(cells, steps, strict=True)
         ]
 
