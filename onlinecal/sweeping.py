@@ -85,13 +85,7 @@ def combinations(
     label: str | None = None,
     longest: int | None = None,
 ) -> list[Entry]:
-    """An entry of each combination; `build` makes the strategy of a table with single values.
-
-    Raises
-    ------
-    InvalidParameter
-        With the values that are refused.
-    """
+    """An entry of each combination; `build` makes the strategy of a table with single values."""
     entries = []
     for place, case in enumerate(found):
         own = found.label(place, label)
@@ -103,16 +97,10 @@ def combinations(
 
 
 def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -> list[Entry]:
-    """The strategies of a scenario.
+    """The forecasters or natures of a scenario that lies in `folder`.
 
-    Parameters
-    ----------
-    kind : {"forecaster", "nature"}
-    tables : iterable
-        Each a name, or a table: `name`, perhaps a `label` and the `longest` horizon, and parameters, each with one
-        value or with several (see `core.sweeps`).
-    folder : Path
-        Where the scenario lies.
+    Each table is a name, or has a `name`, perhaps a `label` and the `longest` horizon, and parameters, each with one
+    value or with several (see `core.sweeps`).
     """
     return [entry for table in tables for entry in _entries(kind, table, folder)]
 
@@ -171,17 +159,7 @@ def tasks_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
 
 
 def schedules_of(arrivals: Any, delays: Any, folder: Path | None = None) -> list[Schedule]:
-    """Each of the arrivals with each of the delays.
-
-    Parameters
-    ----------
-    arrivals : Arrivals, or its name or table; or a list of them
-    delays : number, Delays, or its name or table; or a list of them, or a range of numbers
-
-    Raises
-    ------
-    InvalidParameter, UnknownName
-    """
+    """Each of the arrivals with each of the delays: objects, names, tables or (delays) numbers, or lists of them."""
     return [
         Schedule(when, late)
         for when in _timed("arrivals", "arrival process", arrivals, as_arrivals, Arrivals, folder)

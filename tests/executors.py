@@ -1,7 +1,15 @@
-"""Executors for tests, and what a results file says however its cells were played."""
+"""Executors, processes and clusters for tests, and what a results file says however its cells were played."""
 
+import contextlib
+import json
+import os
 import random
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
+import warnings
 from contextlib import closing
 
 from onlinecal.study.executors.base import Executor, Lost, attempt
@@ -60,3 +68,93 @@ def tables(path):
                 "games": "SELECT key, times, held, totals, open, people, accounts FROM games",
             }.items()
         }
+
+
+# ---------------------------------------------------------------- processes
+
+
+def wait_for(condition, within=60.0):
+    until = time.monotonic() + within
+    while not (found := condition()):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    return found
+
+
+def command_of(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
+def workers_of(pid):
+    """The processes that a process has begun, and that play."""
+    done = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(pid)], capture_output=True, text=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return [int(own) for own, state in rows if state[0] != "Z" and "spawn_main" in command_of(own)]
+
+
+def all_gone(pids, within=5.0):
+    wait_for(lambda: not any(os.path.exists(f"/proc/{pid}/exe") for pid in pids), within)
+
+
+# ---------------------------------------------------------------- clusters
+
+
+class Dask:
+    """A scheduler, and workers in processes of their own, on this machine."""
+
+    def __init__(self, folder, workers=2):
+        folder.mkdir()
+        self.folder, self.processes = folder, []
+        file = folder / "scheduler.json"
+        self._begin("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+        self.address = json.loads(wait_for(lambda: file.exists() and file.read_text()))["address"]
+        if workers:
+            self.workers(workers)
+
+    def workers(self, count, environment=None, nanny=True):
+        options = ("--nthreads", "1", "--local-directory", str(self.folder))
+        for how in [("--nworkers", str(count))] if nanny else [("--no-nanny",)] * count:
+            self._begin("worker", self.address, *how, *options, environment=environment)
+
+    def _begin(self, *command, environment=None):
+        with open(self.folder / "dask.log", "ab") as log:
+            self.processes.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", "dask", *command, "--no-dashboard", "--dashboard-address", ":0"],
+                    stdout=log,
+                    stderr=log,
+                    cwd=self.folder,
+                    env=os.environ | (environment or {}),
+                    start_new_session=True,
+                )
+            )
+
+    def playing(self, nanny=True):
+        """The processes that play."""
+        begun = [process.pid for process in self.processes[1:]]
+        if not nanny:
+            return [pid for pid in begun if "worker" in command_of(pid)]
+        return [pid for parent in begun for pid in workers_of(parent)]
+
+    def count(self):
+        """How many units it plays at once."""
+        from distributed import Client
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of versions, of which there are several
+            with Client(self.address, set_as_default=False) as client:
+                return sum(client.nthreads().values())
+
+    def end(self):
+        for process in reversed(self.processes):
+            family = [process.pid, *workers_of(process.pid)]
+            for pid in family:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            process.wait()
+            all_gone(family[1:], 20.0)
+        self.processes = []

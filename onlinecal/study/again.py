@@ -135,15 +135,10 @@ def _totals(
 
 
 def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list[str]]]:
-    """A cell with further columns; those that it has stay, unless their content has changed since.
+    """A cell with further columns, and reason → names of the measures and tasks that cannot be computed.
 
-    Returns
-    -------
-    played : Played
-        With the columns that can be computed: exact ones where all its Γ are kept exactly. Where predictions of some
-        were moved, a measure with a modulus gives two, ``name[lower]`` and ``name[upper]``, between which it is.
-    reasons : dict
-        Reason → names of the measures and tasks that cannot be computed.
+    Columns that it has stay, unless their content has changed since. New ones are exact where all its Γ are kept
+    exactly; else a measure with a modulus gives two, ``name[lower]`` and ``name[upper]``, between which it is.
     """
     streams, runs = played.streams, range(played.runs)
     if played.origin is not None:
@@ -212,12 +207,7 @@ def _brackets(asked: Asked) -> tuple[list[Held], Callable[[Kept], Sequence[float
 def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, str], list[str]]]:
     """Adds columns to a results file, and to its plan, without playing.
 
-    Returns
-    -------
-    count : int
-        To how many cells something was added.
-    reasons : dict
-        (measure or task, why it cannot be computed) → cells.
+    Returns to how many cells something was added, and (measure or task, why it cannot be computed) → cells.
     """
     with writing(path), Store.open(path, write=True) as store:
         planned, cells = store.finished(), store.results().cells

@@ -85,16 +85,8 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
     Of a cell that several of them have, it takes all runs and columns. Its runs are those of the file with the most;
     columns that another one has in fewer runs are kept, and shown when they are computed or played in the others.
 
-    Returns
-    -------
-    list of str
-        Remarks: what differs between the files and is no contradiction, and what is not shown.
-
-    Raises
-    ------
-    StoreError
-        They contradict each other: other numbers under one key, or other games under the same labels. The message
-        names the cell. Something else has changed one of them; the output exists, or is one of them.
+    Returns remarks: what differs between the files and is no contradiction, and what is not shown. Other numbers under
+    one key, or other games under the same labels, are refused by the name of the cell.
     """
     if len(paths) < 2:
         raise StoreError("one results file is nothing to merge; expected at least two")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, islice, pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -39,22 +39,14 @@ _HEAD = struct.Struct("<IIIQI")
 
 
 class Kept(NamedTuple):
-    """What is kept of the rounds of a run.
-
-    Attributes
-    ----------
-    gamma : JointDistribution or None
-        None where no outcome is known.
-    moved : float, optional
-        By how much its predictions have been moved on average; None where it is exact.
-    """
+    """Γ of a run; None where no outcome is known. `moved` is the mean distance of its predictions; None: exact."""
 
     gamma: JointDistribution | None
     moved: float | None = None
 
 
 def check_keep(keep: Any) -> Keep:
-    """Refuses what does not say which Γ are kept."""
+    """The `keep` of a plan, of Python; anything else is refused."""
     if isinstance(keep, str) and keep in ("all", "none"):
         return keep  # type: ignore[return-value]
     if is_whole(keep) and 2 <= keep <= MOST:
@@ -71,15 +63,8 @@ def check_keep(keep: Any) -> Keep:
 class Packer:
     """Packs the Γ of some runs, checkpoint by checkpoint.
 
-    Parameters
-    ----------
-    keep : int, "all" or "none"
-        A Γ without a grid that has more levels than this is moved to the points i/(keep − 1), and the mean distance
-        that it was moved is kept with it.
-    runs : int
-    m : int, optional
-        Where the game itself has moved all predictions that are on no grid to the points i/m; these are kept, however
-        many levels there are.
+    A Γ without a grid that has more than `keep` levels is moved to the points i/(keep − 1), and the mean distance is
+    kept with it; where the game itself has moved predictions to the points i/m, these are kept.
     """
 
     def __init__(self, keep: Keep, runs: int, m: int | None = None) -> None:
@@ -94,16 +79,13 @@ class Packer:
         self._before: dict[tuple[int, int], _Levels] = {}
 
     def begin(self, streams: int, grid: NDArray[np.float64] | None) -> None:
-        """The next checkpoint, of so many streams, the first of which is all of them.
-
-        `grid` is that of the forecaster, in which case all predictions are on it.
-        """
+        """Begins a checkpoint; the first of the streams is all rounds, `grid` that of the forecaster, if any."""
         self._streams = streams
         if grid is not None and self._grid is None:
             self._grid = np.unique(np.asarray(grid, dtype=np.float64) + 0.0)
 
     def take(self, stream: int, run: int, gamma: JointDistribution, moved: float | None = None) -> None:
-        """Γ of a run, and by how much the game has moved its predictions on average, if it has."""
+        """Takes Γ of a run, and the mean distance that the game has moved its predictions, if it has."""
         if self.keep != "none":
             self._entries[stream, run] = self._changes((stream, run), gamma, moved)
 
@@ -129,12 +111,9 @@ class Packer:
         said += np.array(moved, "<f8").tobytes() + _ints(codes) + _ints(counts) + _ints(positives)
         self._pieces.append(zlib.compress(said, _LEVEL))
 
-    def _changes(self, whose: tuple[int, int], gamma: JointDistribution, by: float | None) -> tuple[Any, ...]:
-        """What the codes are, whether they begin anew, the distance moved, and codes, counts, positives that are new.
-
-        Codes are differences, each from the one before it.
-        """
-        before = self._before.get(whose)
+    def _changes(self, place: tuple[int, int], gamma: JointDistribution, by: float | None) -> tuple[Any, ...]:
+        """Kind and freshness of the codes, distance moved; new codes as differences, counts, positives."""
+        before = self._before.get(place)
         kind, moved = _BITS, 0.0
         if self._grid is not None:
             kind = _GRID
@@ -152,7 +131,7 @@ class Packer:
         if kind != _MOVED or by is not None:
             counts, positives = gamma.counts.astype(np.int64), gamma.positives.astype(np.int64)
         now = _Levels(kind, code, counts, positives)
-        self._before[whose] = now
+        self._before[place] = now
         change = None if before is None or before.kind != kind else now.since(before)
         fresh = change is None
         change = change or now
@@ -192,7 +171,7 @@ def _rounded(v, n, s, m):
 
 
 class _Levels(NamedTuple):
-    """Level sets by ascending codes, of one kind."""
+    """Level sets of one kind, by ascending codes."""
 
     kind: int
     code: Ints
@@ -222,7 +201,7 @@ class _Levels(NamedTuple):
 
 
 def _ints(values: Ints) -> bytes:
-    """Whole numbers ≥ 0: how wide the largest is, how many there are, and their bytes, the lowest ones first."""
+    """Whole numbers ≥ 0: bytes of the largest, their number, and their bytes, all lowest ones first."""
     width = max(1, (int(values.max(initial=0)).bit_length() + 7) // 8)
     rows = np.ascontiguousarray(values, "<u8").view(np.uint8).reshape(-1, 8)
     return struct.pack("<BQ", width, len(values)) + rows[:, :width].T.tobytes()
@@ -248,7 +227,7 @@ def _grid_as_bytes(grid: NDArray[np.float64]) -> bytes:
 
 
 class _Reader:
-    """Reads what `_ints` and others have written, one after the other."""
+    """Reads numbers that were packed, one after the other."""
 
     def __init__(self, held: bytes) -> None:
         self.held, self.at = held, 0
@@ -277,12 +256,12 @@ def _grid_of(held: bytes) -> NDArray[np.float64]:
 
 
 def runs_of(packed: bytes) -> int:
-    """Of how many runs the packed Γ are."""
+    """The number of runs of packed Γ."""
     return int(_HEAD.unpack_from(packed)[0])
 
 
 def unpacked(packed: bytes) -> Iterator[list[list[Kept]]]:
-    """Of each checkpoint, of each stream (the first is all of them), what is kept of every run."""
+    """What is kept of every run, at each checkpoint, of each stream, the first of which is all rounds."""
     runs, streams, count, points, size = _HEAD.unpack_from(packed)
     at = _HEAD.size
     sizes = np.frombuffer(packed, "<u4", count, at).tolist()
@@ -338,32 +317,30 @@ def exact_runs(packed: bytes, first: int = 0) -> list[int]:
 def apart(parts: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
     """The same runs, each in one part only: where several have it, in the first that has it exactly, if any does.
 
-    Parts without runs in common stay as they are; of others the runs that are taken are packed anew.
+    Parts without runs in common stay as they are.
     """
     parts = sorted(parts, key=lambda part: part[0])
     spans = [range(first, first + runs_of(packed)) for first, packed in parts]
     if all(one.stop <= other.start for one, other in pairwise(spans)):
         return parts
-    exact = [set(exact_runs(packed, first)) for first, packed in parts]
-    whose: dict[int, int] = {}
-    for place, span in enumerate(spans):
-        for run in span:
-            before = whose.setdefault(run, place)
-            if run in exact[place] and run not in exact[before]:
-                whose[run] = place
+    taken: dict[int, int] = {}
+    for place in reversed(range(len(parts))):
+        taken |= dict.fromkeys(spans[place], place)
+    for place in reversed(range(len(parts))):
+        taken |= dict.fromkeys(exact_runs(parts[place][1], parts[place][0]), place)
     found = []
-    begin = 0
-    runs = sorted(whose)
-    for i, run in enumerate(runs, 1):
-        if i == len(runs) or runs[i] != run + 1 or whose[runs[i]] != whose[run]:
-            first, packed = parts[whose[run]]
-            found.append((runs[begin], _cut(packed, range(runs[begin] - first, run + 1 - first))))
-            begin = i
+    # Neighbours of one part: their distance from the number in order is the same.
+    for (place, _), group in groupby(
+        enumerate(sorted(taken)), key=lambda each: (taken[each[1]], each[1] - each[0])
+    ):
+        runs = [run for _, run in group]
+        first, packed = parts[place]
+        found.append((runs[0], _cut(packed, range(runs[0] - first, runs[-1] + 1 - first))))
     return found
 
 
 def _cut(packed: bytes, own: range) -> bytes:
-    """Of these of its runs, counted from 0."""
+    """Packs some of its runs, counted from 0, again."""
     runs, streams, count, points, size = _HEAD.unpack_from(packed)
     if own == range(runs):
         return packed
@@ -382,18 +359,12 @@ def _cut(packed: bytes, own: range) -> bytes:
 
 
 class Gammas:
-    """The Γ of a cell: parts of consecutive runs, each packed.
-
-    Parameters
-    ----------
-    parts : sequence of (int, bytes)
-        The first run of each, and what is packed.
-    """
+    """The Γ of a cell: parts of consecutive runs, each packed."""
 
     def __init__(self, parts: Sequence[tuple[int, bytes]] = ()) -> None:
         self._parts = tuple(parts)
-        #: the part and the checkpoint that were read last
-        self._last: tuple[int, int, list[list[Kept]]] | None = None
+        #: first run, checkpoint and table that were read last
+        self._last: tuple[int, int, list[list[Kept]]] = 0, -1, [[]]
 
     @property
     def parts(self) -> tuple[tuple[int, bytes], ...]:
@@ -407,15 +378,12 @@ class Gammas:
 
     def of(self, checkpoint: int, run: int, stream: int | None = None) -> Kept | None:
         """What is kept of a run, over the rounds of a stream or (None) of all; None where nothing is."""
-        place = 0 if stream is None else stream + 1
-        if self._last is not None and self._last[1] == checkpoint:
-            first, _, table = self._last
-            if first <= run < first + len(table[0]):
-                return table[place][run - first]
-        for first, packed in self.parts:
-            if first <= run < first + runs_of(packed):
-                for at, table in enumerate(unpacked(packed)):
-                    if at == checkpoint:
-                        self._last = first, checkpoint, table
-                        return table[place][run - first]
-        return None
+        first, at, table = self._last
+        if at != checkpoint or not first <= run < first + len(table[0]):
+            found = [(i, packed) for i, packed in self.parts if i <= run < i + runs_of(packed)]
+            if not found:
+                return None
+            first, packed = found[0]
+            table = next(islice(unpacked(packed), checkpoint, None))
+            self._last = first, checkpoint, table
+        return table[0 if stream is None else stream + 1][run - first]

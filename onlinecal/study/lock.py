@@ -23,14 +23,7 @@ PATIENCE = 1.0
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Holds the lock of these results; their folder is made.
-
-    Raises
-    ------
-    StoreError
-        Another process holds it: the message says which, on which machine, and since when. Or the folder cannot be
-        written.
-    """
+    """Holds the lock of these results; their folder is made. A second writer is told which process holds it."""
     if os.path.isdir(path):  # of any name
         raise StoreError(f"{path}: not a file")
     try:

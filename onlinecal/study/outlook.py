@@ -44,29 +44,10 @@ class Estimate(NamedTuple):
 class Outlook:
     """What a run would play.
 
-    Attributes
-    ----------
-    forecasters, natures, schedules, pairs : int
-        Pairs: of a forecaster and a nature with its schedule, that can play each other.
-    incompatible : int
-        Pairs that cannot.
-    horizons : tuple of int
-        Ascending.
-    runs : int
-    cells, finished, begun : int
-        In the results file are all runs of `finished`, and some of `begun`.
-    work : int
-        Run-rounds to be played.
-    loops : dict of str to int
-        Loop of the engine → how many of the pairs it plays.
-    listed : tuple of (str, str, str)
-        Forecaster, nature with its schedule, loop; empty where there are many pairs.
-    looked_at : int
-        How many strategies were started for that: all, unless there are very many.
-    estimate : Estimate or None
-        None where nothing is to be played, or nothing could be measured.
-    disk, memory : int
-        Bytes, about: of the finished results file without Γ, and of the largest batch of runs of some pairs.
+    Pairs are of a forecaster and a nature with its schedule. In the results file are all runs of `finished` cells, and
+    some of `begun` ones; `work` is in run-rounds. `loops` says how many pairs each loop plays; `listed` has forecaster,
+    nature and loop of each pair, if they are few. `looked_at` strategies were started for that. Without anything to be
+    played or measured there is no estimate. `disk` is of the finished file without Γ, `memory` of the largest batch.
     """
 
     forecasters: int
@@ -115,17 +96,9 @@ def outlook(
     there: Mapping[str, int] | None = None,
     speeds: Mapping[str, float] | None = None,
 ) -> Outlook:
-    """What playing a plan would be.
+    """What playing a plan would be; measuring may take `budget` seconds beside compilation, and nothing with 0.
 
-    Parameters
-    ----------
-    plan : Plan
-    budget : float
-        Seconds that measuring may take, beside what is compiled when it is first needed. With 0 nothing is measured.
-    there : mapping of str to int, optional
-        Key of a cell → how many of its runs have been played.
-    speeds : mapping of str to float, optional
-        Key of a cell → seconds for a run-round that it took.
+    `there` has how many runs of a cell have been played, `speeds` the seconds of a run-round, by the keys of cells.
     """
     longest: dict[_Pair, Cell] = {}
     work: dict[_Pair, int] = {}

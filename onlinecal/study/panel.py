@@ -34,24 +34,14 @@ from onlinecal.measures.base import Bracket, Measure
 
 
 class Asked(NamedTuple):
-    """A measure that is asked for.
+    """A measure that is asked for, with its options set."""
 
-    Attributes
-    ----------
-    columns : tuple of Column
-        One, or the two ends of a bracket.
-    function : callable
-        Γ ↦ value, its options set.
-    record : Measure
-    options : mapping
-    moved : callable, optional
-        Γ whose predictions were moved, mean distance ↦ bracket, its options set; None where Γ is always exact.
-    """
-
+    #: one, or the two ends of a bracket
     columns: tuple[Column, ...]
     function: Callable[[JointDistribution], Any]
     record: Measure
     options: Mapping[str, Any]
+    #: Γ whose predictions were moved, mean distance ↦ bracket; None where Γ is always exact
     moved: Callable[[JointDistribution, float], Bracket] | None = None
 
     @property
@@ -115,20 +105,10 @@ class Panel:
             Each a name, a mapping ``{"name": "binned_ece", "bins": 15}``, or a function Γ ↦ float, which may stand in
             place of the name in a mapping too.
         tasks : iterable
-            Each a name, a mapping ``{"name": "v_shaped", "t": 0.3}`` or
-            ``{"name": "mine", "payoffs": [[…, …], …]}``, or a task. A mapping may say how forecasts are acted on:
-            ``"response": "rounded"`` or ``"response": {"name": "rounded", "m": 10}`` (see
-            `onlinecal.decision_makers.responses`).
+            Each a name, a mapping ``{"name": "v_shaped", "t": 0.3}`` or ``{"name": "mine", "payoffs": [[…, …], …]}``,
+            or a task. A mapping may say how forecasts are acted on: ``"response": {"name": "rounded", "m": 10}``.
         rounds : int, optional
-            No Γ will come from more rounds, hence none will have more levels. A measure that is exact up to some
-            number of levels keeps a single column where this is below. Default: any number.
-
-        Raises
-        ------
-        UnknownName
-            A name that is not in the catalogue.
-        InvalidParameter
-            An option that a measure, task or response does not have or refuses; two columns of one name.
+            The most rounds, and hence levels, of any Γ: a measure that is exact up to more levels has a single column.
         """
         panel = cls(
             tuple(_asked(spec, rounds) for spec in listed(measures)),
@@ -141,8 +121,7 @@ class Panel:
             if names.count(name) > 1:
                 raise InvalidParameter(f"{name!r} is asked for twice; expected each measure and task once")
         for asked in panel.measures:
-            # A calibrated and a miscalibrated level: an option that is out of range shows before the game. Of measures
-            # of rounds nobody knows what context would do; one of the catalogue as it is can refuse nothing.
+            # An option that is out of range is refused before the game.
             if asked.needs is None and (asked.options or asked.columns[0].kind == "function"):
                 measured(asked.name, asked.function, _sample())
         return panel
@@ -150,12 +129,7 @@ class Panel:
     def of_moved(self) -> Panel:
         """The same for Γ that may have been moved: each measure of Γ, and each entry of a task, as a bracket.
 
-        Measures of rounds are what they are, for rounds are kept as they were.
-
-        Raises
-        ------
-        InvalidParameter
-            A measure has no modulus, or a task no random response: nothing is known of it then.
+        A measure without a modulus, and a task without a random response, is refused.
         """
         for task in self.tasks:
             if getattr(task, "sensitivity", None) is None:
@@ -217,33 +191,19 @@ class Panel:
             tuple(task for task in self.tasks if any(c in columns for c in self._account(task))),
         )
 
-    def _with(self, measures: tuple[Asked, ...], tasks: tuple[Task, ...]) -> Panel:
-        whole = len(measures) == len(self.measures) and len(tasks) == len(self.tasks)
-        return self if whole else replace(self, measures=measures, tasks=tasks)
-
     def of_gamma(self) -> Panel | None:
         """Without measures of rounds; None where nothing else is in it."""
         panel = self._with(tuple(asked for asked in self.measures if asked.needs is None), self.tasks)
         return panel if panel.measures or panel.tasks else None
 
-    def of_rounds(self) -> Panel | None:
-        """Its measures of rounds; None without any."""
-        panel = self._with(tuple(asked for asked in self.measures if asked.needs is not None), ())
-        return panel if panel.measures else None
+    def _with(self, measures: tuple[Asked, ...], tasks: tuple[Task, ...]) -> Panel:
+        whole = len(measures) == len(self.measures) and len(tasks) == len(self.tasks)
+        return self if whole else replace(self, measures=measures, tasks=tasks)
 
     def read(
         self, gamma: JointDistribution, rounds: Transcript | None = None, moved: float | None = None
     ) -> list[float]:
-        """The total T·μ(Γ) of every column.
-
-        Parameters
-        ----------
-        gamma : JointDistribution
-        rounds : Transcript, optional
-            For measures of rounds.
-        moved : float, optional
-            The mean distance that the predictions of Γ were moved. Default: Γ is exact.
-        """
+        """The total T·μ(Γ) of every column; `moved` is the mean distance that the predictions of Γ were moved."""
         values: list[float] = []
         for asked in self.measures:
             seen = gamma if asked.needs is None else rounds
@@ -268,14 +228,14 @@ class Panel:
 
 @cache
 def _sample() -> JointDistribution:
-    """Made when it is first needed: loading numba's machine code takes longer than listing what there is."""
+    """A calibrated and a miscalibrated level; made when first needed, since numba's code takes long to load."""
     return JointDistribution.from_counts([0.25, 0.5], [4, 2], [1, 2])
 
 
 def measured(
     name: str, measure: Callable[[Any], Any], gamma: JointDistribution | Transcript | None
 ) -> float | Bracket:
-    """The value of a measure on Γ or on rounds, which may be anybody's function: whatever goes wrong names it."""
+    """The value of a measure on Γ or on rounds; any error of its function names it."""
     try:
         value = measure(gamma)
         if isinstance(value, Real):
@@ -297,10 +257,7 @@ def listed(specs: Any) -> Iterable[Any]:
 def named_measure(
     spec: Any,
 ) -> tuple[Column, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
-    """The column of a measure that gives one, the measure with its options set, its record, and these options.
-
-    `spec` is as in `Panel.of`; a function that is not in the catalogue gets a record that says nothing.
-    """
+    """The column of a measure as in `Panel.of`, its function with the options set, its record, and these options."""
     options = dict(spec) if isinstance(spec, Mapping) else {"name": spec}
     function = options.pop("name", None)
     if callable(function):

@@ -35,10 +35,7 @@ _LEFT = "not shown any more, as the scenario has them no longer"
 class Session:
     """A plan with its results file open, and locked for other writers; a context manager.
 
-    Attributes
-    ----------
-    remarks : list of str
-        What was found in the file that no longer fits the plan, and what becomes of it; a line each.
+    `remarks` says what in the file no longer fits the plan, and what becomes of it, a line each.
     """
 
     def __init__(self, cells: Sequence[Cell], store: Store) -> None:
@@ -63,12 +60,6 @@ class Session:
         their labels and order. The others are played, those of which some runs are there in the further runs only.
         What the file holds beyond the plan is not shown any more and goes when everything has been played; until then
         the plan of before finds it again. `meta` is what the file says of itself: name, title, scenario.
-
-        Raises
-        ------
-        StoreError
-            The file exists and neither was said, or both were; another process writes it; it cannot be written, is not
-            one of ours, or damaged; or none of what `resume` finds in it fits the plan.
         """
         if resume and overwrite:
             raise StoreError(
@@ -196,17 +187,8 @@ class Session:
     def play(self, executor: Executor | None = None) -> list[tuple[Cell, Fault]]:
         """Computes what is missing from level sets that are kept, where it can; plays what is missing then.
 
-        Each cell is in the file as soon as it is finished.
-
-        Parameters
-        ----------
-        executor : Executor, optional
-            Within its context. Default: this process.
-
-        Returns
-        -------
-        list of (Cell, Fault)
-            Cells that could not be played, and why; `Session.open` with `resume` plays them again.
+        Each cell is in the file as soon as it is finished. Returns those that could not be played, and why;
+        `Session.open` with `resume` plays them again. The executor is within its context; by default this process.
         """
         cells = {cell.key: cell for cell in self._cells}
         failed = self._read_again(cells.values())

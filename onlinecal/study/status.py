@@ -18,22 +18,8 @@ from onlinecal.study.store import Store
 class Status:
     """The state of a results file, at one time; others may be writing it.
 
-    Attributes
-    ----------
-    path : Path
-    name, title : str
-    cells, done : int
-        How many there are in the plan, and how many of them are finished.
-    failed : tuple of (Planned, str, str)
-        Cells that could not be played, why, and when that was last tried.
-    incompatible : tuple of Incompatible
-        Pairs that are not in the plan.
-    left : int
-        Cells that are neither done nor failed.
-    run_rounds_left : int
-        Of all that are not done; cells of one game count once.
-    writer : str
-        The process that writes it now; "" for none.
+    Of its cells those in `failed` could not be played (why, and when that was last tried), and `left` are neither done
+    nor failed. `writer` is the process that writes it now; "" for none.
     """
 
     path: Path

@@ -1,73 +1,66 @@
-"""A Dask cluster whose workers die: in every phase of a study, and all at once."""
+"""A Dask cluster whose workers die, in every phase of a study, or differ; and what is no cluster."""
 
+import contextlib
+import gc
 import os
-import shutil
+import re
 import signal
+import socket
+import sys
+import threading
 import time
 
 import pytest
 
+import onlinecal as oc
 from onlinecal.core.errors import WorkerError
 from onlinecal.core.progress import Progress
-from onlinecal.study import play_cells
+from onlinecal.study import Played, play_cells
 from onlinecal.study.executors import executor_of
 from onlinecal.study.executors.base import Serial
-from tests.results import cells
-from tests.study.test_killed import Dask, command_of, playable, wait_for, workers_of
+from tests.executors import Dask, wait_for
+from tests.results import N, cells
 
 cluster = pytest.importorskip("onlinecal.study.executors.cluster")
 
 PLANNED = cells(horizons=(50, 60, 70), runs=2)
 
 
-def totals(planned, executor, finished=lambda: None):
-    """The bytes of all totals, by cell; `finished` is called after each cell."""
+def totals(planned, executor):
+    """The bytes of all totals, by cell."""
     found = {}
     with executor:
         for cell, played in play_cells(planned, Progress(1), executor):
             assert cell.key not in found
             found[cell.key] = [(name, total.tobytes()) for name, total in played.totals.items()]
-            finished()
     return found
+
+
+#: phase → the method with which it begins, of a client of Dask or of our executor, and when
+HOOKS = {
+    "connected": ("executor", "_compare", lambda *_: True),
+    "begin": ("executor", "begin", lambda *_: True),
+    "sent": ("client", "submit", lambda _, function, *args: function is cluster._same),
+    "given": ("executor", "submit", lambda *_: True),
+    "played": ("executor", "_take", lambda _, happened: isinstance(happened, tuple | list)),
+    "returned": ("executor", "_take", lambda _, happened: not isinstance(happened, tuple | list)),
+    "merging": ("executor", "_present", lambda *_: True),
+}
+PHASES = list(HOOKS)[:-1]
 
 
 def before(monkeypatch, phase, act):
     """Calls `act` once, when a study on a cluster comes to a phase."""
-    left = [act]
+    left, (whose, name, when) = [act], HOOKS[phase]
+    owner = cluster.distributed.Client if whose == "client" else cluster.Cluster
+    real = getattr(owner, name)
 
-    def once():
-        if left:
+    def method(*args, **options):
+        if left and when(*args):
             left.pop()()
+        return real(*args, **options)
 
-    def hooked(owner, name, when=lambda *_: True):
-        real = getattr(owner, name)
-
-        def method(*args, **options):
-            if when(*args):
-                once()
-            return real(*args, **options)
-
-        monkeypatch.setattr(owner, name, method)
-
-    client, executor = cluster.distributed.Client, cluster.Cluster
-    match phase:
-        case "connected":
-            hooked(executor, "_compare")
-        case "begin":
-            hooked(executor, "begin")
-        case "sent":
-            hooked(client, "submit", lambda _, function, *args: function is cluster._same)
-        case "merging":
-            hooked(executor, "_present")
-        case "given":
-            hooked(executor, "submit")
-        case "played":
-            hooked(executor, "_take", lambda _, happened: isinstance(happened, tuple | list))
-        case "returned":
-            hooked(executor, "_take", lambda _, happened: not isinstance(happened, tuple | list))
-
-
-PHASES = ["connected", "begin", "sent", "given", "played", "returned"]
+    monkeypatch.setattr(owner, name, method)
 
 
 @pytest.fixture
@@ -91,63 +84,42 @@ def test_a_worker_that_leaves_before_it_has_played_is_not_waited_for(threads, mo
     assert found == totals(PLANNED, Serial())
 
 
-@pytest.mark.parametrize("phase", ["sent", "given"])
-def test_without_any_worker_a_study_stops_in_a_stated_time(threads, monkeypatch, phase):
+@pytest.mark.parametrize("phase", ["sent", "given", "merging"])
+def test_without_any_worker_a_study_or_a_merge_stops_in_a_stated_time(threads, monkeypatch, phase):
     monkeypatch.setattr(cluster, "GONE", 1.0)
     before(monkeypatch, phase, lambda: [leaves(threads, worker) for worker in threads.workers.values()])
     began = time.monotonic()
-    with pytest.raises(WorkerError, match=r"the last worker at .* is gone; finished cells are kept"):
-        totals(PLANNED, executor_of(scheduler=threads.scheduler_address))
+    with executor_of(scheduler=threads.scheduler_address) as executor:
+        act = lambda: list(play_cells(PLANNED, Progress(1), executor))  # noqa: E731
+        if phase == "merging":
+            act = lambda: executor.merged(time.sleep, [1.0] * 9, len)  # noqa: E731
+        with pytest.raises(WorkerError, match=r"the last worker at .* is gone; finished cells are kept"):
+            act()
     assert time.monotonic() - began < 30.0  # a second, and those in which a busy machine begins
 
 
 def test_a_scheduler_that_no_longer_answers_is_gone(threads, monkeypatch):
     monkeypatch.setattr(cluster, "GONE", 1.0)
-    real = cluster.distributed.Client.nthreads
 
     def frozen(client, **options):
-        if frozen.now:
-            raise TimeoutError
-        return real(client, **options)
+        raise TimeoutError
 
-    frozen.now = False
-    monkeypatch.setattr(cluster.distributed.Client, "nthreads", frozen)
     with executor_of(scheduler=threads.scheduler_address) as executor:
-        frozen.now = True
+        monkeypatch.setattr(cluster.distributed.Client, "nthreads", frozen)
         with pytest.raises(WorkerError, match=r"the scheduler at .* is gone"):
             executor.merged(time.sleep, [4.0], len)
 
 
-def test_a_merge_without_any_worker_stops_too(threads, monkeypatch):
-    monkeypatch.setattr(cluster, "GONE", 1.0)
-    before(monkeypatch, "merging", lambda: [leaves(threads, worker) for worker in threads.workers.values()])
-    with (
-        executor_of(scheduler=threads.scheduler_address) as executor,
-        pytest.raises(WorkerError, match=r"the last worker at .* is gone"),
-    ):
-        executor.merged(time.sleep, [1.0] * 9, len)
-
-
 @pytest.fixture
-def processes(tmp_path):
-    (tmp_path / "dask").mkdir()
-    dask = Dask(tmp_path / "dask", workers=0)
-    yield dask
-    dask.end()
-    shutil.rmtree(tmp_path / "dask", ignore_errors=True)
-
-
-def pids(dask, nanny):
-    """The processes that play."""
-    begun = [process.pid for process in dask._processes[1:]]
-    if not nanny:
-        return [pid for pid in begun if "worker" in command_of(pid)]
-    return [pid for parent in begun for pid in workers_of(parent) if "spawn_main" in command_of(pid)]
+def dask(tmp_path):
+    made = Dask(tmp_path / "dask", workers=0)
+    yield made
+    made.end()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nanny", [True, False], ids=["nanny", "no nanny"])
-def test_workers_are_killed_in_every_phase(processes, monkeypatch, nanny, seed, full):
+def test_workers_are_killed_in_every_phase(dask, monkeypatch, nanny, seed, full):
     """One of two, or both; a nanny begins others in their place, or they are begun by hand.
 
     In the small size every fifth case, others for other seeds.
@@ -156,16 +128,111 @@ def test_workers_are_killed_in_every_phase(processes, monkeypatch, nanny, seed, 
     monkeypatch.setattr(cluster, "PATIENCE", 60.0)
     cases = [(phase, count) for phase in PHASES for count in (1, 2)]
     for phase, count in cases if full else cases[seed % 5 :: 5]:
-        if not (nanny and pids(processes, nanny)):
-            processes.workers(2 - len(pids(processes, nanny)), nanny=nanny)
-        wait_for(lambda: playable(processes.address) == 2)
+        if not (nanny and dask.playing(nanny)):
+            dask.workers(2 - len(dask.playing(nanny)), nanny=nanny)
+        wait_for(lambda: dask.count() == 2)
 
         def kill(count=count):
-            for pid in pids(processes, nanny)[:count]:
+            for pid in dask.playing(nanny)[:count]:
                 os.kill(pid, signal.SIGKILL)
             if count == 2 and not nanny:
-                processes.workers(2, nanny=False)
+                dask.workers(2, nanny=False)
 
         with monkeypatch.context() as patched:
             before(patched, phase, kill)
-            assert totals(PLANNED, executor_of(scheduler=processes.address)) == alone, (phase, count)
+            assert totals(PLANNED, executor_of(scheduler=dask.address)) == alone, (phase, count)
+
+
+class Deadly:
+    """Ends its process without a word, whenever it plays."""
+
+    def forecast(self):
+        os._exit(1)
+
+    def update(self, forecast, outcome):
+        pass
+
+
+class Sound:
+    def forecast(self):
+        return 0.5
+
+    def update(self, forecast, outcome):
+        time.sleep(0.002)
+
+
+@pytest.mark.slow
+def test_what_kills_the_workers_of_a_cluster_fails_and_the_rest_is_played(dask):
+    dask.workers(2)
+    wait_for(lambda: dask.count() == 2)
+    who = list(map(oc.forecasters.base.as_forecaster, (Deadly, Sound)))
+    planned = cells(horizons=(50, 60, 70), runs=1, forecasters=who, natures=[N.Drift()])
+    with executor_of(scheduler=dask.address) as executor:
+        found = [(cell, what) for cell, what in play_cells(planned, Progress(1), executor)]
+    faults = {cell.horizon: what.text for cell, what in found if not isinstance(what, Played)}
+    assert {cell.forecaster.label for cell, what in found if isinstance(what, Played)} == {"Sound"}
+    assert sorted(faults) == [50, 60, 70]
+    # Dask counts what else a worker had when it died, so that a unit may be played again up to six times.
+    assert all(re.match(r"its worker was gone [4-7] times \(it died\)", text) for text in faults.values())
+
+
+#: as a package that is imported has it, and as one that is installed
+FAKES = {
+    "numba": "import numba\nnumba.__version__ = '0.0.1'\n",
+    "numpy": "from distributed import versions\nreal = versions._version_cached\n"
+    "versions._version_cached = lambda name: '0.0.1' if name == 'numpy' else real(name)\n",
+}
+
+
+@pytest.mark.slow
+def test_workers_of_another_version_are_refused_by_name(tmp_path, dask):
+    for workers, (name, code) in enumerate(FAKES.items(), 1):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sitecustomize.py").write_text(code)
+        path = os.pathsep.join([str(tmp_path / name), os.environ.get("PYTHONPATH", "")])
+        dask.workers(1, {"PYTHONPATH": path})
+        wait_for(lambda n=workers: dask.count() == n)
+        with (
+            pytest.raises(WorkerError, match=rf"^the worker tcp://\S+ has {name} 0.0.1, here it is "),
+            executor_of(scheduler=dask.address) as executor,
+        ):
+            list(play_cells(PLANNED, Progress(1), executor))
+
+
+@pytest.mark.slow
+def test_a_scheduler_without_workers(dask, monkeypatch):
+    monkeypatch.setattr(cluster, "PATIENCE", 1.0)
+    with pytest.raises(WorkerError, match=r"has no workers; begin some with `dask worker tcp://127"):
+        executor_of(scheduler=dask.address).__enter__()
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n", "what answers at {} is no Dask scheduler"),
+        (b"", "no Dask scheduler answers at {} within 1 s"),
+    ],
+    ids=["of the web", "silent"],
+)  # fmt: skip
+def test_a_server_that_is_no_scheduler(answer, said, monkeypatch):
+    """Such as the dashboard of one; nothing of Dask's own is raised, there or when the connection is forgotten."""
+    monkeypatch.setattr(cluster, "PATIENCE", 1)
+    unraised = []
+    monkeypatch.setattr(sys, "unraisablehook", unraised.append)
+    held = []
+
+    def serve(server):
+        with contextlib.suppress(OSError):  # until it is closed
+            while True:
+                held.append(server.accept()[0])
+                held[-1].sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        threading.Thread(target=serve, args=(server,), daemon=True).start()
+        address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(WorkerError, match=said.format(address)), cluster.Cluster(address):
+            pass
+        for connection in held:
+            connection.close()
+    gc.collect()
+    assert unraised == []

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import random
 import subprocess
 import sys
 import time
@@ -12,25 +11,24 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import onlinecal as oc
-from onlinecal.core.errors import CellError, InvalidForecast, InvalidParameter, WorkerError
+from onlinecal.core.errors import CellError, InvalidForecast, InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.decision_makers.tenures import People
-from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Batch, Entry, Played, plan, play_batch, play_cells
 from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
 from onlinecal.study.executors.base import Fault
-from onlinecal.study.executors.kit import packed, unfit, versions
 from onlinecal.study.executors.processes import Processes
 from onlinecal.study.executors.units import seconds_of, units
 from onlinecal.study.panel import Panel
 from onlinecal.study.playing import AGAIN
 from onlinecal.study.run import join
 from onlinecal.study.status import Status
-from tests.executors import Disorderly, tables
+from tests.executors import Disorderly, tables, wait_for
 from tests.results import F, N, cells, read, session
 
-PANEL = Panel.of(["ece", "cdl"], ["umbrella"])
+PANEL, ECE = Panel.of(["ece", "cdl"], ["umbrella"]), Panel.of(["ece"])
+made = oc.forecasters.base.as_forecaster
 
 
 def rich(runs=7):
@@ -42,7 +40,7 @@ def rich(runs=7):
                 F.ForecastHedging(),
                 F.CDLMinimiser(),
                 F.Delayed(F.EmpiricalMean()),
-                oc.forecasters.base.as_forecaster(Mean),
+                made(Mean),
             ],
         ),
         [Entry.of(N.Contrarian()), Entry.of(N.Streams((N.Drift(), N.Bernoulli(0.2))))],
@@ -180,7 +178,6 @@ class Broken:
 
 
 def with_broken():
-    made = oc.forecasters.base.as_forecaster
     return cells(horizons=(60, 90), forecasters=[made(Broken), made(Mean)])
 
 
@@ -257,10 +254,8 @@ class Deadly:
 
 
 def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path):
-    made = oc.forecasters.base.as_forecaster
     who = [made(Deadly, {"folder": str(tmp_path)}), made(Mean)]
-    panel = Panel.of(["ece"])
-    planned = cells(horizons=(20, 30), runs=2, panel=panel, forecasters=who, natures=[N.Drift()])
+    planned = cells(horizons=(20, 30), runs=2, panel=ECE, forecasters=who, natures=[N.Drift()])
     study = oc.Study(tuple(result for _, result in play_cells(planned, Progress(1), Processes(2, alone=0))))
     assert (tmp_path / "20").read_text() == (tmp_path / "30").read_text() == "x"
     assert sorted((c.forecaster.split()[0], c.horizon) for c in study.cells) == [
@@ -268,7 +263,7 @@ def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path
     ]  # fmt: skip
     # One that always dies takes nobody with it.
     who = [made(Deadly, {"folder": str(tmp_path), "always": True}), made(Mean)]
-    planned = cells(horizons=(21,), runs=1, panel=panel, forecasters=who, natures=[N.Drift()])
+    planned = cells(horizons=(21,), runs=1, panel=ECE, forecasters=who, natures=[N.Drift()])
     (fault,) = [r for _, r in play_cells(planned, Progress(1), Processes(2, alone=0)) if isinstance(r, Fault)]
     assert fault.text.startswith(
         "its worker was gone 4 times (it was killed by SIGKILL, perhaps for want of memory)"
@@ -293,36 +288,27 @@ class Forking(Mean):
             os.kill(os.getpid(), 9)
 
 
+def runs(pid):
+    """Whether a process is there and has not ended."""
+    said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
+    return bool(said.strip()) and not said.startswith("Z")
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies):
-    who = [
-        oc.forecasters.base.as_forecaster(
-            Forking, {"folder": str(tmp_path), "dies": dies, "home": os.getpid()}
-        )
-    ]
-    planned = cells(horizons=(20,), runs=1, panel=Panel.of(["ece"]), forecasters=who, natures=[N.Drift()])
+    who = [made(Forking, {"folder": str(tmp_path), "dies": dies, "home": os.getpid()})]
+    planned = cells(horizons=(20,), runs=1, panel=ECE, forecasters=who, natures=[N.Drift()])
     began = time.monotonic()
     ((_, found),) = play_cells(planned, Progress(1), Processes(2, alone=0))
-    assert time.monotonic() - began < 55.0  # nobody waits for them
+    assert time.monotonic() - began < 55.0  # none is waited for
     if dies:
         assert found.text.startswith(f"its worker was gone {AGAIN + 1} times (it was killed by SIGKILL")
     else:
         assert isinstance(found, Played)
-    children = (tmp_path / "children").read_text().split()
+    children = list(map(int, (tmp_path / "children").read_text().split()))
     assert len(children) == (AGAIN + 1 if dies else 1)
-    for child in map(int, children):
-        for _ in range(100):  # whoever takes children over may take a moment to hear of their end
-            if not _runs(child):
-                break
-            time.sleep(0.1)
-        assert not _runs(child)
-
-
-def _runs(pid):
-    """Whether a process is there and has not ended."""
-    said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
-    return bool(said.strip()) and not said.startswith("Z")
+    wait_for(lambda: not any(map(runs, children)), 10.0)
 
 
 def test_errors_come_back_as_what_they_are():
@@ -347,7 +333,7 @@ class Slow(Mean):
 def test_whoever_stops_leaves_no_process():
     planned = cells(
         horizons=(20, 25),
-        forecasters=[oc.forecasters.base.as_forecaster(Slow)],
+        forecasters=[made(Slow)],
         natures=[N.Drift(), N.RandomWalk()],
     )
     executor = Processes(2, alone=0)
@@ -401,7 +387,6 @@ def test_what_cannot_be_sent_is_played_here_or_refused():
         def __init__(self, held=generator):
             pass
 
-    made = oc.forecasters.base.as_forecaster
     planned = cells(horizons=(20,), forecasters=[made(Closes)], natures=[N.Drift()])
     with pytest.raises(
         InvalidParameter, match=r"'Closes' cannot be sent to other processes: TypeError: .*generator"
@@ -410,120 +395,3 @@ def test_what_cannot_be_sent_is_played_here_or_refused():
     executor = Processes(2, asked=False, alone=0)
     assert len(list(play_cells(planned, Progress(1), executor))) == 1
     assert executor.remarks[0].startswith("played by this process alone: 'Closes' cannot be sent")
-
-
-# ---------------------------------------------------------------- what workers have
-
-
-def test_a_worker_with_other_versions_is_refused_by_name(monkeypatch):
-    ours = versions()
-    assert set(ours) == {"python", "onlinecal", "numpy", "numba", "scipy", "source of onlinecal"}
-    for name in ours:
-        said = unfit({**ours, name: "0.0"}, ours)
-        assert said.startswith("onlinecal" if "source" in name else f"{name} 0.0, here it is {ours[name]}")
-    assert unfit(ours, ours) == ""
-    monkeypatch.setattr("onlinecal.study.executors.kit.versions", lambda: {**ours, "numpy": "0.1"})
-    with pytest.raises(
-        WorkerError, match=f"a worker has numpy {np.__version__}, here it is 0.1; install the same"
-    ):
-        list(play_cells(cells(), Progress(1), Processes(1, alone=0)))
-
-
-PLAYS = """
-import pickle, sys
-from onlinecal.study.executors.kit import opened
-from onlinecal.study import play_batch
-kit, units = pickle.load(open(sys.argv[1], "rb"))
-cells = opened(*kit)
-batches = [play_batch(cells[unit.cell], range(unit.first, unit.last)) for unit in units]
-pickle.dump(batches, open(sys.argv[2], "wb"))
-"""
-
-
-def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
-    """To a machine where their files do not lie: modules, a package, modules that they import; parameters that are
-    objects of theirs are told apart as here, since the randomness of a player hangs on them.
-    """
-    mark = f"p{random.randrange(10**9)}"
-    (tmp_path / mark).mkdir()
-    (tmp_path / mark / "__init__.py").write_text("")
-    (tmp_path / mark / "deep.py").write_text("class Rate:\n    def __init__(self, r): self.r = r\n")
-    (tmp_path / f"{mark}_own.py").write_text(
-        f"from {mark}.deep import Rate\nimport {mark}_late as {mark}_deep\n"
-        "class Own:\n"
-        "    def __init__(self, rate=Rate(0.25)): self.rate = rate\n"
-        f"    def forecast(self): return {{self.rate.r: 0.5, {mark}_deep.high(0): 0.5}}\n"
-        "    def update(self, forecast, outcome): pass\n"
-        "def measure(gamma): return gamma.predictions.max()\n"
-    )
-    (tmp_path / f"{mark}_late.py").write_text(
-        "from numba import njit\nHIGH = 0.75\n@njit\ndef high(i): return HIGH + twice(i)\n"
-        "@njit\ndef twice(i): return 2 * i\n"
-    )
-    (tmp_path / "s.toml").write_text(
-        f'runs = 3\nhorizons = [20, 40]\nmeasures = ["ece", "{mark}_own:measure"]\nnatures = ["drift"]\n'
-        f'[[forecasters]]\nname = "{mark}_own:Own"\n'
-    )
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    own = list(load(tmp_path / "s.toml").cells)
-    maker = sys.modules[f"{mark}_own"]
-    given = oc.forecasters.base.as_forecaster(maker.Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)})
-    planned = own + list(cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)]))
-    kit = packed(planned)
-    cut = list(units(planned, 2))
-    here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
-    for file in sorted(tmp_path.rglob("*.py")):
-        file.unlink()
-    (tmp_path / "in").write_bytes(pickle.dumps((kit, cut)))
-    # What lies there under the name is not what is played.
-    (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
-    subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=tmp_path, check=True)
-    there = pickle.loads((tmp_path / "out").read_bytes())
-    for a, b in zip(here, there, strict=True):
-        assert a.totals.keys() == b.totals.keys()
-        assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
-
-
-SCRIPT = """
-import onlinecal as oc
-from dataclasses import dataclass
-from onlinecal.forecasters import Forecaster
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
-from onlinecal.study.executors import processes
-processes.ALONE = 0
-
-@law
-def say(run, number):
-    law_values(run)[0], law_weights(run)[0] = floats(run)[0], 1.0
-    return 1
-
-@learn
-def follow(run, number, size, drawn, outcome):
-    floats(run)[0] += 0.1 * (outcome - floats(run)[0])
-    return 0
-
-@dataclass(frozen=True)
-class Smoothing(Forecaster):
-    def start(self, horizon, runs, stream):
-        return CompiledForecaster(say, follow, Memory(runs, floats=[0.5]), size=1)
-
-class Plain:
-    def forecast(self): return FORECAST
-    def update(self, forecast, outcome): pass
-FORECAST = 0.3
-
-print("begun")
-asked = dict(horizon=[50, 100], runs=2, measures=["ece", lambda gamma: gamma.weight])
-one, two = (oc.play([Smoothing(), Plain], "drift", **asked, jobs=jobs) for jobs in (None, 2))
-print(one.cells == two.cells, [cell.loop for cell in two.cells])
-"""
-
-
-@pytest.mark.slow
-def test_a_script_without_a_guard_sends_what_it_defines(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
-    done = subprocess.run(
-        [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
-    assert (done.stderr, done.stdout) == ("", "begun\nTrue ['compiled', 'compiled', 'event', 'event']\n")

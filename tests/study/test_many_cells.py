@@ -8,7 +8,6 @@ import sys
 
 import pytest
 
-import onlinecal as oc
 from onlinecal.core.errors import StoreError
 from onlinecal.schedules.base import Clock
 from onlinecal.study import panel as panels
@@ -103,14 +102,6 @@ def test_nothing_is_measured_or_drawn_to_see_that_a_study_can_be_played(planned,
     )
     assert Panel.of(["ece", "cdl"], ["umbrella"]).names[0] == "ece"
     many()
-
-
-@pytest.mark.parametrize(
-    "spec", [{"name": "binned_ece", "bins": 0}, lambda gamma: "no number"], ids=["option", "own"]
-)
-def test_what_can_refuse_is_still_tried(spec):
-    with pytest.raises(oc.OnlinecalError, match=r"bins|returned 'no number'"):
-        Panel.of([spec])
 
 
 def test_what_was_read_is_read_anew_after_a_change(planned, path):

@@ -6,14 +6,11 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import umbrella
 from onlinecal.measures import MEASURES
-from onlinecal.scenario import load
 from onlinecal.study.panel import Panel
 from tests.gammas_metric import many_levels
-from tests.measures.test_witnesses_in_words import RECORDS, by_id
 
 
 def test_a_measure_of_ones_own_and_one_that_is_nan():
@@ -60,38 +57,6 @@ def test_a_broken_measure_is_named_with_the_round(at_once, value, said):
     if at_once:
         with pytest.raises(oc.OnlinecalError, match=said):
             oc.evaluate([0.5], [1], measures=broken)
-
-
-@pytest.mark.parametrize("record", RECORDS, ids=by_id)
-def test_every_measure_can_be_named_in_a_scenario(record, tmp_path):
-    options = "".join(f", {key} = {value}" for key, value in record.example.items())
-    path = tmp_path / "one.toml"
-    path.write_text(
-        f"horizon = 200\nruns = 2\nmeasures = [{{ name = '{record.name}'{options} }}]\n"
-        "[[forecasters]]\nname = 'forecast_hedging'\n[[natures]]\nname = 'drift'\n"
-    )
-    cells = load(path).cells
-    name = record.name
-    if record.example:
-        name += "(" + ", ".join(f"{key}={value}" for key, value in record.example.items()) + ")"
-    columns = cells[0].panel.names
-    assert columns == ([f"{name}[lower]", f"{name}[upper]"] if record.bracket else [name])
-    values = cells[0].panel.read(many_levels(1, 50))
-    assert values[0] <= values[-1]
-
-
-def test_a_required_option_is_asked_for_before_the_game():
-    with pytest.raises(InvalidParameter, match="'smooth_ece_at' needs the option 'sigma'"):
-        Panel.of(["smooth_ece_at"])
-
-
-def test_a_function_of_ones_own_keeps_its_name_and_its_meaning():
-    def ece(gamma):
-        return 0.125
-
-    assert Panel.of([ece]).read(JointDistribution.from_samples([0.5], [1])) == [0.125]
-    with pytest.raises(InvalidParameter, match="asked for twice"):
-        Panel.of([ece, "ece"])
 
 
 def test_a_measure_with_a_limit_has_two_columns_only_where_it_can_be_reached():
@@ -149,12 +114,6 @@ def test_a_panel_reads_the_total_of_every_column():
     assert panel.read(gamma) == [8 * value for value in values]
 
 
-@pytest.mark.parametrize("single", ["ece", {"name": "binned_ece", "bins": 3}, oc.measures.ece])
-def test_a_single_measure_is_a_list_of_one(single):
-    assert Panel.of(single).names == Panel.of([single]).names
-    assert len(Panel.of(single).columns) == 1
-
-
 def test_the_contents_are_the_same_in_any_order_and_know_options():
     specs = ["ece", {"name": "binned_ece", "bins": 3}]
     first, second = Panel.of(specs), Panel.of(specs[::-1])
@@ -177,6 +136,8 @@ def test_the_contents_are_the_same_in_any_order_and_know_options():
         ([], [{"name": "v_shaped", "s": 0.3}], "task 'v_shaped'"),
         ([], [{"name": "mine", "payoffs": [[0, 1]], "action": ["a"]}], "task 'mine' has no option 'action'"),
         ([{"name": lambda gamma: 0.0, "x": 1}], [], "measure '<lambda>'"),
+        (["smooth_ece_at"], [], "'smooth_ece_at' needs the option 'sigma'"),
+        (["ece", oc.measures.ece], [], "asked for twice"),
     ],
 )
 def test_what_is_no_panel_is_refused(measures, tasks, said):

@@ -6,8 +6,7 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.study.outlook import outlook
-from tests.results import cells
-from tests.study.test_run import equal
+from tests.results import cells, equal
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from onlinecal.natures.scalar import as_nature
 from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
-from tests.results import cells, change, equal, played, read, session, study
+from tests.results import cells, equal, played, read, session, study
 
 F, N = oc.forecasters, oc.natures
 
@@ -98,21 +98,7 @@ def test_recorded_outcomes_are_marked_in_the_file_and_in_what_is_made_of_them(tm
 
 
 def test_every_number_comes_back(results, whole):
-    values = [
-        0.0,
-        -0.0,
-        1.0,
-        -1.0,
-        0.1,
-        5e-324,
-        1.7e308,
-        -1.7e308,
-        np.inf,
-        -np.inf,
-        2.0**53 + 1,
-        2.0**63,
-        -(2.0**63),
-    ]
+    values = [0.0, -0.0, 0.1, 5e-324, 1.7e308, -1.7e308, np.inf, -np.inf, 2.0**53 + 1, -(2.0**63)]
     planned = cells(runs=len(values))[0]
     odd = replace(
         play_cell(planned),
@@ -212,14 +198,6 @@ def half(p):
     return Half
 
 
-def test_classes_of_one_name_share_nothing_but_the_name(tmp_path):
-    first, second = F.as_forecaster(half(0.5)), F.as_forecaster(half(0.25))
-    planned = cells(forecasters=[(first, "a"), (second, "b"), (first, "c")], horizons=[20])
-    kept, _, new = played(tmp_path / "a.db", planned)
-    assert len(new) == 4
-    assert equal(kept, study(planned))
-
-
 def test_labels_and_order_are_the_plans(results, whole):
     planned = cells(forecasters=[(F.AlmostOneStepAhead(), "steps"), (F.ForecastHedging(), "hedging")])
     kept, remarks, new = played(results, planned, resume=True)
@@ -250,7 +228,9 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
         return cell.key, *(held.key for held in cell.held.values())
 
     base = only()
-    measure = {"name": "binned_ece", "bins": 5}
+    four = {"name": "binned_ece", "bins": 4}
+    tasks = [{"name": "umbrella", "cost": 0.4}], [oc.tasks.DecisionTask("umbrella", [[1, 0]])]
+    tasks += ([{"name": "umbrella", "response": "noisy"}],)
     others = [
         only(horizons=[101]),
         only(horizons=[100, 200]),
@@ -258,18 +238,8 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
         only(forecasters=[F.Constant(0.4)]),
         only(natures=[N.Drift(0.1)]),
         only(panel=Panel.of(["ece"])),
-        only(panel=Panel.of(["ece", measure], ["umbrella"])),
-        only(panel=Panel.of(["ece", {"name": "binned_ece", "bins": 4}], [{"name": "umbrella", "cost": 0.4}])),
-        only(
-            panel=Panel.of(
-                ["ece", {"name": "binned_ece", "bins": 4}], [oc.tasks.DecisionTask("umbrella", [[1, 0]])]
-            )
-        ),
-        only(
-            panel=Panel.of(
-                ["ece", {"name": "binned_ece", "bins": 4}], [{"name": "umbrella", "response": "noisy"}]
-            )
-        ),
+        only(panel=Panel.of(["ece", {"name": "binned_ece", "bins": 5}], ["umbrella"])),
+        *(only(panel=Panel.of(["ece", four], task)) for task in tasks),
     ]
     assert len({base, *others}) == 1 + len(others)
     # What is measured is not in the key of the game.
@@ -284,10 +254,10 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
     ):
         with monkeypatch.context() as patch:
             patch.setattr(where, name, 2)
-            assert only(panel=Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])) != base
+            assert only(panel=Panel.of(["ece", four], ["umbrella"])) != base
     with monkeypatch.context() as patch:
         patch.setitem(oc.measures.MEASURES, "ece", replace(oc.measures.MEASURES["ece"], version=2))
-        assert only(panel=Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])) != base
+        assert only(panel=Panel.of(["ece", four], ["umbrella"])) != base
 
 
 def test_only_what_changed_is_played_anew_and_it_is_said(results, monkeypatch):
@@ -356,25 +326,6 @@ def test_cells_that_left_the_scenario_are_not_shown(results):
     assert equal(kept, study(cells(forecasters=[F.ForecastHedging()])))
 
 
-def test_what_is_there_under_another_label_is_not_said_to_be_played(results):
-    """A label goes over to a forecaster that has been played under another."""
-    steps = F.AlmostOneStepAhead()
-    planned = cells(forecasters=[(steps, "forecast hedging"), (steps, "almost one step ahead")])
-    kept, remarks, new = played(results, planned, resume=True)
-    assert new == set()
-    assert remarks == ["not shown any more, as the scenario has them no longer: 4 finished cells"]
-    assert equal(kept, study(planned))
-
-
-def test_damaged_numbers_that_nobody_asks_for_are_not_said_to_be_played(results):
-    change(results, "UPDATE games SET totals = zeroblob(length(totals)) WHERE id <= 2")
-    left = cells()[4:]  # of the other nature
-    kept, remarks, new = played(results, left, resume=True)
-    assert new == set()
-    assert remarks == ["not shown any more, as the scenario has them no longer: 2 finished cells"]
-    assert equal(kept, study(left))
-
-
 def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results):
     grown = cells(
         forecasters=[F.Constant(), F.ForecastHedging(), F.AlmostOneStepAhead()],
@@ -393,15 +344,6 @@ def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results)
     kept, _, new = played(results, cells(), resume=True)
     assert new == set()
     assert equal(kept, study(cells()))
-
-
-def test_cells_without_all_their_runs_are_not_finished(results, monkeypatch):
-    interrupt_after(monkeypatch, 3)
-    with session(results, cells(runs=5), resume=True) as opened, pytest.raises(KeyboardInterrupt):
-        opened.play()
-    assert [cell.totals["ece"].shape[1] for cell in read(results).cells] == [5, 5, 5]
-    monkeypatch.undo()
-    assert equal(played(results, cells(runs=5), resume=True)[0], study(cells(runs=5)))
 
 
 def test_bounds_are_those_of_now(results, monkeypatch):

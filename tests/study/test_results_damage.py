@@ -2,6 +2,7 @@
 
 import sqlite3
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -85,7 +86,8 @@ def told(path):
     try:
         return read(path)
     except StoreError as error:
-        assert "\n" not in str(error)
+        said = str(error)
+    assert "\n" not in said
     return oc.Study(())
 
 
@@ -131,3 +133,44 @@ def test_noise_in_a_file_is_never_shown(results, whole, seed):
     number = struct.pack("<d", whole.cells[0].totals["ece"][0, 0])
     assert number in original
     assert shown(original.index(number), b"\x3f") == 0
+
+
+# ---------------------------------------------------------------- the accounts of decision makers
+
+
+@pytest.fixture
+def people(tmp_path):
+    made = oc.play(
+        "empirical_mean", "drift", horizon=20, runs=2, measures=["ece"],
+        decision_makers=[{"task": "umbrella", "join": 3}, {"task": "random", "leave": 9}],
+    )  # fmt: skip
+    made.save(tmp_path / "a.db")
+    return tmp_path / "a.db"
+
+
+def with_accounts(path, change):
+    with sqlite3.connect(path) as db:
+        (held,) = db.execute("SELECT accounts FROM games").fetchone()
+        db.execute("UPDATE games SET accounts = ?", (change(held),))
+
+
+def test_accounts_in_another_compression_are_the_same(people):
+    """Not every zlib makes the same bytes of the same numbers."""
+    whole = read(people)
+    with_accounts(people, lambda held: held[:24] + zlib.compress(zlib.decompress(held[24:]), 0))
+    assert read(people).cells == whole.cells
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda held: b"",
+        lambda held: held[:24] + b"junk",
+        lambda held: np.array([10**15] * 3, "<i8").tobytes() + held[24:],
+        lambda held: held[:24] + zlib.compress(zlib.decompress(held[24:])[:-8] + bytes(8)),
+    ],
+)
+def test_accounts_that_were_changed_are_not_shown(people, change):
+    with_accounts(people, change)
+    with pytest.raises(StoreError, match="something else has changed or deleted numbers"):
+        read(people)

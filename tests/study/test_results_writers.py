@@ -5,12 +5,11 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from dataclasses import replace
 
 import pytest
 
 from onlinecal.core.errors import StoreError
-from onlinecal.study import lock, play_cell
+from onlinecal.study import lock
 from onlinecal.study.database import FORMAT, Database, format_of
 from onlinecal.study.lock import writing
 from onlinecal.study.store import Store
@@ -93,12 +92,6 @@ def test_the_second_writer_is_told_who_writes(tmp_path, results, whole):
     assert sorted(file.name for file in results.parent.iterdir()) == [".a.db.lock", "a.db", "link.db"]
 
 
-def test_a_file_that_is_being_begun_is_not_begun_by_another(tmp_path):
-    with writing(tmp_path / "a.db"), pytest.raises(StoreError, match="is being written by process"):
-        session(tmp_path / "a.db", cells())
-    assert [file.name for file in tmp_path.iterdir()] == [".a.db.lock"]
-
-
 def test_a_lock_that_a_killed_process_left_behind_does_no_harm(tmp_path):
     code = (
         "import os, sys; from pathlib import Path; from onlinecal.study.lock import writing\n"
@@ -142,21 +135,6 @@ def test_many_threads_hold_the_lock_one_after_the_other(tmp_path, monkeypatch):
     assert times > 0
     assert times + len(faults) == 160
     assert all("is being written by" in fault for fault in faults), set(faults)
-
-
-def test_two_writers_without_a_lock_do_not_mix(results):
-    """Somebody removes the lock of a process that writes: nothing is written twice."""
-    planned = cells(runs=5)
-    with session(results, planned, resume=True) as first:
-        late = play_cell(replace(planned[0], first=3))
-        results.with_name(".a.db.lock").unlink()
-        with session(results, planned, resume=True) as second:
-            second.play()
-        with pytest.raises(
-            StoreError, match="another process has played the same cells meanwhile; go on with"
-        ):
-            first._store.add(planned[0].key, planned[0].content, planned[0].held, late, 3)
-    assert equal(read(results), study(planned))
 
 
 def test_a_database_browser_is_waited_for_then_named(results, monkeypatch):

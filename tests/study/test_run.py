@@ -6,34 +6,8 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
 from onlinecal.engine.game import Game
-from onlinecal.study import Entry, plan, play_cell
-from onlinecal.study.panel import Panel
-
-PANEL = Panel.of(["ece", {"name": "binned_ece", "bins": 4}], ["umbrella"])
-
-
-def cells(horizons=(50, 100, 200), runs=3, seed=1, panel=PANEL, forecasters=None, natures=None):
-    return plan(
-        [
-            Entry.of(f)
-            for f in forecasters or (oc.forecasters.ForecastHedging(), oc.forecasters.AlmostOneStepAhead())
-        ],
-        [Entry.of(n) for n in natures or (oc.natures.Drift(), oc.natures.Contrarian())],
-        horizons=horizons,
-        runs=runs,
-        seed=seed,
-        panel=panel,
-    )
-
-
-def equal(first, second):
-    return all(
-        (a.forecaster, a.nature, a.horizon, a.promises) == (b.forecaster, b.nature, b.horizon, b.promises)
-        and (a.rounds == b.rounds).all()
-        and list(a.totals) == list(b.totals)
-        and all((a.totals[m] == b.totals[m]).all() for m in a.totals)
-        for a, b in zip(first.cells, second.cells, strict=True)
-    )
+from onlinecal.study import play_cell
+from tests.results import cells
 
 
 def test_what_is_tracked_is_what_the_measures_say():
@@ -102,10 +76,15 @@ def test_a_recorded_stream_is_played_as_long_as_it_lasts(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("outcome\n" + "0\n1\n" * 60)
     replay = oc.natures.Replay(str(file))
-    assert [c.horizon for c in cells(forecasters=[oc.forecasters.Constant()], natures=[replay])] == [
-        50,
-        100,
-        120,
-    ]
+    planned = cells(horizons=(50, 100, 200), forecasters=[oc.forecasters.Constant()], natures=[replay])
+    assert [c.horizon for c in planned] == [50, 100, 120]
     with pytest.raises(InvalidParameter, match="has 120 rounds; expected at most 120"):
         cells(horizons=[200], natures=[replay])
+
+
+def test_only_some_of_a_study():
+    study = oc.play(
+        [oc.forecasters.Constant(), oc.forecasters.EmpiricalMean()], oc.natures.Drift(), horizon=50, runs=1
+    )
+    assert study.only(["constant"]).forecasters == ["constant"]
+    assert study.only(None, ["drift"]).natures == ["drift"]

@@ -17,15 +17,9 @@ def most_jobs() -> int:
 
 
 def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Executor:
-    """The executor that was asked for.
+    """The executor of that many cores, 1 for this process with one thread, or of a Dask scheduler's address.
 
-    Parameters
-    ----------
-    jobs : int, optional
-        How many cores: 1 is this process alone, with one thread. Default: all, by this process alone where the study
-        takes no more than some seconds.
-    scheduler : str, optional
-        Address of a Dask scheduler, ``tcp://host:port``; its workers play.
+    Default: all cores, by this process alone where the study takes no more than some seconds.
     """
     if jobs is not None and scheduler is not None:
         raise InvalidParameter(

@@ -98,15 +98,7 @@ class Executor(ABC):
 
     @abstractmethod
     def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
-        """Gets ready to play these cells; `worked` is told the run-rounds of a unit since it was last told.
-
-        Raises
-        ------
-        WorkerError
-            There are no workers, or none that are fit.
-        InvalidParameter
-            The cells cannot be sent to workers.
-        """
+        """Gets ready to play these cells; `worked` is told the run-rounds of a unit since it was last told."""
 
     @property
     @abstractmethod
@@ -127,13 +119,7 @@ class Executor(ABC):
 
 
 class Serial(Executor):
-    """Plays in this process, one unit after the other.
-
-    Parameters
-    ----------
-    threads : int, optional
-        Of the compiled loop. Default: one for each core.
-    """
+    """Plays in this process, one unit after the other; the compiled loop with a thread for each core, by default."""
 
     workers = 1
 

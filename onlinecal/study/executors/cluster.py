@@ -47,20 +47,9 @@ CANCELLED = (asyncio.CancelledError, FutureCancelledError, FuturesCancelledError
 
 
 class Cluster(Executor):
-    """Plays on the workers of a Dask scheduler.
+    """Plays on the workers of a Dask scheduler; `after` says what to do when the cluster is gone.
 
-    Parameters
-    ----------
-    address : str
-        ``tcp://host:port``.
-    after : str
-        What to do when the cluster is gone.
-
-    Raises
-    ------
-    WorkerError
-        On entering: the scheduler does not answer, has no workers, or some with other versions of Python, onlinecal or
-        the packages that make the numbers. From every method: the scheduler or all workers are gone.
+    WorkerError is raised where the scheduler does not answer, has no workers, or some that are not fit, or is gone.
     """
 
     def __init__(self, address: str, after: str = "finished cells are kept; go on with --resume") -> None:

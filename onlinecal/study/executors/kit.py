@@ -73,13 +73,7 @@ def _own_source() -> str:
 
 
 def packed(cells: Sequence[Cell]) -> tuple[str, bytes]:
-    """The digest of the cells as bytes, and these bytes, for `opened`.
-
-    Raises
-    ------
-    InvalidParameter
-        Something cannot be sent; the message names it.
-    """
+    """The digest of the cells as bytes, and these bytes, for `opened`; what cannot be sent is refused by name."""
     file = io.BytesIO()
     pickler = _Pickler(file)
     try:
@@ -161,13 +155,7 @@ _OPENING = threading.Lock()
 
 
 def opened(name: str, blob: bytes) -> list[Cell]:
-    """The cells that were packed; read once for each process.
-
-    Raises
-    ------
-    WorkerError
-        This process is not fit: it has other versions, or something that is needed is not there.
-    """
+    """The cells that were packed, read once for each process; WorkerError where it is not fit for them."""
     with _OPENING:
         if name not in _OPENED:
             home, theirs, said, held = pickle.loads(blob)

@@ -32,8 +32,6 @@ from onlinecal.study.plan import Cell
 ALONE = 1.0
 #: seconds of play by this process that are to be left, for others to be begun
 WORTH = 6.0
-#: how many processes may end before they are ready, in a row
-STILLBORN = 3
 #: seconds between two looks at what processes have done
 LOOK = 0.2
 
@@ -41,16 +39,9 @@ _CONTEXT = multiprocessing.get_context("spawn")
 
 
 class Processes(Executor):
-    """Plays in this process first, and in `workers` others where there is more to do.
+    """Plays in this process for `alone` seconds (default `ALONE`), and in others where there is more to do.
 
-    Parameters
-    ----------
-    workers : int
-    asked : bool
-        Whether they were asked for. What cannot be sent to other processes is then refused; otherwise this process
-        plays it, with a remark.
-    alone : float, optional
-        Seconds of play in this process before others are begun. Default: `ALONE`; with 0 it plays nothing.
+    Where they were `asked` for, cells that cannot be sent are refused; otherwise this process plays, with a remark.
     """
 
     def __init__(self, workers: int, *, asked: bool = True, alone: float | None = None) -> None:
@@ -60,7 +51,6 @@ class Processes(Executor):
         self._team: list[_Worker] = []
         self._waiting: deque[Unit] = deque()
         self._unable = False
-        self._stillborn = 0
 
     def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
         """Estimates what there is to do."""
@@ -152,7 +142,6 @@ class Processes(Executor):
         worker.unit = None
         try:
             event: Event = worker.future.result()
-            self._stillborn = 0
             return event
         except BrokenProcessPool:
             why = worker.end()
@@ -160,11 +149,10 @@ class Processes(Executor):
             raise
         except Exception as error:  # a result that cannot be pickled
             return Failed(unit, Fault.of(error))
-        self._stillborn = 0 if worker.ready else self._stillborn + 1
-        if self._stillborn >= STILLBORN:
+        if not worker.ready:
             raise WorkerError(
-                f"processes that should play end before they begin ({why}); expected enough memory for "
-                f"{self.workers}, else fewer jobs"
+                f"a process that should play ended before it began ({why}); expected enough memory for {self.workers}, "
+                "else fewer jobs; finished cells are kept"
             )
         assert self._kit is not None
         self._team[self._team.index(worker)] = _Worker(*self._kit)
@@ -184,11 +172,6 @@ class _Worker:
         self._process: Any = None
         self.unit: Unit | None = None
         self._seen = 0
-
-    @property
-    def pid(self) -> int | None:
-        """Of the process, once it has been given something."""
-        return None if self._process is None else self._process.pid
 
     @property
     def ready(self) -> bool:
