@@ -23,9 +23,8 @@ from onlinecal.study.executors.units import seconds_of, units
 from onlinecal.study.panel import Panel
 from onlinecal.study.playing import AGAIN
 from onlinecal.study.run import join
-from onlinecal.study.status import Status
 from tests.executors import Disorderly, tables, wait_for
-from tests.results import F, N, cells, read, session
+from tests.results import F, N, cells, session
 
 PANEL, ECE = Panel.of(["ece", "cdl"], ["umbrella"]), Panel.of(["ece"])
 made = oc.forecasters.base.as_forecaster
@@ -179,42 +178,6 @@ class Broken:
 
 def with_broken():
     return cells(horizons=(60, 90), forecasters=[made(Broken), made(Mean)])
-
-
-@pytest.mark.parametrize("executor", [Serial, Disorderly])
-def test_a_cell_that_fails_does_not_stop_the_others(tmp_path, executor, monkeypatch):
-    path = tmp_path / "a.db"
-    said, failed = into(path, with_broken(), executor())
-    assert [cell.horizon for cell, _ in failed] == [90, 90]
-    assert {fault.kind for _, fault in failed} == {"InvalidForecast"}
-    assert all(
-        "forecaster 'Broken' failed in round 1, run 0: ValueError: boom (" in f.text for _, f in failed
-    )
-    assert len(said["games"]) == 6
-    assert sorted(error for _, error in said["failed"]) == sorted(f.text for _, f in failed)
-    status = Status.of(path)
-    assert (status.cells, status.done, len(status.failed), status.left) == (8, 6, 2, 0)
-    assert status.run_rounds_left == 2 * 90 * 3
-    # What is there of it is not played again; what failed is.
-    with session(path, with_broken(), resume=True) as opened:
-        assert len(opened.play(executor())) == 2
-    monkeypatch.setattr(Broken, "forecast", lambda self: 0.5)
-    with session(path, with_broken(), resume=True) as opened:
-        assert opened.play(executor()) == []
-    assert Status.of(path).failed == ()
-    assert len(read(path).cells) == 8
-
-
-def test_a_unit_that_is_lost_too_often_fails_and_the_others_do_not():
-    planned = list(cells(runs=4))
-    executor = Disorderly(loses=lambda unit: AGAIN + (unit.cell == 2))
-    found = {id(c): what for c, what in play_cells(planned, Progress(1), executor)}
-    faults = [place for place, cell in enumerate(planned) if isinstance(found[id(cell)], Fault)]
-    assert faults == [2]
-    assert found[id(planned[2])].text.startswith(
-        f"its worker was gone {AGAIN + 1} times (it was lost); expected"
-    )
-    assert sum(isinstance(what, Played) for what in found.values()) == len(planned) - 1
 
 
 class Counted(Progress):

@@ -181,6 +181,18 @@ def test_a_version_that_changes_makes_one_column_anew(tmp_path, counted, monkeyp
         assert all(len({h.column.name for h in held}) == len(held) for held in store.held().values())
 
 
+def test_decision_makers_that_are_added_are_played_and_said_by_name(tmp_path):
+    path = tmp_path / "a.db"
+    played(path, cells())
+    people = People.of([{"task": "umbrella", "join": 3}], 1)
+    kept, remarks, new = played(path, cells(people=people), resume=True)
+    assert remarks == [
+        "played anew, as the scenario or what it names has changed (decision_makers): 4 finished cells"
+    ]
+    assert len(new) == 4
+    assert [cell.people for cell in kept.cells] == [cell.people for cell in study(cells(people=people)).cells]
+
+
 def test_a_measure_that_fails_of_what_is_kept_fails_its_cells_and_the_others_are_played(tmp_path, counted):
     broken = [True]
 

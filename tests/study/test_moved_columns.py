@@ -93,6 +93,15 @@ def test_what_nothing_is_known_of_is_refused_before_the_game(options, message, m
         play(**{"measures": ["smooth_ce"], "tasks": [], "history": 50, **options})
 
 
+def test_measures_of_rounds_are_exact():
+    @oc.of_rounds()
+    def last(rounds):
+        return float(rounds.forecasts[-1])
+
+    exact, moved = (play(measures=[last, "brier"], tasks=[], history=h) for h in ("exact", 20))
+    assert (exact.cells[0].totals["last"] == moved.cells[0].totals["last"]).all()
+
+
 def cells(forecaster, history):
     who, whom = Entry.of(forecaster), Entry.of(oc.natures.Drift())
     return plan([who], [whom], horizons=[100], runs=2, seed=0, panel=Panel.of("smooth_ce"), history=history)

@@ -326,6 +326,16 @@ def test_cells_that_left_the_scenario_are_not_shown(results):
     assert equal(kept, study(cells(forecasters=[F.ForecastHedging()])))
 
 
+def test_what_is_there_under_another_label_is_not_said_to_be_played(results):
+    """A label goes over to a forecaster that has been played under another."""
+    steps = F.AlmostOneStepAhead()
+    planned = cells(forecasters=[(steps, "forecast hedging"), (steps, "almost one step ahead")])
+    kept, remarks, new = played(results, planned, resume=True)
+    assert new == set()
+    assert remarks == ["not shown any more, as the scenario has them no longer: 4 finished cells"]
+    assert equal(kept, study(planned))
+
+
 def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results):
     grown = cells(
         forecasters=[F.Constant(), F.ForecastHedging(), F.AlmostOneStepAhead()],
@@ -344,6 +354,15 @@ def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results)
     kept, _, new = played(results, cells(), resume=True)
     assert new == set()
     assert equal(kept, study(cells()))
+
+
+def test_cells_without_all_their_runs_are_not_finished(results, monkeypatch):
+    interrupt_after(monkeypatch, 3)
+    with session(results, cells(runs=5), resume=True) as opened, pytest.raises(KeyboardInterrupt):
+        opened.play()
+    assert [cell.totals["ece"].shape[1] for cell in read(results).cells] == [5, 5, 5]
+    monkeypatch.undo()
+    assert equal(played(results, cells(runs=5), resume=True)[0], study(cells(runs=5)))
 
 
 def test_bounds_are_those_of_now(results, monkeypatch):

@@ -5,11 +5,12 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import pytest
 
 from onlinecal.core.errors import StoreError
-from onlinecal.study import lock
+from onlinecal.study import lock, play_cell
 from onlinecal.study.database import FORMAT, Database, format_of
 from onlinecal.study.lock import writing
 from onlinecal.study.store import Store
@@ -135,6 +136,19 @@ def test_many_threads_hold_the_lock_one_after_the_other(tmp_path, monkeypatch):
     assert times > 0
     assert times + len(faults) == 160
     assert all("is being written by" in fault for fault in faults), set(faults)
+
+
+def test_runs_that_another_process_has_put_there_are_not_put_there_again(results):
+    """As where somebody removes the lock of a process that writes."""
+    planned = cells(runs=5)
+    late = play_cell(replace(planned[0], first=3))
+    with session(results, planned, resume=True) as opened:
+        opened.play()
+        with pytest.raises(
+            StoreError, match="another process has played the same cells meanwhile; go on with"
+        ):
+            opened._store.add(planned[0].key, planned[0].content, planned[0].held, late, 3)
+    assert equal(read(results), study(planned))
 
 
 def test_a_database_browser_is_waited_for_then_named(results, monkeypatch):

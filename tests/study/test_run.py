@@ -6,7 +6,6 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
 from onlinecal.engine.game import Game
-from onlinecal.study import play_cell
 from tests.results import cells
 
 
@@ -33,15 +32,6 @@ def test_what_is_tracked_is_what_the_measures_say():
             assert swap == t * swap_regret(gamma, umbrella())
             mine = study.curve("swap_regret[mine]").totals[i, run]
             assert mine == t * swap_regret(gamma, DecisionTask("mine", [[1, 0], [0, 1]]))
-
-
-def test_many_runs_are_played_in_batches_without_a_difference(monkeypatch):
-    (cell,) = cells(
-        horizons=[100], runs=10, forecasters=[oc.forecasters.CDLMinimiser()], natures=[oc.natures.Drift()]
-    )
-    whole = play_cell(cell)
-    monkeypatch.setattr("onlinecal.study.run.BATCH", 4)
-    assert all((whole.totals[m] == total).all() for m, total in play_cell(cell).totals.items())
 
 
 def test_fresh_games_and_prefixes():

@@ -98,7 +98,7 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         super().__init__(file, protocol=5)
         self.what = "panel"
         self.said: dict[tuple[str, str], dict[str, str]] = {}
-        self._by_value: list[ModuleType] = []
+        self._by_value: list[tuple[ModuleType, ModuleType]] = []
 
     def reducer_override(self, thing: Any) -> Any:
         """As `cloudpickle` has it, but for cells and their parts, and for steps, which cannot be sent by name."""
@@ -131,17 +131,18 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         if module.partition(".")[0] == "onlinecal" or sources.of_library(module):
             return False
         loaded = sys.modules.get(module)
-        if loaded is not None and loaded not in self._by_value and module != "__main__":
-            self._by_value.append(loaded)
-            for each in (cloudpickle, numba.cloudpickle):
+        if loaded is None or module == "__main__":
+            return True
+        for each in (cloudpickle, numba.cloudpickle):
+            if module not in each.list_registry_pickle_by_value():
                 each.register_pickle_by_value(loaded)
+                self._by_value.append((each, loaded))
         return True
 
     def forget(self) -> None:
         """Leaves other uses of `cloudpickle` as they were."""
-        for module in self._by_value:
-            for each in (cloudpickle, numba.cloudpickle):
-                each.unregister_pickle_by_value(module)
+        for each, module in self._by_value:
+            each.unregister_pickle_by_value(module)
 
 
 def _step(signature: int, function: Any) -> Step:
