@@ -202,10 +202,7 @@ def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | 
 
 
 def limits(
-    asked: Asked,
-    known: Callable[[Ends], Known],
-    radii: list[Floats],
-    value_of: Callable[[str], Ends],
+    asked: Asked, known: Callable[[Ends], Known], radii: list[Floats], value_of: Callable[[str], Ends]
 ) -> Ends:
     """The interval that follows from radii, cut to the range of the measure."""
     record, parts = asked.record, asked.parts

@@ -54,12 +54,7 @@ def watch(
 
 
 def _fed(
-    monitor: Monitor,
-    feed: Feed,
-    read: Read,
-    follow: bool,
-    state: Path | None,
-    found: Callable[[Alarm], None],
+    monitor: Monitor, feed: Feed, read: Read, follow: bool, state: Path | None, found: Callable[[Alarm], None]
 ) -> bool:
     """Until the end, or until somebody stops it; whether somebody did."""
     saved = time.monotonic()
