@@ -267,7 +267,7 @@ def _is_unit(cells: Sequence[str], most: float) -> bool:
 
 def probabilities(table: Rows, name: str, percent: bool) -> Floats:
     """A column of forecasts in [0, 1]; NaN where a cell is empty."""
-    values = table.numbers(name, gaps=np.nan, percent=percent)
+    values = table.numbers(name, gaps=np.nan, percent=percent, words=False)
     if percent:
         values /= 100.0
     good = ((values >= 0.0) & (values <= 1.0)) | np.isnan(values)
@@ -313,7 +313,7 @@ def _resolved(table: Rows, asked: Asked, times: Floats | None) -> Floats:
 
 
 def _weights(table: Rows, name: str, keep: NDArray[np.bool_]) -> Floats:
-    values = table.numbers(name, gaps=np.nan)
+    values = table.numbers(name, gaps=np.nan, words=False)
     table.refuse(name, values, (values >= 0.0) | ~keep, "expected a finite weight ≥ 0")
     if not (values[keep] > 0.0).any():
         raise InvalidData(f"{table.name}: all weights in column {name!r} are 0; expected a positive one")

@@ -182,9 +182,9 @@ class Feed:
         self._others.update(zeros[:7])
 
     def _taken(self, lines: list[bytes]) -> None:
-        for raw in lines:
-            self._digest.update(raw)
-        self._note["offset"] += sum(map(len, lines))
+        data = b"".join(lines)
+        self._digest.update(data)
+        self._note["offset"] += len(data)
         self._note["line"] += len(lines)
         self._note["digest"] = self._digest.hexdigest()
 
@@ -324,6 +324,9 @@ def _differs(option: str, before: Any, now: Any) -> InvalidParameter:
 
 def _lines(data: bytes, end: bytes) -> list[bytes]:
     """The lines with their ends, of text whose end of a line is `end`."""
+    if len(end) == 1:
+        *lines, rest = data.split(end)
+        return [*(line + end for line in lines), *([rest] if rest else [])]
     found, start, at = list[bytes](), 0, data.find(end)
     while at >= 0:
         # A part of one letter and a part of the next are no end of a line.
