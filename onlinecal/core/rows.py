@@ -23,7 +23,7 @@ SIGNS = "{}: column {!r} has per cent signs; expected plain numbers, or --percen
 
 
 class Rows:
-    """Rows of a file, whose columns are read when they are asked for."""
+    """Rows of a file; columns are read when they are asked for."""
 
     def __init__(
         self, name: str, columns: Sequence[str], frame: pl.DataFrame, delimiter: str = "", first: int = 0
@@ -46,7 +46,7 @@ class Rows:
         return f"{self.name}, {self.line(row)}"
 
     def cell(self, column: str, row: int) -> str:
-        """What is written there, for messages."""
+        """The text of a cell, for messages."""
         value = self._cells(column)[row]
         return repr(value) if isinstance(value, str) else str(value)
 
@@ -136,7 +136,7 @@ class Rows:
         return np.array([names.index(text) for text in texts], dtype=np.int64)[place], names
 
     def check_order(self, column: str, values: Floats, rows: Ints, expected: str) -> None:
-        """Refuses rows whose values descend."""
+        """Refuses rows with descending values."""
         back = np.flatnonzero(np.diff(values[rows]) < 0.0)
         if len(back):
             one, other = (int(row) for row in rows[back[0] : back[0] + 2])

@@ -22,7 +22,7 @@ from onlinecal.monitoring.monitor import Monitor
 
 Floats = NDArray[np.float64]
 
-#: lines that are read at once, where so many wait; bytes without the end of a line that are waited for
+#: lines that are read at once; bytes without the end of a line that are waited for
 _AT_ONCE, _LONGEST = 4096, 2**24
 #: the settings by which lines are read, but the encoding, and the options that name them
 _OPTIONS = {
@@ -119,7 +119,7 @@ class Feed:
     ) -> None:
         """Takes the next bytes, none where no more has come yet; with `last`, the rest is a line, too.
 
-        A line that is none is refused after all before it have been taken.
+        A bad line is refused after all before it have been taken.
         """
         data, self._rest = self._rest + data, b""
         encoding = self._encoding(data, last)

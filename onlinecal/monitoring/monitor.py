@@ -212,7 +212,7 @@ class Monitor:
 
     @property
     def promise(self) -> str:
-        """What is certain of false alarms, in a sentence."""
+        """The bound on false alarms, in a sentence."""
         known = "given the past" if self.open_at_once is None else "given what is known when it is forecast"
         if self.restart == "same":
             return (
