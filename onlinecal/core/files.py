@@ -153,7 +153,7 @@ def _csv(
 
 
 def _utf8(file: Any, name: str, encoding: str | None, left: int | None, chunk: int) -> Iterator[bytes]:
-    """The bytes of a file in UTF-8; with `left`, so many of them and the rest of the last line."""
+    """The bytes of a file in UTF-8; with `left`, this number of them and the rest of the last line."""
     decoder: Any = None
     try:
         while data := file.read(chunk if left is None else max(min(chunk, left), 0)):
@@ -210,7 +210,7 @@ def csv_rows(data: bytes, name: str, columns: Sequence[str], between: str, first
 
 
 def _odd_rows(text: str, name: str, width: int, between: str, first: int) -> list[list[str | None]]:
-    """Rows of so many cells, one by one."""
+    """Rows of `width` cells, one by one."""
     lines = io.StringIO(text if text.endswith("\n") else text + "\n", newline="")
     rows: list[list[str | None]] = []
     try:
@@ -314,7 +314,7 @@ def check_delimiter(delimiter: str | None) -> None:
 
 
 def header_of(line: str, name: str, delimiter: str | None = None) -> tuple[str, list[str]]:
-    """What stands between the cells of a file, and the names of its columns, by its first line."""
+    """The character between the cells of a file, and the names of its columns, by its first line."""
     if not line.strip("\r\n\ufeff\x00 "):
         raise InvalidData(f"{name} is empty; expected a header line and rows")
     if "\x00" in line:

@@ -23,7 +23,7 @@ SIGNS = "{}: column {!r} has per cent signs; expected plain numbers, or --percen
 
 
 class Rows:
-    """Rows of a file, whose columns are read when they are asked for."""
+    """Rows of a file; columns are read when they are asked for."""
 
     def __init__(
         self, name: str, columns: Sequence[str], frame: pl.DataFrame, delimiter: str = "", first: int = 0
@@ -46,7 +46,7 @@ class Rows:
         return f"{self.name}, {self.line(row)}"
 
     def cell(self, column: str, row: int) -> str:
-        """What is written there, for messages."""
+        """The text of a cell, for messages."""
         value = self._cells(column)[row]
         return repr(value) if isinstance(value, str) else str(value)
 
@@ -69,18 +69,25 @@ class Rows:
             raise InvalidData(f"{self.name} has several columns {name!r}; expected one")
 
     def numbers(
-        self, column: str, *, dates: bool = False, gaps: float | None = None, percent: bool = False
+        self,
+        column: str,
+        *,
+        dates: bool = False,
+        gaps: float | None = None,
+        percent: bool = False,
+        words: bool = True,
     ) -> Floats:
         """One column of finite numbers; with `dates`, of dates too, as days since 1970.
 
-        An empty cell is an error, or (with `gaps`) this number. With `percent`, cells may have per cent signs.
+        An empty cell is an error, or (with `gaps`) this number. With `percent`, cells may have per cent signs; with
+        `words`, true and false are 1 and 0.
         """
         self.check_column(column)
         if self.rows == 0:
             head = "a header" if self.delimiter else "columns"
             raise InvalidData(f"{self.name} has {head} and no rows; expected at least one")
         cells = self._cells(column)
-        values, marked, empty = moments(cells) if dates else _numbers(cells)
+        values, marked, empty = moments(cells) if dates else _numbers(cells, words)
         if marked and not percent:
             raise InvalidData(SIGNS.format(self.name, column))
         good = np.isfinite(values)
@@ -129,7 +136,7 @@ class Rows:
         return np.array([names.index(text) for text in texts], dtype=np.int64)[place], names
 
     def check_order(self, column: str, values: Floats, rows: Ints, expected: str) -> None:
-        """Refuses rows whose values descend."""
+        """Refuses rows with descending values."""
         back = np.flatnonzero(np.diff(values[rows]) < 0.0)
         if len(back):
             one, other = (int(row) for row in rows[back[0] : back[0] + 2])
@@ -172,7 +179,7 @@ def distinct(cells: pl.Series) -> tuple[Ints, list[str]]:
     return place.to_numpy().astype(np.int64), ["" if value is None else str(value) for value in found]
 
 
-def _numbers(cells: pl.Series) -> tuple[Floats, bool, NDArray[np.bool_]]:
+def _numbers(cells: pl.Series, words: bool = True) -> tuple[Floats, bool, NDArray[np.bool_]]:
     """A column as numbers, NaN for none; whether some have per cent signs; and which are empty.
 
     A date is no number. Polars reads plain numbers to the float64 next to them; all else is read once for each text.
@@ -185,11 +192,11 @@ def _numbers(cells: pl.Series) -> tuple[Floats, bool, NDArray[np.bool_]]:
     rest = np.flatnonzero(~np.isfinite(values))
     empty, marked = np.zeros(len(values), dtype=bool), False
     if len(rest):
-        place, words = distinct(cells[rest])
-        found = [as_number(word) for word in words]
+        place, texts = distinct(cells[rest])
+        found = [as_number(text) for text in texts]
+        known = WORDS if words else {}
         read = [
-            WORDS.get(w.strip().lower(), v) if v is None else v
-            for w, (v, _) in zip(words, found, strict=True)
+            known.get(t.strip().lower()) if v is None else v for t, (v, _) in zip(texts, found, strict=True)
         ]
         values[rest] = np.array([np.nan if value is None else value for value in read])[place]
         empty[rest] = np.array([value is not None and value != value for value in read])[place]

@@ -27,7 +27,7 @@ MOST = 10_000_000
 
 @dataclass(frozen=True)
 class SampleErrors:
-    """What `alpha_n` has found; one entry for each number of samples.
+    """Errors of a measure on samples; one entry for each number of samples.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a statistician would say of a list of forecasts before trusting a table."""
+"""Warnings about a list of forecasts that concern the trust in its table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 #: steps of grids on which people's forecasts often are
 GRIDS = (4, 5, 8, 10, 20, 50, 100, 200, 1000)
-#: below so many rows all intervals are wide
+#: below this number of rows all intervals are wide
 SMALL = 100
 #: share of rows on predictions of their own from which they are called distinct
 DISTINCT = 0.5
@@ -93,7 +93,7 @@ def _values(gamma: JointDistribution, rows: int | None) -> list[str]:
     if rows is None:
         many, alone = gamma.weight, float(gamma.counts[gamma.counts <= 1.0].sum())
     else:
-        # Weights do not tell how many rows a level has; at least so many have one of their own.
+        # Weights do not tell how many rows a level has; at least this number have one of their own.
         many, alone = rows, 2 * gamma.levels - rows
     if alone > DISTINCT * many:
         return [

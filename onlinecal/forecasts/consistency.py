@@ -37,7 +37,7 @@ def recalibration(
 ) -> Recalibration:
     """Isotonic regression of the outcomes, with the band in which it lies for calibrated forecasts.
 
-    For the band outcomes are drawn anew, each 1 with the probability forecast, and recalibrated in the same way; at
+    For the band outcomes are drawn, each 1 with the probability forecast, and recalibrated in the same way; at
     each level it leaves out equally many of the least and of the largest values.
 
     Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -30,6 +29,8 @@ Floats = NDArray[np.float64]
 
 #: draws of either kind: each is kept, and a million tells a quantile to far more digits than an interval has
 MOST = 1_000_000
+#: the whole catalogue
+EVERYTHING = tuple({"name": name, **record.example} for name, record in MEASURES.items())
 #: a measure: its name in the table, as a function of Γ, its record, and its options
 Named = tuple[str, Callable[[JointDistribution], Any], Measure, dict[str, Any]]
 
@@ -145,7 +146,7 @@ def evaluate(
             f"evaluate: bootstrap = {bootstrap!r} with method = 'finite-sample', which draws nothing; expected one or "
             "the other"
         )
-    asked = map(named_measure, _everything() if measures is None else listed(measures))
+    asked = map(named_measure, EVERYTHING if measures is None else listed(measures))
     named = [(column.name, function, record, options) for column, function, record, options in asked]
     for name, _, record, _ in named:
         if needs_of(record.function) is not None:
@@ -207,10 +208,6 @@ def evaluate(
 # ---------------------------------------------------------------- inside
 
 
-def _everything() -> list[dict[str, Any]]:
-    return [{"name": name, **record.example} for name, record in MEASURES.items()]
-
-
 def _checked(name: str, function: Callable[[JointDistribution], Any], gamma: JointDistribution) -> Value:
     value = measured(name, function, gamma)
     if any(map(math.isnan, ends(value))):
@@ -247,7 +244,7 @@ def p_large_n(record: Measure, value: float, resample: Resample) -> float | None
 
 
 def _legend(made: list[Interval] | None, level: float, draws: int, method: Method) -> str:
-    """What the intervals are, in a sentence that is true of all of them."""
+    """The meaning of all intervals, in a sentence."""
     if made is None:
         return ""
     by = f"{draws} draws of either kind" if method == "bootstrap" else "valid for every number of samples"
@@ -319,22 +316,14 @@ def _replicates(
         for i in which:
             row[i] = ends(_checked(*functions[i], gamma))
 
-    workers = cores()
-    # Threads of linear algebra would only be in the way.
-    with ThreadPoolExecutor(workers) as pool, threadpool_limits(1, user_api="blas"):
-        waiting: deque[Future[None]] = deque()
-        try:
-            for row in out:
-                gamma = draw(generator)
-                waiting.append(pool.submit(fill, row, gamma, ours))
+    # Threads of linear algebra would only be in the way. No more draws are in memory than three a thread.
+    with ThreadPoolExecutor(cores()) as pool, threadpool_limits(1, user_api="blas"):
+        for part in np.array_split(out, math.ceil(times / (3 * cores())) or 1):
+            gammas = [draw(generator) for _ in part]
+            found = [pool.submit(fill, row, gamma, ours) for row, gamma in zip(part, gammas, strict=True)]
+            for row, gamma, future in zip(part, gammas, found, strict=True):
                 fill(row, gamma, own)
-                if len(waiting) > 2 * workers:  # no more draws in memory than these
-                    waiting.popleft().result()
-            for future in waiting:
                 future.result()
-        except BaseException:
-            pool.shutdown(wait=True, cancel_futures=True)
-            raise
     return out
 
 

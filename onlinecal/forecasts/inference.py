@@ -23,7 +23,7 @@ DRAWN_LEVELS = 2000
 GROUP_DRAWS = 9999
 # Numbers drawn at once.
 _AT_ONCE = 1 << 20
-# Outcomes of up to so many rows a level are drawn one by one, which is quicker than how many of them are 1.
+# Outcomes of up to this number of rows a level are drawn one by one, which is quicker than how many of them are 1.
 _ROWS_OF_A_LEVEL = 4
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12

@@ -41,15 +41,15 @@ FINITE = "for every number of samples and every Γ: McDiarmid's inequality"
 
 @dataclass(frozen=True)
 class Interval:
-    """An interval, or why there is none."""
+    """An interval, or the reason that it is missing."""
 
     ends: Ends | None
-    how: str  # how it was made, or why there is none
+    how: str  # how it was made, or why it is missing
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A measure whose interval is wanted: its record, options and value."""
+    """A measure with its record, options and value."""
 
     name: str
     record: Measure
@@ -58,7 +58,7 @@ class Asked:
 
     @property
     def parts(self) -> list[tuple[Sampling, Mapping[str, Any], str]]:
-        """What its deviations are made of, each with options and the name of the measure."""
+        """The samplings of its deviations, each with options and the name of the measure."""
         sampling = self.record.sampling
         if isinstance(sampling, Between):
             named = [(MEASURES[name].sampling, name) for name in (sampling.lower, sampling.upper)]
@@ -67,7 +67,7 @@ class Asked:
 
 
 def order_statistic(values: Floats, level: float) -> float:
-    """The ⌈(B + 1) level⌉-th smallest of B values, infinite if there are not so many.
+    """The ⌈(B + 1) level⌉-th smallest of B values, infinite if there are fewer.
 
     One more value that is exchangeable with them is no larger with a probability of at least `level`.
     """
@@ -202,10 +202,7 @@ def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | 
 
 
 def limits(
-    asked: Asked,
-    known: Callable[[Ends], Known],
-    radii: list[Floats],
-    value_of: Callable[[str], Ends],
+    asked: Asked, known: Callable[[Ends], Known], radii: list[Floats], value_of: Callable[[str], Ends]
 ) -> Ends:
     """The interval that follows from radii, cut to the range of the measure."""
     record, parts = asked.record, asked.parts

@@ -17,7 +17,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
 from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
 from onlinecal.forecasts.decomposition import Decomposition, decomposition
-from onlinecal.forecasts.evaluation import evaluate, p_large_n
+from onlinecal.forecasts.evaluation import EVERYTHING, evaluate, p_large_n
 from onlinecal.forecasts.inference import (
     Difference,
     Drift,
@@ -30,7 +30,7 @@ from onlinecal.forecasts.reading import Log
 from onlinecal.forecasts.resampling import Resample
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.forecasts.thresholds import Threshold, threshold_regret, worst_threshold
-from onlinecal.measures import MEASURES, brier
+from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
 from onlinecal.study.panel import named_measure
 
@@ -47,7 +47,7 @@ BLOCKS = 8
 
 @dataclass(frozen=True)
 class Settings:
-    """What is found besides values."""
+    """Settings of a report."""
 
     draws: int = 200  # of either kind for intervals, and for p-values; 0 for neither
     level: float = 0.95
@@ -183,7 +183,7 @@ class _Given(NamedTuple):
             )
 
     def resample(self) -> Resample:
-        """What draws from it."""
+        """Draws from it."""
         return Resample(self.gamma, self.samples)
 
 
@@ -239,7 +239,7 @@ def _measured(
 
 def _completed(evaluation: Evaluation, given: _Given, settings: Settings) -> Evaluation:
     """With those measures of which nothing is known on a grid, of all predictions; no outcomes are drawn for them."""
-    asked = settings.measures or tuple({"name": name, **record.example} for name, record in MEASURES.items())
+    asked = settings.measures or EVERYTHING
     order = [named_measure(spec)[0].name for spec in asked]
     left = [spec for spec, name in zip(asked, order, strict=True) if name in evaluation.refused]
     resample = given.resample()

@@ -60,7 +60,7 @@ class Log:
     weights: Floats | None = None
     times: Floats | None = None  # they do not descend; dates are days since 1970
     time_words: Callable[[int], str] | None = None  # the time of a row as it is written
-    groups: dict[str, Ints] | None = None  # numbers of the rows of each group, in order (`group_name`)
+    groups: dict[str, Ints] | None = None  # numbers of the rows of each group, in order
     by: str = ""  # the names of those columns, with commas between several; "" for none
     time: str = ""  # the names of those columns, with commas between several; "" for none
     said: tuple[str, ...] = ()  # what was guessed, left out or sorted
@@ -117,7 +117,9 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         ends = np.searchsorted(place[rows][order], np.arange(len(texts) + 1))
         for i, text in enumerate(texts):
             if ends[i] < ends[i + 1]:
-                groups[group_name(asked, name, text)] = order[ends[i] : ends[i + 1]]
+                groups[text if len(asked.by) == 1 else f"{name}: {text or '(empty)'}"] = order[
+                    ends[i] : ends[i + 1]
+                ]
     return Log(
         source=table.name,
         forecasts={name: values[rows] for name, values in number.items()},
@@ -125,7 +127,7 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         outcome=str(asked.outcome),
         weights=None if weights is None else weights[rows],
         times=None if times is None else times[rows],
-        time_words=None if asked.time is None else _words_of(table, asked.time, rows),
+        time_words=None if asked.time is None else lambda i: table.text(str(asked.time), int(rows[i])),
         groups=dict(sorted(groups.items())) or None,
         by=", ".join(asked.by),
         time=asked.time or "",
@@ -146,7 +148,7 @@ def remarks(
     largest: dict[str, float],
     zeros: Iterable[str],
 ) -> list[str]:
-    """What is said of all rows together, after the refusal of those of which nothing can be measured."""
+    """Remarks on all rows together; refuses rows of which nothing can be measured."""
     there = sorted(set(zeros))
     if total == 0:
         raise InvalidData(f"{source} has a header and no rows; expected at least one")
@@ -267,7 +269,7 @@ def _is_unit(cells: Sequence[str], most: float) -> bool:
 
 def probabilities(table: Rows, name: str, percent: bool) -> Floats:
     """A column of forecasts in [0, 1]; NaN where a cell is empty."""
-    values = table.numbers(name, gaps=np.nan, percent=percent)
+    values = table.numbers(name, gaps=np.nan, percent=percent, words=False)
     if percent:
         values /= 100.0
     good = ((values >= 0.0) & (values <= 1.0)) | np.isnan(values)
@@ -313,17 +315,8 @@ def _resolved(table: Rows, asked: Asked, times: Floats | None) -> Floats:
 
 
 def _weights(table: Rows, name: str, keep: NDArray[np.bool_]) -> Floats:
-    values = table.numbers(name, gaps=np.nan)
+    values = table.numbers(name, gaps=np.nan, words=False)
     table.refuse(name, values, (values >= 0.0) | ~keep, "expected a finite weight ≥ 0")
     if not (values[keep] > 0.0).any():
         raise InvalidData(f"{table.name}: all weights in column {name!r} are 0; expected a positive one")
     return values
-
-
-def group_name(asked: Asked, column: str, group: str) -> str:
-    """The name of a group: where there are several columns of groups, with the name of its column."""
-    return group if len(asked.by) == 1 else f"{column}: {group or '(empty)'}"
-
-
-def _words_of(table: Rows, name: str, rows: Ints) -> Callable[[int], str]:
-    return lambda row: table.text(name, int(rows[row]))

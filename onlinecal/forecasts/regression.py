@@ -1,4 +1,4 @@
-"""What outcomes follow which predictions: kernel regression, and what isotonic regression does to calibrated ones."""
+"""Kernel regression of outcomes on predictions."""
 
 from __future__ import annotations
 
@@ -32,8 +32,7 @@ class Smoothed:
     def band(self, level: float) -> tuple[Floats, Floats]:
         """Between what the mean outcome near each prediction lies, each by itself, of what samples are drawn from.
 
-        The interval of Clopper and Pearson for so many samples. It is approximate, as the samples near a prediction
-        have different weights.
+        The interval of Clopper and Pearson for this number of samples, approximate as their weights differ.
         """
         from scipy.special import betaincinv
 

@@ -14,7 +14,7 @@ from onlinecal.measures.sampling import Change
 Floats = NDArray[np.float64]
 Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
 
-#: so many samples a float64 counts one by one
+#: samples that a float64 counts one by one
 MOST_SAMPLES = 2**53
 
 #: more levels than this are rounded to a grid of as many steps before changes are drawn
@@ -27,7 +27,7 @@ WIDENED = 1.0 + (2.0 * np.log(2.0 * MOST_LEVELS) / MOST_LEVELS) ** 0.5
 # Numbers drawn at once, of either outcome.
 _AT_ONCE = 1 << 19
 # Outcomes of either kind that are added before variances are taken, as Agresti and Coull do: without them samples that
-# hold no outcome of a rare kind would seem to prove that there is none.
+# hold no outcome of a rare kind would seem to prove its absence.
 _ADDED = 2.0
 
 
@@ -99,7 +99,7 @@ class Resample:
         return self._gamma(self.weights, generator.random(len(self.level)) < chances[self.level])
 
     def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
-        """What new samples change in the masses of levels and outcomes, some at a time."""
+        """Changes of the masses of levels and outcomes by new samples, some at a time."""
         gamma, place = self.gamma, np.arange(self.gamma.levels)
         if gamma.levels > MOST_LEVELS:
             gamma, _ = self.gamma.round(MOST_LEVELS - 1)

@@ -36,7 +36,7 @@ class RunningBias:
 
 
 def checkpoints(samples: int, most: int) -> Ints:
-    """Up to so many numbers of forecasts, evenly spread, with the first and the last."""
+    """Up to `most` numbers of forecasts, evenly spread, with the first and the last."""
     return np.unique(np.linspace(1, samples, min(samples, most)).round().astype(np.int64))
 
 

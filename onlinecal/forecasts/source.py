@@ -158,7 +158,7 @@ def is_large(source: str) -> bool:
 
 
 def bytes_needed(source: str) -> float:
-    """Memory that a file takes, about; 0 where there is none."""
+    """Memory that a file takes, about; 0 without a file."""
     path = local(source)
     try:
         size = path.stat().st_size if path.is_file() else 0

@@ -1,4 +1,4 @@
-"""What is summed over the rows of a file that is read in parts, and the report that is made of the sums.
+"""Sums over the rows of a file that is read in parts, and the report that is made of them.
 
 Sums of parts are merged, in any order and any tree, to those of the whole: counts exactly, means up to rounding.
 """
@@ -26,7 +26,7 @@ class Column:
 
     gamma: JointDistribution
     groups: dict[str, JointDistribution]
-    # how far the forecasts were moved to the grid, in all; None where there is none
+    # how far the forecasts were moved to the grid, in all; None without a grid
     moved: float | None = None
     # the same as `gamma` with the sum of forecasts in place of outcomes 1, on a grid
     chances: JointDistribution | None = None
@@ -96,7 +96,7 @@ class Pair:
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """What a report is made of."""
+    """The sums that a report is made of."""
 
     total: int  # how many there are, and how many have all forecasts and an outcome
     rows: int

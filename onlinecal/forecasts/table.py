@@ -116,7 +116,7 @@ class Evaluation:
 
     @property
     def notes(self) -> list[str]:
-        """What stands below the table: what intervals are, where and why there is none, p-values in closed form."""
+        """The lines below the table: the meaning of intervals, why some are missing, p-values in closed form."""
         without: dict[str, list[str]] = {}
         for row in self.rows:
             if self.intervals and row.interval is None:

@@ -83,7 +83,7 @@ def worst_threshold(gamma: JointDistribution) -> Threshold:
 
 @of_gamma
 def threshold_regret(gamma: JointDistribution) -> float:
-    """What the worst threshold loses per decision, in [0, 1] (`worst_threshold`)."""
+    """The loss of the worst threshold per decision, in [0, 1] (`worst_threshold`)."""
     return worst_threshold(gamma).loss
 
 

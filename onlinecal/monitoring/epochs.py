@@ -1,4 +1,4 @@
-"""The money of a test, from one alarm to the next, and the questions whose outcomes are not taken yet."""
+"""The money of a test, from one alarm to the next, and its open questions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Question:
     chain: int  # which of the totals bets on it; −1 for none
     epoch: int  # in which epoch it was asked
     outcome: float = math.nan
-    # ln of what its total has after the worse of the two outcomes; NaN until somebody asks
+    # ln of what its total has after the worse of the two outcomes; NaN until it is asked for
     worst: float = math.nan
 
     @property
@@ -81,7 +81,7 @@ class Questions:
         return question
 
     def ready(self) -> Question | None:
-        """The one whose outcome is taken next."""
+        """The question with the outcome to be taken next."""
         for question in self.open.values():
             if question.answered:
                 return question
@@ -134,7 +134,7 @@ class Epoch:
         return found
 
     def count(self, b: Bettors, p: float, y: float) -> None:
-        """Counts an event that nobody bets on."""
+        """Counts an event without bets."""
         self.sums[1][:, cell_of(b.edges, p)] += np.array([1.0, p, y, (y - p) ** 2])
 
     def log_e(self, b: Bettors, questions: Questions) -> float:

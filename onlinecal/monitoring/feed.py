@@ -22,7 +22,7 @@ from onlinecal.monitoring.monitor import Monitor
 
 Floats = NDArray[np.float64]
 
-#: lines that are read at once, where so many wait; bytes without the end of a line that are waited for
+#: lines that are read at once; bytes without the end of a line that are waited for
 _AT_ONCE, _LONGEST = 4096, 2**24
 #: the settings by which lines are read, but the encoding, and the options that name them
 _OPTIONS = {
@@ -119,7 +119,7 @@ class Feed:
     ) -> None:
         """Takes the next bytes, none where no more has come yet; with `last`, the rest is a line, too.
 
-        A line that is none is refused after all before it have been taken.
+        A bad line is refused after all before it have been taken.
         """
         data, self._rest = self._rest + data, b""
         encoding = self._encoding(data, last)
@@ -182,9 +182,9 @@ class Feed:
         self._others.update(zeros[:7])
 
     def _taken(self, lines: list[bytes]) -> None:
-        for raw in lines:
-            self._digest.update(raw)
-        self._note["offset"] += sum(map(len, lines))
+        data = b"".join(lines)
+        self._digest.update(data)
+        self._note["offset"] += len(data)
         self._note["line"] += len(lines)
         self._note["digest"] = self._digest.hexdigest()
 
@@ -324,6 +324,9 @@ def _differs(option: str, before: Any, now: Any) -> InvalidParameter:
 
 def _lines(data: bytes, end: bytes) -> list[bytes]:
     """The lines with their ends, of text whose end of a line is `end`."""
+    if len(end) == 1:
+        *lines, rest = data.split(end)
+        return [*(line + end for line in lines), *([rest] if rest else [])]
     found, start, at = list[bytes](), 0, data.find(end)
     while at >= 0:
         # A part of one letter and a part of the next are no end of a line.

@@ -23,15 +23,7 @@ from onlinecal.core.validation import (
 )
 from onlinecal.core.words import number_of
 from onlinecal.monitoring.alarms import Alarm, Bias, Witness, witness
-from onlinecal.monitoring.bets import (
-    COUNTED,
-    FORECASTS,
-    OUTCOMES,
-    SQUARES,
-    Bettors,
-    cell_of,
-    is_due,
-)
+from onlinecal.monitoring.bets import COUNTED, FORECASTS, OUTCOMES, SQUARES, Bettors, cell_of, is_due
 from onlinecal.monitoring.epochs import Epoch, Question, Questions
 from onlinecal.monitoring.sequences import half_width
 
@@ -220,7 +212,7 @@ class Monitor:
 
     @property
     def promise(self) -> str:
-        """What is certain of false alarms, in a sentence."""
+        """The bound on false alarms, in a sentence."""
         known = "given the past" if self.open_at_once is None else "given what is known when it is forecast"
         if self.restart == "same":
             return (
@@ -241,12 +233,7 @@ class Monitor:
         )
 
     def bias(
-        self,
-        low: float = 0.0,
-        high: float = 1.0,
-        *,
-        level: float = 0.95,
-        simultaneous: bool = False,
+        self, low: float = 0.0, high: float = 1.0, *, level: float = 0.95, simultaneous: bool = False
     ) -> Bias:
         """The total bias Σ (q − p) of predictions in [low, high) since the monitor began, q the true probabilities.
 

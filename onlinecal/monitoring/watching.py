@@ -1,4 +1,4 @@
-"""Watching a file or a pipe until it ends, or until somebody stops it; nothing that was taken is lost."""
+"""Watching a file or a pipe until it ends, or a signal stops it; nothing that was taken is lost."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def watch(
     found: Callable[[Alarm], None] = lambda alarm: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> bool:
-    """Feeds a monitor, from where it stopped last."""
+    """Feeds a monitor, from where it stopped last; whether a signal stopped it before the end."""
     name = "standard input" if source is None else str(source)
     if source is not None and is_parquet(source):
         raise InvalidData(f"{name}: a Parquet file has no lines that come one by one; expected CSV")
@@ -54,14 +54,9 @@ def watch(
 
 
 def _fed(
-    monitor: Monitor,
-    feed: Feed,
-    read: Read,
-    follow: bool,
-    state: Path | None,
-    found: Callable[[Alarm], None],
+    monitor: Monitor, feed: Feed, read: Read, follow: bool, state: Path | None, found: Callable[[Alarm], None]
 ) -> bool:
-    """Until the end, or until somebody stops it; whether somebody did."""
+    """Feeds until the end or a signal; whether there was a signal."""
     saved = time.monotonic()
 
     def save() -> None:
@@ -137,12 +132,12 @@ def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
 
 
 def _replacement(source: Path, file: Any) -> Any:
-    """What has come in place of a file that has been read, opened; None if nothing has."""
+    """The file that has come in place of one that has been read, opened; None if none has."""
     try:
         if os.path.samestat(os.fstat(file.fileno()), source.stat()):
             return None
         return io.FileIO(source)
-    except FileNotFoundError:  # who replaces it may first take it away
+    except FileNotFoundError:  # it may first be taken away
         return None
 
 
@@ -154,12 +149,12 @@ class _Stop:
         self._reading = False
 
     def read(self, read: Read) -> bytes | None:
-        """The next bytes; none at the end; None where somebody wants to stop."""
+        """The next bytes; none at the end; None after a signal."""
         data: bytes | None = self._interruptible(read)
         return data
 
     def wait(self, seconds: float) -> None:
-        """Some seconds, or until somebody wants to stop."""
+        """Waits some seconds, or until a signal."""
         self._interruptible(lambda: time.sleep(seconds))
 
     def _interruptible(self, wait: Callable[[], Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What recalibration changed in each measure, and how sure that is."""
+"""Changes of measures by recalibration, with intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recalibrates: forecasters by name, made fit for a stream whose end nobody knows."""
+"""Recalibrating forecasters by name, made fit for a stream of unknown length."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from onlinecal.recalibration.recalibrator import Asked, Recalibrator
 
 Floats = NDArray[np.float64]
 
-#: what is measured before and after where nobody asks for something else
+#: measured before and after by default
 MEASURES = ("brier", "log_loss", "smooth_ece", "smooth_ce", "cutoff_ce", "scdl")
 
 
@@ -36,7 +36,7 @@ class Recalibrated:
     forecasts : (n,) floats
         In the order in which they came.
     before, after : Evaluation
-        Of those whose outcome is known.
+        Of those with a known outcome.
     changes : tuple of Change
         After less before, of each measure; with draws, with intervals that are paired.
     method : Forecaster
@@ -183,7 +183,7 @@ def recalibrate(
 
 
 def work(n: int, bootstrap: int) -> int:
-    """What `progress` is told in all: n for n forecasts, and as much for each time that they are measured."""
+    """The total told to `progress`: n for n forecasts, and as much for each time that they are measured."""
     return (5 if bootstrap else 3) * n
 
 

@@ -28,7 +28,7 @@ class BaseForecast(base.Classifier):
         """Learns nothing."""
 
     def predict_proba_one(self, x: Mapping[Any, Any], **more: Any) -> dict[Any, float]:
-        """What the feature says; nothing where it is missing."""
+        """The feature as a probability; nothing where it is missing."""
         p = x.get(self.feature)
         return {} if p is None else {False: 1.0 - p, True: float(p)}
 
@@ -121,7 +121,7 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
         self.classifier.learn_one(x, y, **more)
 
     def _base(self, x: Mapping[Any, Any], more: Mapping[str, Any]) -> float:
-        """What the classifier says; 1/2 where it knows nothing yet."""
+        """The probability of the classifier; 1/2 where it has none yet."""
         said = self.classifier.predict_proba_one(x, **more)
         if not said:
             return 0.5
@@ -131,7 +131,7 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
 
 
 def _key(x: Mapping[Any, Any]) -> Any:
-    """What x is known again by, in whatever order its features come."""
+    """A key of x, in whatever order its features come."""
     try:
         key = frozenset(x.items())
         hash(key)

@@ -16,7 +16,7 @@ from onlinecal.measures.smooth_ece import smooth_ece
 
 Floats = NDArray[np.float64]
 
-#: points of [0, 1] at which the map is known: so many at least, and so many to a σ
+#: points of [0, 1] at which the map is known, at least; and points to a σ
 _POINTS, _FINE = 2001, 100
 
 
@@ -50,7 +50,7 @@ class SmoothRecalibration:
 
     @property
     def bound(self) -> float:
-        """What E|κ(p) − p| over Γ is at most."""
+        """The bound of E|κ(p) − p| over Γ."""
         return (1.0 + 2.0 * math.sqrt(2.0 / math.pi)) * self.sigma
 
     def __call__(self, p: ArrayLike, seed: int = 0) -> Floats:

@@ -10,10 +10,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import onlinecal as oc
 
-SCORES = {
-    "brier": lambda p, y: (p - y) ** 2,
-    "log": lambda p, y: -np.log(np.where(y == 1, p, 1.0 - p)),
-}
+SCORES = {"brier": lambda p, y: (p - y) ** 2, "log": lambda p, y: -np.log(np.where(y == 1, p, 1.0 - p))}
 
 
 def samples(seed, grid):

@@ -99,6 +99,7 @@ def test_rows_are_sorted_by_time_if_that_is_asked_for(tmp_path):
         ("p,y\n73,1\n20,0\n", ("these look like per cent: --percent",), {}),
         ("p,y\n73%,1\n20%,0\n", ("has per cent signs", "--percent"), {}),
         ("p,y\n0.5,1\nhigh,0\n", ("line 3", "'high'", "expected a number"), {}),
+        ("p,y\n0.5,1\ntrue,0\n", ("line 3", "'true'", "expected a number"), {}),
         ("p,y\n0.5,1\n,0\n", ("line 3", "'p' is missing, as in 1 of 2 rows", "--skip-missing"), {}),
         ("p,y\n,1\n,0\n", ("no row has both",), {"skip_missing": True, "forecasts": ("p",)}),
         ("p,y\n0.5,1\ninf,0\n", ("line 3", "inf"), {}),

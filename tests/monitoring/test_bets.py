@@ -86,9 +86,7 @@ def test_the_formula(seed):
 
 
 @given(
-    st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans()), max_size=8),
-    st.floats(0.0, 1.0),
-    st.booleans(),
+    st.lists(st.tuples(st.floats(0.0, 1.0), st.booleans()), max_size=8), st.floats(0.0, 1.0), st.booleans()
 )
 def test_bets_are_fair_whatever_came_before(before, p, y):
     b, bank, clock, sums = table()
