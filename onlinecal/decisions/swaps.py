@@ -1,4 +1,4 @@
-"""The most that a swap gains which is not free: one that rises with the prediction, or that does not change fast."""
+"""The gain of the best swap that rises with the prediction, or that does not change fast."""
 
 from __future__ import annotations
 
@@ -37,10 +37,21 @@ def regret(
     if not free and rate == 0.0:
         return account.external  # every κ is constant, and so is its response, on a kink too
     if isinstance(task, DecisionTask):
-        gain = (_paid_ascending(gamma, task) if free else _paid_steady(gamma, task, rate)) - account.payoff
+        _, payoffs, low, high = task.envelope
+        w, q = gamma.mass, gamma.means
+        if free:  # in O(k A)
+            gain = float(_ascending(w, q, payoffs)) - account.payoff
+        else:  # in O(k² A) at worst
+            steps = rate * np.diff(gamma.predictions) + TIE
+            gain = float(_steady(steps, w, q, payoffs, *_pieces(low, high))) - account.payoff
     elif isinstance(task, QuadraticTask):
         v, w, q = gamma.predictions, gamma.mass, gamma.means
-        kappa = _isotonic(gamma) if free else _lipschitz_regression(gamma, rate)
+        if free:  # the values nearest to the means, by squares
+            from scipy.optimize import isotonic_regression
+
+            kappa = isotonic_regression(q, weights=w).x
+        else:  # in O(k²); values in [0, 1] are nowhere further apart than 1
+            kappa = _nearest(np.minimum(rate * np.diff(v), 1.0), w, q)
         gain = float((w * (kappa - v) * (2.0 * q - v - kappa)).sum())
     else:
         raise InvalidParameter(
@@ -58,12 +69,11 @@ def _swapped(where: str, gamma: JointDistribution, swaps: Any) -> list[JointDist
         raise InvalidParameter(f"{where} = {swaps!r}; expected 'monotone', 'lipschitz' or a list of swaps")
     found = []
     for j, swap in enumerate(swaps):
-        values = vector(
-            f"{where}[{j}]", swap(gamma.predictions) if callable(swap) else swap, InvalidParameter
-        )
-        if values.shape != (gamma.levels,):
+        given, shape = swap(gamma.predictions) if callable(swap) else swap, (gamma.levels,)
+        values = vector(f"{where}[{j}]", given, InvalidParameter)
+        if values.shape != shape:
             raise InvalidParameter(
-                f"{where}[{j}] has shape {values.shape}; expected one value per level, ({gamma.levels},)"
+                f"{where}[{j}] has shape {values.shape}; expected one value per level, {shape}"
             )
         inside = (values >= 0.0) & (values <= 1.0)
         if not inside.all():
@@ -73,35 +83,6 @@ def _swapped(where: str, gamma: JointDistribution, swaps: Any) -> list[JointDist
     if not found:
         raise InvalidParameter(f"{where} is empty; expected at least one swap")
     return found
-
-
-def _paid_ascending(gamma: JointDistribution, task: DecisionTask) -> float:
-    """The most that is paid for responses to κ(v) with a κ that does not fall, in O(k A)."""
-    _, payoffs, _, _ = task.envelope
-    return float(_ascending(gamma.mass, gamma.means, payoffs))
-
-
-def _paid_steady(gamma: JointDistribution, task: DecisionTask, lipschitz: float) -> float:
-    """The same with a κ that is Lipschitz, in O(k² A) at worst."""
-    _, payoffs, low, high = task.envelope
-    steps = lipschitz * np.diff(gamma.predictions) + TIE
-    return float(_steady(steps, gamma.mass, gamma.means, payoffs, *_pieces(low, high)))
-
-
-def _isotonic(gamma: JointDistribution) -> Floats:
-    """The κ(v_i) that do not fall nearest to the means, by squares."""
-    from scipy.optimize import isotonic_regression
-
-    values: Floats = isotonic_regression(gamma.means, weights=gamma.mass).x
-    return values
-
-
-def _lipschitz_regression(gamma: JointDistribution, lipschitz: float) -> Floats:
-    """The κ(v_i) of a Lipschitz κ nearest to the means, by squares, in O(k²)."""
-    # What is in [0, 1] is nowhere further apart than 1.
-    steps = np.minimum(lipschitz * np.diff(gamma.predictions), 1.0)
-    values: Floats = _nearest(steps, gamma.mass, gamma.means)
-    return values
 
 
 def _pieces(low: Floats, high: Floats) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
@@ -114,7 +95,7 @@ def _pieces(low: Floats, high: Floats) -> tuple[Floats, NDArray[np.int64], NDArr
 
 @kernel
 def _ascending(w, q, payoffs):
-    """By dynamic programming: what the levels so far are paid if the last of them takes action a or one before it."""
+    """By dynamic programming: the pay of the levels so far if the last of them takes action a or one before it."""
     actions = payoffs.shape[0]
     best = np.zeros(actions)
     for i in range(len(w)):
@@ -127,7 +108,7 @@ def _ascending(w, q, payoffs):
 
 @kernel
 def _steady(steps, w, q, payoffs, cuts, first, last):
-    """By dynamic programming: what the levels so far are paid if κ of the last of them is x, a step function of x.
+    """By dynamic programming: the pay of the levels so far if κ of the last of them is x, a step function of x.
 
     It is kept as edges and the values between them. A step to the next level takes the largest value within reach.
     """

@@ -1,4 +1,4 @@
-"""Decision tasks, the responses of those who trust a forecast, and what they come to regret."""
+"""Decision tasks, best responses to a forecast, and their regrets."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def swap_regret(gamma: JointDistribution, task: Task | str) -> float:
     """Gain from replacing the response to each prediction by the best one in hindsight.
 
     max over σ: [0, 1] → A of E[u(σ(v), y)] − E[u(BR(v), y)] = Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)) with
-    u(a, q) = (1 − q) u(a, 0) + q u(a, 1). The papers call it the fixed-task decision loss (CFDL) of the task.
-    A level on a kink is a tie, broken against the forecaster (see `DecisionTask`).
+    u(a, q) = (1 − q) u(a, 0) + q u(a, 1): the fixed-task decision loss (CFDL). A level on a kink is a tie, broken
+    against the forecaster (see `DecisionTask`).
 
     Parameters
     ----------
@@ -109,17 +109,17 @@ def restricted_swap_regret(
     task : Task or str
         As in `payoff`.
     swaps : {"monotone", "lipschitz"} or iterable of swaps, default "monotone"
-        "monotone": all κ that do not fall. "lipschitz": all with |κ(u) − κ(v)| ≤ L |u − v|. Or each κ of a list: a
-        function of an array of predictions, or its (k,) values at the levels in ascending order.
+        All κ that do not fall; all with |κ(u) − κ(v)| ≤ L |u − v|; or each κ of a list: a function of an array of
+        predictions, or its (k,) values at the levels in ascending order.
     lipschitz : float, default 1.0
-        L ≥ 0, may be infinite. With L = 0 every κ is constant, which is `external_regret`. Not used otherwise.
+        L ≥ 0, may be infinite. With L = 0 every κ is constant, which is `external_regret`.
 
     Returns
     -------
     float
-        At most `swap_regret`, and at least 0 where κ(v) = v is one of the swaps, else with its sign. Exact up to
-        rounding; κ of neighbouring levels may be 2⁻⁵⁰ further apart than L allows, the width of a tie. "monotone" in
-        O(k A), "lipschitz" in O(k² A) at worst: some 5 s for k = 20,000.
+        At most `swap_regret`, and at least 0 where κ(v) = v is one of the swaps. Exact up to rounding; κ of
+        neighbouring levels may be 2⁻⁵⁰ further apart than L allows, the width of a tie. "monotone" in O(k A),
+        "lipschitz" in O(k² A) at worst: some 5 s for k = 20,000.
 
     Source
     ------
@@ -148,7 +148,7 @@ def restricted_swap_regret(
 def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
     """Gain from a swap that sees only the action taken: max over φ: A → A of E[u(φ(a), y)] − E[u(a, y)].
 
-    The responses a = BR(v) are those of `swap_regret`, ties included, so that it is never above it.
+    The responses a = BR(v) are those of `swap_regret`, ties included.
 
     Parameters
     ----------
@@ -179,8 +179,6 @@ def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
 def external_regret(gamma: JointDistribution, task: Task | str) -> float:
     """Gain of the best fixed action: max_a E[u(a, y)] − E[u(BR(v), y)], with its sign.
 
-    It is negative where the forecast helps more than any constant. The responses are those of `swap_regret`.
-
     Parameters
     ----------
     task : Task or str
@@ -189,7 +187,7 @@ def external_regret(gamma: JointDistribution, task: Task | str) -> float:
     Returns
     -------
     float
-        In [−1, action_swap_regret].
+        In [−1, action_swap_regret]; negative where the forecast helps more than any constant.
 
     Source
     ------
@@ -215,10 +213,9 @@ def as_task(where: str, task: Any) -> Task:
 
 
 def umbrella(*, cost: float = 0.3) -> DecisionTask:
-    """Carry an umbrella at a cost, or leave it and lose everything if it rains (y = 1).
+    """Carry an umbrella at a cost, or leave it and lose everything if it rains (y = 1): the cost-loss model.
 
-    Carrying pays 1 − cost whatever happens; leaving pays 1 if dry and 0 if wet. Carry if v > cost: one kink,
-    at the cost (the cost-loss model of weather forecasting).
+    Carrying pays 1 − cost; leaving pays 1 if dry and 0 if wet. Carry if v > cost: one kink, at the cost.
 
     Parameters
     ----------
@@ -242,7 +239,7 @@ def umbrella(*, cost: float = 0.3) -> DecisionTask:
 def v_shaped(t: float = 0.5) -> DecisionTask:
     """Two actions, "low" below the kink t and "high" above it, with payoffs stretched over [0, 1].
 
-    The regret density R(t) over max(t, 1 − t); the best of these tasks gives `v_cdl`.
+    Its regret is the density R(t) over max(t, 1 − t); the best of these tasks gives `v_cdl`.
 
     Parameters
     ----------

@@ -54,8 +54,7 @@ def regret_bound(
 @kernel
 def upper_hull(t, y):
     """The corners of the upper concave envelope of the points (t_i, y_i), t ascending; both ends are corners."""
-    hull = np.empty(t.shape[0], np.int64)
-    top = -1
+    hull, top = np.empty(t.shape[0], np.int64), -1
     for i in range(t.shape[0]):
         while top > 0:
             a, b = hull[top - 1], hull[top]
@@ -85,8 +84,7 @@ def rising(t, first, n, q, out):
     numbers where n are counts, so that no large sums cancel.
     """
     size = t.shape[0]
-    jump = np.zeros(size)
-    slope = np.zeros(size)
+    jump, slope = np.zeros(size), np.zeros(size)
     for i in range(n.shape[0]):
         a = first[i]
         if a >= size or not q[i] > t[a]:
@@ -141,8 +139,7 @@ def density(v, n, q):
 
     All maxima are there: between two levels R is convex, since a level's part meets 0 at q_i without a jump.
     """
-    out = np.zeros(v.shape[0])
-    wrong = False
+    out, wrong = np.zeros(v.shape[0]), False
     for i in range(v.shape[0]):
         if q[i] != v[i]:
             wrong = True
@@ -188,9 +185,7 @@ def at_half(v, r):
     Returns λ, t1, r1, t2, r2 with t1 ≤ 1/2 ≤ t2 and λ t1 + (1 − λ) t2 = 1/2; t1 = t2 = 1/2 for one touching point.
     """
     k = v.shape[0]
-    t = np.empty(k + 2)
-    h = np.empty(k + 2)
-    top = 0
+    t, h, top = np.empty(k + 2), np.empty(k + 2), 0
     t[0] = 0.0
     h[0] = r[0] if v[0] == 0.0 else 0.0
     for i in range(k + 1):

@@ -157,9 +157,7 @@ class Measure:
     def explain(self, gamma: JointDistribution, **options: Any) -> Explanation:
         """The value with its witnesses; see `onlinecal.measures.explain`."""
         if self.witness is None:
-            raise InvalidParameter(
-                f"measure {self.name!r} has no witness: plain sums over the levels need none"
-            )
+            raise InvalidParameter(f"measure {self.name!r} has no witness; expected one that is no plain sum")
         self._check(options)
         value = self.function(gamma, **options)
         finders = (find for find in (self.witness, self.counterpart) if find is not None)

@@ -182,17 +182,12 @@ def _in_bins(measure: str, gamma: JointDistribution, bins: Any, strategy: Any) -
 
 @kernel
 def _equal_width(v, w, r, m):
-    gap = 0.0
-    width = 0.0
-    total = 0.0
-    mass = 0.0
-    j = 0
+    gap, width, total, mass, j = 0.0, 0.0, 0.0, 0.0, 0
     for i in range(v.shape[0]):
         if j < m - 1 and v[i] >= (j + 1) / m:
             gap += abs(total)
             width += mass * ((j + 1) / m - j / m)
-            total = 0.0
-            mass = 0.0
+            total, mass = 0.0, 0.0
             j = min(cell(v[i], m), m - 1)
         total += r[i]
         mass += w[i]
@@ -202,21 +197,15 @@ def _equal_width(v, w, r, m):
 @kernel
 def _equal_mass(v, n, weight, w, r, m):
     # Weights of whole rounds make every comparison below exact: (2 N_{<i} + n_i) m against 2 (j+1) N.
-    gap = 0.0
-    width = 0.0
-    total = 0.0
-    mass = 0.0
-    below = 0.0
-    first = 0
-    j = 0
+    gap, width, total, mass, below = 0.0, 0.0, 0.0, 0.0, 0.0
+    first, j = 0, 0
     for i in range(v.shape[0]):
         middle = (2.0 * below + n[i]) * m
         if j < m - 1 and middle >= 2.0 * (j + 1) * weight:
             if i > first:
                 gap += abs(total)
                 width += mass * (v[i - 1] - v[first])
-            total = 0.0
-            mass = 0.0
+            total, mass = 0.0, 0.0
             first = i
             j = min(max(int(middle / (2.0 * weight)), j + 1), m - 1)
             while j < m - 1 and middle >= 2.0 * (j + 1) * weight:

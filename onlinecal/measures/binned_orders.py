@@ -169,14 +169,10 @@ def _bins(gamma: JointDistribution, bins: Counted, strategy: str) -> tuple[Float
         _, starts = bins_of_levels(gamma, m, by)
     else:
         if by != "width":
-            raise InvalidParameter(
-                f"binned_ce: edges of bins with strategy = {strategy!r}; expected one of them"
-            )
+            raise InvalidParameter(f"binned_ce: edges with strategy = {strategy!r}; expected one of them")
         edges = vector("bins", bins, InvalidParameter)
         if not (len(edges) > 1 and edges[0] == 0.0 and edges[-1] == 1.0 and (np.diff(edges) > 0.0).all()):
-            raise InvalidParameter(
-                f"binned_ce: bins = {shown(bins)}; expected edges that increase from 0 to 1, or one number of bins"
-            )
+            raise InvalidParameter(f"binned_ce: bins = {shown(bins)}; expected edges rising from 0 to 1")
         number_of = np.minimum(np.searchsorted(edges, gamma.predictions, "right"), len(edges) - 1)
         starts = np.flatnonzero(np.diff(number_of, prepend=-1))
     mass = np.add.reduceat(gamma.mass, starts)

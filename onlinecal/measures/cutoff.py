@@ -198,9 +198,7 @@ def _weights(weights: Any, gamma: JointDistribution, name: str = "weights") -> F
         values = np.full(gamma.levels, as_float(values))
     omega = vector(f"weighted_ce: {what}", values, InvalidParameter)
     if omega.shape != (gamma.levels,):
-        raise InvalidParameter(
-            f"weighted_ce: {what} has shape {omega.shape}; expected one number per level, ({gamma.levels},)"
-        )
+        raise InvalidParameter(f"weighted_ce: {what} has shape {omega.shape}; expected one number per level")
     if not np.isfinite(omega).all():
         i = int(np.argmin(np.isfinite(omega)))
         raise InvalidParameter(f"weighted_ce: {what}[{i}] = {float(omega[i])!r}; expected a finite number")
@@ -233,9 +231,7 @@ def _weighted(change: Change, *, weights: Weights = None) -> Floats:
 
 def _bias_modulus(moved: float, *, weights: Weights = None) -> float:
     if weights is not None:
-        raise InvalidParameter(
-            "weighted_ce: moved predictions with weights; expected none, whose change is known"
-        )
+        raise InvalidParameter("weighted_ce: moved predictions with weights; expected weights = None")
     return moved
 
 

@@ -115,12 +115,8 @@ def _worst(t, place, ones, mass, kind):
 def _signed_rising(t, first, ones, mass, out):
     """Add Σ (D_1 − t_c D)_+ over the levels with first ≤ c, whose changes have either sign."""
     size = len(t)
-    weight = np.empty(len(ones))
-    mean = np.empty(len(ones))
-    height = np.zeros(size)
-    slope = np.zeros(size)
-    used = 0
-    begin = np.empty(len(ones), np.int64)
+    weight, mean, height = np.empty(len(ones)), np.empty(len(ones)), np.zeros(size)
+    slope, used, begin = np.zeros(size), 0, np.empty(len(ones), np.int64)
     for i in range(len(ones)):
         if first[i] >= size:
             continue
@@ -154,8 +150,7 @@ def _signed_falling(t, last, ones, mass, out):
 def _fixed(t, place, ones, mass, out):
     """The larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1), with or without the level at t, and 0."""
     size = len(t)
-    one = np.zeros(size)
-    all_ = np.zeros(size)
+    one, all_ = np.zeros(size), np.zeros(size)
     for i in range(len(ones)):
         one[place[i]] += ones[i]
         all_[place[i]] += mass[i]

@@ -103,8 +103,7 @@ def _back(u, z, x, y):
 def _interior(u, ones, zeros, gap, steps, back):
     n = len(u)
     # Rows 0 to 3 have one entry less than nodes: the last stays out of everything.
-    s = np.ones((5, n))
-    z = np.zeros((5, n))
+    s, z = np.ones((5, n)), np.zeros((5, n))
     rows = 5 * n - 4
     a = np.full(n, -0.25)
     b = np.full(n, -0.25)
@@ -115,27 +114,15 @@ def _interior(u, ones, zeros, gap, steps, back):
     for i in range(n):
         s[4, i] = 0.25
         z[4, i] = 1.0 / n
-    ds = np.zeros((5, n))
-    dz = np.zeros((5, n))
-    rc = np.zeros((5, n))
-    line = np.zeros((5, n))
-    wa = np.empty(n - 1)
-    wb = np.empty(n - 1)
-    wt = np.empty(n)
-    m11 = np.empty(n)
-    m12 = np.empty(n)
-    m22 = np.empty(n)
-    x = np.empty(n)
-    y = np.empty(n)
-    right_a = np.empty(n)
-    right_b = np.empty(n)
+    ds, dz, rc, line = np.zeros((5, n)), np.zeros((5, n)), np.zeros((5, n)), np.zeros((5, n))
+    wa, wb, wt, m11, m12 = np.empty(n - 1), np.empty(n - 1), np.empty(n), np.empty(n), np.empty(n)
+    m22, x, y, right_a, right_b = np.empty(n), np.empty(n), np.empty(n), np.empty(n), np.empty(n)
     for _ in range(steps):
         for i in range(n):
             right_a[i] = ones[i]
             right_b[i] = zeros[i]
         _back(u, z, right_a, right_b)
-        total = 0.0
-        off = 0.0
+        total, off = 0.0, 0.0
         for i in range(n):
             off += abs(right_a[i]) + abs(right_b[i])
             for j in range(5):

@@ -118,8 +118,7 @@ def _labels(k: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
 def _contiguous(v, mass, ones, moved, cuts):
     """The start of the last group before each cut, for the best contiguous groups that end at cuts."""
     m = len(cuts) - 1
-    cost = np.zeros(m + 1)
-    before = np.zeros(m + 1, np.int64)
+    cost, before = np.zeros(m + 1), np.zeros(m + 1, np.int64)
     for b in range(1, m + 1):
         best = np.inf
         end = cuts[b]
@@ -162,8 +161,7 @@ def _enumerate(v, w, q):
         for i in range(k):
             if s >> i & 1:
                 single[s] += w[i] * abs(v[i] - mean)
-    cost = np.zeros(full + 1)
-    choice = np.zeros(full + 1, np.int64)
+    cost, choice = np.zeros(full + 1), np.zeros(full + 1, np.int64)
     for s in range(1, full + 1):
         # The group of the lowest item: that item and any subset of the others.
         lowest = s & -s

@@ -210,11 +210,9 @@ def group_starts(before: NDArray[np.int64]) -> NDArray[np.int64]:
 def _mean_program(prefix, mass, low, high):
     """Least cost of the blocks before each end, and where its last group starts."""
     k = len(low)
-    cost = np.zeros(k + 1)
-    before = np.zeros(k + 1, np.int64)
+    cost, before = np.zeros(k + 1), np.zeros(k + 1, np.int64)
     for b in range(1, k + 1):
-        best = np.inf
-        start = 0
+        best, start = np.inf, 0
         least = abs(prefix[b])
         for a in range(b - 1, -1, -1):
             residual = abs(prefix[b] - prefix[a])

@@ -93,8 +93,7 @@ def _narrow(prefix, rank, low, high, widest, starts):
     k = len(low)
     members = np.zeros(starts[-1] + 1, np.int64)
     owner = np.full(k + 1, -1, np.int64)  # the a kept at a rank
-    cost = np.zeros(k + 1)
-    before = np.zeros(k + 1, np.int64)
+    cost, before = np.zeros(k + 1), np.zeros(k + 1, np.int64)
     _put(members, starts, rank[0])
     owner[rank[0]] = 0
     first = 0

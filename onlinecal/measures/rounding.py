@@ -138,10 +138,7 @@ def _drawn(v, chance, m):
 def points(v, n, s, m, soft):
     """The grid points that have weight after rounding: index, weight, weight of outcomes 1."""
     size = 2 * v.shape[0]
-    index = np.empty(size, np.int64)
-    weight = np.empty(size)
-    ones = np.empty(size)
-    used = 0
+    index, weight, ones, used = np.empty(size, np.int64), np.empty(size), np.empty(size), 0
     for i in range(v.shape[0]):
         if soft:
             j, up = _place(v[i], m)

@@ -123,9 +123,7 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
             return float(gamma.mass @ (q - v) ** 2)
         return float(gamma.mass @ _divergence(q, v))
     if not (isinstance(phi, tuple | list) and len(phi) == 2 and all(callable(part) for part in phi)):
-        raise InvalidParameter(
-            f"bregman: phi = {phi!r}; expected 'log', 'quadratic', or a function and its derivative"
-        )
+        raise InvalidParameter(f"bregman: phi = {phi!r}; expected a word or a function and its derivative")
     at_q, at_v, slope = (
         vector(f"bregman: {name}", function(x), InvalidParameter)
         for name, function, x in (("phi", phi[0], q), ("phi", phi[0], v), ("the derivative", phi[1], v))
@@ -137,10 +135,8 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
     rounding = 1e-12 * (np.abs(at_q) + np.abs(at_v) + np.abs(slope))
     if not (good := np.isfinite(terms) & (terms >= -rounding)).all():
         i = int(np.argmin(good))
-        raise InvalidParameter(
-            f"bregman: the divergence of {float(q[i])!r} from {float(v[i])!r} is {float(terms[i]):.3g}; expected a "
-            "finite convex phi and its derivative"
-        )
+        gap = f"the divergence of {float(q[i])!r} from {float(v[i])!r} is {float(terms[i]):.3g}"
+        raise InvalidParameter(f"bregman: {gap}; expected a finite convex phi and its derivative")
     return float(gamma.mass @ np.maximum(terms, 0.0))
 
 

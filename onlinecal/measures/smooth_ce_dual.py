@@ -21,12 +21,9 @@ def isotonic_dual(v, r):
     if end < 0.0:
         sign = -1.0
         end = -end
-    at = np.empty(k)
-    mass = np.empty(k)
-    size = 0
+    at, mass, size = np.empty(k), np.empty(k), 0
     above = 0.0  # mass at or above P_k, which need not be told apart
-    area = 0.0
-    p = 0.0
+    area, p = 0.0, 0.0
     for i in range(k - 1):
         p += r[i]
         d = v[i + 1] - v[i]
@@ -89,8 +86,7 @@ def _rise(at, mass, size, key, weight):
 @kernel
 def _sink(at, mass, size, key, weight):
     """Put (key, weight) in place of the top of the max-heap of `size` entries."""
-    j = 0
-    child = 1
+    j, child = 0, 1
     while child < size:
         if child + 1 < size and at[child + 1] > at[child]:
             child += 1
@@ -112,8 +108,7 @@ def chain_dual(distances, r):
     total mass 2, at first all at 0. Level i adds 2 d_i at P_i; |g_{i+1} − g_i| then takes d_i at each end.
     """
     k = len(r)
-    low = np.zeros(k)
-    high = np.zeros(k)
+    low, high = np.zeros(k), np.zeros(k)
     at = np.zeros(k)  # node 0 is the start, node i the level i
     mass = np.zeros(k)
     mass[0] = 2.0
@@ -182,8 +177,7 @@ def _take(heap, at, mass, size, amount, sign):
         size -= 1
         last = heap[size]
         key = sign * at[last]
-        j = 0
-        child = 1
+        j, child = 0, 1
         while child < size:
             if child + 1 < size and sign * at[heap[child + 1]] < sign * at[heap[child]]:
                 child += 1
@@ -217,14 +211,12 @@ def dual_path(r, low, high):
 def lipschitz_weights(distances, r, low, high):
     """The weights that complementary slackness leaves: forward the reachable intervals, back a choice."""
     k = len(r)
-    prefix = np.empty(k)
-    p = 0.0
+    prefix, p = np.empty(k), 0.0
     for i in range(k):
         p += r[i]
         prefix[i] = p
     g = dual_path(r, low, high)
-    least = np.empty(k)
-    most = np.empty(k)
+    least, most = np.empty(k), np.empty(k)
     a, b = -1.0, 1.0
     before = 0.0
     for i in range(k):

@@ -211,8 +211,7 @@ def _in_probabilities(name: str, transform: str) -> None:
     if transform != "identity":
         # No average of |v − v'| bounds the distance in log odds.
         raise InvalidParameter(
-            f"{name}: moved predictions with transform = {transform!r}; expected 'identity', for nothing is proved "
-            "about moving them in another metric"
+            f"{name}: moved predictions with transform = {transform!r}; expected 'identity'"
         )
 
 

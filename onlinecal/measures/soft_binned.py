@@ -208,11 +208,9 @@ def _scdl_m(v, n, s, m, soft):
     """
     index, weight, ones = points(v, n, s, m, soft)
     size = index.shape[0]
-    mean = np.empty(size)
-    i = np.empty(2 * size, np.int64)
+    mean, i = np.empty(size), np.empty(2 * size, np.int64)
     here = np.empty(size, np.int64)  # where i = j, and where i = j + 1, among the candidates
-    after = np.empty(size, np.int64)
-    used = 0
+    after, used = np.empty(size, np.int64), 0
     for c in range(size):
         mean[c] = min(ones[c] / weight[c], 1.0)
         if used > 0 and i[used - 1] == index[c]:

@@ -250,8 +250,8 @@ def _sampled(gamma: JointDistribution, norm: Norm, seed: int, draws: int, confid
     if not (known := _whole(gamma) & (gamma.counts < 2.0**62)).all():
         i = int(np.argmin(known))
         raise InvalidData(
-            f"subsampled: at prediction {float(v[i])!r} outcome 0 weighs {float(zeros[i])!r} and outcome 1 "
-            f"{float(ones[i])!r}; expected whole numbers of rounds below 2^62, of which subsets can be drawn"
+            f"subsampled: {float(zeros[i])!r} and {float(ones[i])!r} rounds of outcome 0 and 1 at prediction "
+            f"{float(v[i])!r}; expected whole numbers of rounds below 2^62"
         )
     s, z = ones.astype(np.int64), zeros.astype(np.int64)
     block = max(BLOCK * 64 // gamma.levels, 1)

@@ -136,9 +136,7 @@ def _average_over_shifts(prefix, number, phase, order, epsilon):
     through it. What lies above the cut is the bin itself, what lies below belongs to the bin before.
     """
     k = len(number)
-    run = np.empty(k, np.int64)
-    start = np.empty(k + 1, np.int64)
-    runs = 0
+    run, start, runs = np.empty(k, np.int64), np.empty(k + 1, np.int64), 0
     for i in range(k):
         if i == 0 or number[i] != number[i - 1]:
             start[runs] = i
@@ -149,8 +147,7 @@ def _average_over_shifts(prefix, number, phase, order, epsilon):
     total = 0.0
     for t in range(runs):
         total += abs(prefix[start[t + 1]] - prefix[start[t]])
-    integral = 0.0
-    here = 0.0
+    integral, here = 0.0, 0.0
     for i in order:
         integral += total * (phase[i] - here)
         here = phase[i]
@@ -204,8 +201,7 @@ def _width_limits(known: Known, radii: Floats) -> Ends:
 @kernel
 def _averages(rows, number, phase, order, epsilon):
     """`_average_over_shifts` of each row of residuals."""
-    out = np.empty(rows.shape[0])
-    prefix = np.zeros(rows.shape[1] + 1)
+    out, prefix = np.empty(rows.shape[0]), np.zeros(rows.shape[1] + 1)
     for b in range(rows.shape[0]):
         prefix[1:] = np.cumsum(rows[b])
         out[b] = _average_over_shifts(prefix, number, phase, order, epsilon)

@@ -50,15 +50,6 @@ def test_it_is_that_of_the_definition(order, bins):
             )
 
 
-def test_of_a_bin_a_level_it_is_the_error_of_levels():
-    rng = np.random.default_rng(0)
-    p = rng.integers(0, 10, 200) / 10
-    gamma = G.from_samples(p, rng.integers(0, 2, 200))
-    for order in (1, 2, 3, math.inf):
-        assert binned_ce(gamma, order=order) == pytest.approx(ece(gamma, order=order), abs=1e-14)
-        assert binned_ce(gamma, order=order, bins=10, strategy="quantile") <= ece(gamma, order=order) + 1e-14
-
-
 def sweep_by_definition(p, y, order):
     """Bins as the middles of their levels say, more and more of them, while means of outcomes do not fall."""
     from fractions import Fraction
@@ -164,35 +155,6 @@ def test_the_debiased_square_has_no_bias():
             plain += law[0][a] * law[1][b] * one
     assert square == pytest.approx(0.5 * ((q - v) ** 2).sum(), abs=1e-14)
     assert plain - square == pytest.approx(0.5 * (q * (1 - q) / n).sum(), abs=1e-14)
-
-
-@pytest.mark.parametrize("order", [2, math.inf])
-@pytest.mark.parametrize("name", ["calibrated", "off"])
-def test_its_interval_holds_the_value_of_the_population(name, order, seed):
-    """Of 40 samples 95 % and more; fewer than 28 has probability at most 1e-7 by the binomial law at 95 %."""
-    rng = np.random.default_rng([seed, 4])
-    v = np.array([0.05, 0.3, 0.55, 0.6, 0.95])
-    q = v if name == "calibrated" else 0.2 + 0.6 * v
-    truth, held = binned_ce(G.from_levels(v, np.full(5, 0.2), q), order=order, bins=4), 0
-    for run in range(40):
-        i = rng.integers(0, 5, 400)
-        (row,) = oc.evaluate(
-            v[i], rng.random(400) < q[i], measures=[{"name": "binned_ce", "order": order, "bins": 4}], bootstrap=200,
-            seed=run,
-        ).rows  # fmt: skip
-        held += row.interval[0] <= truth <= row.interval[1]
-    assert held >= 28
-
-
-def test_where_there_is_no_interval_the_table_says_why():
-    rng = np.random.default_rng(0)
-    p = rng.random(100)
-    rows = oc.evaluate(
-        p, rng.random(100) < p, bootstrap=20, measures=["binned_ce", {"name": "binned_ce", "debiased": True}]
-    ).rows
-    assert [row.interval for row in rows] == [None, None]
-    assert "bins with fewer than 30 samples" in rows[0].interval_by
-    assert "a debiased estimate may be 0 where the error is not" in rows[1].interval_by
 
 
 @given(

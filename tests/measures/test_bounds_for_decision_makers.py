@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from scipy.optimize import isotonic_regression
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
 from onlinecal.decisions import tasks
-from onlinecal.decisions.base import DecisionTask, QuadraticTask
+from onlinecal.decisions.base import DecisionTask
 from onlinecal.measures import MEASURES, decision
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from tests.decisions.test_tasks import decision_tasks
@@ -42,24 +41,6 @@ def some_tasks():
 
 def swap(gamma, task):
     return task.account(gamma).swap
-
-
-def monotone_swap(gamma, task):
-    """The most that a swap gains which never answers a higher prediction by an action that suits lower ones.
-
-    Actions are ordered by what they pay more if y = 1 than if y = 0; the best swap that ascends in this order by
-    dynamic programming over levels. Of the quadratic task, where actions are probabilities: isotonic regression.
-    """
-    w, q = gamma.mass, gamma.means
-    if isinstance(task, QuadraticTask):
-        best = isotonic_regression(q, weights=w).x
-        return float(w @ ((gamma.predictions - q) ** 2 - (best - q) ** 2))
-    table = task.table[np.argsort(task.table[:, 1] - task.table[:, 0], kind="stable")]
-    pays = w[:, None] * ((1 - q)[:, None] * table[:, 0] + q[:, None] * table[:, 1])
-    best = np.zeros(len(table))
-    for row in pays:
-        best = np.maximum.accumulate(best) + row
-    return float(best.max()) - task.account(gamma).payoff
 
 
 def in_bins(gamma, m, strategy, where):
@@ -133,24 +114,11 @@ def test_swap_regrets(gamma, task):
     if isinstance(task, DecisionTask) and len(task.actions) == 2:
         assert regret <= value("v_cdl", gamma) + tight
     assert tasks.external_regret(gamma, task) <= value("u_calibration", gamma) + tight
-    gain = monotone_swap(gamma, task)
+    gain = tasks.restricted_swap_regret(gamma, task)
     assert gain <= 2 * value("cutoff_ce", gamma) + tight
     assert gain <= 4 * value("step_ce", gamma) + tight
     assert gain <= 8 * value("subsampled_step_ce", gamma, subsets=64).lower + tight
     assert -tight <= gain <= regret + tight
-
-
-@given(gammas(max_levels=6), decision_tasks(3))
-def test_the_oracle_of_monotone_swaps_by_enumeration(gamma, task):
-    assume(gamma.levels <= 4)
-    table = task.table[np.argsort(task.table[:, 1] - task.table[:, 0], kind="stable")]
-    w, q = gamma.mass, gamma.means
-    best = max(
-        sum(w[i] * ((1 - q[i]) * table[a][0] + q[i] * table[a][1]) for i, a in enumerate(sigma))
-        for sigma in np.ndindex(*[len(table)] * gamma.levels)
-        if list(sigma) == sorted(sigma)
-    )
-    assert monotone_swap(gamma, task) == pytest.approx(best - task.account(gamma).payoff, abs=1e-12)
 
 
 @given(gammas(), some_tasks(), st.integers(1, 12), st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0, 1))
@@ -244,14 +212,17 @@ ATTAIN = {
         swap(g := levels([0.5], [1], [0.75]), DecisionMaker(HALF, Rounded())),
         4 * value("scdl", g),
     ),
-    "cutoff_ce": lambda: (monotone_swap(g := levels([0.499], [1], [1]), HALF), 2 * value("cutoff_ce", g)),
+    "cutoff_ce": lambda: (
+        tasks.restricted_swap_regret(g := levels([0.499], [1], [1]), HALF),
+        2 * value("cutoff_ce", g),
+    ),
     "step_ce": lambda: (
-        monotone_swap(g := levels([0.499, 0.4995], [1, 2], [0, 1]), HALF),
+        tasks.restricted_swap_regret(g := levels([0.499, 0.4995], [1, 2], [0, 1]), HALF),
         4 * value("step_ce", g),
     ),
     # Of many rounds, of which chance leaves little beside the bias of half of them.
     "subsampled_step_ce": lambda: (
-        monotone_swap(g := levels([0.499, 0.4995], [10**9, 2 * 10**9], [0, 1]), HALF),
+        tasks.restricted_swap_regret(g := levels([0.499, 0.4995], [10**9, 2 * 10**9], [0, 1]), HALF),
         8 * value("subsampled_step_ce", g).upper,
     ),
     "brier": lambda: (2 * over_costs(g := levels([0.3], [1], [1]), lambda c: against_foresight(g, c)), 0.49),
@@ -263,24 +234,3 @@ ATTAIN = {
 def test_the_constant_is_attained(name):
     gain, bound = ATTAIN[name]()
     assert 0.9 * bound <= gain <= bound * (1 + 1e-9)
-
-
-def test_the_two_action_tasks_attain_v_cdl():
-    gamma = levels([0.2, 0.8], [1, 1], [0.4, 0.6])
-    assert worst(gamma, "v_cdl") == pytest.approx(value("v_cdl", gamma))
-
-
-def test_what_was_said_before_is_not_so():
-    """The examples against constants that are half of these."""
-    gamma = levels([0.4, 0.6], [1, 1], [1, 0])
-    assert squared_gain(gamma, 0.5 - gamma.predictions) == pytest.approx(0.11)
-    assert value("smooth_ce", gamma) == pytest.approx(0.06)
-    gamma = levels([0.499], [1], [1])
-    assert monotone_swap(gamma, HALF) == 1.0 > value("cutoff_ce", gamma)
-    gamma = levels([0.4999, 0.49995], [0.2, 0.8], [0, 1])
-    assert monotone_swap(gamma, HALF) == pytest.approx(0.8)
-    assert 2 * value("step_ce", gamma) == pytest.approx(0.6, abs=1e-3)
-    certain = levels([0.5], [1], [1])
-    assert value("brier", certain) < 2 * over_costs(
-        certain, lambda c: 1 - tasks.payoff(certain, tasks.umbrella(cost=float(c)))
-    )

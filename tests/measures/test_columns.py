@@ -16,13 +16,6 @@ from tests.strategies import gammas
 EPS = 1e-4
 
 
-#: two samples on the wrong sides of ½, close to each other: calibrated when both say ½
-CROSSED = JointDistribution.from_levels([0.5 - EPS, 0.5 + EPS], [1, 1], [1, 0])
-
-
-JOINED = JointDistribution.from_levels([0.5], [2], [0.5])
-
-
 def lower(name, gamma):
     value = MEASURES[name].function(gamma, **MEASURES[name].example)
     return value.lower if isinstance(value, Bracket) else value
@@ -69,47 +62,6 @@ def test_who_is_blind_to_what():
     spread = JointDistribution.from_levels([0.5 - EPS, 0.5 + EPS], [1, 1], [1, 0])
     assert MEASURES["random_interval_ce"].function(spread, epsilon=0.5) < 0.01 < ece(spread)
     assert MEASURES["smooth_ece_at"].function(spread, sigma=0.5) < 0.01 < ece(spread)
-
-
-#: not continuous, but in this example
-ELSEWHERE = {
-    "interval_ce",
-    "interval_ce_bracket",
-    "distance_upper",
-    "binned_ece",
-    "binned_ece_width",
-    "binned_ce",
-    "subsampled_step_ce",  # tests/measures/test_moved.py
-}
-
-
-@pytest.mark.parametrize(
-    "name", [m.name for m in MEASURES.values() if m.continuous == "no" and m.name not in ELSEWHERE]
-)
-def test_what_is_not_continuous_jumps(name):
-    assert lower(name, JOINED) == 0.0
-    assert lower(name, CROSSED) > 0.2
-
-
-def test_binned_measures_jump_at_an_edge():
-    here, there = (
-        JointDistribution.from_levels([0.35, v], [1, 1], [0.55, v - 0.2]) for v in (0.4 - EPS, 0.4)
-    )
-    for name in ("binned_ece", "binned_ece_width", "binned_ce"):
-        assert lower(name, there) - lower(name, here) > 0.15
-
-
-def test_the_interval_error_and_the_upper_distance_jump():
-    """Where two levels meet, each can no longer be put into a group of its own."""
-    for names, (v, w, q) in {
-        ("interval_ce", "interval_ce_bracket"): ([0.45, 0.45, 0.77], [4, 3, 2], [0.8, 0.9, 0.1]),
-        ("distance_upper",): ([0.25, 0.25, 0.92], [1, 1, 1], [0.3, 1.0, 0.7]),
-    }.items():
-        ones = np.multiply(w, q)
-        met = JointDistribution.from_counts(v, w, ones)
-        apart = JointDistribution.from_counts(np.add(v, [-EPS, EPS, 0]), w, ones)
-        for name in names:
-            assert lower(name, met) - lower(name, apart) > 0.09
 
 
 @pytest.mark.parametrize(

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions import tasks
 from onlinecal.measures import decision
 from onlinecal.measures.binned import ece
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
 from tests.decisions.test_tasks import decision_tasks
 from tests.oracles import decision as oracle
+from tests.oracles import exact
 from tests.strategies import close_gammas, gammas
 
 TOTAL = (cdl, v_cdl, u_calibration)
@@ -52,15 +52,6 @@ def test_u_calibration_equals_the_linear_program(gamma):
 # -------------------------------------------------------------------- witnesses
 
 
-@pytest.mark.parametrize("measure", TOTAL)
-@given(gamma=gammas())
-def test_regret_of_the_worst_task_by_best_responses(measure, gamma):
-    # Nothing of kinks: the payoff table alone.
-    witness = WITNESS[measure](gamma)
-    regret = tasks.external_regret if witness.regret == "external" else tasks.swap_regret
-    assert regret(gamma, witness.task) == close(measure(gamma))
-
-
 # -------------------------------------------------------------------- inequalities
 
 
@@ -71,7 +62,7 @@ def test_order_of_the_measures(gamma):
     assert cfdl(gamma) == close(squared)
     assert squared <= value + tight
     assert value <= 2 * ece(gamma) + tight
-    highest = max(oracle.regret_density(gamma, t) for t in oracle.candidates(gamma))
+    highest = float(max(exact.swap_density(gamma, t) for t in exact.points(gamma)))
     assert highest <= single + tight
     assert single <= value + tight
     assert value <= 2 * highest + tight
@@ -128,50 +119,6 @@ def test_the_worst_task_is_as_bad_by_best_responses_however_close_the_levels(gam
 
 
 # -------------------------------------------------------------------- known values
-
-
-def test_one_level_off_by_a_tenth():
-    gamma = JointDistribution.from_levels([0.45], [1.0], [0.55])
-    assert cdl(gamma) == pytest.approx(2 / 11, abs=1e-15)
-    assert ece(gamma) == pytest.approx(0.1, abs=1e-15)
-    assert len(decision.worst_decision_task(gamma).payoffs) == 2
-    assert len(decision.worst_decision_task(gamma.flip()).payoffs) == 2
-    assert v_cdl(gamma) == pytest.approx(2 / 11, abs=1e-15)
-
-
-def test_two_kinks_beat_one():
-    gamma = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])
-    assert cdl(gamma) == pytest.approx(0.2, abs=1e-15)
-    assert v_cdl(gamma) == pytest.approx(0.125, abs=1e-15)
-    witness = decision.worst_decision_task(gamma)
-    assert witness.kinks == (0.2, 0.8)
-    assert np.allclose(witness.payoffs, [(1, 0), (0.8, 0.8), (0, 1)], atol=1e-15)
-
-
-def test_even_shift_has_ece_eps_and_cdl_of_order_eps_squared():
-    v = np.linspace(1 / 3, 2 / 3, 1001)
-    gamma = JointDistribution.from_levels(v, np.ones(1001), v + 0.05)
-    assert ece(gamma) == pytest.approx(0.05, abs=1e-12)
-    assert cdl(gamma) == pytest.approx(0.0075425, abs=5e-8)
-    assert cdl(gamma) <= 3 * 0.05**2 * 1.01
-
-
-def test_touching_points_close_to_one_half():
-    # Three points of R at 0.48, 0.495 and 0.52: the chord above 1/2 is between the last two.
-    gamma = JointDistribution.from_levels([0.48, 0.495, 0.52], [1.0, 1.0, 1.0], [0.8, 0.8, 0.7])
-    assert cdl(gamma) == close(oracle.cdl(gamma))
-    assert decision.worst_decision_task(gamma).value(gamma) == pytest.approx(cdl(gamma), abs=1e-14)
-    mirror = JointDistribution.from_levels([0.48, 0.505, 0.52], [1.0, 1.0, 1.0], [0.3, 0.2, 0.2])
-    assert cdl(mirror) == close(oracle.cdl(mirror))
-
-
-@given(st.floats(0.0, 1.0), st.sampled_from([0, 1]))
-def test_one_sample(v, y):
-    gamma = JointDistribution.from_samples([v], [y])
-    # R is one jump of |y − v| at v and 0 at y: a triangle over [0, 1] with its top at v.
-    expected = abs(y - v) / max(v, 1 - v)
-    for measure in TOTAL:
-        assert measure(gamma) == pytest.approx(expected, abs=1e-14)
 
 
 # -------------------------------------------------------------------- invariances

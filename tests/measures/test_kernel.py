@@ -67,13 +67,6 @@ def test_extreme_scales(kernel):
         assert value == pytest.approx(abs(float(gamma.residuals.sum())), rel=1e-9)
 
 
-def test_neighbours_one_ulp_apart():
-    """Neighbours 1 ulp apart act as one level: a sum of squares does not go below 0."""
-    v = [0.3, float(np.nextafter(0.3, 1.0))]
-    gamma = JointDistribution.from_levels(v, [1.0, 1.0], [0.5, v[1] - (0.5 - v[0])])
-    assert 0.0 <= kernel_ce(gamma) < 1e-7
-
-
 def test_gaussian_is_not_sound():
     """Theorem 8.6's phenomenon: residuals ± alternating as binomial coefficients kill the first moments.
 

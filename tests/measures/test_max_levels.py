@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.measures import MEASURES, Bracket
 from onlinecal.measures.base import ends
-from tests.gammas_metric import many_levels
 from tests.strategies import gammas
 
 LIMITED = {
@@ -46,7 +45,7 @@ def test_which_measures_take_max_levels():
         else:
             with pytest.raises(InvalidParameter, match="nothing is proved"):
                 record.bind(max_levels=10, **record.example)
-    with pytest.raises(InvalidParameter, match="expected .identity."):
+    with pytest.raises(InvalidParameter, match="expected 'identity'"):
         MEASURES["smooth_ce"].bind(max_levels=10, metric="logit")
     with pytest.raises(InvalidParameter, match="max_levels = 1"):
         MEASURES["smooth_ce"].bind(max_levels=1)
@@ -68,10 +67,3 @@ def test_the_widened_bracket_holds_the_value(name, options, gamma, most):
     assert limited.lower <= low + 1e-9
     assert limited.upper >= high - 1e-9
     assert 0.0 <= limited.lower <= limited.upper <= record.largest
-
-
-@pytest.mark.parametrize("name", ["smooth_ce", "distance_lower", "brier"])
-def test_a_finer_grid_gives_a_narrower_bracket(name):
-    gamma = many_levels(3, 3000, 0.1)
-    widths = [MEASURES[name].bind(max_levels=m)(gamma).width for m in (11, 101, 1001)]
-    assert widths[0] > 5 * widths[1] > 25 * widths[2]

@@ -66,90 +66,43 @@ def test_rounding_gives_what_is_needed():
     assert bracket_of_moved(*gamma.round(2**50), "smooth_ce").width < 1e-11
 
 
-# Each with Γ before and after, their distance, and the share of the modulus by which the value at least differs.
 N = 1e-3
+ENDS = levels([0.0, 1 - N], [1, 1], [1, 0]), levels([N / 10, 1 - N], [1, 1], [1, 0]), N / 20
+GRID = levels([1 / 64, 2 / 64], [1, 9], [1, 0]), levels([1 / 64 + N, 2 / 64], [1, 9], [1, 0]), N / 10
+MEET = levels([0.5 - N, 0.5 + N], [1, 1], [1, 0]), levels([0.5], [1], [0.5]), N
+CROSS = levels([0.5 - N, 0.5 + N], [1, 1], [0, 1]), levels([0.5], [1], [0.5]), N
+#: options, (Γ before and after, their distance), and the share of the modulus by which the value at least differs
 TIGHT = {
-    "smooth_ce": (
-        {},
-        levels([0.0, 1 - N], [1, 1], [1, 0]),
-        levels([N / 10, 1 - N], [1, 1], [1, 0]),
-        N / 20,
-        0.99,
-    ),
-    "earthmover_distance": (
-        {},
-        levels([0.0, 1 - N], [1, 1], [1, 0]),
-        levels([N / 10, 1 - N], [1, 1], [1, 0]),
-        N / 20,
-        0.49,
-    ),
+    "smooth_ce": ({}, ENDS, 0.99),
+    "earthmover_distance": ({}, ENDS, 0.49),
     # Of the subsets with the first round alone or with both, each a quarter, the first move half as much as the second.
-    "subsampled_smooth_ce": (
-        {},
-        levels([0.0, 1 - N], [1, 1], [1, 0]),
-        levels([N / 10, 1 - N], [1, 1], [1, 0]),
-        N / 20,
-        0.74,
-    ),
-    "distance_lower": ({}, levels([0.3], [1], [0.5]), levels([0.2], [1], [0.5]), 0.1, 0.999),
-    "brier": ({}, levels([0.0], [1], [1]), levels([N], [1], [1]), N, 0.99),
-    "atb": ({}, levels([0.0], [1], [1]), levels([N], [1], [1]), N, 0.49),
-    "weighted_ce": ({}, levels([0.3], [1], [1]), levels([0.2], [1], [1]), 0.1, 0.999),
+    "subsampled_smooth_ce": ({}, ENDS, 0.74),
+    "distance_lower": ({}, (levels([0.3], [1], [0.5]), levels([0.2], [1], [0.5]), 0.1), 0.999),
+    "brier": ({}, (levels([0.0], [1], [1]), levels([N], [1], [1]), N), 0.99),
+    "atb": ({}, (levels([0.0], [1], [1]), levels([N], [1], [1]), N), 0.49),
+    "weighted_ce": ({}, (levels([0.3], [1], [1]), levels([0.2], [1], [1]), 0.1), 0.999),
     "low_degree_ce": (
-        {"degree": 1},
-        levels([0.0, 1.0], [1, 1], [1, 0]),
-        levels([0.0, 1 - N], [1, 1], [1, 0]),
-        N / 2,
-        0.99,
+        {"degree": 1}, (levels([0.0, 1.0], [1, 1], [1, 0]), levels([0.0, 1 - N], [1, 1], [1, 0]), N / 2), 0.99
     ),
     # A heavy level with a small residual against a light one with a large.
     "random_interval_ce": (
         {"epsilon": 0.01},
-        levels([0.0, 0.002], [1, 500], [1, 0]),
-        levels([0.001, 0.002], [1, 500], [1, 0]),
-        0.001 / 501,
-        0.9,
+        (levels([0.0, 0.002], [1, 500], [1, 0]), levels([0.001, 0.002], [1, 500], [1, 0]), 0.001 / 501), 0.9,
     ),
-    "scdl_binned": (
-        {"m": 64},
-        levels([1 / 64, 2 / 64], [1, 9], [1, 0]),
-        levels([1 / 64 + N, 2 / 64], [1, 9], [1, 0]),
-        N / 10,
-        0.97,
-    ),
-    "soft_binned_loss": (
-        {"m": 64, "threshold": 2},
-        levels([1 / 64, 2 / 64], [1, 9], [1, 0]),
-        levels([1 / 64 + N, 2 / 64], [1, 9], [1, 0]),
-        N / 10,
-        0.97,
-    ),
+    "scdl_binned": ({"m": 64}, GRID, 0.97),
+    "soft_binned_loss": ({"m": 64, "threshold": 2}, GRID, 0.97),
     # Residuals of one sign in each of two bins, and a light level that moves from one to the other.
     "soft_binned_ece": (
         {"bins": 2, "temperature": 0.3, "order": 1.0},
-        levels([0.25, 0.94], [3, 1], [1, 0]),
-        levels([0.25, 0.94 + N], [3, 1], [1, 0]),
-        N / 4,
-        0.35,
+        (levels([0.25, 0.94], [3, 1], [1, 0]), levels([0.25, 0.94 + N], [3, 1], [1, 0]), N / 4), 0.35,
     ),
     # The rest are of the order √δ: of two outcomes on either side of 1/2, and of both at 1/2.
-    **{
-        name: ({}, levels([0.5 - N, 0.5 + N], [1, 1], outcomes), levels([0.5], [1], [0.5]), N, share)
-        for name, outcomes, share in [
-            ("surrogate_interval_ce", [1, 0], 0.4),
-            ("kernel_ce", [1, 0], 0.3),
-            ("smooth_ece", [1, 0], 0.6),
-            ("scdl", [0, 1], 0.2),
-        ]
-    },
-    "smooth_ece_at": (
-        {"sigma": 0.1},
-        levels([0.5 - N, 0.5 + N], [1, 1], [1, 0]),
-        levels([0.5], [1], [0.5]),
-        N,
-        0.4,
-    ),
-}
+    "surrogate_interval_ce": ({}, MEET, 0.4),
+    "kernel_ce": ({}, MEET, 0.3),
+    "smooth_ece": ({}, MEET, 0.6),
+    "scdl": ({}, CROSS, 0.2),
+    "smooth_ece_at": ({"sigma": 0.1}, MEET, 0.4),
+}  # fmt: skip
 
 
 def test_every_modulus_has_its_example():
@@ -163,7 +116,7 @@ def test_every_modulus_has_its_example():
 @pytest.mark.parametrize("name", TIGHT)
 def test_the_modulus_is_needed(name, monkeypatch):
     """A smaller one would give a bracket without the value: the share is how much of it these examples need."""
-    options, before, after, moved, share = TIGHT[name]
+    options, (before, after, moved), share = TIGHT[name]
     value = truth(name, before, options)
     bracket = bracket_of_moved(after, moved, name, **options)
     assert bracket.lower <= value[1] + 1e-12
@@ -206,26 +159,31 @@ def fair(apart):
     return levels(v + [1 - x for x in v[::-1]], [3, 1, 2, 2, 1, 3], [0, 1, 1, 0, 0, 1])
 
 
-# Of every other measure two Γ as close as you like between which it jumps, and by how much.
+def parted(h):
+    return halves(h, 1, 0), halves(0.0, 1, 0)
+
+
+def swapped(h):
+    return halves(h, 1, 0), halves(h, 0, 1)
+
+
+#: of every other measure two Γ as close as you like between which it jumps, and by how much
 JUMPS = {
-    "ece": ({}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.49),
-    "binned_ece": ({"bins": 2}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.49),
-    "binned_ece_width": ({"bins": 2}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.49),
-    "binned_ce": ({"bins": 2}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.49),
+    "ece": ({}, parted, 0.49),
+    "binned_ece": ({"bins": 2}, parted, 0.49),
+    "binned_ece_width": ({"bins": 2}, parted, 0.49),
+    "binned_ce": ({"bins": 2}, parted, 0.49),
     "interval_ce": ({}, lambda h: (crossed(h), uncrossed(h)), 0.05),
     "interval_ce_bracket": ({}, lambda h: (crossed(h), uncrossed(h)), 0.05),
     "distance_upper": ({}, lambda h: (fair(h), fair(0.0)), 0.08),
-    "cutoff_ce": ({}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.24),
-    "step_ce": ({}, lambda h: (halves(h, 1, 0), halves(0.0, 1, 0)), 0.24),
+    "cutoff_ce": ({}, parted, 0.24),
+    "step_ce": ({}, parted, 0.24),
     # Of two rounds at ½ or just beside it: where both are drawn, the first is repaired or not.
     "subsampled_step_ce": ({}, lambda h: (halves(h, 1, 0), levels([0.5], [2], [0.5])), 0.06),
-    **{
-        name: ({}, lambda h: (halves(h, 1, 0), halves(h, 0, 1)), 0.4)
-        for name in ("cdl", "v_cdl", "u_calibration")
-    },
-    "cfdl": ({"task": "v_shaped"}, lambda h: (halves(h, 1, 0), halves(h, 0, 1)), 0.4),
+    **{name: ({}, swapped, 0.4) for name in ("cdl", "v_cdl", "u_calibration")},
+    "cfdl": ({"task": "v_shaped"}, swapped, 0.4),
     "log_loss": ({}, lambda h: (levels([h], [1], [1]), levels([h * h], [1], [1])), 0.6),
-    "nce": ({}, lambda h: (levels([h, 1 - h], [1, 1], [1, 0]), levels([h * h, 1 - h], [1, 1], [1, 0])), 0.4),
+    "nce": ({}, lambda h: tuple(levels([x, 1 - h], [1, 1], [1, 0]) for x in (h, h * h)), 0.4),
 }
 
 

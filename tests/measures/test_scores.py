@@ -52,16 +52,3 @@ def test_murphys_identity(gamma):
     regret = parts.reliability - parts.resolution
     assert tasks.external_regret(gamma, tasks.quadratic()) == pytest.approx(regret, abs=1e-14)
     assert tasks.payoff(gamma, tasks.quadratic()) == pytest.approx(1 - brier(gamma), abs=1e-14)
-
-
-@pytest.mark.parametrize("y", [0, 1])
-def test_equal_outcomes(y):
-    perfect = JointDistribution.from_samples([float(y)] * 3, [y] * 3)
-    assert (brier(perfect), log_loss(perfect), nce(perfect)) == (0.0, 0.0, 0.0)
-    unsure = JointDistribution.from_samples([0.5] * 3, [y] * 3)
-    assert log_loss(unsure) == pytest.approx(math.log(2))
-    assert nce(unsure) == math.inf
-
-
-def test_the_base_rate_has_nce_one():
-    assert nce(JointDistribution.from_samples([0.25] * 4, [0, 0, 1, 0])) == pytest.approx(1.0, abs=1e-15)

@@ -8,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decisions import tasks
 from onlinecal.measures.decision import cdl
 from onlinecal.measures.rounding import SoftRounding, rounded_down
 from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_binned_loss, soft_rounding
-from tests.decisions.test_tasks import decision_tasks
 from tests.oracles import decision as oracle
 from tests.strategies import calibrated_gammas, gammas
 
@@ -33,17 +31,6 @@ def test_the_loss_of_each_threshold_by_definition_3_1(gamma, m, soft):
         )
         assert loss == pytest.approx(expected, abs=1e-12)
     assert scdl_binned(gamma, m=m, soft=soft) == pytest.approx(max(losses), abs=1e-14)
-
-
-def test_draws_of_what_is_on_the_grid_and_of_nothing():
-    grid = np.arange(8) / 7
-    assert SoftRounding(7).draw(grid, seed=1).tolist() == grid.tolist()
-    given = np.array([0.3, 0.7])
-    left = SoftRounding(None).draw(given, seed=1)
-    assert left.tolist() == [0.3, 0.7]
-    assert not np.shares_memory(left, given)
-    assert SoftRounding(3).draw([], seed=1).tolist() == []
-    assert SoftRounding(2**50).draw([0.3], seed=1) == pytest.approx(0.3, abs=2**-50)
 
 
 @given(gammas())
@@ -70,13 +57,6 @@ def test_response_has_swap_regret_of_at_most_four_times_the_value_for_the_worst_
     response = soft_rounding(gamma)
     assert response.value(gamma) == pytest.approx(scdl(gamma), abs=1e-12)
     assert cdl(response.rounded(gamma)) <= 4 * scdl(gamma) + 1e-12
-
-
-@given(gammas(), decision_tasks())
-@settings(deadline=None)
-def test_response_in_a_task(gamma, task):
-    response = soft_rounding(gamma)
-    assert tasks.swap_regret(response.rounded(gamma), task) <= 4 * scdl(gamma) + 1e-9
 
 
 @given(gammas(), grids)

@@ -76,17 +76,3 @@ def test_the_smooth_error_is_not_truthful():
 
     assert smooth(lie) < smooth(truth)
     assert expected(lie, truth) > expected(truth, truth)
-
-
-@pytest.mark.parametrize("name", ["calibrated", "off"])
-def test_its_interval_holds_the_value_of_the_population(name, seed):
-    """Of 40 samples 95 % and more; fewer than 28 has probability at most 1e-7 by the binomial law at 95 %."""
-    rng = np.random.default_rng([seed, 4])
-    v = np.linspace(0, 1, 11)
-    q = v if name == "calibrated" else 0.2 + 0.6 * v
-    truth, held = atb(G.from_levels(v, np.full(11, 1 / 11), q)), 0
-    for run in range(40):
-        i = rng.integers(0, 11, 300)
-        (row,) = oc.evaluate(v[i], rng.random(300) < q[i], measures=["atb"], bootstrap=200, seed=run).rows
-        held += row.interval[0] <= truth <= row.interval[1]
-    assert held >= 28

@@ -69,22 +69,6 @@ def u_calibration(gamma: JointDistribution) -> float:
     return _best_scoring_rule(points, objective)
 
 
-def regret_density(gamma: JointDistribution, t: float) -> float:
-    """R(t), term by term."""
-    total = 0.0
-    for v, w, q in _rows(gamma):
-        if v <= t < q:
-            total += w * (q - t)
-        elif q < t <= v:
-            total += w * (t - q)
-    return total
-
-
-def candidates(gamma: JointDistribution) -> list[float]:
-    """Where suprema over kinks can be attained."""
-    return sorted({0.0, 0.5, 1.0, *gamma.predictions.tolist(), *gamma.means.tolist()})
-
-
 def rounded(gamma: JointDistribution, m: int, soft: bool = True) -> tuple[np.ndarray, np.ndarray]:
     """W_j and W_j Q_j of BHNU26 Lemma 3.1, from the hat functions; hard: all mass to the point below."""
     mass, ones = np.zeros(m + 1), np.zeros(m + 1)

@@ -186,7 +186,7 @@ def external_density(gamma: JointDistribution, t: Fraction) -> Fraction:
     return max(up, down, Fraction(0))
 
 
-def _points(gamma: JointDistribution) -> list[Fraction]:
+def points(gamma: JointDistribution) -> list[Fraction]:
     levels = rows(gamma)
     return sorted({Fraction(0), HALF, Fraction(1), *(v for v, _, _ in levels), *(q for _, _, q in levels)})
 
@@ -200,15 +200,15 @@ def _twice_envelope(points: list[tuple[Fraction, Fraction]]) -> Fraction:
 
 
 def cdl(gamma: JointDistribution) -> Fraction:
-    return _twice_envelope([(t, swap_density(gamma, t)) for t in _points(gamma)])
+    return _twice_envelope([(t, swap_density(gamma, t)) for t in points(gamma)])
 
 
 def v_cdl(gamma: JointDistribution) -> Fraction:
-    return max(swap_density(gamma, t) / max(t, 1 - t) for t in _points(gamma))
+    return max(swap_density(gamma, t) / max(t, 1 - t) for t in points(gamma))
 
 
 def u_calibration(gamma: JointDistribution) -> Fraction:
-    return _twice_envelope([(t, external_density(gamma, t)) for t in _points(gamma)])
+    return _twice_envelope([(t, external_density(gamma, t)) for t in points(gamma)])
 
 
 def scdl_binned(gamma: JointDistribution, m: int) -> Fraction:

@@ -7,7 +7,6 @@ derived here in one line each, since the copies of the paper have lost them; the
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -75,10 +74,3 @@ def error_of_the_diagram(gamma, sigma, points=20_000):
 def test_lemma_13(gamma, sigma):
     seen = error_of_the_diagram(gamma, sigma)
     assert abs(seen - smooth_ece_at(gamma, sigma=sigma)) <= C * sigma + 1e-5
-
-
-def test_the_diagram_of_calibrated_forecasts_shows_an_error_once_it_is_smoothed():
-    # The remark below eq. (8): it need not stay small, whereas SmoothECE at any bandwidth is 0.
-    gamma = JointDistribution.from_levels([0.0], [1.0], [0.0])
-    assert smooth_ece_at(gamma, sigma=0.2) == pytest.approx(0.0, abs=1e-12)
-    assert error_of_the_diagram(gamma, 0.2) == pytest.approx(0.2 * C, rel=1e-3)

@@ -17,7 +17,7 @@ from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.scenario import load
 from tests.checklist import papers
-from tests.experiments import MEAN_OF_TEN, PAGE, PRINTED, PROGRAMS, THRESHOLDS, means_of_ten, reached, script
+from tests.experiments import MEAN_OF_TEN, PAGE, PRINTED, PROGRAMS, THRESHOLDS, means_of_ten, script
 from tests.readme import block
 
 PAPERS = sorted(Path("scenarios/papers").glob("*.toml"))
@@ -74,11 +74,6 @@ def test_bghn23_values_concentrate_and_smooth_is_near_kernel(temperatures):
         assert max(values.std() for values in by_beta.values()) < 0.02
     for beta, values in temperatures["smooth_ce"].items():
         assert abs(values.mean() - temperatures["kernel_ce"][beta].mean()) < 0.03
-
-
-def test_bghn23_width_is_added(temperatures):
-    for beta, values in temperatures["binned_ece"].items():
-        assert temperatures["binned_ece_width"][beta] == pytest.approx(values + 1 / 20, abs=1e-12)
 
 
 def test_hjty24_errors_come_down_to_the_shift(seed):
@@ -157,19 +152,6 @@ def test_hjty24_thresholds_beside_those_that_the_authors_print():
     assert len(apart) == 1
     ours, theirs = (THRESHOLDS.index(float(cell)) for cell in apart[0][-2:])
     assert abs(ours - theirs) == 1
-
-
-@pytest.mark.parametrize(
-    ("values", "most"), [([0.05, 0.05, 0.0], 0.1), ([0.05, 0.0], 0.0), ([0.0349] * 3, 0.05)]
-)
-def test_the_threshold_that_more_than_half_reach(values, most):
-    assert reached(values, 0.5) == most
-
-
-def test_hjty24_the_number_of_samples_that_the_bounds_need():
-    assert f"needs {oc.samples_to_test(far=0.01):,} samples" in re.sub(
-        "bounds need", "needs", " ".join(PAGE.read_text("utf-8").split())
-    )
 
 
 def test_bhnu26_what_is_said_of_the_tables():

@@ -37,19 +37,6 @@ def test_theorem_4_3(gamma):
     assert cdl(gamma) <= 2 * ece(gamma) + 1e-12
 
 
-@settings(deadline=None)
-@given(gamma=ANY)
-def test_the_loss_of_a_task_is_a_mean_of_divergences(gamma):
-    """Theorem 4.6: the quadratic task's is E[(q − v)²], of which the kinks are those of all V-shaped ones, twice."""
-    thresholds = (np.arange(20_000) + 0.5) / 20_000
-    v, w, means = gamma.predictions, gamma.mass, gamma.means
-    crossed = (v[:, None] <= thresholds) & (thresholds < means[:, None]) | (means[:, None] < thresholds) & (
-        thresholds <= v[:, None]
-    )
-    density = (w[:, None] * np.abs(means[:, None] - thresholds) * crossed).sum(axis=0)
-    assert 2 * density.mean() == pytest.approx(cfdl(gamma, task="quadratic"), abs=2e-4)
-
-
 DETERMINISTIC = [
     oc.forecasters.AlmostOneStepAhead(),
     oc.forecasters.DefensiveForecasting(),

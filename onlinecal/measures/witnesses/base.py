@@ -244,6 +244,4 @@ def word(what: str, value: Any, known: tuple[str, ...]) -> str:
 def same_levels(what: str, predictions: Any, gamma: JointDistribution) -> None:
     """Refuse values that belong to other levels than those of Γ."""
     if not np.array_equal(vector(what, predictions), gamma.predictions):
-        raise InvalidData(
-            f"{what} are not the levels of {gamma!r}; expected a witness that was made for this Γ"
-        )
+        raise InvalidData(f"{what} are not the levels of {gamma!r}; expected a witness for this Γ")

@@ -90,7 +90,7 @@ class PrefixSums(Witness):
         outside = max(lower - min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0) - upper, 0.0)
         if outside > WRONG:
             raise InvalidData(
-                f"a sum of residuals lies {outside!r} outside of [{lower!r}, {upper!r}]; expected all of them within"
+                f"a sum of residuals is {outside!r} outside of [{lower!r}, {upper!r}]; expected none"
             )
         outside += SLACK * total(np.abs(r))
         thresholds = word("measure", self.measure, ("cutoff_ce", "step_ce")) == "step_ce"

@@ -103,8 +103,7 @@ def threshold_losses(gamma: JointDistribution, m: int, soft: bool, also: int = 1
 @kernel
 def _neighbours(v, m, soft):
     """The point j of the grid below each v, and the share that is rounded up to j + 1."""
-    point = np.empty(v.shape[0], np.int64)
-    share = np.zeros(v.shape[0])
+    point, share = np.empty(v.shape[0], np.int64), np.zeros(v.shape[0])
     for i in range(v.shape[0]):
         product, lost = times(v[i], float(m))  # a share is small beside v m, and not to be lost
         j = min(int(product), m)

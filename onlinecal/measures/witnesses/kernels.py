@@ -126,8 +126,7 @@ def _along(v: Floats, c: Floats, scale: float) -> tuple[Floats, float]:
 @compiled
 def _carry(fall, c):
     k = c.shape[0]
-    out = np.empty(k)
-    errors = np.empty(k)
+    out, errors = np.empty(k), np.empty(k)
     b, error = 0.0, 0.0
     for i in range(k):
         if i > 0:
@@ -167,8 +166,7 @@ def _series(v: Floats, c: Floats, scale: float) -> tuple[Floats, float]:
 
 @compiled
 def _moments(z, start, roots):
-    sums = np.zeros(len(roots) + 1)
-    rest = np.zeros(len(roots) + 1)
+    sums, rest = np.zeros(len(roots) + 1), np.zeros(len(roots) + 1)
     for i in range(len(z)):
         term = start[i]
         sums[0], rest[0] = add(sums[0], rest[0], term)

@@ -93,8 +93,7 @@ class LeastCosts(Witness):
         undercut, where = _undercut(costs, prefix, mass, gamma.predictions)
         if undercut > WRONG * max(1.0, costs[-1]):
             raise InvalidData(
-                f"costs[{where - 1}] = {float(costs[where])!r} is above that of a partition; "
-                "expected costs that none undercuts"
+                f"costs[{where - 1}] is above that of a partition; expected costs that none undercuts"
             )
         # Each step of a partition is rounded.
         slack = 24.0 * UNIT * (1.0 + float(np.abs(costs).max()))

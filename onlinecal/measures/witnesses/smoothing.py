@@ -72,9 +72,7 @@ class SmoothedSigns(Witness):
         first = whole("first", self.first, -1, 1)
         logit = self.transform == "logit"
         if first == 0 or not (np.diff(changes) >= 0.0).all():
-            raise InvalidData(
-                "signs do not alternate at ascending places; expected first = 1 or -1, changes ascending"
-            )
+            raise InvalidData("signs do not alternate; expected first = 1 or -1, and ascending changes")
         if not logit and len(changes) and not (changes[0] >= 0.0 and changes[-1] <= 1.0):
             raise InvalidData("a sign changes outside of [0, 1]; expected places of predictions")
         lower, upper = _integrals(gamma, sigma, changes, first, logit)
@@ -125,8 +123,7 @@ def _integrals(
 @kernel
 def _seen(x, changes, first, sigma):
     """E[s(x_i + σZ)] for each x_i, and how many changes at most lie within reach."""
-    out = np.empty(x.shape[0])
-    widest = 0
+    out, widest = np.empty(x.shape[0]), 0
     narrow = 1.0 / (sigma * math.sqrt(2.0))
     start, end = 0, 0
     for i in range(x.shape[0]):

@@ -125,8 +125,7 @@ def _running(x):
 
 @kernel
 def _grouped(x, group, groups):
-    s = np.zeros(groups)
-    rest = np.zeros(groups)
+    s, rest = np.zeros(groups), np.zeros(groups)
     for i in range(x.shape[0]):
         g = group[i]
         s[g], rest[g] = add(s[g], rest[g], x[i])

@@ -86,9 +86,7 @@ class WorstTask(Witness):
         u = vector("payoffs", [u for low, high in self.payoffs for u in (low, high)])
         t = vector("kinks", self.kinks)
         if len(u) != 2 * (len(t) + 1):
-            raise InvalidData(
-                f"{len(u) // 2} actions and {len(t)} kinks; expected one action more than kinks"
-            )
+            raise InvalidData(f"{len(u) // 2} actions and {len(t)} kinks; expected one more action")
         if not ((u >= 0.0) & (u <= 1.0)).all():
             raise InvalidData(f"payoffs = {shown(self.payoffs)}; expected payoffs in [0, 1]")
         if not ((np.diff(t) >= 0.0).all() and (t >= 0.0).all() and (t <= 1.0).all()):
@@ -99,8 +97,7 @@ class WorstTask(Witness):
         if wrong.any():
             j = int(np.argmax(wrong))
             raise InvalidData(
-                f"at the kink {float(t[j])!r} actions {j} and {j + 1} pay unequally, or stand in the wrong order; "
-                "expected a tie there, the later one better above"
+                f"at the kink {t[j]:g} actions {j} and {j + 1} pay unequally or in the wrong order; expected a tie"
             )
         return t, share
 
@@ -151,10 +148,7 @@ class RegretBound(Witness):
         excess = regret - curve
         i = int(np.argmax(excess))
         if excess[i] > WRONG:
-            raise InvalidData(
-                f"the kink {float(t[i])!r} regrets {float(regret[i])!r}, more than {float(curve[i])!r}; "
-                "expected a curve above the regret of every kink"
-            )
+            raise InvalidData(f"the kink {t[i]:g} regrets {regret[i]!r}; expected at most {curve[i]!r}")
         slack = max(float(excess[i]), 0.0) + 2.0 * SLACK * (size + abs(height) + abs(slope))
         return -math.inf, 2.0 * (height + slack)
 

@@ -141,8 +141,7 @@ class LipschitzWeights(Witness):
         if len(excess) and excess.max() > WRONG:
             i = int(np.argmax(excess))
             raise InvalidData(
-                f"weights[{i}] and weights[{i + 1}] differ by {float(excess[i])!r} more than v does;"
-                f" expected {self.slope}-Lipschitz weights"
+                f"weights[{i}] and weights[{i + 1}] differ by {excess[i]:g} more than v; expected less"
             )
         r = residuals(gamma)
         size = total(np.abs(r))
@@ -224,9 +223,7 @@ def _apart(gamma: JointDistribution, metric: Metric, slope: int) -> Floats:
 def _metric(metric: Any) -> Metric:
     """A metric, or an error: neither tuples nor arrays, which compare with words in ways of their own."""
     if not callable(metric) and not (isinstance(metric, str) and metric in METRICS):
-        raise InvalidParameter(
-            f"metric = {metric!r}; expected 'identity', 'logit' or an increasing function of predictions"
-        )
+        raise InvalidParameter(f"metric = {metric!r}; expected 'identity', 'logit' or an increasing function")
     return metric
 
 
