@@ -12,34 +12,28 @@ from onlinecal.core.notebook import in_notebook
 from onlinecal.core.progress import Progress
 
 
-class _Shell:
+class _Thing:
+    """Something that is displayed, or the handle of it."""
+
     kernel = object()
 
-
-class _Handle:
-    def __init__(self, told):
-        self._told = told
-
-    def update(self, thing):
-        self._told.append(thing)
-
-
-class _Thing:
     def __init__(self, data=None, **options):
         self.data, self.options = data, options
 
 
 @pytest.fixture
 def told(monkeypatch):
-    """What is displayed; this looks like a notebook meanwhile."""
+    """The displayed things; this looks like a notebook meanwhile."""
     told = []
 
     def display(thing, display_id=False):
         told.append(thing)
-        return _Handle(told) if display_id else None
+        handle = _Thing()
+        handle.update = told.append
+        return handle if display_id else None
 
     ipython, displays = types.ModuleType("IPython"), types.ModuleType("IPython.display")
-    ipython.get_ipython, ipython.version_info = lambda: _Shell(), (9, 0)
+    ipython.get_ipython, ipython.version_info = _Thing, (9, 0)
     displays.display, displays.HTML, displays.Image = display, _Thing, _Thing
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", displays)
@@ -105,27 +99,20 @@ def test_studies_and_curves_are_short_tables(study):
     assert "<p>" in oc.evaluate([0.2, 0.8], [0, 1], bootstrap=20, measures=["ece"])._repr_html_()
 
 
-def test_large_studies_and_labels_of_users_are_shown_in_part_and_as_text():
-    many = oc.play(
-        oc.sweep("constant", label="<b>&", p=[i / 60 for i in range(60)]), "drift", horizon=20, runs=1, per_decade=100,
-        measures=["ece", "brier", "cfdl", "smooth_ce", "log_loss", "cdl", "u_calibration", "nce"],
-    )  # fmt: skip
-    html = many._repr_html_()
+def test_large_studies_long_curves_and_labels_are_shown_in_part_and_as_text():
+    sweep = oc.sweep("constant", label="<b>&", p=[i / 60 for i in range(60)])
+    measures = ["ece", "brier", "cfdl", "smooth_ce", "log_loss", "cdl", "u_calibration", "nce"]
+    html = oc.play(sweep, "drift", horizon=20, runs=1, per_decade=100, measures=measures)._repr_html_()
     assert html.count("<tr>") == 1 + 40
     assert "not shown: 20 more pairs, 2 more measures" in html
     assert "<b>&," not in html
     assert "&lt;b&gt;&amp;, p = 0" in html
-
-
-def test_a_long_curve_is_shown_in_part_with_its_end():
-    curve = oc.play("empirical_mean", "drift", horizon=5000, runs=1, per_decade=50, measures=["ece"]).curve(
-        "ece"
-    )
-    html = curve._repr_html_()
-    assert len(curve.rounds) > 40
+    study = oc.play("empirical_mean", "drift", horizon=5000, runs=1, per_decade=50, measures=["ece"])
+    html, length = study.curve("ece")._repr_html_(), len(study.curve("ece").rounds)
+    assert length > 40
     assert 20 <= html.count("<tr>") <= 1 + 40
     assert "<td>5,000</td>" in html
-    assert f"of {len(curve.rounds)} T are shown" in html
+    assert f"of {length} T are shown" in html
 
 
 def test_progress_below_a_cell_goes_when_it_is_done(told, monkeypatch):
@@ -165,13 +152,9 @@ def test_what_is_over_soon_says_nothing(monkeypatch):
 
 class _Broken:
     def forecast(self):
-        return self.inner()
-
-    def inner(self):
         return 1 / 0
 
-    def update(self, forecast, outcome):
-        pass
+    def update(self, forecast, outcome): ...
 
 
 def test_errors_show_the_lines_of_the_user_only():

@@ -7,6 +7,7 @@ import pytest
 
 from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
 from onlinecal.core.shipped import create, scenario_file, scenarios
+from onlinecal.scenario import load
 from tests.readme import README
 
 FOLDER = README.parent / "scenarios"
@@ -43,8 +44,6 @@ def test_a_file_of_the_user_comes_first(tmp_path, monkeypatch):
 def test_names_of_nothing(tmp_path, monkeypatch, name, said):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.toml").write_text("")
-    from onlinecal.scenario import load
-
     with pytest.raises(ScenarioError, match="cannot be read") as raised:
         load(Path(name))
     assert said.lower() in str(raised.value).lower()
@@ -68,9 +67,6 @@ def test_a_new_scenario_has_comments_and_replaces_nothing(tmp_path):
     create(file, "quickstart", overwrite=True)
     assert file.read_bytes() == (tmp_path / "quick.toml").read_bytes()
     assert (tmp_path / "quick.toml").read_bytes() == (FOLDER / "quickstart.toml").read_bytes()
-
-
-def test_an_example_of_a_log(tmp_path):
     create(tmp_path / "mine.csv")
     assert (tmp_path / "mine.csv").read_bytes() == (FOLDER / "forecasts" / "rain.csv").read_bytes()
     with pytest.raises(UnknownName, match="unknown example of a log 'quickstart'; known: rain"):

@@ -66,18 +66,21 @@ def files(folder):
 def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path, monkeypatch):
     """Of every command that writes: each file is on the disk before it takes its place."""
     (tmp_path / "mine.csv").write_text("p,y\n" + "0.3,0\n0.7,1\n" * 20)
-    onlinecal("run", "quickstart", "--runs", 2, "--horizon", 100, "-o", "r.db", cwd=tmp_path)
+    (tmp_path / "s.toml").write_text(
+        'horizon = 9\nmeasures = ["ece"]\nforecasters = ["constant"]\nnatures = ["drift"]'
+    )
+    onlinecal("run s.toml -o r.db", cwd=tmp_path)
     before = files(tmp_path)
 
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    for arguments in (
-        ("new", "my.toml"), ("new", "log.csv"), ("export", "r.db", "-o", "t.csv"), ("plot", "r.db"),
-        ("report", "r.db"), ("recalibrate", "mine.csv", "-o", "b.csv", "--bootstrap", 0),
-        ("watch", "mine.csv", "--state", "s.npz"), ("measure", "mine.csv", "--html", "p.html"),
+    for line in (
+        "new my.toml", "new log.csv", "export r.db -o t.csv", "plot r.db", "report r.db",
+        "recalibrate mine.csv -o b.csv --bootstrap 0", "watch mine.csv --state s.npz",
+        "measure mine.csv -m ece --draws 0 --html p.html",
     ):  # fmt: skip
-        said = onlinecal(*arguments, cwd=tmp_path, rc=2).stderr
+        said = onlinecal(line, cwd=tmp_path, rc=2).stderr
         assert said.splitlines()[-1].endswith(" cannot be written: No space left on device"), said
         assert files(tmp_path) == before

@@ -27,23 +27,15 @@ def played(counts, i, y):
 def matrix_value(a):
     """min over laws w of max over y of (w a)_y, by linear programming."""
     points = len(a)
-    solved = linprog(
-        [*np.zeros(points), 1.0],
-        A_ub=np.hstack([np.transpose(a), -np.ones((2, 1))]),
-        b_ub=np.zeros(2),
-        A_eq=[[*np.ones(points), 0.0]],
-        b_eq=[1.0],
-        bounds=[(0, None)] * points + [(None, None)],
-    )
-    return solved.fun
+    above, law = np.hstack([np.transpose(a), -np.ones((2, 1))]), [[*np.ones(points), 0.0]]
+    bounds = [(0, None)] * points + [(None, None)]
+    return linprog([*np.zeros(points), 1.0], above, np.zeros(2), law, [1.0], bounds).fun
 
 
 def dual_value(a):
     """max over q of min_i (1 − q) a_i + q b_i, by linear programming: nature chooses without seeing the law."""
-    solved = linprog(
-        [0.0, -1.0], A_ub=[[x - y, 1.0] for x, y in a], b_ub=[x for x, _ in a], bounds=[(0, 1), (None, None)]
-    )
-    return -solved.fun
+    below = [[x - y, 1.0] for x, y in a], [x for x, _ in a]
+    return -linprog([0.0, -1.0], *below, bounds=[(0, 1), (None, None)]).fun
 
 
 def value_by_programs(measure, m, horizon, of_state=matrix_value):

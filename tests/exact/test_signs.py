@@ -17,9 +17,8 @@ def by_the_rules(row, left, reuse):
         return best
     for i, mark in enumerate(row):
         if mark == 0:
-            best = max(
-                best, min(by_the_rules(write(row, i, sign, reuse), left - 1, reuse) for sign in (1, -1))
-            )
+            replies = (by_the_rules(write(row, i, sign, reuse), left - 1, reuse) for sign in (1, -1))
+            best = max(best, min(replies))
     return best
 
 
@@ -61,16 +60,16 @@ def test_the_strategy_attains_the_value_against_every_reply(reuse):
 
 
 def test_more_cells_rounds_and_reuse_do_no_harm():
-    values = {
-        reuse: np.array([sign_preservation(n, 12, reuse=reuse).values for n in range(1, 8)])
+    with_it, without = (
+        np.array([sign_preservation(n, 12, reuse=reuse).values for n in range(1, 8)])
         for reuse in (True, False)
-    }
-    for table in values.values():
+    )
+    for table in (with_it, without):
         assert (np.diff(table, axis=0) >= 0).all()
         assert (np.diff(table, axis=1) >= 0).all()
-    assert (values[True] >= values[False]).all()
+    assert (with_it >= without).all()
     # Without reuse nothing happens after as many rounds as there are cells.
-    assert all((values[False][n - 1][n:] == values[False][n - 1][n]).all() for n in range(1, 8))
+    assert all((without[n - 1][n:] == without[n - 1][n]).all() for n in range(1, 8))
 
 
 def test_half_of_the_cells_keep_a_sign():
@@ -79,18 +78,14 @@ def test_half_of_the_cells_keep_a_sign():
     assert all((np.diff(sign_preservation(n, 40).values[20:]) == 0).all() for n in range(1, 9))
 
 
-def test_what_is_no_game():
-    with pytest.raises(InvalidParameter):
-        sign_preservation(CELLS + 1, 3)
-    with pytest.raises(InvalidParameter):
-        sign_preservation(0, 3)
-    with pytest.raises(InvalidParameter):
-        sign_preservation(3, -1)
+def test_refusals():
+    for cells, rounds in ((CELLS + 1, 3), (0, 3), (3, -1)):
+        with pytest.raises(InvalidParameter):
+            sign_preservation(cells, rounds)
     game = sign_preservation(3, 4)
-    for signs in ([0, 0], [-1, 0, 1], [2, 0, 0]):
-        with pytest.raises(InvalidParameter, match="every 1 to the left"):
-            game.at(signs, 2)
-    with pytest.raises(InvalidParameter):
-        game.at([0, 0, 0], 5)
+    for signs, left, said in (([0, 0], 2, "every"), ([-1, 0, 1], 2, "every"), ([2, 0, 0], 2, "every 1 to the left"),
+                              ([0, 0, 0], 5, "left = 5")):  # fmt: skip
+        with pytest.raises(InvalidParameter, match=said):
+            game.at(signs, left)
     with pytest.raises(ValueError, match="read-only"):
         game.values[0] = 3

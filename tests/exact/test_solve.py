@@ -1,5 +1,6 @@
 """Values of games, against programs in every state, all policies, and rational arithmetic."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -12,7 +13,7 @@ from onlinecal.exact.alphabets import Biases, Counts
 from onlinecal.exact.rational import LONGEST, rational_value
 from onlinecal.exact.totals import of_biases, totals
 from onlinecal.measures import MEASURES
-from tests.exact.recursion import dual_value, value_by_programs, value_of_deterministic_policies
+from tests.exact.recursion import dual_value, total, value_by_programs, value_of_deterministic_policies
 
 PROGRAM = 1e-7  # of a linear program
 
@@ -65,33 +66,22 @@ def test_moving_at_once_is_worth_what_seeing_the_law_is(measure):
 @pytest.mark.parametrize(("m", "horizon"), [(1, 3), (2, 3), (3, 2)])
 @pytest.mark.parametrize("measure", ["ece", "step_ce", "smooth_ce", "cdl"])
 def test_against_who_sees_the_draw_laws_are_of_no_use(measure, m, horizon):
-    # Deterministic policies are seen through by whoever sees the law; a law is no better than its best point.
-    assert solve(m, horizon, measure, "draw").value == pytest.approx(
-        value_of_deterministic_policies(measure, m, horizon), abs=1e-12
-    )
+    # A nature that sees the law foresees deterministic policies; a law is no better than its best point.
+    expected = value_of_deterministic_policies(measure, m, horizon)
+    assert solve(m, horizon, measure, "draw").value == pytest.approx(expected, abs=1e-12)
 
 
 def test_who_sees_the_draw_forces_half_of_all_rounds():
-    for m in (
-        2,
-        4,
-    ):  # 1/2 is on the grid, and is at least 1/2 away from every outcome, as all others are from one
+    # 1/2 is on the grid, and is at least 1/2 away from every outcome, as all others are from one.
+    for m in (2, 4):
         assert solve(m, 9, sight="draw").value == 4.5
 
 
 @pytest.mark.parametrize("sight", ["law", "draw"])
 @pytest.mark.parametrize(
     ("m", "horizon", "measure"),
-    [
-        (1, 6, "ece"),
-        (2, 8, "ece"),
-        (3, 6, "ece"),
-        (4, 6, "ece"),
-        (5, 5, "ece"),
-        (2, 6, "cutoff_ce"),
-        (3, 4, "step_ce"),
-    ],
-)
+    [(1, 6, "ece"), (2, 8, "ece"), (3, 6, "ece"), (4, 6, "ece"), (5, 5, "ece"), (2, 6, "cutoff_ce"), (3, 4, "step_ce")],
+)  # fmt: skip
 def test_within_the_error_of_the_rational_value(m, horizon, measure, sight):
     found = solve(m, horizon, measure, sight)
     assert abs(found.value - rational_value(m, horizon, measure, sight)) <= found.error < 1e-9
@@ -106,26 +96,12 @@ def test_shorter_games_come_on_the_way(measure):
 
 def test_known_values():
     two = [
-        0.5,
-        0.75,
-        29 / 28,
-        1.301020,
-        1.564877,
-        1.824800,
-        2.082777,
-        2.339123,
-        2.594303,
-        2.848570,
-        3.102126,
-        3.355114,
-    ]
+        0.5, 0.75, 29 / 28, 1.301020, 1.564877, 1.824800, 2.082777, 2.339123, 2.594303, 2.848570, 3.102126, 3.355114,
+    ]  # fmt: skip
     four = [0.5, 0.75, 1.035714, 1.277014, 1.476271, 1.660286]
     for m, known in ((2, two), (4, four)):
         assert solve(m, len(known)).values == pytest.approx(known, abs=1e-6)
     assert solve(4, 8).value == pytest.approx(float(rational_value(4, 8)), abs=1e-12)
-
-
-def test_on_one_step_every_round_costs_a_half():
     # 0 and 1 are the only forecasts, whose biases never shrink: a fair coin makes each of them wrong half of the time.
     assert [solve(1, t).value for t in (1, 2, 7)] == [0.5, 1.0, 3.5]
 
@@ -206,44 +182,33 @@ def test_both_sides_hold_the_value_in_every_state(measure, m, seed):
         # Duality: the law costs no more than the value, nature's q gets no less from any point.
         assert (law @ state.after).max() <= state.value + 1e-10
         assert (state.after @ [1 - state.q, state.q]).min() >= state.value - 1e-10
-        if left == 1:
-            for i in range(m + 1):
-                for y in (0, 1):
-                    after = counts.copy()
-                    after[i] += (1, y)
-                    assert state.after[i, y] == pytest.approx(_total(measure, m, after), abs=1e-10)
-        else:
-            i, y = int(rng.integers(0, m + 1)), int(rng.integers(0, 2))
+        for i, y in itertools.product(range(m + 1), (0, 1)):
             after = counts.copy()
             after[i] += (1, y)
-            assert solution.at(after, left - 1).value == pytest.approx(state.after[i, y], abs=1e-10)
+            value = _total(measure, m, after) if left == 1 else solution.at(after, left - 1).value
+            assert state.after[i, y] == pytest.approx(value, abs=1e-10)
 
 
 def _total(measure, m, counts):
-    from tests.exact.recursion import total
-
     return total(measure, m, tuple(map(tuple, counts.tolist())))
 
 
 def test_states_are_given_as_biases_or_counts():
-    solution = solve(2, 4)
+    solution, other = solve(2, 4), solve(2, 4, "cdl")
     counts = np.array([[0, 0], [2, 2], [0, 0]])
     assert solution.at(counts, 2).value == solution.at([0, 2, 0], 2).value
-    with pytest.raises(InvalidParameter, match="expected what 2 rounds can come to"):
-        solution.at([0, 3, 0], 2)
-    with pytest.raises(InvalidParameter, match="expected what 3 rounds can come to"):
-        solve(2, 4, "cdl").at(counts, 1)
-    with pytest.raises(InvalidParameter, match="expected 3 whole biases"):
-        solution.at([0, 1], 2)
-    with pytest.raises(InvalidParameter, match="expected 3 whole"):
-        solution.at([0.0, 1.0, 0.0], 2)
-    with pytest.raises(InvalidParameter, match="left = 5"):
-        solution.at([0, 0, 0], 5)
-    with pytest.raises(InvalidParameter, match="expected 3 whole rounds and outcomes"):
-        solve(2, 3, "cdl").at([0, 0, 0], 3)
+    for game, ends, left, said in (
+        (solution, [0, 3, 0], 2, "expected what 2 rounds can come to"),
+        (other, counts, 1, "expected what 3 rounds can come to"),
+        (solution, [0, 1], 2, "expected 3 whole biases"), (solution, [0.0, 1.0, 0.0], 2, "expected 3 whole"),
+        (solution, [0, 0, 0], 5, "left = 5"), (other, [0, 0, 0], 4, "expected 3 whole rounds and outcomes"),
+        (Solution(2, 6, "ece", "law"), [0, 0, 0], 6, "expected a result of solve"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidParameter, match=said):
+            game.at(ends, left)
 
 
-def test_what_was_not_kept_is_said(monkeypatch):
+def test_layers_that_were_not_kept_are_said(monkeypatch):
     monkeypatch.setattr(solver, "KEPT", 0)
     with pytest.raises(InvalidParameter, match="keep=True"):
         solve(2, 6).at([0, 0, 0], 3)
@@ -251,33 +216,26 @@ def test_what_was_not_kept_is_said(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("options", "said"),
     [
-        ({"m": 0, "horizon": 3}, "m = 0"),
-        ({"m": 2, "horizon": 0}, "horizon = 0"),
-        ({"m": 2.0, "horizon": 3}, "m = 2.0"),
-        ({"m": 2, "horizon": 3, "sight": "nothing"}, "sight = 'nothing'; known: draw, history, law"),
-        ({"m": 2, "horizon": 3, "measure": "log_loss"}, "can be infinite"),
-        ({"m": 2, "horizon": 3, "measure": "random_interval_ce"}, "needs epsilon"),
-        ({"m": 2, "horizon": 3, "measure": "smooth_ece"}, "within 1.1e-6"),
-        ({"m": 2, "horizon": 3, "threads": 0.5}, "threads = 0.5"),
+        ({"m": 0}, "m = 0"), ({"horizon": 0}, "horizon = 0"), ({"m": 2.0}, "m = 2.0"),
+        ({"horizon": solver.LONGEST + 1}, "≤ 100000"), ({"threads": 0.5}, "threads = 0.5"),
+        ({"threads": 0}, "threads = 0"), ({"measure": "log_loss"}, "can be infinite"),
+        ({"measure": "random_interval_ce"}, "needs epsilon"), ({"measure": "smooth_ece"}, "within 1.1e-6"),
+        ({"measure": "ecee"}, "did you mean 'ece'"),
+        *(({"sight": wrong}, "known: draw, history, law") for wrong in ("nothing", {"name": "law"}, None)),
+        *(({"measure": wrong}, "unknown measure") for wrong in ({"name": "kernel_ce", "scale": 2}, ["ece"], None)),
     ],
-)
-def test_bad_input(arguments, said):
-    with pytest.raises(InvalidParameter, match=said):
-        solve(**arguments)
-
-
-def test_an_unknown_measure():
-    with pytest.raises(UnknownName, match="did you mean 'ece'"):
-        solve(2, 3, "ecee")
+)  # fmt: skip
+def test_bad_input(options, said):
+    with pytest.raises((InvalidParameter, UnknownName), match=said):
+        solve(**{"m": 2, "horizon": 3} | options)
 
 
 def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):
     monkeypatch.setattr(memory, "memory_there", lambda: memory.KEPT + 1e5)
-    with pytest.raises(
-        InvalidParameter, match=r"m = 4, T = 300: the game of ece needs .* GiB.*largest T that fits is"
-    ) as e:
+    said = r"m = 4, T = 300: the game of ece needs .* GiB.*largest T that fits is"
+    with pytest.raises(InvalidParameter, match=said) as e:
         solve(4, 300)
     fits = int(str(e.value).rsplit(" ", 1)[1])
     assert solve(4, fits).value > 0
@@ -305,19 +263,12 @@ def test_games_that_are_far_too_large_are_refused_at_once(monkeypatch, m, horizo
     assert len(str(error.value)) < 200
 
 
-def test_the_longest_game():
-    with pytest.raises(InvalidParameter, match="≤ 100000"):
-        solve(2, solver.LONGEST + 1)
-
-
 def test_the_estimate_of_memory_counts_the_states():
-    from onlinecal.exact.memory import _layers, all_states
-
     for m, horizon, measure in ((4, 30, "ece"), (3, 12, "smooth_ce"), (2, 9, "cdl")):
         solution = solve(m, horizon, measure)
         alphabet = solution._game.alphabet
-        assert _layers(alphabet, horizon)[1].max() == solution.states
-        assert all_states(alphabet, horizon) == pytest.approx(solution.stages)
+        assert memory._layers(alphabet, horizon)[1].max() == solution.states
+        assert memory.all_states(alphabet, horizon) == pytest.approx(solution.stages)
 
 
 def test_rational_values_refuse_what_they_cannot():
@@ -342,21 +293,9 @@ def test_counts_that_the_rounds_cannot_come_to_are_refused(ends, left, measure):
         solve(2, 6, measure, keep=True, threads=1).at(ends, left)
 
 
-def test_a_solution_is_pickled_and_one_that_is_not_solved_says_so():
+def test_a_solution_is_pickled():
     solution = solve(2, 6, "smooth_ce", keep=True)
     again = pickle.loads(pickle.dumps(solution))
     ends = [[0, 0], [3, 1], [1, 0]]
     assert again == solution != solve(2, 5, "smooth_ce")
     assert again.at(ends, 2) == solution.at(ends, 2) != solution.at(ends[::-1], 2)
-    with pytest.raises(InvalidParameter, match="expected a result of solve"):
-        Solution(2, 6, "ece", "law").at([0, 0, 0], 6)
-
-
-@pytest.mark.parametrize("wrong", [{"name": "kernel_ce", "scale": 2}, ["ece"], None])
-def test_measures_and_sights_are_names(wrong):
-    with pytest.raises(UnknownName, match="unknown measure"):
-        solve(2, 3, wrong)
-    with pytest.raises(InvalidParameter, match="known: draw, history, law"):
-        solve(2, 3, sight=wrong)
-    with pytest.raises(InvalidParameter, match="threads = 0"):
-        solve(2, 3, threads=0)

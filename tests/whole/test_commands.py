@@ -129,7 +129,9 @@ SAID = [
 @pytest.mark.parametrize(("line", "rc", "first", "words"), SAID, ids=[line for line, *_ in SAID])
 def test_what_commands_print(own, line, rc, first, words):
     done = onlinecal(line, cwd=own, rc=rc, columns=200)
-    assert [text for text in done.stderr.splitlines() if " left · " not in text] == []  # progress where it is slow
+    assert [
+        text for text in done.stderr.splitlines() if " left · " not in text
+    ] == []  # progress where it is slow
     assert done.stdout.startswith(first)
     for each in words.split("|"):
         assert each in " ".join(done.stdout.split())
