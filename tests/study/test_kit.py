@@ -109,8 +109,8 @@ def follow(run, number, size, drawn, outcome):
 
 @dataclass(frozen=True)
 class Smoothing(Forecaster):
-    def start(self, horizon, runs, stream):
-        return CompiledForecaster(say, follow, Memory(runs, floats=[0.5]), size=1)
+    def start(self, horizon, stream):
+        return CompiledForecaster(say, follow, Memory(floats=[0.5]), size=1)
 
 class Plain:
     def forecast(self): return FORECAST
@@ -130,4 +130,4 @@ def test_a_script_without_a_guard_sends_what_it_defines(tmp_path):
     done = subprocess.run(
         [sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
-    assert (done.stderr, done.stdout) == ("", "begun\nTrue ['compiled', 'compiled', 'event', 'event']\n")
+    assert (done.stderr, done.stdout) == ("", "begun\nTrue ['compiled', 'compiled', 'python', 'python']\n")

@@ -30,15 +30,15 @@ class {name}({base}):
 
     {key}: float = 0.5
 
-    def start(self, horizon: int, runs: int, stream: Stream) -> {player}:
+    def start(self, horizon: int, stream: Stream) -> {player}:
         """A player that never changes."""
-        return {like}.start(horizon, runs, stream)
+        return {like}.start(horizon, stream)
 '''
 FORECASTER = STRATEGY.format(
-    name="Newcomer", base="Forecaster", key="p", player="Player", like="Constant(0.9 * self.p)"
+    name="Newcomer", base="Forecaster", key="p", player="CompiledForecaster", like="Constant(0.9 * self.p)"
 )
 NATURE = STRATEGY.format(
-    name="Arrival", base="Nature", key="q", player="NaturePlayer", like="Bernoulli(self.q)"
+    name="Arrival", base="Nature", key="q", player="CompiledNature", like="Bernoulli(self.q)"
 )
 NATURE = NATURE.replace("    deterministic: ClassVar[bool | None] = True\n", "")
 
