@@ -92,7 +92,7 @@ SCRIPT = """
 import onlinecal as oc
 from dataclasses import dataclass
 from onlinecal.forecasters import Forecaster
-from onlinecal.forecasters.compiled import CompiledForecaster
+from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
 from onlinecal.study.executors import processes
 processes.ALONE = 0
