@@ -65,8 +65,6 @@ class JointDistribution:
     positives: Floats
     means: Floats
 
-    # ---------------------------------------------------------------- construction
-
     @classmethod
     def from_samples(
         cls, p: ArrayLike, y: ArrayLike, *, weights: ArrayLike | None = None
@@ -128,9 +126,8 @@ class JointDistribution:
         bad = ~((s >= 0) & (s <= n))
         if bad.any():
             i = int(np.argmax(bad))
-            raise InvalidData(
-                f"positives[{i}] = {float(s[i])!r} with counts[{i}] = {float(n[i])!r}; expected 0 ≤ positives ≤ counts"
-            )
+            said = f"positives[{i}] = {float(s[i])!r} with counts[{i}] = {float(n[i])!r}"
+            raise InvalidData(f"{said}; expected 0 ≤ positives ≤ counts")
         order = np.argsort(v, kind="stable")
         return cls.from_sorted_levels(v[order] + 0.0, n[order], s[order])
 
@@ -202,15 +199,12 @@ class JointDistribution:
         return gamma
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
-        raise InvalidData(
-            "JointDistribution is not built from its parts; expected from_samples, from_counts or from_levels"
-        )
+        expected = "from_samples, from_counts or from_levels"
+        raise InvalidData(f"JointDistribution is not built from its parts; expected {expected}")
 
     def __reduce__(self) -> Any:
         # Copies and pickles keep what cannot be computed again, and come back read-only.
         return _restored, tuple(np.asarray(getattr(self, part)) for part in _PARTS)
-
-    # ---------------------------------------------------------------- what measures read
 
     @property
     def levels(self) -> int:
@@ -237,8 +231,6 @@ class JointDistribution:
         """E[y]."""
         return float(self.positives.sum() / self.weight)
 
-    # ---------------------------------------------------------------- new from old
-
     def merge(self, *others: JointDistribution) -> JointDistribution:
         """Γ of all the rounds together: total weights add, equal levels join.
 
@@ -260,18 +252,16 @@ class JointDistribution:
         return self.from_sorted_levels(grid, self.counts, self.positives, self.means), moved
 
     def flip(self) -> JointDistribution:
-        """Γ under (v, y) → (1 − v, 1 − y)."""
+        """Γ of 1 − v and 1 − y."""
         v, n, s, q = (getattr(self, part)[::-1] for part in _PARTS)
         if ((v := 1.0 - v)[1:] > v[:-1]).all():
             return self._frozen(v, n.copy(), (n - s).copy(), 1.0 - q)
         return self.from_sorted_levels(v, n, n - s, 1.0 - q)
 
     def __repr__(self) -> str:
-        levels = number_of(self.levels, "level")
-        return (
-            f"JointDistribution({levels} in [{self.predictions[0]:g}, {self.predictions[-1]:g}], "
-            f"weight {self.weight:g}, base rate {self.base_rate:.4g})"
-        )
+        levels, ends = number_of(self.levels, "level"), f"[{self.predictions[0]:g}, {self.predictions[-1]:g}]"
+        rest = f"weight {self.weight:g}, base rate {self.base_rate:.4g}"
+        return f"JointDistribution({levels} in {ends}, {rest})"
 
 
 P = ParamSpec("P")
@@ -289,8 +279,9 @@ def of_gamma(
     function: Callable[Concatenate[JointDistribution, P], T],
 ) -> Callable[Concatenate[JointDistribution, P], T]:
     """A function of Γ that also takes samples (p, y), where its options are given by keyword, and refuses all else."""
-    positional = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
-    alone = sum(p.kind in positional for p in inspect.signature(function).parameters.values()) == 1
+    alone = (
+        sum(p.kind <= p.POSITIONAL_OR_KEYWORD for p in inspect.signature(function).parameters.values()) == 1
+    )
 
     @wraps(function)
     def checked(gamma: JointDistribution, *arguments: P.args, **options: P.kwargs) -> T:

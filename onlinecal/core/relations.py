@@ -97,7 +97,7 @@ RELATIONS = (
 
 @cache
 def chain(smaller: str, larger: str) -> tuple[Relation, ...] | None:
-    """The relations that lead from one quantity to another with the least product of factors; None if none do.
+    """The relations from one quantity to another with the least product of factors; None if there is no way.
 
     >>> [str(r) for r in chain("smooth_ce", "distance_certificate")]
     ['smooth_ce ≤ 2 distance_lower', 'distance_lower ≤ distance', 'distance ≤ distance_certificate']
@@ -120,10 +120,7 @@ def chain(smaller: str, larger: str) -> tuple[Relation, ...] | None:
 
 def factor(relations: Iterable[Relation]) -> float:
     """The product of their factors."""
-    product = 1.0
-    for relation in relations:
-        product *= relation.factor
-    return product
+    return math.prod(relation.factor for relation in relations)
 
 
 def reason(relations: Sequence[Relation]) -> str:

@@ -158,8 +158,7 @@ def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
 
 def _sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
     axes: list[Axis] = []
-    thing = find(role, table)
-    template = _template(role, table, thing, (), find, axes)
+    thing, template = find(role, table), _template(role, table, (), find, axes)
     size = math.prod(len(axis.values) for axis in axes)
     if size > LARGEST:
         raise InvalidParameter(f"{size:.3g} combinations of values; expected at most 10^6")
@@ -248,13 +247,13 @@ def _is_a(part: Any, cls: Any, names: str = "^$") -> bool:
 
 
 def _template(
-    role: str, table: Mapping[str, Any], thing: Thing, path: tuple[str, ...], find: Find, axes: list[Axis]
-) -> dict[str, Any]:
+    role: str, table: Mapping[str, Any], path: tuple[str, ...], find: Find, axes: list[Axis]
+) -> Any:
     """The table with places for the parameters with several values, which become axes."""
-    made = dict(table)
+    made, parameters = dict(table), find(role, table).parameters
     for key, value in table.items():
         if key not in RESERVED or path:
-            made[key] = _part(role, value, thing.parameters.get(key, ANYTHING), (*path, key), find, axes)
+            made[key] = _part(role, value, parameters.get(key, ANYTHING), (*path, key), find, axes)
     return made
 
 
@@ -263,7 +262,7 @@ def _part(role: str, value: Any, kind: Kind, path: tuple[str, ...], find: Find, 
         value = value.tolist() if isinstance(value, np.ndarray) else list(value)
     inner = kind.role or role
     if _has_name(value):
-        return _template(inner, value, find(inner, value), path, find, axes)
+        return _template(inner, value, path, find, axes)
     if isinstance(value, list | tuple) and kind.list:
         return [
             _part(role, item, kind, (*path, str(i)), find, axes) if _has_name(item) else item

@@ -170,9 +170,8 @@ def check_outcomes(p: Floats, y: Floats) -> None:
     if good.all():
         return
     i = int(np.argmin(good))
-    hint = ""
-    if ((p == 0.0) | (p == 1.0)).all():
-        hint = " (arguments are (p, y): predictions first; these look swapped)"
+    swapped = bool(((p == 0.0) | (p == 1.0)).all())
+    hint = " (arguments are (p, y): predictions first; these look swapped)" if swapped else ""
     what = "a missing value" if np.isnan(y[i]) else "not an outcome"
     raise InvalidData(f"y[{i}] = {float(y[i])!r} is {what}; expected 0 or 1{hint}")
 
@@ -197,6 +196,5 @@ def check_total(name: str, total: float) -> None:
     if not total > 0.0:
         raise InvalidData(f"{name} sum to {total!r}; expected a positive finite total")
     if not least <= total <= most:
-        raise InvalidData(
-            f"{name} sum to {shown(total)}; expected a total from {least:g} to {most:g}: multiply all by one number"
-        )
+        expected = f"a total from {least:g} to {most:g}: multiply all by one number"
+        raise InvalidData(f"{name} sum to {shown(total)}; expected {expected}")
