@@ -1,5 +1,4 @@
-"""Imports go one way: a room of the package knows those above it in the list only, which is that of CONTRIBUTING.md.
-Functions state their types, but for those that are compiled."""
+"""Imports go one way: a room of the package knows those above it in the list only, which is that of CONTRIBUTING.md."""
 
 import ast
 import re
@@ -62,69 +61,3 @@ def test_the_rooms_are_listed_in_this_order():
 
 def test_no_file_is_long():
     assert not [f"{file.name}: {n}" for file in FILES if (n := len(file.read_text().splitlines())) > 450]
-
-
-# ---------------------------------------------------------------- types
-
-#: where a function is compiled by, whose types are found when it is called
-COMPILED = {
-    "onlinecal.core._compile": {"kernel", "part_of_kernel"},
-    "onlinecal.rounds.steps": {"law", "learn", "move", "hear", "reveal"},
-}
-
-
-def untyped(source):
-    """The names of functions without all their types, wherever they stand, but those that are compiled."""
-    tree = ast.parse(source)
-    compiled = {
-        alias.asname or alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        for alias in node.names
-        if alias.name in COMPILED.get(node.module, ())
-    }
-    methods = {id(f) for node in ast.walk(tree) if isinstance(node, ast.ClassDef) for f in node.body}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            marks = {mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)}
-            if marks & compiled:
-                continue
-            of_object = id(node) in methods and "staticmethod" not in marks
-            inputs = [*node.args.posonlyargs, *node.args.args][of_object:]
-            inputs += [*node.args.kwonlyargs, *filter(None, (node.args.vararg, node.args.kwarg))]
-            if node.returns is None or any(given.annotation is None for given in inputs):
-                yield node.name
-
-
-def test_every_function_states_its_types():
-    assert {
-        str(file.relative_to(HOME)): found for file in FILES if (found := list(untyped(file.read_text())))
-    } == {}
-
-
-WRONG = """
-from onlinecal.core._compile import kernel as compiled
-from onlinecal.rounds.steps import law
-@compiled
-def a(x): ...
-@law
-def b(run, number): ...
-@kernel
-def not_imported(x): ...
-def no_result(x: int): ...
-def no_input(x, y: int = 0) -> int: ...
-def no_rest(*, x: int, **rest) -> int:
-    def inside(): ...
-class A:
-    def good(self, x: int) -> int: ...
-    def bad(self, x) -> int: ...
-    @staticmethod
-    def worse(self) -> int: ...
-    @classmethod
-    def fine(cls) -> int: ...
-"""
-
-
-def test_a_function_without_types_is_found():
-    expected = ["not_imported", "no_result", "no_input", "no_rest", "inside", "bad", "worse"]
-    assert sorted(untyped(WRONG)) == sorted(expected)

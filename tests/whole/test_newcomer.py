@@ -1,4 +1,4 @@
-"""Who adds something as the table in CONTRIBUTING.md says, in one file and one list, finds it known everywhere."""
+"""Something that is added as the table in CONTRIBUTING.md says, in one file and one list, is known everywhere."""
 
 import json
 import os
@@ -78,48 +78,33 @@ def table():
     return {what: (write, listed) for what, write, listed in rows}
 
 
-def edit(file, *pairs):
-    text = file.read_text()
-    for old, new in pairs:
-        assert text.count(old) == 1, (file, old)
-        text = text.replace(old, new)
-    file.write_text(text)
-
-
-def add_all(home):
-    """Adds one of each; returns how many files were touched for each."""
-    package = home / "onlinecal"
-    where = table()
-    assert set(where) == {"forecaster", "nature", "measure", "task", "response"}
-    touched = {}
-    for what, family, text, name in (
-        ("forecaster", "baselines", FORECASTER, "Newcomer"),
-        ("nature", "stochastic", NATURE, "Arrival"),
-    ):
-        folder = re.search(rf"onlinecal/{what}s/|the same in `onlinecal/{what}s/`", where[what][0])
-        assert folder, where[what]
-        assert f"`{what}s/__init__.py`" in where[what][1]
-        file, listed = package / f"{what}s" / f"{family}.py", package / f"{what}s" / "__init__.py"
-        file.write_text(file.read_text() + text)
-        start = f"{what.upper()}S = registry(\n    (\n"
-        line = f"from onlinecal.{what}s.{family} import {name}\n"
-        edit(listed, (start, f"{line}\n{start}        {name},\n"))
-        touched[what] = {file, listed}
-    assert where["measure"] == ("the file of its family in `onlinecal/measures/`", "that file's `MEASURES`")
-    row = 'MEASURES = (\n    Measure(function=absolute_bias, symbol="|bias|", source="Bri50", complexity="O(k)"),\n'
-    file = package / "measures" / "scores.py"
-    edit(file, ("MEASURES = (\n", MEASURE + row))
-    touched["measure"] = {file}
-    assert where["task"] == ("`onlinecal/decisions/tasks.py`", "its `TASKS`")
-    file = package / "decisions" / "tasks.py"
-    start = "TASKS: dict[str, Callable[..., Task]] = {\n    task.__name__: task for task in ("
-    edit(file, (start, f"{TASK}{start}gate, "))
-    touched["task"] = {file}
-    assert where["response"] == ("`onlinecal/decision_makers/responses.py`", "its `RESPONSES`")
-    file = package / "decision_makers" / "responses.py"
-    edit(file, ("RESPONSES = registry((", f"{RESPONSE}RESPONSES = registry((Opposite, "))
-    touched["response"] = {file}
-    return touched
+#: what is added → (file, pattern that stands in it once, text before that, text after it) of each edit
+EDITS = {
+    "forecaster": [
+        ("forecasters/baselines.py", r"\Z", FORECASTER, ""),
+        ("forecasters/__init__.py", r"^FORECASTERS = registry\(\s*\(",
+         "from onlinecal.forecasters.baselines import Newcomer\n\n", "Newcomer, "),
+    ],
+    "nature": [
+        ("natures/stochastic.py", r"\Z", NATURE, ""),
+        ("natures/__init__.py", r"^NATURES = registry\(\s*\(",
+         "from onlinecal.natures.stochastic import Arrival\n\n", "Arrival, "),
+    ],
+    "measure": [
+        ("measures/scores.py", r"^MEASURES = \(", MEASURE,
+         'Measure(function=absolute_bias, symbol="|bias|", source="Bri50", complexity="O(k)"), '),
+    ],
+    "task": [("decisions/tasks.py", r"^TASKS: .*?for task in \(", TASK, "gate, ")],
+    "response": [("decision_makers/responses.py", r"^RESPONSES = registry\(\(", RESPONSE, "Opposite, ")],
+}  # fmt: skip
+#: the places that the table names
+PLACES = {
+    "forecaster": ("the file of its family in `onlinecal/forecasters/`", "`forecasters/__init__.py`"),
+    "nature": ("the same in `onlinecal/natures/`", "`natures/__init__.py`"),
+    "measure": ("the file of its family in `onlinecal/measures/`", "that file's `MEASURES`"),
+    "task": ("`onlinecal/decisions/tasks.py`", "its `TASKS`"),
+    "response": ("`onlinecal/decision_makers/responses.py`", "its `RESPONSES`"),
+}
 
 
 SCENARIO = """
@@ -143,41 +128,42 @@ assert oc.tasks.TASKS["gate"]().name == "gate"
 
 @pytest.mark.slow
 def test_one_file_and_one_list(tmp_path):
+    assert table() == PLACES
     # The compiled code goes with it.
     shutil.copytree(ROOT / "onlinecal", tmp_path / "onlinecal")
-    for what, files in add_all(tmp_path).items():
-        assert len(files) <= 2, what
+    for edits in EDITS.values():
+        for name, pattern, before, after in edits:
+            file = tmp_path / "onlinecal" / name
+            pieces = re.split(f"({pattern})", file.read_text(), flags=re.M | re.S)
+            assert len(pieces) == 3, name
+            file.write_text(before.join(pieces[:2]) + after + pieces[2])
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
 
     def python(*arguments):
+        command = [sys.executable, *arguments]
         done = subprocess.run(
-            [sys.executable, *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def onlinecal(*arguments):
-        return python("-m", "onlinecal", *arguments)
+    def onlinecal(line):
+        return python("-m", "onlinecal", *line.split())
 
     names = {"forecasters": "newcomer", "natures": "arrival", "measures": "absolute_bias", "tasks": "gate",
              "responses": "opposite"}  # fmt: skip
-    listed = {(row["kind"], row["name"]) for row in json.loads(onlinecal("list", "--json"))}
+    listed = {(row["kind"], row["name"]) for row in json.loads(onlinecal("list --json"))}
     assert set(names.items()) <= listed
     for kind, name in names.items():
-        entry = json.loads(onlinecal("show", name, "--json"))
+        entry = json.loads(onlinecal(f"show {name} --json"))
         assert (entry["kind"], entry["name"]) == (kind, name)
         assert entry["documentation"]
     (tmp_path / "all.toml").write_text(SCENARIO)
-    onlinecal("run", "all.toml")
-    totals = onlinecal("compare", "results/all.db", "--measure", "absolute_bias(power=2)")
+    onlinecal("run all.toml")
+    totals = onlinecal("compare results/all.db --measure absolute_bias(power=2)")
     assert "newcomer" in totals
     assert "arrival" in totals
-    said = onlinecal("check", "newcomer", "arrival", "--horizon", "100", "--runs", "2")
+    said = onlinecal("check newcomer arrival --horizon 100 --runs 2")
     assert "FAILS" not in said
     assert said.count("ok  ") >= 18
     python("-c", PYTHON)
