@@ -270,9 +270,7 @@ def intervals(
     for i, parts in radii.items():
         one, source = asked[i], asked[i].record.sampling
         if parts is None or source is None:
-            found[i] = Interval(
-                None, "none: no bound with explicit constants is known; use method 'bootstrap'"
-            )
+            found[i] = Interval(None, UNBOUNDED)
             continue
         of_mean = isinstance(source, Sampling) and source.losses is not None  # whose source is that of draws
         how = FINITE if of_mean else source.source + (f"; {FINITE}" if method == "finite-sample" else "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ Floats = NDArray[np.float64]
 #: λ from 0.95 down by a factor √2, each with its weight; they sum to less than 1
 _LAMBDAS = 0.95 * 2.0 ** (-0.5 * np.arange(40))
 _WEIGHTS = 1.0 / ((np.arange(40) + 1.0) * (np.arange(40) + 2.0))
+_LOG_WEIGHTS = np.log(_WEIGHTS)
 #: ψ(λ) = −ln(1 − λ) − λ
 _COSTS = -np.log1p(-_LAMBDAS) - _LAMBDAS
 
@@ -36,17 +36,8 @@ def half_width(squares: float, alpha: float, parts: int = 1) -> float:
     """
     if parts > 1:
         return parts * half_width(squares / parts, alpha)
-    return _solve(float(squares), float(alpha))
-
-
-@cache
-def _log_weights() -> Floats:
-    return np.log(_WEIGHTS)
-
-
-def _solve(squares: float, alpha: float) -> float:
     goal = math.log(2.0 / alpha)
-    fixed = _log_weights() - _COSTS * squares
+    fixed = _LOG_WEIGHTS - _COSTS * squares
     # Each term alone gives a bound, and the sum is convex and increasing in s: Newton's steps from the least of them
     # come down to the root.
     s = float(((goal - fixed) / _LAMBDAS).min())

@@ -7,7 +7,7 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from scipy.stats import binom
 
 import onlinecal as oc
@@ -22,6 +22,7 @@ from tests.strategies import gammas
 FEW = ["ece", "smooth_ce", "cdl", "brier"]
 
 
+@settings(max_examples=15)
 @given(gammas())
 def test_every_row_is_the_measure(gamma):
     result = evaluate(gamma)

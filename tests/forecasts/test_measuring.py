@@ -112,12 +112,12 @@ def test_weights_are_as_rows_that_are_there_so_often(tmp_path):
 
 
 def test_many_predictions_go_to_a_grid_with_brackets(tmp_path):
-    table = frame(3000, digits=0)
+    table = frame(800, digits=0)
     few = Settings(draws=20, distinct=500, grid=256)
     (column,) = report(tmp_path, table, few, forecasts=("p",)).columns
     gamma = oc.JointDistribution.from_samples(table["p"], table["y"])
     exact = evaluate(gamma)
-    assert column.gamma.levels == 3000
+    assert column.gamma.levels == 800
     assert [row.name for row in column.evaluation.rows] == [row.name for row in exact.rows]
     for row, true in zip(column.evaluation.rows, exact.rows, strict=True):
         low, high = row.ends

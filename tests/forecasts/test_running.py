@@ -43,7 +43,7 @@ def test_certain_predictions_that_come_true_stay_at_zero():
     assert running_bias([0, 1, 1, 0], [0, 1, 0, 0]).left == 3
 
 
-def leaves(forecast, runs, seed, shift=0.0, n=400):
+def leaves(forecast, runs, seed, shift=0.0, n=150):
     """The share of runs in which the total leaves its band, where predictions depend on the outcomes before."""
     rng = np.random.default_rng([seed, 5])
     left = 0
@@ -61,11 +61,11 @@ def leaves(forecast, runs, seed, shift=0.0, n=400):
     "forecast", [lambda last, i: 0.3 + 0.4 * last, lambda last, i: 0.02 + 0.03 * last], ids=["even", "rare"]
 )
 def test_calibrated_forecasts_leave_their_band_as_seldom_as_it_says(forecast, seed):
-    """20 % at most at any of 400 times; more than 32 % of 300 runs has probability exp(−2·300·0.12²) = 2e-4 by
+    """20 % at most at any of 150 times; more than 32 % of 300 runs has probability exp(−2·300·0.12²) = 2e-4 by
     Hoeffding's inequality, and 5 standard errors in truth."""
     assert leaves(forecast, 300, seed) <= 0.32
 
 
 def test_others_leave_it(seed):
     """The control: outcomes are more frequent by 0.2."""
-    assert leaves(lambda last, i: 0.3 + 0.4 * last, 40, seed, shift=0.2) > 0.5
+    assert leaves(lambda last, i: 0.3 + 0.4 * last, 40, seed, shift=0.2, n=400) > 0.5

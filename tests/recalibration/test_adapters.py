@@ -32,9 +32,8 @@ def stream(seed, n=400):
     [
         oc.RecalibratedClassifier(),
         oc.RecalibratedClassifier(LogisticRegression(), forecaster="platt"),
-        oc.RecalibratedClassifier(forecaster="cdl_minimiser", bins=5),
     ],
-    ids=["default", "platt", "hedged"],
+    ids=["default", "platt"],
 )
 def test_scikit_learns_own_checks(estimator):
     found = check_estimator(estimator, on_skip=None, on_fail=None)
