@@ -96,10 +96,10 @@ def temperatures(played: oc.Study) -> str:
     """Means and standard deviations at the larger n, a row for each β."""
     from onlinecal.report.sweep_plot import swept
 
-    frame = swept(played, played.measures, "beta").frames[-1]
+    _, lines = swept(played, played.measures, "beta").frames[-1]
     rows = []
-    for i, beta in enumerate(frame.lines[0].at):
-        cells = [f"{line.middle[i]:.3f} ± {line.upper[i] - line.middle[i]:.3f}" for line in frame.lines]
+    for i, beta in enumerate(lines[0].at):
+        cells = [f"{line.middle[i]:.3f} ± {line.upper[i] - line.middle[i]:.3f}" for line in lines]
         rows.append([f"{beta:g}", *cells])
     return table(["β", "binned ECE (20)", "+ width", "smooth CE", "kernel CE", "SintCE"], rows)
 

@@ -352,10 +352,11 @@ def columns_of(study: Study, measures: Sequence[str]) -> list[Column]:
     """The columns of these names, once each; at least one."""
     if not measures:
         raise InvalidParameter("no measures to draw; expected at least one")
+    known = study.columns
     for measure in measures:
-        if measure not in study.columns:
-            raise UnknownName.of("measure", measure, study.measures)
-    return [study.columns[measure] for measure in dict.fromkeys(measures)]
+        if measure not in known:
+            raise UnknownName.of("measure", measure, known)
+    return [known[measure] for measure in dict.fromkeys(measures)]
 
 
 def runs_of(cells: Iterable[Played]) -> set[int]:

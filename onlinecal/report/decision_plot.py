@@ -151,7 +151,7 @@ def plot_decision(
     )
     return of_gammas(
         p, drawn, lambda axis, _, one, __: _draw_decision(axis, one),
-        [f"{one.label}\n{one.said}".strip() for one in drawn], caption, 0.72,
+        [one.said for one in drawn], caption, 0.72,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -24,7 +24,6 @@ Floats = NDArray[np.float64]
 Known = JointDistribution | Evaluation
 #: or several by their headings; of samples a pair (p, y)
 Gammas = Known | Mapping[str, Known | tuple[ArrayLike, ArrayLike]]
-T = TypeVar("T")
 
 #: levels that are drawn one by one
 MOST = 200
@@ -62,8 +61,8 @@ def _gamma(where: str, one: Any) -> JointDistribution:
 
 def of_gammas(
     p: Any,
-    drawn: Sequence[T],
-    draw: Callable[[Axes, Axes, T, bool], None],
+    drawn: Sequence[Any],
+    draw: Callable[[Axes, Axes, Any, bool], None],
     headings: Sequence[str],
     caption: str,
     high: float,
@@ -74,9 +73,13 @@ def of_gammas(
     """A panel for each of what is drawn of p, `high` inches for each of its width, and axes below each of them.
 
     `draw` takes the axes, those below, what is drawn of one, and whether the figure is new; `lower` is the height of
-    axes below as a part of that of the panel, 0 for none. In given axes they hang below these.
+    axes below as a part of that of the panel, 0 for none. In given axes they hang below these. Labels stand above the
+    headings.
     """
     shape, below = (len(drawn),), dict[Axes, Axes]()
+    headings = [
+        f"{getattr(one, 'label', '')}\n{text}".strip() for one, text in zip(drawn, headings, strict=True)
+    ]
 
     def height(side: float, columns: int) -> float:
         heads = max(wrapped(heading, side, 9).count("\n") for heading in headings)

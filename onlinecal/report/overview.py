@@ -53,12 +53,14 @@ def overview(study: Study, measure: str) -> Overview:
     last = max(cell.horizon for cell in cells)
     with np.errstate(invalid="ignore"):  # of what is infinite both ways
         who, whom = (
-            list(dict.fromkeys(getattr(c, role) for c in cells)) for role in ("forecaster", "nature")
+            {label: i for i, label in enumerate(dict.fromkeys(getattr(c, role) for c in cells))}
+            for role in ("forecaster", "nature")
         )
-        means = pd.DataFrame(np.nan, who, whom)
+        values = np.full((len(who), len(whom)), np.nan)
         for c in cells:
             if c.horizon == last:
-                means.at[c.forecaster, c.nature] = c.totals[measure][-1].mean()
+                values[who[c.forecaster], whom[c.nature]] = c.totals[measure][-1].mean()
+        means = pd.DataFrame(values, [*who], [*whom])
         known = int(means.notna().to_numpy().sum())
         forecasters = _extremes(means).sort_values(["largest", "median"], kind="stable")
         natures = _extremes(means.T).sort_values(["least", "median"], kind="stable", ascending=False)

@@ -101,7 +101,9 @@ def pictured(make: Callable[..., Picture]) -> Any:
     look = list(inspect.signature(plot, follow_wrapped=False).parameters.values())[1:-1]
     own = inspect.signature(make)
     said: Any = plot
-    said.__signature__ = own.replace(parameters=[*own.parameters.values(), *look])
+    said.__signature__ = own.replace(
+        parameters=[*own.parameters.values(), *look], return_annotation=inspect.Signature.empty
+    )
     said.caption = lambda *args, **options: make(*args, **options).caption
     return plot
 
@@ -116,11 +118,22 @@ def uncaptioned() -> Iterator[None]:
         _CAPTIONED.reset(token)
 
 
-def head(axis: Axes, text: str, side: float, large: float = 10, small: float = 8.5) -> None:
-    """Shows axes, with a heading in a size that fits their width."""
-    size = large if side > 2.5 else small
+def head(
+    axis: Axes,
+    text: str,
+    side: float,
+    place: int,
+    across: str,
+    up: str,
+    sizes: tuple[float, float] = (10, 8.5),
+) -> None:
+    """Shows axes, with a heading in the size that fits their width, and names; upwards at the first of a line."""
+    size = sizes[0] if side > 2.5 else sizes[1]
     axis.set_visible(True)
     axis.set_title(wrapped(text, side, size), fontsize=size)
+    axis.set_xlabel(across, fontsize=8)
+    if leftmost(axis, place):
+        axis.set_ylabel(up, fontsize=8)
 
 
 def leftmost(axis: Axes, place: int) -> bool:
@@ -239,10 +252,7 @@ def of_pairs(
             j = measures.index(measure)
             axis = panels[natures.index(nature), j]
             draw(axis, each)
-            head(axis, f"{measure} against {nature}", side)
-            axis.set_xlabel(labels[0], fontsize=8)
-            if leftmost(axis, j):
-                axis.set_ylabel(labels[1], fontsize=8)
+            head(axis, f"{measure} against {nature}", side, j, *labels)
 
     return even((len(natures), len(measures)), "natures × measures", fill, caption, names, look)
 

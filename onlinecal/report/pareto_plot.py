@@ -13,7 +13,7 @@ from onlinecal.core.words import number_of
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study
 from onlinecal.report.frames import counted
-from onlinecal.report.panels import Panels, Picture, even, head, joined, leftmost, pictured
+from onlinecal.report.panels import Panels, Picture, even, head, joined, pictured
 from onlinecal.report.ranking import COMMON_RUNS, Front, fronts
 from onlinecal.report.style import GREY, paper, plain, tick, wrapped
 
@@ -45,14 +45,11 @@ def plot_pareto(study: Study, measures: Sequence[str]) -> Picture:
     def fill(panels: Panels, side: float, _: bool) -> None:
         for k, (axis, front) in enumerate(zip(panels, drawn, strict=True)):
             _draw(axis, front, study)
-            head(axis, f"{front.nature}, T = {front.horizon:,}", side, 9, 8)
-            names = [
+            across, up = (
                 wrapped(f"{measure}, total ({'higher' if higher else 'lower'} is better)", side, 8)
                 for measure, higher in zip(front.measures, front.higher, strict=True)
-            ]
-            axis.set_xlabel(names[0], fontsize=8)
-            if leftmost(axis, k):
-                axis.set_ylabel(names[1], fontsize=8)
+            )
+            head(axis, f"{front.nature}, T = {front.horizon:,}", side, k, across, up, (9, 8))
 
     names = {who: study.places[who] for front in drawn for who in front.forecasters}
     return even(

@@ -47,11 +47,6 @@ class RegretDensity(NamedTuple):
     #: m of "scdl"; 0 of calibrated Γ, and for the others
     grid: int
 
-    @property
-    def heading(self) -> str:
-        """The label and the value."""
-        return f"{self.label}\n{NAMES[self.measure]} = {self.value:.4g}".strip()
-
 
 def regret_density(gamma: JointDistribution, measure: Name = "cdl", *, label: str = "") -> RegretDensity:
     """The regrets of Γ.
@@ -120,8 +115,8 @@ def plot_regret(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: N
     several = gammas_of("regret", p, y)
     drawn = [regret_density(gamma, measure, label=label) for label, gamma in several.items()]
     return of_gammas(
-        p, drawn, lambda axis, _, one, __: _draw_regret(axis, one), [one.heading for one in drawn],
-        _regret_caption(drawn, measure), 0.72,
+        p, drawn, lambda axis, _, one, __: _draw_regret(axis, one),
+        [f"{NAMES[measure]} = {one.value:.4g}" for one in drawn], _regret_caption(drawn, measure), 0.72,
     )  # fmt: skip
 
 
@@ -202,11 +197,6 @@ class SmoothWitness(NamedTuple):
     residuals: Floats
     summed: bool
 
-    @property
-    def heading(self) -> str:
-        """The label and smCE."""
-        return f"{self.label}\nsmCE = {self.value:.4g}".strip()
-
 
 def smooth_witness(gamma: JointDistribution, *, label: str = "") -> SmoothWitness:
     """The witness of Γ, and the residuals that it weighs."""
@@ -250,7 +240,7 @@ def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None) -> Picture:
         "smCE is the sum of residual × ω over the levels.",
         "Other ω may attain it, too." if all(one.value for one in drawn) else "Where it is 0 every ω attains it.",
     )  # fmt: skip
-    return of_gammas(p, drawn, _draw_witness, [one.heading for one in drawn], caption, 0.6, 0.6)
+    return of_gammas(p, drawn, _draw_witness, [f"smCE = {one.value:.4g}" for one in drawn], caption, 0.6, 0.6)
 
 
 def _draw_witness(axis: Axes, below: Axes, one: SmoothWitness, _: bool) -> None:

@@ -70,12 +70,6 @@ class Reliability(NamedTuple):
     #: whether counts are whole, without which there is no band
     whole: bool
 
-    @property
-    def heading(self) -> str:
-        """The label and the error."""
-        error = "ECE" if self.strategy == "levels" else f"ECE of {self.asked} bins"
-        return f"{self.label}\n{error} = {self.error:.4g}".strip()
-
 
 class SmoothDiagram(NamedTuple):
     """The mean outcome near each prediction, with a band."""
@@ -91,11 +85,6 @@ class SmoothDiagram(NamedTuple):
     #: where the curve is drawn: between the least and the greatest prediction, and two points at least
     near: NDArray[np.bool_]
 
-    @property
-    def heading(self) -> str:
-        """The label and SmoothECE."""
-        return f"{self.label}\nsmECE = {self.error:.4g}".strip()
-
 
 class CorpDiagram(NamedTuple):
     """The best monotone recalibration, and the parts of the Brier score."""
@@ -106,11 +95,6 @@ class CorpDiagram(NamedTuple):
     level: float
     density: Density
     whole: bool
-
-    @property
-    def heading(self) -> str:
-        """The label and the score."""
-        return f"{self.label}\nBrier score = {self.parts.score:.4g}".strip()
 
 
 def reliability_frame(
@@ -257,12 +241,15 @@ def plot_reliability(
             for label, gamma in several
         ]
         said, draw = _of_points(drawn), _draw_points
+        values = [(f"ECE of {one.asked} bins" if one.asked else "ECE", one.error) for one in drawn]
     elif kind == "smooth":
         drawn = [smooth_diagram(gamma, label, level) for label, gamma in several]
         said, draw = _of_smooth(drawn), _draw_smooth
+        values = [("smECE", one.error) for one in drawn]
     else:
         drawn = [corp_diagram(gamma, label, level) for label, gamma in several]
         said, draw = _of_corp(drawn), _draw_corp
+        values = [("Brier score", one.parts.score) for one in drawn]
 
     def with_density(axis: Axes, below: Axes, one: Any, _: bool) -> None:
         draw(axis, one)
@@ -275,7 +262,7 @@ def plot_reliability(
                 axis.set(**{name: (limits.min(), limits.max())})
 
     caption = joined(said, of_densities([one.density for one in drawn]))
-    headings = [one.heading for one in drawn]
+    headings = [f"{name} = {value:.4g}" for name, value in values]
     return of_gammas(p, drawn, with_density, headings, caption, 1.0, 0.2, after=compared)
 
 

@@ -17,7 +17,7 @@ from onlinecal.core.validation import choice, is_number
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study, columns_of, summary
 from onlinecal.report.frames import counted
-from onlinecal.report.panels import Panels, Picture, even, head, joined, leftmost, pictured
+from onlinecal.report.panels import Panels, Picture, even, head, joined, pictured
 from onlinecal.report.style import paper, plain, tick
 from onlinecal.study.played import Played
 
@@ -228,10 +228,7 @@ def plot_sweep(study: Study, measures: Sequence[str], against: str, *, bars: Bar
     def fill(panels: Panels, side: float, _: bool) -> None:
         for k, (axis, (heading, lines)) in enumerate(zip(panels, drawn.frames, strict=True)):
             _draw(axis, lines, names)
-            head(axis, heading, side, 9, 8)
-            axis.set_xlabel(literal(against), fontsize=8)
-            if leftmost(axis, k):
-                axis.set_ylabel("value $\\mu$", fontsize=8)
+            head(axis, heading, side, k, literal(against), "value $\\mu$", (9, 8))
 
     return even(
         (len(drawn.frames),), "one for each combination", fill, caption, names,

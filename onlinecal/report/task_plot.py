@@ -92,7 +92,8 @@ def plot_tasks(study: Study) -> Picture:
     def fill(panels: Panels, side: float, _: bool) -> None:
         for k, (axis, panel) in enumerate(zip(panels.flat, drawn, strict=True)):
             _draw(axis, panel, named=leftmost(axis, k % 3))
-            head(axis, f"{panel.kind.replace('_', ' ')} against {panel.nature}", side, 9, 8)
+            text = f"{panel.kind.replace('_', ' ')} against {panel.nature}"
+            head(axis, text, side, k % 3, "total regret", "", (9, 8))
 
     names = {who: study.places[who] for who in study.forecasters}
     return Picture(
@@ -145,7 +146,7 @@ def _draw(axis: Axes, panel: TaskPanel, *, named: bool) -> None:
                 np.full(tasks, panel.bound[j]), height - 0.3 / many, height + 0.3 / many, color=look.colour,
                 linewidth=1.3, zorder=1.9,
             )  # fmt: skip
-    plain(axis, "total regret")
+    plain(axis)
     axis.set_yticks(lines, [literal(task) for task in panel.tasks] if named else [""] * tasks, fontsize=8)
     axis.set_ylim(tasks - 0.45, -0.55)
     axis.grid(False, axis="y")

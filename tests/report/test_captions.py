@@ -11,7 +11,6 @@ from onlinecal.core.sight import Sight
 from onlinecal.report import page_rows
 from onlinecal.report.curves import Study, summary
 from onlinecal.report.exponent_plot import heats
-from onlinecal.report.frames import games
 from onlinecal.report.late_frames import late_frames
 from onlinecal.report.page_pictures import lowest
 from onlinecal.report.paired import paired
@@ -87,35 +86,6 @@ def test_an_exponent_says_of_which_times_it_is(capsys):
     assert captions["exponents"](long, ["ece"]).startswith("Prefixes of one game, T = 1,000 … 100,000;")
 
 
-def test_a_single_time_has_neither_line_nor_band():
-    end = one_game([100])
-    for said in (captions["curves"](end.curves()), captions["delays"](end, ["ece"])):
-        assert said.startswith("T: the end of one game. Point: mean of 2 runs.")
-        assert "Band" not in said
-    for said in (
-        captions["curves"](study({"a": GOOD}).curves()),
-        captions["delays"](study({"a": GOOD}), ["ece"]),
-    ):
-        assert "Line: mean of 2 runs. Band: " in said
-
-
-def test_what_the_times_are_names_as_little_as_tells_pairs_apart():
-    fresh, whole = study({"a": GOOD}).curves(), one_game([100, 200, 400]).curves()
-    of_b = [curve for curve in whole if curve.forecaster == "b"]
-    assert (
-        games([*fresh, *of_b])
-        == "T: a fresh game each (a against drift); rounds of one game (b against drift)."
-    )
-    same = [fresh[0], replace(fresh[1], fresh=False)]
-    assert (
-        games(same)
-        == "T: a fresh game each (ece of a against drift); rounds of one game (cdl of a against drift)."
-    )
-    assert games([fresh[0], replace(of_b[0], nature="other")]) == (
-        "T: a fresh game each (drift); rounds of one game (other)."
-    )
-
-
 # ---------------------------------------------------------------- what has no place
 
 
@@ -150,16 +120,6 @@ def test_a_dash_is_explained_where_one_stands(capsys):
     # Who was not played has an empty cell.
     missing = Study((*plain.cells, cell("c", [[1, 2]], (800,), 800, nature="other")))
     assert heats(missing, ["ece"])[0].texts[0][1] == ""
-
-
-def test_late_pictures_say_what_their_edges_mean():
-    zero = study({"a": [[0, 0], *GOOD[1:]], "b": [[INF, 1], *GOOD[1:]]})
-    said = captions["delays"](zero, ["ece"])
-    assert "Arrow at the upper edge: infinite. Arrow at the lower edge: 0." in said
-    assert "linear around 0" in captions["delays"](study({"a": [[-1, -2], *GOOD[1:]]}), ["ece"])
-    assert "rrow" not in captions["delays"](study({"a": GOOD}), ["ece"])
-    assert captions["delays"](one_game([100, 200, 400]), ["ece"]).startswith("T: rounds of one game.")
-    assert captions["delays"](UNEQUAL, ["ece"]).startswith("T: a fresh game each. Line: mean of 2–3 runs.")
 
 
 def test_dotted_lines_of_late_games_begin_at_a_point_that_is_drawn():
@@ -234,15 +194,6 @@ def test_what_a_total_is_depends_on_what_there_is(capsys):
             assert said.lower() in shown.lower()
             assert (half in shown) == (half in said)
     assert summary([1.0]) == (1.0, INF)
-
-
-def test_remarks_are_promised_only_where_there_can_be_some(capsys):
-    recorded = study({"a": GOOD, "b": GOOD}, recorded=True)
-    assert "no remarks, for these games are on one recorded stream" in printed(
-        capsys, print_compare, recorded, "ece"
-    )
-    assert all(curve.against_rates() == "" for curve in recorded.curves())
-    assert "a remark where games tuned" in printed(capsys, print_compare, study({"a": GOOD}), "ece")
 
 
 @pytest.mark.filterwarnings("error")

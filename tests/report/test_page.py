@@ -123,32 +123,18 @@ def test_the_lowest_is_that_of_the_means():
     assert row[-1].note == "4 · against o"
 
 
-def test_ties_name_all_and_nothing_is_compared_at_different_times():
-    tied = of(made({"ece": [2.0]}, forecaster="a"), made({"ece": [2.0]}, forecaster="b"))
-    assert page_rows.lowest(tied)[0].rows[0][1][0].text == "a, b"
-    apart = of(made({"ece": [2.0]}, forecaster="a"), made({"ece": [1.0]}, forecaster="b", horizon=200))
-    assert page_rows.lowest(apart) is None
-    assert page_rows.lowest(of(made({"ece": [2.0]}))) is None
-    endless = of(made({"ece": [np.inf]}, forecaster="a"), made({"ece": [5.0]}, forecaster="b"))
-    assert page_rows.lowest(endless)[0].rows[0][1][0].text == "b"
-
-
 def test_marks_are_where_the_paired_test_has_no_doubt(seed):
     """Which cells are marked is what `ranking` says of the same cells, at a level that is shared by all measures."""
     rng = np.random.default_rng(seed)
     noise = rng.standard_normal((2, 2, 3, 16))
-    means = np.array(
-        [[[0, 99, 99], [0, 0, 99]], [[50, 0, 99], [0, 99, 0]]]
-    )  # (measures, natures, forecasters)
-    means = means[..., None] + noise
+    # (measures, natures, forecasters)
+    means = np.array([[[0, 99, 99], [0, 0, 99]], [[50, 0, 99], [0, 99, 0]]])[..., None] + noise
     means[0, 1, 1] = means[0, 1, 0] + 1e-3 * noise[0, 1, 1]  # far apart from one, not from the other
-    mine = of(
-        *(
-            made({"ece": means[0, n, f], "cdl": means[1, n, f]}, forecaster=f"f{f}", nature=f"n{n}")
-            for n in range(2)
-            for f in range(3)
-        )
-    )
+    played = (
+        made({"ece": means[0, n, f], "cdl": means[1, n, f]}, forecaster=f"f{f}", nature=f"n{n}")
+        for n in range(2) for f in range(3)
+    )  # fmt: skip
+    mine = of(*played)
     table, meaning = page_rows.lowest(mine)
     for measure, row in table.rows:
         order = ranking(mine, measure, 1 - 0.05 / 2)
@@ -159,9 +145,7 @@ def test_marks_are_where_the_paired_test_has_no_doubt(seed):
         assert "†" not in row[-1].text
     assert table.rows[0][1][0].text == "f0 †"
     assert table.rows[1][1][0].text == "f1 †"
-    assert "all † of the table hold together with 95 %" in meaning
-    assert "the last column is not tested" in meaning
-    assert "recorded" not in meaning
+    assert ("the last column is not tested" in meaning, "recorded" in meaning) == (True, False)
 
 
 def test_marks_are_wrong_no_more_often_than_is_said(seed):
@@ -236,16 +220,9 @@ def test_what_grows_beyond_is_what_the_tables_say(whole):
 
 def test_names_are_text_and_nothing_is_fetched():
     bad = '<script>alert("x")</script> $&amp;'
-    mine = study(
-        cells(
-            horizons=(20, 40),
-            runs=2,
-            forecasters=[(F.Constant(0.2), bad), (F.Constant(0.7), "b")],
-            natures=(N.Drift(),),
-            panel=Panel.of(["ece"], []),
-        )
-    )
-    mine = replace(mine, name="study", title=bad)
+    few = cells(horizons=(20, 40), runs=2, forecasters=[(F.Constant(0.2), bad), (F.Constant(0.7), "b")],
+                natures=(N.Drift(),), panel=Panel.of(["ece"], []))  # fmt: skip
+    mine = replace(study(few), name="study", title=bad)
     text = html(page_of(mine, {"scenario": f'title = """{bad}"""', "version": "1"}, 4, "x.db"))
     seen = Seen(text)
     assert sum(tag == "script" for tag, _ in seen.tags) == 1
@@ -301,9 +278,11 @@ def test_what_captions_of_curves_share_is_said_once(rich, page):
     assert all(each in page.drawn.shared for each in set.intersection(*every))
 
 
-def test_the_same_study_gives_the_same_page(rich, page, monkeypatch):
-    monkeypatch.setattr(page_pictures, "MOST", len(page.pictures))
-    assert html(page_of(rich, META, len(rich.cells), "x.db")) == html(page)
+def test_the_same_study_gives_the_same_page():
+    small = oc.play("constant", "drift", horizon=[20, 40], runs=1, measures=["ece"])
+    one, other = (html(page_of(small, META, 2, "x.db")) for _ in range(2))
+    assert one == other
+    assert one.count("<svg") + one.count("data:image/svg+xml") > 2
 
 
 def test_pictures_that_are_left_out_are_counted(undrawn):
@@ -371,7 +350,7 @@ def test_the_command(results, tmp_path, undrawn):
     assert "cannot be written" in report("-o", results / "x" / "a.html", rc=2).stderr
 
 
-def test_a_page_without_exponents_or_finite_totals_says_so():
+def test_a_page_without_exponents_or_finite_totals_says_so(undrawn):
     odd = oc.Study((
         made({"ece": [0.0, 0.0], "log_loss": [np.inf, np.inf]}),
         made({"ece": [0.0, 0.0], "log_loss": [np.inf, np.inf]}, forecaster="b"),
