@@ -488,6 +488,18 @@ def test_captions_of_trajectories_say_only_what_is_drawn(distinct):
     assert none in said(p, y, measure="ece", window=100)
 
 
+def test_differences_and_measures_over_time_are_drawn(distinct):
+    p, y = distinct
+    axis = plot_murphy({"a": p, "b": 1 - p}, y, difference=True, band=0.9)
+    found = difference_of(p, 1 - p, y, ("a", "b"), 0.9)
+    assert np.array_equal(axis.lines[-1].get_xydata().T, (found.thresholds, found.mean))
+    said = " ".join(axis.figure._supxlabel.get_text().split())
+    assert "Line: the score of “b” less that of “a”: above 0 the latter is better." in said
+    assert "an approximate 90% interval" in said
+    axis, found = plot_trajectory(p, y, measure="brier"), running_measure(p, y, "brier")
+    assert np.array_equal(axis.lines[0].get_xydata().T, (found.rounds, found.lower))
+
+
 # ---------------------------------------------------------------- all of them
 
 PLOTS = {
