@@ -41,13 +41,13 @@ def count_exceeds(found, share, runs, failures=1e-7):
 
 
 def test_the_calibration_test_keeps_its_size_and_sees_a_bias(seed):
-    """400 calibrated groups; the count of p ≤ 0.05 is above its limit with probability 1e-7."""
+    """150 calibrated groups; the count of p ≤ 0.05 is above its limit with probability 1e-7."""
     rng = np.random.default_rng(seed)
     found = []
-    for i in range(400):
+    for i in range(150):
         p = np.round(rng.beta(2, 5, 40), 1)
         found.append(calibration_test(oc.JointDistribution.from_samples(p, rng.random(40) < p), i))
-    assert count_exceeds(found, 0.05, 400)
+    assert count_exceeds(found, 0.05, 150)
     # All outcomes 1 at 0.1, 40 times: the same happens with probability 1e-40.
     certain = oc.JointDistribution.from_counts([0.1], [40], [40])
     assert calibration_test(certain, 0) == 1e-4

@@ -270,6 +270,16 @@ def test_a_file_that_is_replaced_is_followed_where_it_goes_on(tmp_path):
         assert read() == b""
 
 
+def test_a_named_pipe_is_watched_to_its_end(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=("p,y\n0.5,1\n0.25,0\n",))
+    writer.start()
+    monitor = Monitor()
+    watch(monitor, tmp_path / "pipe", Asked())
+    writer.join()
+    assert monitor.events == 2
+
+
 def test_it_follows_a_file_until_it_is_stopped(tmp_path, wrong):
     p, y, text = wrong
     file, state = tmp_path / "a.csv", tmp_path / "s.npz"

@@ -64,18 +64,7 @@ def test_times_of_outcomes(tmp_path):
 @pytest.mark.parametrize(
     ("text", "options", "words"),
     [
-        ("q,outcome\nx,1\nx,0\n", {}, "cannot tell which column has the forecasts"),
-        ("p,rain\n0.5,3\n0.5,0\n", {}, "cannot tell which column has the outcomes"),
-        ("p,y\n0.5,1\n", {"forecasts": ("P2",)}, "no column 'P2'"),
-        ("p,p,y\n0.5,0.5,1\n0.5,0.5,1\n", {}, "(there are several 'p')"),
-        ("p,y\n0.5,1\n45,0\n", {}, "line 3: column 'p' holds '45'; expected a probability in [0, 1]; these look"),
-        ("p,y\n0.5,1\n-0.1,0\n", {}, "line 3: column 'p' holds '-0.1'"),
-        ("p,y\n0.5,1\nx,0\n", {}, "line 3: column 'p' is 'x'; expected a number"),
         ("p,y\n0.5,1\n,0\n", {}, "line 3: column 'p' is missing"),
-        ("p,y\n0.5,1\n0.5,2\n", {}, "line 3: column 'y' holds '2'"),
-        ("p,y\n0.5,1\n0.5,yes\n", {}, "line 3: column 'y' holds 'yes'; expected 0 or 1"),
-        ("p,y\n", {}, "no rows"),
-        ("", {}, "is empty"),
         ("p,y\n0.5,1\n", {}, "1 row"),
         ("p,y\n0.5,1\n0.5,\n", {}, "1 of 2 outcomes"),
         ("p,y,t\n0.5,1,2026-01-02\n0.5,0,2026-01-01\n", {"time": "t"}, "line 3: column 't' goes back in time"),
