@@ -154,18 +154,18 @@ def u_calibration(gamma: JointDistribution) -> float:
     >>> round(u_calibration(JointDistribution.from_levels([0.4, 0.6], [0.5, 0.5], [0.6, 0.4])), 12)
     0.2
     """
-    return _twice(_external(gamma), gamma.weight)
+    return _twice(_external(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
 
 
 @of_gamma
 def worst_external_task(gamma: JointDistribution) -> WorstTask:
     """The decision task whose external regret is `u_calibration`."""
-    return worst_task(_external(gamma), "external")
+    return worst_task(_external(gamma.predictions, gamma.counts, gamma.means), "external")
 
 
-def _external(gamma: JointDistribution) -> Any:
-    v = gamma.predictions
-    return at_half(v, external_density(v, gamma.counts, gamma.means))
+@kernel
+def _external(v, n, q):
+    return at_half(v, external_density(v, n, q))
 
 
 def _twice(touch: Any, weight: float) -> float:

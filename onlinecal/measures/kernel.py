@@ -66,10 +66,15 @@ def kernel_ce(
     >>> round(kernel_ce(JointDistribution.from_levels([0.45], [1], [0.55])), 12)
     0.1
     """
+    scale = _checked(kernel, scale, degree)
+    v, r = gamma.predictions, gamma.residuals
     # By a power of two, which changes no digit, so that squares of tiny residuals are not lost.
-    r = gamma.residuals
     size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
-    return float(kernel_norm(gamma, (size * r)[None, :], kernel=kernel, scale=scale, degree=degree)[0]) / size
+    if kernel == "polynomial":
+        return float(np.linalg.norm(_polynomial_moments(v, (size * r)[None, :], degree))) / size
+    if kernel == "laplace":
+        return math.sqrt(_laplace_square(_fall(v, scale), size * r)) / size
+    return _gaussian(v, size * r, scale) / size
 
 
 @of_gamma
@@ -159,22 +164,32 @@ def kernel_norm(
     degree: int = 2,
 ) -> Floats:
     """`kernel_ce` as a seminorm: √(r'Kr)."""
-    choice("kernel_ce", "kernel", kernel, ("laplace", "gaussian", "polynomial"))
-    degree = integer("kernel_ce", "degree", degree, 0, MOST_DEGREE)
-    scale = positive("kernel_ce: scale", scale, "a positive finite length")
-    v = gamma.predictions
+    scale, v = _checked(kernel, scale, degree), gamma.predictions
     if kernel == "polynomial":
-        return np.array([np.linalg.norm(row) for row in _polynomial_moments(v, residuals, degree)])
+        return np.asarray(np.linalg.norm(_polynomial_moments(v, residuals, degree), axis=1))
     if kernel == "laplace":
-        with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
-            fall = np.expm1(-np.diff(v) / scale)
-        return np.sqrt(_laplace_squares(fall, residuals))
+        return np.sqrt(_laplace_squares(_fall(v, scale), residuals))
+    return np.array([_gaussian(v, row, scale) for row in residuals])
+
+
+def _checked(kernel: str, scale: float, degree: int) -> float:
+    """The scale as a float, after all options were checked."""
+    choice("kernel_ce", "kernel", kernel, ("laplace", "gaussian", "polynomial"))
+    integer("kernel_ce", "degree", degree, 0, MOST_DEGREE)
+    return positive("kernel_ce: scale", scale, "a positive finite length")
+
+
+def _fall(v: Floats, scale: float) -> Floats:
+    with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
+        return np.asarray(np.expm1(-np.diff(v) / scale))
+
+
+def _gaussian(v: Floats, r: Floats, scale: float) -> float:
     # Products may overflow to infinity or underflow to 0, where a power would raise.
     widest = max(0.5 * (1.0 / scale) * (1.0 / scale), 1e-300)
     if widest > _WIDEST_SERIES:
-        return np.sqrt([max(_gaussian_square(v, row, scale), 0.0) for row in residuals])
-    terms = _terms(widest)
-    return np.array([np.linalg.norm(_gaussian_moments(v, row, scale, terms)) for row in residuals])
+        return math.sqrt(max(_gaussian_square(v, r, scale), 0.0))
+    return float(np.linalg.norm(_gaussian_moments(v, r, scale, _terms(widest))))
 
 
 def _modulus(moved: float, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2) -> float:
@@ -185,8 +200,8 @@ def _modulus(moved: float, *, kernel: Kernel = "laplace", scale: float = 1.0, de
 
 def _narrow_error(gamma: JointDistribution, **options: Any) -> float:
     """The error of a narrow Gaussian, by the sum over pairs: 1e-15 in the square."""
-    narrow = options.get("kernel") == "gaussian" and 0.5 * options.get("scale", 1.0) ** -2 > _WIDEST_SERIES
-    return 4e-8 if narrow else 0.0
+    size = 1.0 / options.get("scale", 1.0)  # no power: it would raise where a product is infinite
+    return 4e-8 if options.get("kernel") == "gaussian" and 0.5 * size * size > _WIDEST_SERIES else 0.0
 
 
 MEASURES = (

@@ -227,9 +227,13 @@ def _scdl_m(v, n, s, m, soft):
             used += 1
     if used == 0:
         return 0.0
-    total = np.zeros(used)
-    rising(i[:used] / m, after, weight, mean, total)
-    falling((i[:used] - 1) / m, here, weight, mean, total)
+    total, t = np.zeros(used), np.empty(used)
+    for c in range(used):
+        t[c] = i[c] / m
+    rising(t, after, weight, mean, total)
+    for c in range(used):
+        t[c] = (i[c] - 1) / m
+    falling(t, here, weight, mean, total)
     return total.max()
 
 

@@ -13,10 +13,9 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_lower_bounds as bounds
 from onlinecal.measures import distance_lower_program as program
 from onlinecal.measures.binned import ece
-from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
-from onlinecal.measures.distance_lower_interior import interior_plan
+from onlinecal.measures.distance_lower import distance_lower
 from onlinecal.measures.distance_true import true_distance
-from onlinecal.measures.distance_upper import distance_upper, distance_upper_witness
+from onlinecal.measures.distance_upper import distance_upper
 from onlinecal.measures.interval import interval_ce
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.smooth_ce import smooth_ce
@@ -49,17 +48,6 @@ def test_levels_alone_are_not_enough():
     assert 0.1 - 1e-9 <= bracket.lower <= 0.1 + 1e-12
     assert 0.1 - 1e-12 <= bracket.upper <= 0.1 + 1e-9
     assert smooth_ce(gamma) == pytest.approx(0.06, abs=1e-12)
-
-
-@given(gamma=FEW)
-def test_upper_distance_equals_the_best_of_all_groupings(gamma):
-    value = oracle.cheapest_grouping(gamma.predictions, gamma.mass, gamma.means)
-    bracket = distance_upper(gamma)
-    assert bracket.width == 0.0
-    assert bracket.upper == pytest.approx(value, abs=1e-9)
-    assert distance_upper_witness(gamma).value(gamma) == pytest.approx(bracket.upper, abs=1e-14)
-    loose = distance_upper(gamma, max_levels=1)
-    assert loose.lower - 1e-9 <= value <= loose.upper + 1e-9
 
 
 @given(
@@ -125,25 +113,6 @@ def test_the_chain_of_inequalities(gamma):
     assert upper.upper <= float(np.abs(gamma.residuals).sum()) + slack
     # E u = E y for a calibrated u, so nothing is nearer than the bias.
     assert lower.upper >= abs(float(gamma.residuals.sum())) - slack
-
-
-@given(gamma=ANY)
-def test_the_dual_is_feasible_at_every_u(gamma):
-    """r(v, y) ≤ |u − v| + (y − u) s for some s, that is u A(u) + (1 − u) B(u) ≤ 0, on a fine grid of u.
-
-    A(u) = max_v r(v, 1) − |u − v| over the levels, B(u) likewise: the definition, not the code's closed form.
-    """
-    witness = distance_lower_witness(gamma)
-    bound = witness.bracket(gamma).lower
-    index = np.searchsorted(witness.nodes, gamma.predictions)
-    assert (witness.nodes[index] == gamma.predictions).all()
-    ones, zeros = witness.ones[index], witness.zeros[index]
-    # `lower` pays for the worst violation by a shift: undo it, so that the potentials alone prove the bound.
-    shift = float(gamma.mass @ (gamma.means * ones + (1.0 - gamma.means) * zeros)) - bound
-    u = np.unique(np.concatenate([np.linspace(0.0, 1.0, 1001), witness.nodes]))
-    apart = np.abs(u[:, None] - gamma.predictions)
-    a, b = (ones - apart).max(axis=1) - shift, (zeros - apart).max(axis=1) - shift
-    assert (u * a + (1.0 - u) * b).max() <= 1e-9 or bound == 0.0
 
 
 @pytest.mark.parametrize("k", [501, 3000])
@@ -247,18 +216,6 @@ def test_without_an_answer_there_are_certified_bounds(good, gamma):
         assert bracket.width <= min(ece(gamma), interval_ce(gamma)) - 0.5 * smooth_ce(gamma) + 1e-14
 
 
-def test_a_coarse_program_is_no_reason_for_a_wide_bracket(monkeypatch):
-    """Even nodes are 1e-3 apart, residuals 1e-4: when the solver gives up after them, moving to the means is better."""
-    generator = np.random.default_rng(15)
-    v = np.sort(generator.uniform(0.1, 0.9, 3000))
-    gamma = JointDistribution.from_levels(v, np.ones(3000), v + 1e-4 * generator.choice([-1.0, 1.0], 3000))
-    monkeypatch.setattr(program.scipy.optimize, "linprog", Fails(program.scipy.optimize.linprog, 1))
-    bracket = distance_lower(gamma, tolerance=1e-9)
-    certified(gamma, bracket)
-    # Rounding has its place in a proof.
-    assert bracket.width <= ece(gamma) - 0.5 * smooth_ce(gamma) + 12 * SLACK
-
-
 def test_more_levels_than_intervals_are_found_for_have_at_least_their_means(monkeypatch):
     """Groups of equally many levels, 0.08 wide, cost more than moving each level by its residual of 1e-4."""
     v = np.linspace(0.1, 0.9, 3000)
@@ -287,18 +244,6 @@ def test_quadratic_gap_of_lemma_4_5(alpha):
     gamma = JointDistribution.from_levels([0.5 - alpha, 0.5 + alpha], [1, 1], [0.5, 0.5])
     assert distance_lower(gamma).upper <= 2.0 * alpha**2 + 1e-9
     assert distance_upper(gamma).upper == pytest.approx(alpha, abs=1e-12)
-
-
-def test_true_distance_is_between_and_may_differ_from_both():
-    p, y = [0.4, 0.4, 0.6, 0.6], [0, 1, 0, 1]
-    gamma = JointDistribution.from_samples(p, y)
-    exact = true_distance(p, y).upper
-    assert distance_lower(gamma).lower <= exact <= distance_upper(gamma).upper
-    orders = {
-        true_distance(*zip(*pairs, strict=True)).upper
-        for pairs in itertools.permutations(zip(p, y, strict=True))
-    }
-    assert max(orders) - min(orders) < 1e-15
 
 
 @settings(deadline=None, max_examples=10)
@@ -340,44 +285,6 @@ def test_recalibration_may_be_far_from_the_best_post_processing():
 
 
 # ---------------------------------------------------------------- from inside
-
-
-@pytest.mark.parametrize("shift", [0.0, 0.1])
-@pytest.mark.parametrize("n", [40, 300])
-def test_the_program_from_inside_has_the_value_of_the_solver(n, shift):
-    """The dual value of what it finds is that of HiGHS for the same nodes, and its mass a coupling as good."""
-    rng = np.random.default_rng(n)
-    p = rng.random(3000)
-    gamma = JointDistribution.from_samples(p, rng.random(3000) < np.clip(p + shift, 0.0, 1.0))
-    nodes = np.linspace(0.0, 1.0, n + 1)
-    ones, zeros = bounds.hats(gamma, nodes)
-    a, b, arriving = interior_plan(nodes, ones, zeros, 1e-9)
-    gaps = np.diff(nodes)
-    step = scipy.sparse.diags([-np.ones(n), np.ones(n)], [0, 1], shape=(n, n + 1))
-    none = scipy.sparse.csr_matrix((n, n + 1))
-    rows = scipy.sparse.vstack(
-        [
-            scipy.sparse.hstack([step, none]),
-            scipy.sparse.hstack([-step, none]),
-            scipy.sparse.hstack([none, step]),
-            scipy.sparse.hstack([none, -step]),
-            scipy.sparse.hstack([scipy.sparse.diags(nodes), scipy.sparse.diags(1.0 - nodes)]),
-        ]
-    )
-    limit = np.concatenate([gaps, gaps, gaps, gaps, np.zeros(n + 1)])
-    answer = scipy.optimize.linprog(
-        -np.concatenate([ones, zeros]), rows, limit, bounds=(None, None), method="highs"
-    )
-    value = float(ones @ a + zeros @ b)
-    assert value == pytest.approx(-answer.fun, abs=2e-9)
-    assert (rows @ np.concatenate([a, b]) <= limit + 1e-12).all()
-    assert (arriving >= 0.0).all()
-    # u t(u) and (1 − u) t(u) are as many ones and zeros as there are, by complementary slackness.
-    assert arriving @ nodes == pytest.approx(float(ones.sum()), abs=1e-8)
-    assert arriving @ (1.0 - nodes) == pytest.approx(float(zeros.sum()), abs=1e-8)
-    on_grid = JointDistribution.from_counts(nodes, ones + zeros, ones)
-    cost = bounds.moving_cost(on_grid, nodes, bounds.calibrated(on_grid, nodes, arriving))
-    assert cost == pytest.approx(value, abs=1e-7)
 
 
 def test_five_levels_on_which_the_solver_gave_up():

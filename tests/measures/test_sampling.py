@@ -157,17 +157,6 @@ def test_nce_is_between_the_quotients_of_what_its_radii_leave(seed):
         assert low <= truth <= high
 
 
-def test_interval_ce_and_the_upper_distance_are_between_the_two_that_bound_them(seed):
-    for sample, _ in pairs(seed, 20):
-        for name in ("interval_ce", "interval_ce_bracket", "distance_upper"):
-            sampling = MEASURES[name].sampling
-            low, _ = ends(MEASURES[sampling.lower].function(sample))
-            _, high = ends(MEASURES[sampling.upper].function(sample))
-            value = ends(MEASURES[name].function(sample))
-            assert low - 1e-9 <= value[1]
-            assert value[0] <= high + 1e-9
-
-
 def test_numbers_of_bins_are_fixed_by_n_alone():
     assert halving(1.0).tolist() == [1]
     assert halving(60.0).tolist() == [1, 2]
