@@ -126,7 +126,7 @@ def _csv(
 ) -> Iterator[Rows]:
     columns, between, first, left = list[str](), "", 0, None if part is None else part[1]
     if part is not None and part[0]:
-        between, columns = header_of(file.readline().decode(errors="replace"), name, delimiter)
+        between, columns = header_of(file.readline().decode("utf-8-sig", "replace"), name, delimiter)
         # A line that begins before belongs to the part before; one that begins here is not skipped.
         file.seek(part[0] - 1)
         file.readline()
