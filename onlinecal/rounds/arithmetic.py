@@ -23,7 +23,7 @@ from onlinecal.core._compile import intrinsic, part_of_kernel
 #: the names of the operators in translated code
 OPERATORS: dict[str, Any] = {}
 #: the functions of Python in compiled code
-FUNCTIONS: dict[Any, Any] = {builtins.abs: abs, builtins.min: min, builtins.max: max, builtins.float: float}
+FUNCTIONS: dict[Any, Any] = {builtins.abs: abs, builtins.min: min, builtins.max: max}
 
 
 def _function(impl: Callable[..., Any], whole: Callable[..., Any] | None = None) -> Any:
@@ -42,7 +42,7 @@ def _function(impl: Callable[..., Any], whole: Callable[..., Any] | None = None)
         if body:
             body.__annotations__ = {}  # Numba would have the same ones on both sides
     # Of the error model of Python: a division by zero raises an error.
-    mark = {"error_model": "python", "forceinline": True}
+    mark: Any = {"error_model": "python", "forceinline": True}
     if impl.__code__.co_argcount == 1:
         overload(unary, jit_options=mark)(lambda a: chosen(a))
         return unary
@@ -52,13 +52,11 @@ def _function(impl: Callable[..., Any], whole: Callable[..., Any] | None = None)
 
 @intrinsic
 def _hidden(typingctx: Any, number: Any) -> Any:
-    """The same number, of which the compiler does not know that it is a constant: it has functions of its own for some."""
+    """The same number, as no constant that the compiler knows: it has rules of its own for some powers."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
-        same = builder.asm(
-            ir.FunctionType(word, [word]), "", "=r,0", [builder.bitcast(args[0], word)], False
-        )
+        same = builder.asm(ir.FunctionType(word, [word]), "", "=r,0", [builder.bitcast(args[0], word)], False)
         return builder.bitcast(same, ir.DoubleType())
 
     return types.float64(types.float64), codegen
@@ -158,6 +156,7 @@ FUNCTIONS |= {
     builtins.int: _near_zero(int),
     builtins.round: _near_zero(round),
     builtins.bool: _function(lambda a: a != 0),
+    builtins.float: _function(lambda a: a * 1.0),
     math.floor: _near_zero(math.floor),
     math.ceil: _near_zero(math.ceil),
     math.isnan: math.isnan,

@@ -52,9 +52,9 @@ Class = TypeVar("Class", bound=type)
 def compiled(cls: Class) -> Class:
     """Has the objects of a plain class played as compiled steps; as a decorator, or called with the class.
 
-    Its methods are translated when a game begins, and compiled; the machine code is kept beside the file of the class. An
-    object and the compiled steps are played for 400 rounds first: what they state and what they keep must be the same,
-    bit for bit. Nothing else changes: names, parameters, keys, and all numbers are those of the class without it.
+    Its methods are translated when a game begins, and compiled; the machine code is kept beside the file of the class.
+    An object and the compiled steps are played for 400 rounds first: what they state and what they keep must be the
+    same, bit for bit. Nothing else changes: names, parameters, keys, and all numbers are those of the class without it.
 
     What is translated: attributes that are numbers, or lists or 1-d arrays of numbers of fixed length, made in
     ``__init__``; ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, ``while``; arithmetic; functions of
@@ -64,8 +64,8 @@ def compiled(cls: Class) -> Class:
     Parameters
     ----------
     cls : class
-        Of a forecaster, with ``forecast()`` and ``update(forecast, outcome)``, or of a nature, with ``probability()`` or
-        ``probability(round)`` and maybe ``update``. It is changed in place, as `dataclasses.dataclass` does; its
+        Of a forecaster, with ``forecast()`` and ``update(forecast, outcome)``, or of a nature, with ``probability()``
+        or ``probability(round)`` and maybe ``update``. It is changed in place, as `dataclasses.dataclass` does; its
         subclasses are not.
 
     Returns
@@ -98,7 +98,9 @@ def compiled(cls: Class) -> Class:
     ...         self.mean += self.rate * (outcome - self.mean)
     >>> study = oc.play(EMA(0.5), "bernoulli", horizon=100_000, runs=4)
     """
-    role = next((r for r, m in (("forecaster", "forecast"), ("nature", "probability")) if hasattr(cls, m)), None)
+    role = next(
+        (r for r, m in (("forecaster", "forecast"), ("nature", "probability")) if hasattr(cls, m)), None
+    )
     if not isinstance(cls, type) or role is None:
         raise InvalidParameter(f"compiled: {cls!r}; expected a class with forecast() or probability()")
     if not set(required(cls)) - {"horizon"}:
@@ -124,7 +126,8 @@ def compiled_player(role: str, strategy: Any, player: Any) -> Any:
     ------
     InvalidParameter
     """
-    cls, sight = type(player), getattr(strategy, "sight", Sight.NOTHING)
+    cls: Any = type(player)
+    sight = getattr(strategy, "sight", Sight.NOTHING)
     for name in ("needs", "reveals", "streams", "certificates"):
         if getattr(cls, name, ()):
             raise InvalidParameter(f"{cls.__name__} has `{name}`, which is not compiled; expected none")
@@ -135,18 +138,23 @@ def compiled_player(role: str, strategy: Any, player: Any) -> Any:
         _compile(step)
     begin, other = (_memory(cls, player, translation) for _ in range(2))
     if role == "forecaster":
-        made: Any = CompiledForecaster(*steps, begin, size=translation.atoms)
+        made: Any = CompiledForecaster(steps[0], steps[1], begin, size=translation.atoms)
     else:
         made = CompiledNature(steps[0], begin, sight=sight, hear=steps[1])
     again, as_far = rehearsal.of_steps(made, other)
-    for t, (one, two) in enumerate(zip(stated, again, strict=False)):
+    for t, (one, two) in enumerate(zip(stated, again[: (as_far + 1) // 2], strict=False)):
         if repr(one) != repr(two):
             raise _differs(cls, t + 1, f"states {_law(one)} in Python and {_law(two)} compiled")
     if done != as_far:
         how = "ends in Python" if error is not None else "ends compiled"
-        raise _differs(cls, min(done, as_far) // 2 + 1, f"{how} alone{'' if error is None else f', by {error!r}'}")
+        raise _differs(
+            cls, min(done, as_far) // 2 + 1, f"{how} alone{'' if error is None else f', by {error!r}'}"
+        )
     last = _memory(cls, end, translation)
-    if error is None and (last.ints.tobytes(), last.floats.tobytes()) != (other.ints.tobytes(), other.floats.tobytes()):
+    if error is None and (last.ints.tobytes(), last.floats.tobytes()) != (
+        other.ints.tobytes(),
+        other.floats.tobytes(),
+    ):
         raise _differs(cls, REHEARSED, "keeps other numbers compiled than in Python")
     return made
 
@@ -177,11 +185,12 @@ class _OfClass(Step):
 
 def _step(*made_of: Any) -> Step:
     *of, place = made_of
-    return _translated(*of)[1][place]  # type: ignore[no-any-return]
+    made: Step = _translated(*of)[1][place]
+    return made
 
 
 @functools.lru_cache(maxsize=256)
-def _translated(cls: type, kinds: tuple[tuple[str, str], ...], sight: Sight) -> tuple[Translation, Any]:
+def _translated(cls: Any, kinds: tuple[tuple[str, str], ...], sight: Sight) -> tuple[Translation, Any]:
     """The methods of a class whose attributes are of these kinds, and the two steps of a player."""
     drawn = {"forecast": "oc_forecast"} if sight >= Sight.DRAW and not hasattr(cls, "forecast") else {}
     made, nothing = Translation(cls, dict(kinds), {"number": "oc_number"} | drawn), "raise ValueError"
@@ -211,7 +220,10 @@ def _compile(step: Step) -> None:
         text = str(error)
         line = re.search(r'File "[^"]*", line (\d+)', text)
         where = f", line {line[1]}" if line else ""
-        why, expected = f"it is not compiled: {next(iter(text.splitlines()[1:]), text)}", "operations on numbers"
+        why, expected = (
+            f"it is not compiled: {next(iter(text.splitlines()[1:]), text)}",
+            "operations on numbers",
+        )
         if NOT_WHOLE in text:
             why, expected = f"an attribute {NOT_WHOLE}", "one that begins as a real one, such as 0.0"
         raise InvalidParameter(f"{step.__qualname__}{where}: {why}; expected {expected}") from error
@@ -233,7 +245,9 @@ def _kind(value: Any) -> str:
         if of <= {"int", "float"}:
             return "floats" if "float" in of else "ints"
     empty = isinstance(value, list | tuple) and not value
-    return "!is " + ("an empty list" if empty else f"of the type {type(value).__module__}.{type(value).__qualname__}")
+    return "!is " + (
+        "an empty list" if empty else f"of the type {type(value).__module__}.{type(value).__qualname__}"
+    )
 
 
 def _kinds(thing: Any) -> tuple[tuple[str, str], ...]:
@@ -262,7 +276,9 @@ def _memory(cls: type, thing: Any, made: Translation) -> Memory:
     try:
         return Memory(ints=np.array(state["i"], np.int64), floats=np.array(state["f"], np.float64))
     except (OverflowError, TypeError, ValueError) as error:
-        raise InvalidParameter(f"{cls.__name__}: its state does not stay one of numbers of 64 bits: {error}") from None
+        raise InvalidParameter(
+            f"{cls.__name__}: its state does not stay one of numbers of 64 bits: {error}"
+        ) from None
 
 
 # ---------------------------------------------------------------- the rehearsal
@@ -276,10 +292,13 @@ class _Rehearsal:
         ends = (0.0, 1.0, 0.5, 5e-324, 1 - 2**-53)
         self.role, self.sight, third = role, sight, REHEARSED // 6
         self.outcomes = [
-            (0, 1, t % 2)[t // third] if t < 3 * third else int(random.random() < 0.4) for t in range(REHEARSED)
+            (0, 1, t % 2)[t // third] if t < 3 * third else int(random.random() < 0.4)
+            for t in range(REHEARSED)
         ]
         self.picks = [random.randrange(2**20) for _ in self.outcomes]
-        self.forecasts = [random.choice(ends) if random.random() < 0.3 else random.random() for _ in self.outcomes]
+        self.forecasts = [
+            random.choice(ends) if random.random() < 0.3 else random.random() for _ in self.outcomes
+        ]
 
     def of_object(self, thing: Any) -> tuple[list[Any], int, Any, Mapping[str, str]]:
         """What the object states, how many of its methods came to their ends, its error, and the kinds it shows."""
@@ -315,14 +334,20 @@ class _Rehearsal:
         """What the steps state, and how many came to their ends."""
         size = getattr(made, "size", 1)
         fields, law, said = memory.fields()[0], np.zeros((2, size)), np.zeros((REHEARSED, 1 + 2 * size))
-        fields[[VALUES, WEIGHTS]], fields[[VALUES + 1, WEIGHTS + 1]] = (address(law[0]), address(law[1])), size
+        fields[[VALUES, WEIGHTS]], fields[[VALUES + 1, WEIGHTS + 1]] = (
+            (address(law[0]), address(law[1])),
+            size,
+        )
         one, two = (0 if step is None else step.address for step in made.steps[:2])
         outcomes = np.array(self.outcomes)
         if self.role == "forecaster":
             done = _forecasts(one, two, fields, np.array(self.picks), outcomes, said)
         else:
             done = _moves(one, two, fields, np.array(self.forecasts), outcomes, said)
-        return [(row[1 : 1 + int(row[0])].tolist(), row[1 + size : 1 + size + int(row[0])].tolist()) for row in said], done
+        return [
+            (row[1 : 1 + int(row[0])].tolist(), row[1 + size : 1 + size + int(row[0])].tolist())
+            for row in said
+        ], done
 
 
 @kernel
