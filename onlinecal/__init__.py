@@ -22,6 +22,7 @@ _HOMES = {
     "samples_to_test": "onlinecal.forecasts.testers",
     "t_cal": "onlinecal.forecasts.t_cal",
     "tolerant_test": "onlinecal.forecasts.testers",
+    "compiled": "onlinecal.rounds.compiled",
     "play": "onlinecal.face",
     "sweep": "onlinecal.face",
     "load": "onlinecal.face",
@@ -65,6 +66,7 @@ __all__ = [
     "Study",
     "alpha_n",
     "binary_forecasts",
+    "compiled",
     "decomposition",
     "errors",
     "evaluate",
@@ -118,6 +120,7 @@ if TYPE_CHECKING:
     from onlinecal.recalibration.smoothing import smooth_recalibration
     from onlinecal.report import plots
     from onlinecal.report.curves import Curve, Study
+    from onlinecal.rounds.compiled import compiled
 
 
 def __getattr__(name: str) -> Any:

@@ -69,7 +69,7 @@ def _can_be_cached(function: Callable[..., Any]) -> bool:
     try:
         FunctionCache(function)
     except RuntimeError:
-        if function.__module__.startswith("onlinecal."):
+        if function.__module__.startswith("onlinecal.") and Path(function.__code__.co_filename).is_file():
             _say_that_nothing_is_kept()
         return False
     return True

@@ -15,6 +15,7 @@ from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
+from onlinecal.rounds.compiled import compiled_player, is_compiled
 from onlinecal.rounds.plain import (
     Objects,
     Seat,
@@ -57,7 +58,10 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
         fault = plain_fault(role, strategy, player)
         if fault:
             raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
-        player = _of_object(role, strategy, horizon, stream, player)
+        if is_compiled(player):
+            player = compiled_player(role, strategy, player)
+        else:
+            player = _of_object(role, strategy, horizon, stream, player)
     fault = player.mismatch(strategy)
     if fault:
         raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")

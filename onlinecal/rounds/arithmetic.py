@@ -1,0 +1,196 @@
+"""Python's arithmetic of whole and real numbers in compiled code: the same numbers, or an error.
+
+Python's whole numbers have no largest one: what goes beyond 64 bits here raises an error. So does a division by zero,
+and a function of `math` without a value.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core.errors import TypingError
+from numba.extending import overload
+
+from onlinecal.core._compile import intrinsic, part_of_kernel
+
+#: the names of the operators in translated code
+OPERATORS: dict[str, Any] = {}
+#: the functions of Python in compiled code
+FUNCTIONS: dict[Any, Any] = {builtins.abs: abs, builtins.min: min, builtins.max: max}
+
+
+def _function(impl: Callable[..., Any], whole: Callable[..., Any] | None = None) -> Any:
+    """A function of compiled code, with another body where all arguments are whole numbers."""
+
+    def unary(a: Any) -> Any:
+        raise NotImplementedError
+
+    def binary(a: Any, b: Any) -> Any:
+        raise NotImplementedError
+
+    def chosen(*kinds: Any) -> Any:
+        return whole if whole and all(isinstance(k, types.Integer | types.Boolean) for k in kinds) else impl
+
+    for body in (impl, whole):
+        if body:
+            body.__annotations__ = {}  # Numba would have the same ones on both sides
+    # Of the error model of Python: a division by zero raises an error.
+    mark: Any = {"error_model": "python", "forceinline": True}
+    if impl.__code__.co_argcount == 1:
+        overload(unary, jit_options=mark)(lambda a: chosen(a))
+        return unary
+    overload(binary, jit_options=mark)(lambda a, b: chosen(a, b))
+    return binary
+
+
+@intrinsic
+def _hidden(typingctx: Any, number: Any) -> Any:
+    """The same number, as no constant that the compiler knows: it has rules of its own for some powers."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        same = builder.asm(ir.FunctionType(word, [word]), "", "=r,0", [builder.bitcast(args[0], word)], False)
+        return builder.bitcast(same, ir.DoubleType())
+
+    return types.float64(types.float64), codegen
+
+
+def _add(a: Any, b: Any) -> Any:
+    x, y = np.int64(a), np.int64(b)
+    total = x + y
+    if ((x ^ total) & (y ^ total)) < 0:
+        raise OverflowError("a whole number of more than 64 bits")
+    return total
+
+
+def _subtract(a: Any, b: Any) -> Any:
+    x, y = np.int64(a), np.int64(b)
+    rest = x - y
+    if ((x ^ y) & (x ^ rest)) < 0:
+        raise OverflowError("a whole number of more than 64 bits")
+    return rest
+
+
+def _multiply(a: Any, b: Any) -> Any:
+    x, y = np.int64(a), np.int64(b)
+    if abs(float(x) * float(y)) > 9.2e18:
+        raise OverflowError("a whole number of more than 64 bits")
+    return x * y
+
+
+def _divide(a: Any, b: Any) -> Any:
+    x, y = np.int64(a), np.int64(b)
+    if not (-(2**53) <= x <= 2**53 and -(2**53) <= y <= 2**53):
+        raise OverflowError("a quotient of whole numbers of more than 53 bits")
+    return x / y
+
+
+def _power(a: Any, b: Any) -> Any:
+    x, y = float(a), float(b)
+    z = math.pow(_hidden(x), _hidden(y))
+    if not math.isfinite(z) and math.isfinite(x) and math.isfinite(y):
+        raise ValueError("a power without a real value")
+    return z
+
+
+def _whole_power(a: Any, b: Any) -> Any:
+    x, y, z = np.int64(a), np.int64(b), np.int64(1)
+    if y < 0:
+        raise ValueError("a negative power of a whole number")
+    for _ in range(y):
+        if abs(float(x) * float(z)) > 9.2e18:
+            raise OverflowError("a whole number of more than 64 bits")
+        z *= x
+    return z
+
+
+def _reals(function: Callable[..., Any]) -> Any:
+    return _function(function, None)
+
+
+OPERATORS |= {
+    "Add": _function(lambda a, b: a + b, _add),
+    "Sub": _function(lambda a, b: a - b, _subtract),
+    "Mult": _function(lambda a, b: a * b, _multiply),
+    "Div": _function(lambda a, b: a / b, _divide),
+    "FloorDiv": _function(lambda a, b: a // b),
+    "Mod": _function(lambda a, b: a % b),
+    "Pow": _function(_power, _whole_power),
+    "BitAnd": operator.and_,
+    "BitOr": operator.or_,
+    "BitXor": operator.xor,
+}
+
+
+def _near_zero(function: Callable[..., Any]) -> Any:
+    """A function to whole numbers, of what is one of 64 bits."""
+
+    def rounded(a: Any) -> Any:
+        if not abs(a) < 9.2e18:
+            raise OverflowError("a whole number of more than 64 bits")
+        return np.int64(function(a))
+
+    return _function(rounded, lambda a: np.int64(a))
+
+
+def _with_value(function: Callable[..., Any]) -> Any:
+    """A function of `math`: where it has no value it raises an error, as there."""
+
+    def valued(a: Any) -> Any:
+        value = function(a)
+        if not math.isfinite(value) and math.isfinite(a):
+            raise ValueError("a function of math without a value")
+        return value
+
+    return _function(valued)
+
+
+FUNCTIONS |= {
+    builtins.int: _near_zero(int),
+    builtins.round: _near_zero(round),
+    builtins.bool: _function(lambda a: a != 0),
+    builtins.float: _function(lambda a: a * 1.0),
+    math.floor: _near_zero(math.floor),
+    math.ceil: _near_zero(math.ceil),
+    math.isnan: math.isnan,
+    math.isinf: math.isinf,
+    math.isfinite: math.isfinite,
+    math.fabs: math.fabs,
+    math.copysign: math.copysign,
+}
+FUNCTIONS |= {
+    f: _with_value(f)
+    for f in (math.sqrt, math.exp, math.expm1, math.log, math.log1p, math.sin, math.cos, math.atan, math.tanh)
+}
+
+#: what the error says that the compiler raises where a whole number would become a real one
+NOT_WHOLE = "begins as a whole number and becomes a real one"
+
+
+def _whole(kind: Any) -> Any:
+    if not isinstance(kind, types.Integer | types.Boolean):
+        raise TypingError(NOT_WHOLE)
+    return lambda a: np.int64(a)
+
+
+def whole(a: Any) -> Any:
+    """The same whole number; a real one is not compiled."""
+    raise NotImplementedError
+
+
+overload(whole)(lambda a: _whole(a))
+
+
+@part_of_kernel
+def place(start, length, i):
+    """The place of entry i of a list that starts there; a negative one counts from the end."""
+    if i < -length or i >= length:
+        raise IndexError("an index out of range")
+    return start + i + (length if i < 0 else 0)

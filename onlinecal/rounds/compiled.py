@@ -1,0 +1,381 @@
+"""Compiled steps of a user's plain class."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import inspect
+import math
+import re
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, TypeVar
+
+import numpy as np
+from numba.core.errors import NumbaError
+
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import address
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.plain import TRIED
+from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import required
+from onlinecal.rounds.arithmetic import NOT_WHOLE
+from onlinecal.rounds.law import law_of
+from onlinecal.rounds.plain import Round
+from onlinecal.rounds.players import CompiledForecaster, CompiledNature
+from onlinecal.rounds.steps import (
+    HEAR,
+    LAW,
+    LEARN,
+    MOVE,
+    RAISED,
+    VALUES,
+    WEIGHTS,
+    Memory,
+    Step,
+    call_hear,
+    call_law,
+    call_learn,
+    call_move,
+    law_values,
+    law_weights,
+    run_of,
+)
+from onlinecal.rounds.translation import Translation
+
+#: rounds that are played both ways before a player begins
+REHEARSED = 400
+Class = TypeVar("Class", bound=type)
+
+
+def compiled(cls: Class) -> Class:
+    """Has the objects of a plain class played as compiled steps; as a decorator, or called with the class.
+
+    Its methods are translated when a game begins, and compiled; the machine code is kept beside the file of the class.
+    An object and the compiled steps are played for 400 rounds first: what they state and what they keep must be the
+    same, bit for bit. Nothing else changes: names, parameters, keys, and all numbers are those of the class without it.
+
+    What is translated: attributes that are numbers, or lists or 1-d arrays of numbers of fixed length, made in
+    ``__init__``; ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, ``while``; arithmetic; functions of
+    `math`; methods of the class and functions of a module that are written so; as a law a dict display.
+    ``__init__`` is played in Python and may do anything.
+
+    Parameters
+    ----------
+    cls : class
+        Of a forecaster, with ``forecast()`` and ``update(forecast, outcome)``, or of a nature, with ``probability()``
+        or ``probability(round)`` and maybe ``update``. It is changed in place, as `dataclasses.dataclass` does; its
+        subclasses are not.
+
+    Returns
+    -------
+    class
+        The same class.
+
+    Raises
+    ------
+    InvalidParameter
+        Something in its methods cannot be translated: the message says where, and what was expected. It is raised at
+        once where the parameters have defaults, or else when a game begins. So is, with the round, what
+        differs from the plain object.
+
+    Notes
+    -----
+    An error that a method raises stops the game in its round, but its words are lost. So does a whole number of more
+    than 64 bits, and an operation that raises an error in Python, such as a division by zero.
+
+    Examples
+    --------
+    >>> import onlinecal as oc
+    >>> @oc.compiled
+    ... class EMA:
+    ...     def __init__(self, rate=0.1):
+    ...         self.rate, self.mean = rate, 0.5
+    ...     def forecast(self):
+    ...         return self.mean
+    ...     def update(self, forecast, outcome):
+    ...         self.mean += self.rate * (outcome - self.mean)
+    >>> study = oc.play(EMA(0.5), "bernoulli", horizon=100_000, runs=4)
+    """
+    role = next(
+        (r for r, m in (("forecaster", "forecast"), ("nature", "probability")) if hasattr(cls, m)), None
+    )
+    if not isinstance(cls, type) or role is None:
+        raise InvalidParameter(f"compiled: {cls!r}; expected a class with forecast() or probability()")
+    if not set(required(cls)) - {"horizon"}:
+        try:
+            sample = cls(horizon=TRIED) if "horizon" in inspect.signature(cls).parameters else cls()
+        except Exception:
+            sample = None  # it needs parameters, or cannot be made at all: then a game says so
+        if sample is not None:
+            _translated(cls, _kinds(sample), Sight.DRAW)
+    cls.oc_compiled = True  # type: ignore[attr-defined]
+    return cls
+
+
+def is_compiled(player: Any) -> bool:
+    """Whether the class of an object was marked; not where one that it inherits from was."""
+    return "oc_compiled" in vars(type(player))
+
+
+def compiled_player(role: str, strategy: Any, player: Any) -> Any:
+    """Makes a player of steps from an object of a compiled class, as `protocol.begin` does from any other.
+
+    Raises
+    ------
+    InvalidParameter
+    """
+    cls: Any = type(player)
+    sight = getattr(strategy, "sight", Sight.NOTHING)
+    for name in ("needs", "reveals", "streams", "certificates"):
+        if getattr(cls, name, ()):
+            raise InvalidParameter(f"{cls.__name__} has `{name}`, which is not compiled; expected none")
+    rehearsal, end = _Rehearsal(role, sight), copy.deepcopy(player)
+    stated, done, error, kinds = rehearsal.of_object(end)
+    translation, steps = _translated(cls, tuple(kinds.items()), sight)
+    for step in filter(None, steps):
+        _compile(step)
+    begin, other = (_memory(cls, player, translation) for _ in range(2))
+    if role == "forecaster":
+        made: Any = CompiledForecaster(steps[0], steps[1], begin, size=translation.atoms)
+    else:
+        made = CompiledNature(steps[0], begin, sight=sight, hear=steps[1])
+    again, as_far = rehearsal.of_steps(made, other)
+    for t, (one, two) in enumerate(zip(stated, again[: (as_far + 1) // 2], strict=False)):
+        if repr(one) != repr(two):
+            raise _differs(cls, t + 1, f"states {_law(one)} in Python and {_law(two)} compiled")
+    if done != as_far:
+        how = "ends in Python" if error is not None else "ends compiled"
+        raise _differs(
+            cls, min(done, as_far) // 2 + 1, f"{how} alone{'' if error is None else f', by {error!r}'}"
+        )
+    last = _memory(cls, end, translation)
+    if error is None and (last.ints.tobytes(), last.floats.tobytes()) != (
+        other.ints.tobytes(),
+        other.floats.tobytes(),
+    ):
+        raise _differs(cls, REHEARSED, "keeps other numbers compiled than in Python")
+    return made
+
+
+def _differs(cls: type, number: int, how: str) -> InvalidParameter:
+    return InvalidParameter(
+        f"{cls.__name__}, round {number} of a rehearsal: it {how}; expected the same, bit for bit: play it without "
+        "oc.compiled, or write it so that no rounding depends on it"
+    )
+
+
+def _law(said: Any) -> str:
+    values, weights = said
+    return repr(values[0] if weights == [1.0] else dict(zip(values, weights, strict=True)))
+
+
+class _OfClass(Step):
+    """A step that is made of a class again where it is sent."""
+
+    def __init__(self, signature: Any, function: Callable[..., Any], made_of: tuple[Any, ...]) -> None:
+        super().__init__(signature, function)
+        self.made_of = made_of
+        self.__qualname__ = function.__qualname__.rpartition("_")[0]
+
+    def __reduce__(self) -> Any:
+        return _step, self.made_of
+
+
+def _step(*made_of: Any) -> Step:
+    *of, place = made_of
+    made: Step = _translated(*of)[1][place]
+    return made
+
+
+@functools.lru_cache(maxsize=256)
+def _translated(cls: Any, kinds: tuple[tuple[str, str], ...], sight: Sight) -> tuple[Translation, Any]:
+    """The methods of a class whose attributes are of these kinds, and the two steps of a player."""
+    drawn = {"forecast": "oc_forecast"} if sight >= Sight.DRAW and not hasattr(cls, "forecast") else {}
+    made, nothing = Translation(cls, dict(kinds), {"number": "oc_number"} | drawn), "raise ValueError"
+    if hasattr(cls, "forecast"):
+        marks = ("forecast", LAW), ("update", LEARN)
+        made.step("forecast", "oc_run, oc_number", {}, "law", nothing)
+        told = {1: "oc_values(oc_run)[oc_drawn]", 2: "oc_outcome"}
+        made.step("update", "oc_run, oc_number, oc_size, oc_drawn, oc_outcome", told, "code", "return 0")
+    else:
+        marks = ("probability", MOVE), ("update", HEAR)
+        given = "oc_run, oc_number, oc_size, oc_forecast"
+        made.step("probability", given, {}, "q", nothing)
+        if hasattr(cls, "update"):
+            told = {1: "oc_forecast", 2: "oc_outcome"}
+            made.step("update", f"{given}, oc_outcome", told, "code", "return 0")
+    functions = made.functions()
+    return made, tuple(
+        _OfClass(signature, functions[name], (cls, kinds, sight, i)) if name in functions else None
+        for i, (name, signature) in enumerate(marks)
+    )
+
+
+def _compile(step: Step) -> None:
+    try:
+        step.address  # noqa: B018  # it is compiled when this is asked for
+    except NumbaError as error:
+        text = str(error)
+        line = re.search(r'File "[^"]*", line (\d+)', text)
+        where = f", line {line[1]}" if line else ""
+        why, expected = (
+            f"it is not compiled: {next(iter(text.splitlines()[1:]), text)}",
+            "operations on numbers",
+        )
+        if NOT_WHOLE in text:
+            why, expected = f"an attribute {NOT_WHOLE}", "one that begins as a real one, such as 0.0"
+        raise InvalidParameter(f"{step.__qualname__}{where}: {why}; expected {expected}") from error
+
+
+# ---------------------------------------------------------------- the state of an object
+
+
+def _kind(value: Any) -> str:
+    """``"int"``, ``"float"``, ``"ints"`` or ``"floats"``; what else it is, after a mark."""
+    if isinstance(value, int | np.integer | np.bool_):
+        return "int"
+    if isinstance(value, float):
+        return "float"
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype in (bool, np.int64, np.float64):
+        return "floats" if value.dtype == np.float64 else "ints"
+    if isinstance(value, list | tuple) and value:
+        of = {_kind(each) for each in value}
+        if of <= {"int", "float"}:
+            return "floats" if "float" in of else "ints"
+    empty = isinstance(value, list | tuple) and not value
+    return "!is " + (
+        "an empty list" if empty else f"of the type {type(value).__module__}.{type(value).__qualname__}"
+    )
+
+
+def _kinds(thing: Any) -> tuple[tuple[str, str], ...]:
+    """The kinds of the attributes of an object, in the order of their names; "!name" → why there is none."""
+    cls, found = type(thing), {}
+    names = {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"}
+    for name in sorted(names | vars(thing).keys()):
+        static = inspect.getattr_static(cls, name, None)
+        if inspect.isfunction(static) or not hasattr(thing, name):
+            continue
+        kind = "!is a property" if isinstance(static, property) else _kind(getattr(thing, name))
+        found[name if kind[0] != "!" else f"!{name}"] = kind.removeprefix("!")
+    return tuple(found.items())
+
+
+def _memory(cls: type, thing: Any, made: Translation) -> Memory:
+    """The state of an object, where its steps look for it."""
+    state: dict[str, list[Any]] = {"i": [0] * made.sizes[0], "f": [0.0] * made.sizes[1]}
+    for name, at in made.places.items():
+        kind, value = made.kinds[name], getattr(thing, name)
+        if kind.endswith("s"):
+            state["i"][at : at + 2] = len(state[kind[0]]), len(value)
+            state[kind[0]] += list(value)
+        else:
+            state[kind[0]][at] = value
+    try:
+        return Memory(ints=np.array(state["i"], np.int64), floats=np.array(state["f"], np.float64))
+    except (OverflowError, TypeError, ValueError) as error:
+        raise InvalidParameter(
+            f"{cls.__name__}: its state does not stay one of numbers of 64 bits: {error}"
+        ) from None
+
+
+# ---------------------------------------------------------------- the rehearsal
+
+
+class _Rehearsal:
+    """The same rounds for an object and for its steps: constant, alternating and random outcomes, extreme forecasts."""
+
+    def __init__(self, role: str, sight: Sight) -> None:
+        random = Random(0)
+        ends = (0.0, 1.0, 0.5, 5e-324, 1 - 2**-53)
+        self.role, self.sight, third = role, sight, REHEARSED // 6
+        self.outcomes = [
+            (0, 1, t % 2)[t // third] if t < 3 * third else int(random.random() < 0.4)
+            for t in range(REHEARSED)
+        ]
+        self.picks = [random.randrange(2**20) for _ in self.outcomes]
+        self.forecasts = [
+            random.choice(ends) if random.random() < 0.3 else random.random() for _ in self.outcomes
+        ]
+
+    def of_object(self, thing: Any) -> tuple[list[Any], int, Any, Mapping[str, str]]:
+        """What the object states, how many of its methods came to their ends, its error, and the kinds it shows."""
+        first = thing.forecast if self.role == "forecaster" else thing.probability
+        update = getattr(thing, "update", None)
+        shown = len(inspect.signature(first).parameters) > 0
+        kept = update is not None and len(inspect.signature(update).parameters) > 2
+        stated: list[Any] = []
+        kinds, done = dict(_kinds(thing)), 0
+        real = {name for name, kind in kinds.items() if kind == "int"}
+        try:
+            for t, outcome in enumerate(self.outcomes):
+                drawn = self.forecasts[t]
+                seen = Round("", t + 1, math.nan, sight=self.sight, forecast=drawn)
+                said = first(seen) if shown else first()
+                law = law_of(said)
+                row = [float(value) for value in law], [float(weight) for weight in law.values()]
+                stated.append(row)
+                done += 1
+                if self.role == "forecaster":
+                    drawn = row[0][self.picks[t] % len(row[0])]
+                if update is not None:
+                    update(drawn, outcome, *[seen] * kept)
+                done += 1
+                kinds |= {name: "float" for name in real if isinstance(getattr(thing, name), float)}
+        except Exception as error:  # it is anybody's class: the steps must come to an end there too
+            return stated, done, error, kinds
+        new = dict(_kinds(thing))
+        kinds |= {name: kind for name, kind in new.items() if kind == "floats" and kinds.get(name) == "ints"}
+        return stated, done, None, kinds
+
+    def of_steps(self, made: Any, memory: Memory) -> tuple[list[Any], int]:
+        """What the steps state, and how many came to their ends."""
+        size = getattr(made, "size", 1)
+        fields, law, said = memory.fields()[0], np.zeros((2, size)), np.zeros((REHEARSED, 1 + 2 * size))
+        fields[[VALUES, WEIGHTS]], fields[[VALUES + 1, WEIGHTS + 1]] = (
+            (address(law[0]), address(law[1])),
+            size,
+        )
+        one, two = (0 if step is None else step.address for step in made.steps[:2])
+        outcomes = np.array(self.outcomes)
+        if self.role == "forecaster":
+            done = _forecasts(one, two, fields, np.array(self.picks), outcomes, said)
+        else:
+            done = _moves(one, two, fields, np.array(self.forecasts), outcomes, said)
+        return [
+            (row[1 : 1 + int(row[0])].tolist(), row[1 + size : 1 + size + int(row[0])].tolist())
+            for row in said
+        ], done
+
+
+@kernel
+def _forecasts(law, learn, fields, picks, outcomes, said):
+    """Plays a forecaster; how many steps came to their ends."""
+    run = run_of(fields)
+    values, weights = law_values(run), law_weights(run)
+    for t in range(len(picks)):
+        size = call_law(law, (run, t + 1))
+        if size < 1:
+            return 2 * t
+        said[t, 0] = size
+        for j in range(size):
+            said[t, 1 + j], said[t, 1 + len(values) + j] = values[j], weights[j]
+        if call_learn(learn, (run, t + 1, size, picks[t] % size, outcomes[t])) < 0:
+            return 2 * t + 1
+    return 2 * len(picks)
+
+
+@kernel
+def _moves(move, hear, fields, forecasts, outcomes, said):
+    """Plays a nature; how many steps came to their ends."""
+    run = run_of(fields)
+    for t in range(len(forecasts)):
+        q = call_move(move, (run, t + 1, 0, forecasts[t]))
+        if q == RAISED:
+            return 2 * t
+        said[t] = 1.0, q, 1.0
+        if hear != 0 and call_hear(hear, (run, t + 1, 0, forecasts[t], outcomes[t])) < 0:
+            return 2 * t + 1
+    return 2 * len(forecasts)
