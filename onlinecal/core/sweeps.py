@@ -29,8 +29,6 @@ from onlinecal.core.validation import is_number
 WIDTH = 60
 #: nor are values in them; longer ones are numbered
 VALUE = 30
-#: of at most so many combinations every one is looked at before anything is played
-LOOKED_AT = 10_000
 #: more combinations than this are a mistake
 LARGEST = 10**6
 
@@ -156,20 +154,6 @@ class Sweep:
         longest = sum(len(axis.name) + 5 + max(map(len, axis.texts)) for axis in self.axes)
         return full if len(full) + longest <= WIDTH else self.title
 
-    def samples(self) -> Iterable[int]:
-        """The combinations that are looked at before anything is played.
-
-        All of up to `LOOKED_AT`; of more those in which one parameter has each of its values and the others their
-        first.
-        """
-        if len(self) <= LOOKED_AT:
-            return range(len(self))
-        found, stride = {0}, len(self)
-        for axis in self.axes:
-            stride //= len(axis.values)
-            found.update(stride * i for i in range(len(axis.values)))
-        return sorted(found)
-
 
 def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
     """The combinations of a table with a name.
@@ -187,7 +171,7 @@ def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
     Raises
     ------
     InvalidParameter
-        A list without a value, a value that is given twice, a range that is none, more than 10^9 combinations.
+        A list without a value, a value that is given twice, a range that is none, more than 10^6 combinations.
     """
     try:
         return _sweep(role, table, find)
