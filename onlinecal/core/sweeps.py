@@ -28,8 +28,6 @@ from onlinecal.core.validation import is_number
 WIDTH = 60
 #: nor are values in them; longer ones are numbered
 VALUE = 30
-#: up to this number of combinations every one is looked at before anything is played
-LOOKED_AT = 10_000
 #: more combinations than this are a mistake
 LARGEST = 10**6
 
@@ -131,16 +129,6 @@ class Sweep:
         full = f"{self.title} ({self.fixed})" if self.fixed else self.title
         longest = sum(len(axis.name) + 5 + max(map(len, axis.texts)) for axis in self.axes)
         return full if len(full) + longest <= WIDTH else self.title
-
-    def samples(self) -> Iterable[int]:
-        """The combinations that are looked at before anything is played.
-
-        All of up to `LOOKED_AT`; of more those in which one parameter has each of its values, the others their first.
-        """
-        if len(self) <= LOOKED_AT:
-            return range(len(self))
-        strides = [math.prod(self._shape[k + 1 :]) for k in range(len(self._shape))]
-        return sorted({stride * i for stride, n in zip(strides, self._shape, strict=True) for i in range(n)})
 
 
 def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:

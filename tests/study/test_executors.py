@@ -293,7 +293,7 @@ class Slow(Mean):
 
 
 @pytest.mark.slow
-def test_whoever_stops_leaves_no_process():
+def test_a_study_that_is_stopped_leaves_no_process():
     planned = cells(
         horizons=(20, 25),
         forecasters=[made(Slow)],
@@ -302,7 +302,7 @@ def test_whoever_stops_leaves_no_process():
     executor = Processes(2, alone=0)
     playing = play_cells(planned, Progress(1), executor)
     next(playing)
-    pids = [worker.pid for worker in executor._team]
+    pids = [worker._process.pid for worker in executor._team]
     assert len(pids) == 2
     began = time.monotonic()
     playing.close()

@@ -111,7 +111,7 @@ def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
     random.seed(seed)
     monkeypatch.setattr(sys, "path", list(sys.path))
     planned = load(folder / "s.toml")
-    executor, killed, lost = Processes(2, alone=0), 0, {}
+    executor, killed, lost, dead = Processes(2, alone=0), 0, {}, []
 
     # However long a new worker takes to begin, the study is not over before.
     slow = folder / "slow"
@@ -121,12 +121,14 @@ def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
         nonlocal killed
         while killed < 10 and slow.exists():
             time.sleep(random.uniform(0.0, 0.3))
-            busy = [w for w in list(executor._team) if w.ready and w.unit and lost.get(w.unit, 0) < AGAIN]
+            there = [w for w in list(executor._team) if w.ready and w not in dead]
+            busy = [w for w in there if w.unit and lost.get(w.unit, 0) < AGAIN]
             if busy:
                 worker = random.choice(busy)
                 # One that has just been given another is not known to have been killed at that one.
                 unit = worker.unit
                 os.kill(worker._process.pid, signal.SIGKILL)
+                dead.append(worker)
                 for each in {unit, worker.unit} - {None}:
                     lost[each] = lost.get(each, 0) + 1
                 killed += 1
