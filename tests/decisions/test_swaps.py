@@ -1,14 +1,12 @@
 """Regret against swaps of a family: enumeration over what the swaps allow, least squares, and the order of families."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.optimize import lsq_linear
 
@@ -102,7 +100,6 @@ def test_the_nearest_lipschitz_values_by_bounded_least_squares(gamma, rate):
 
 
 @given(gammas() | close_gammas(), any_task)
-@settings(deadline=None)
 def test_larger_families_regret_more_and_all_swaps_most(gamma, task):
     swap = swap_regret(gamma, task)
     chain = [
@@ -116,7 +113,6 @@ def test_larger_families_regret_more_and_all_swaps_most(gamma, task):
 
 
 @given(gammas(), any_task, st.floats(0.0, 1.0), st.floats(0.0, 1.0))
-@settings(deadline=None)
 def test_a_swap_that_is_given_is_at_most_the_best_of_its_family(gamma, task, a, b):
     low, high = min(a, b), max(a, b)
     gains = [
@@ -135,7 +131,6 @@ def test_a_swap_that_is_given_is_at_most_the_best_of_its_family(gamma, task, a, 
 
 
 @given(gammas(), st.floats(0.05, 0.95))
-@settings(deadline=None)
 def test_a_slow_swap_gains_all_that_there_is_to_gain_with_two_actions(gamma, t):
     """One kink is passed by however small a step, so that only tasks of three actions tell these families apart."""
     assume(gamma.levels == 1 or np.diff(gamma.predictions).min() > 1e-6)

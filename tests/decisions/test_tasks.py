@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
@@ -47,7 +47,6 @@ def test_account_equals_enumeration_over_all_swaps(gamma, task):
 
 
 @given(gammas(), decision_tasks() | st.just(QuadraticTask()))
-@settings(deadline=None)
 def test_regrets_are_ordered_without_tolerance(gamma, task):
     external = tasks.external_regret(gamma, task)
     action_swap = tasks.action_swap_regret(gamma, task)
@@ -56,7 +55,6 @@ def test_regrets_are_ordered_without_tolerance(gamma, task):
 
 
 @given(calibrated_gammas(), decision_tasks() | st.just(QuadraticTask()))
-@settings(deadline=None)
 def test_trust_in_a_calibrated_forecast_is_never_regretted(gamma, task):
     assert tasks.swap_regret(gamma, task) == 0.0
     assert tasks.action_swap_regret(gamma, task) == 0.0
@@ -64,7 +62,6 @@ def test_trust_in_a_calibrated_forecast_is_never_regretted(gamma, task):
 
 
 @given(gammas(), decision_tasks())
-@settings(deadline=None)
 def test_swap_regret_is_an_average_bregman_divergence(gamma, task):
     assume(not oracle.crowded(gamma, task))
     table = task.table
@@ -81,7 +78,6 @@ def test_swap_regret_is_an_average_bregman_divergence(gamma, task):
 
 
 @given(gammas())
-@settings(deadline=None)
 def test_quadratic_task_is_its_grid_in_the_limit(gamma):
     # Actions i/n lose at most 1/(4 n²) against the continuum, for the response and for the swap.
     n = 2000

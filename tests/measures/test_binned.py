@@ -1,14 +1,12 @@
 """ECE and its binned forms: values from the definition, edges of bins, inequalities, bad options."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -22,7 +20,6 @@ bin_counts = st.integers(1, 30)
 
 
 @given(gammas(), orders)
-@settings(deadline=None)
 def test_ece_is_a_norm_of_the_errors(gamma, order):
     errors = [abs(q - v) for q, v in zip(gamma.means.tolist(), gamma.predictions.tolist(), strict=True)]
     if order == math.inf:
@@ -37,7 +34,6 @@ def test_ece_is_a_norm_of_the_errors(gamma, order):
 
 
 @given(gammas())
-@settings(deadline=None)
 def test_ece_rises_with_the_order(gamma):
     values = [ece(gamma, order=p) for p in (1, 2, 5, math.inf)]
     assert all(a <= b + 1e-12 for a, b in pairwise(values))
@@ -53,7 +49,6 @@ def test_quantile_bins(gamma, m):
 
 
 @given(gammas(), bin_counts, st.sampled_from(["width", "quantile"]))
-@settings(deadline=None)
 def test_between_bias_and_ece_and_certified_with_width(gamma, bins, strategy):
     value = binned_ece(gamma, bins=bins, strategy=strategy)
     assert abs(gamma.residuals.sum()) <= value + 1e-12

@@ -1,7 +1,5 @@
 """The column "bounds for decision makers": every entry on random Γ, and Γ that attain its constant."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 
@@ -34,9 +32,6 @@ def some_tasks():
         | st.builds(tasks.v_shaped, st.sampled_from([0.0, 0.1, 0.3, 0.5, 0.7, 1.0]) | st.floats(0, 1))
         | st.sampled_from([tasks.quadratic(), tasks.three_action(), tasks.umbrella()])
     )
-
-
-# -------------------------------------------------------------------- what decision makers lose, from its definition
 
 
 def swap(gamma, task):
@@ -76,8 +71,6 @@ def against_foresight(gamma, cost):
     wet = gamma.base_rate
     return wet * (1 - cost) + (1 - wet) - tasks.payoff(gamma, tasks.umbrella(cost=float(cost)))
 
-
-# -------------------------------------------------------------------- every entry on random Γ
 
 SAID = {
     "ece": "swap regret of every task ≤ 2 ECE",
@@ -167,8 +160,6 @@ def test_scores(gamma):
                 wealth += times * (math.log(2 * share) if share > 0 else -math.inf)
     assert math.log(2) - loss == pytest.approx(wealth / gamma.weight, abs=1e-9)
 
-
-# -------------------------------------------------------------------- and the constants
 
 E = 1e-3
 HALF = tasks.v_shaped(0.5)

@@ -1,7 +1,5 @@
 """The laws of the largest sum of residuals and of their range, against their moments and against walks."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The columns of the measure table, each by examples: sound, continuous, and who is blind to what."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

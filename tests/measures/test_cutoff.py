@@ -1,10 +1,8 @@
 """Cutoff, step, weighted and low-degree calibration error."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.measures import cutoff
@@ -23,7 +21,6 @@ def test_inequalities(gamma):
 
 
 @given(gammas(), st.integers(0, 6))
-@settings(deadline=None)
 def test_weighted_and_low_degree(gamma, degree):
     pairs = list(zip(gamma.residuals.tolist(), gamma.predictions.tolist(), strict=True))
     moments = [abs(sum(r * v**j for r, v in pairs)) for j in range(degree + 1)]
@@ -41,7 +38,6 @@ def test_weighted_and_low_degree(gamma, degree):
 
 
 @given(gamma=gammas())
-@settings(deadline=None)
 def test_the_largest_of_a_family(gamma):
     """BGHN23, Definition 7.1: thresholds give the step error, intervals the cutoff error, powers that of low degree."""
     v = gamma.predictions

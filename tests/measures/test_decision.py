@@ -1,7 +1,5 @@
 """CDL, its relatives and U-calibration: linear programs, worst tasks, inequalities, known values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -29,9 +27,6 @@ def close(value):
     return pytest.approx(value, abs=tight)
 
 
-# -------------------------------------------------------------------- oracles
-
-
 def scaled(gamma):
     """Γ on multiples of 1e-6: HiGHS drops coefficients below 1e-9, and with them levels as close as that."""
     return gamma.round(10**6)[0]
@@ -47,12 +42,6 @@ def test_cdl_equals_the_linear_program_over_proper_scoring_rules(gamma):
 def test_u_calibration_equals_the_linear_program(gamma):
     gamma = scaled(gamma)
     assert u_calibration(gamma) == close(oracle.u_calibration(gamma))
-
-
-# -------------------------------------------------------------------- witnesses
-
-
-# -------------------------------------------------------------------- inequalities
 
 
 @given(gammas())
@@ -116,12 +105,3 @@ def test_the_worst_task_is_as_bad_by_best_responses_however_close_the_levels(gam
     for measure in (cdl, v_cdl):
         regret = tasks.swap_regret(gamma, WITNESS[measure](gamma).task)
         assert regret == pytest.approx(measure(gamma), abs=1e-14)
-
-
-# -------------------------------------------------------------------- known values
-
-
-# -------------------------------------------------------------------- invariances
-
-
-# -------------------------------------------------------------------- options

@@ -1,7 +1,5 @@
 """Last digits: the decision measures against exact fractions, and the same with compilation switched off."""
 
-from __future__ import annotations
-
 import json
 import math
 import os
@@ -30,7 +28,7 @@ def test_to_the_last_digits(name, gamma):
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=10)
 def test_no_digits_are_lost_over_many_levels(seed):
     rng = np.random.default_rng(seed)
     v = np.unique(rng.random(100_000))

@@ -127,9 +127,6 @@ def test_brackets_at_many_levels(k, bias):
     assert upper.lower <= upper.upper <= interval_ce(gamma)
 
 
-# -------------------------------------------------------------------- levels that are hardly apart
-
-
 def close_levels(generator, k):
     """k levels about one to four centres, 1e-17 to 1e-6 apart; residuals from 1e-12 up, weights over 12 orders."""
     ends = [0.0, 1.0, 0.5, 0.3, *generator.random(3)]
@@ -246,7 +243,7 @@ def test_quadratic_gap_of_lemma_4_5(alpha):
     assert distance_upper(gamma).upper == pytest.approx(alpha, abs=1e-12)
 
 
-@settings(deadline=None, max_examples=10)
+@settings(max_examples=10)
 @given(gamma=theoretical(max_levels=3))
 def test_groups_of_levels_are_the_post_processings_that_calibrate(gamma):
     """GH25, Definitions 6.3 and 6.4, Lemma 6.5 and Theorem 6.6: what is made of the levels, κ(v_1), …, is calibrated if
@@ -282,9 +279,6 @@ def test_recalibration_may_be_far_from_the_best_post_processing():
     assert ece(gamma) == pytest.approx(0.51)
     assert distance_upper(gamma).upper == pytest.approx(0.01)
     assert LevelGroups([0, 0]).values(gamma).tolist() == [0.5, 0.5]
-
-
-# ---------------------------------------------------------------- from inside
 
 
 def test_five_levels_on_which_the_solver_gave_up():

@@ -25,7 +25,7 @@ METRICS = ["identity", "logit", cubic, lambda v: 3.0 * v]
 some_metric = st.sampled_from(METRICS)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(gamma=ANY, metric=some_metric | st.just(np.cbrt))
 def test_the_coupling_program_lies_in_the_bracket(gamma, metric):
     """That of the oracle is above the distance, and no more so than what its grid allows."""
@@ -39,7 +39,7 @@ def test_the_coupling_program_lies_in_the_bracket(gamma, metric):
         assert found.width < 3e-3
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(gamma=ANY, metric=some_metric)
 def test_theorem_15(gamma, metric):
     """Where the metric is at least |u − v|: half the distance ≤ weak calibration error ≤ twice the distance.
@@ -58,7 +58,7 @@ def test_theorem_15_needs_its_condition():
     assert smooth_ce(gamma, metric=lambda v: 0.01 * v) == pytest.approx(0.1)
 
 
-@settings(deadline=None, max_examples=12)
+@settings(max_examples=12)
 @given(gamma=ANY)
 def test_theorem_16_for_log_odds(gamma):
     """The distance under log odds and that under |u − v| bound each other by powers (Corollary 18).

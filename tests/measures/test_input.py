@@ -1,7 +1,5 @@
 """What measures make of samples: bad ones are named, other kinds of numbers mean the same."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

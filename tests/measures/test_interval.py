@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -109,7 +109,6 @@ def test_how_far_apart_the_ends_of_the_bracket_can_be(gamma):
     assert interval_ce(gamma) ** 2 / 32.0 <= bracket.lower + 1e-15
 
 
-@settings(deadline=None)
 @given(gamma=ANY)
 def test_order_of_the_measures(gamma):
     value = interval_ce(gamma)

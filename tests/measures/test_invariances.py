@@ -1,7 +1,5 @@
 """The catalogue × its properties: order, splits, an exchange of outcomes, calibration, one sample, equal outcomes."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -48,7 +48,6 @@ def test_a_polynomial_sees_its_moments_only():
     assert kernel_ce(ends, kernel="polynomial", degree=1000) == pytest.approx(math.sqrt(2) / 4, abs=1e-15)
 
 
-@settings(deadline=None)
 @given(gamma=ANY)
 def test_laplace_is_at_least_a_third_of_smooth(gamma):
     assert smooth_ce(gamma) / 3.0 <= kernel_ce(gamma) + 1e-12

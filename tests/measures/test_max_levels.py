@@ -1,7 +1,5 @@
 """Measures of many levels: rounded to a grid, with a bracket wide enough for what that changes."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Brackets of a measure from a Γ whose predictions were moved by a known mean distance."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What measures state about samples: seminorms that are the measures, and bounds of how far values change with Γ."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

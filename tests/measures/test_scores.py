@@ -1,11 +1,9 @@
 """Proper scores: against sums over samples, Murphy's identity, certain errors, equal outcomes."""
 
-from __future__ import annotations
-
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -28,7 +26,6 @@ def loss(v, y):
 
 
 @given(samples)
-@settings(deadline=None)
 def test_scores_are_averages_over_samples(rows):
     gamma = JointDistribution.from_samples(*zip(*rows, strict=True))
     n = len(rows)
@@ -43,7 +40,6 @@ def test_scores_are_averages_over_samples(rows):
 
 
 @given(gammas())
-@settings(deadline=None)
 def test_murphys_identity(gamma):
     parts = brier_decomposition(gamma)
     assert parts.reliability - parts.resolution + parts.uncertainty == pytest.approx(brier(gamma), abs=1e-14)

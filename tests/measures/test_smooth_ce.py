@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import earthmover_distance, ece
@@ -66,7 +66,6 @@ def test_logit_frees_the_ends_only():
     assert smooth_ce(gamma, metric="logit") == pytest.approx(expected, abs=1e-15)
 
 
-@settings(deadline=None)
 @given(gamma=ANY)
 def test_given_metrics_that_have_names(gamma):
     with np.errstate(divide="ignore"):

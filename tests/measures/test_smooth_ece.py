@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -15,7 +15,6 @@ from onlinecal.measures.smooth_ece_line import Line, absolute_integral
 from tests.gammas_metric import ANY
 
 
-@settings(deadline=None)
 @given(gamma=ANY, pair=st.tuples(st.floats(1e-3, 2.0), st.floats(1e-3, 2.0)))
 def test_between_bias_and_ece_and_not_increasing(gamma, pair):
     low, high = sorted(pair)
@@ -30,7 +29,6 @@ def test_between_bias_and_ece_and_not_increasing(gamma, pair):
 
 
 @pytest.mark.parametrize("transform", ["identity", "logit"])
-@settings(deadline=None)
 @given(gamma=ANY, sigma=st.floats(0.02, 1.0), ratio=st.floats(0.02, 0.3))
 def test_the_mesh_error_bound_holds(transform, gamma, sigma, ratio):
     line = Line(gamma, transform, sigma)

@@ -1,10 +1,8 @@
 """SCDL: the formula term by term, its lemmas, and the response that it vouches for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -34,7 +32,6 @@ def test_the_loss_of_each_threshold_by_definition_3_1(gamma, m, soft):
 
 
 @given(gammas())
-@settings(deadline=None)
 def test_value_is_the_minimum_over_all_powers_of_two(gamma):
     every = [max(scdl_binned(gamma, m=2**e), 2.0**-e) for e in range(51)]
     if (gamma.means == gamma.predictions).all():
@@ -60,7 +57,6 @@ def test_response_has_swap_regret_of_at_most_four_times_the_value_for_the_worst_
 
 
 @given(gammas(), grids)
-@settings(deadline=None)
 def test_rounding_keeps_mass_mean_and_outcomes(gamma, m):
     rounded = SoftRounding(m).rounded(gamma)
     assert rounded.weight == pytest.approx(gamma.weight, rel=1e-12)
@@ -100,7 +96,6 @@ def test_hard_bins_of_values_just_below_the_grid(m):
 
 
 @given(calibrated_gammas(), grids)
-@settings(deadline=None)
 def test_calibrated_is_exactly_zero(gamma, m):
     assert scdl(gamma) == 0.0
     assert scdl_binned(gamma, m=m) == 0.0

@@ -1,7 +1,5 @@
 """Witnesses prove what is so, whatever they hold: honest ones close, forged ones never anything false."""
 
-from __future__ import annotations
-
 import ast
 import math
 from dataclasses import replace
@@ -36,8 +34,6 @@ from onlinecal.measures.witnesses import (
 from tests.gammas_metric import many_levels
 from tests.oracles import exact
 from tests.witnesses import CASES, COUNTED, FEW, PROVED, Truth, case_id, ends, forged
-
-# -------------------------------------------------------------------- which there are
 
 #: measure → a word of the text of its witness; plain sums and means over subsets have none
 IN_WORDS = {
@@ -99,9 +95,6 @@ def test_no_witness_knows_a_measure():
                 assert not module.startswith("onlinecal.measures") or module.startswith(
                     "onlinecal.measures.witnesses"
                 ), f"{file.name} imports {module}"
-
-
-# -------------------------------------------------------------------- honest witnesses
 
 
 def open_gap(record, options, value, gamma):
@@ -248,9 +241,6 @@ def test_rounding_matters():
     assert off > 10
 
 
-# -------------------------------------------------------------------- forged witnesses
-
-
 @pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
 @given(data=st.data(), gamma=FEW)
 def test_a_forged_witness_never_proves_what_is_false(record, options, data, gamma):
@@ -336,9 +326,6 @@ def test_potentials_that_are_feasible_at_the_levels_only_prove_no_more_than_is_s
     assert potentials.bracket(gamma).lower <= 0.2
 
 
-# -------------------------------------------------------------------- controls
-
-
 class TrustedTask(WorstTask):
     """Takes the kinks as they are given, and the payoffs too."""
 
@@ -396,9 +383,6 @@ def test_a_witness_that_believes_what_it_is_given_is_found_out(witness, gamma):
     """Controls of `Truth.check`, with the flaws that it is there to find."""
     with pytest.raises(AssertionError, match="'proves'"):
         Truth(gamma).check(witness)
-
-
-# -------------------------------------------------------------------- explanations
 
 
 def test_an_explanation_holds_only_for_its_own_measure_options_and_value():

@@ -5,8 +5,6 @@ Each is a class with `forecast(number, context) -> (law, memo)`, a law being a d
 `update(law, memo, value, outcome, context)`.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,7 +5,7 @@ Each inequality has a control: a constant that is smaller by so much that an exa
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import onlinecal as oc
@@ -23,7 +23,6 @@ WIDTH = st.floats(0.01, 2.0)
 ROUNDING = 1e-9
 
 
-@settings(deadline=None)
 @given(gamma=ANY, epsilon=WIDTH)
 def test_claim_6_6(gamma, epsilon):
     assert interval_ce(gamma) <= random_interval_ce(gamma, epsilon=epsilon) + epsilon + ROUNDING
@@ -85,7 +84,6 @@ def test_lemma_6_9_and_table_2():
     assert distance_lower(near[-1]).lower == pytest.approx(distance_lower(jump).lower, abs=1e-7)
 
 
-@settings(deadline=None)
 @given(gamma=ANY)
 def test_theorem_6_11(gamma):
     upper, interval = distance_upper(gamma), interval_ce(gamma)
@@ -94,8 +92,6 @@ def test_theorem_6_11(gamma):
     assert interval <= surrogate + ROUNDING
     assert surrogate <= 6.0 * np.sqrt(lower.upper) + ROUNDING
 
-
-# -------------------------------------------------------------------- Table 1
 
 #: continuous, complete, sound, as printed; ECE of two orders, two binned errors, two scores, two forms of ECCE
 TABLE_1 = {

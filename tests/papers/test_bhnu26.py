@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -37,7 +37,6 @@ def test_example_2(seed):
     assert max(scdl(gamma), smooth_ce(gamma), cutoff_ce(gamma)) < 10 * off
 
 
-@settings(deadline=None)
 @given(gamma=ANY)
 def test_theorem_6_1(gamma):
     """SCDL and the lower distance d bound each other by roots.
@@ -219,7 +218,6 @@ def test_section_1_3_binned_ece_is_estimated_at_the_third_root(seed):
         assert ece(gamma) > 0.2
 
 
-# -------------------------------------------------------------------- Table 1
 #
 # The names of its rows are lost in the text; §1.2 and §1.3 say which they are. Actionable: a response that knows the
 # value alone, and no more of Γ, has a swap regret of at most a constant times it in every task, or against every

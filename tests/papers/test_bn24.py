@@ -7,7 +7,7 @@ derived here in one line each, since the copies of the paper have lost them; the
 import math
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -19,7 +19,6 @@ SIGMA = st.floats(0.005, 1.0)
 ROUNDING = 1e-7
 
 
-@settings(deadline=None)
 @given(gamma=ANY, sigma=SIGMA)
 def test_lemma_8(gamma, sigma):
     """E|v − (v + σZ)| = cσ is all that smoothing changes of a 1-Lipschitz function: smCE ≤ smECE_σ + cσ."""
@@ -27,14 +26,12 @@ def test_lemma_8(gamma, sigma):
     assert distance_lower(gamma).lower <= 2.0 * (smooth_ece_at(gamma, sigma=sigma) + C * sigma) + ROUNDING
 
 
-@settings(deadline=None)
 @given(gamma=ANY, sigma=SIGMA)
 def test_lemma_9(gamma, sigma):
     """Kernels at u and v differ by c|u − v|/σ in total: smECE_σ ≤ (1 + c/σ) · lower distance."""
     assert smooth_ece_at(gamma, sigma=sigma) <= (1.0 + C / sigma) * distance_lower(gamma).upper + ROUNDING
 
 
-@settings(deadline=None)
 @given(gamma=ANY)
 def test_theorem_7(gamma):
     """½·lower distance ≤ smECE ≤ 2·√(lower distance), as printed. The lemmas at σ* = smECE give the right side, and the

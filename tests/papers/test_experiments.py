@@ -129,9 +129,6 @@ def test_hjty24_programs_give_the_value_that_is_timed(seed):
             assert solve(gamma) == pytest.approx(oc.measures.smooth_ce(gamma), abs=1e-9)
 
 
-# ---------------------------------------------------------------- what the page says of its tables
-
-
 def rows(name):
     """The cells of a table of the page, without its heads."""
     lines = block(PAGE.read_text("utf-8"), name).splitlines()[2:]
@@ -179,9 +176,6 @@ def test_bhnu26_as_in_table_2_there_are_four_values_of_beta():
     assert len(least) == 4
     assert all(own < min(column[i] for column in deviations.values()) for i, own in enumerate(least))
     assert [row[2] for row in found.values()] == [row[2] for row in rows("testable")]
-
-
-# ---------------------------------------------------------------- files of Python beside the page
 
 
 def test_bn24_synthetic_samples_are_the_authors():

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
@@ -29,7 +29,6 @@ def test_section_4_6_even_shift(epsilon):
     assert epsilon**2 * (1 - 1e-9) <= cdl(gamma) <= 3 * epsilon * (epsilon + apart)
 
 
-@settings(deadline=None)
 @given(gamma=ANY)
 def test_theorem_4_3(gamma):
     assert ece(gamma) ** 2 - 1e-12 <= cfdl(gamma, task="quadratic") + 1e-12
