@@ -32,12 +32,18 @@ class Driven:
     def points(self, run=0):
         """The same, grid point → weight."""
         asked = self.ask()
-        return {i: w for i, w in zip(*(x[run, : asked.sizes[run]].tolist() for x in (asked.atoms, asked.weights))) if w}
+        return {
+            i: w
+            for i, w in zip(*(x[run, : asked.sizes[run]].tolist() for x in (asked.atoms, asked.weights)))
+            if w
+        }
 
     def tell(self, asked, outcome, drawn=0):
         """Tells all runs a round."""
         self.told += 1
-        self.hand.tell(asked, *(np.broadcast_to(np.asarray(x, np.int64), self.runs).copy() for x in (drawn, outcome)))
+        self.hand.tell(
+            asked, *(np.broadcast_to(np.asarray(x, np.int64), self.runs).copy() for x in (drawn, outcome))
+        )
 
     def play(self, atoms, outcome, asked=None):
         """Tells a round in which these points of the grid, or these numbers, were played, whatever the law."""
@@ -51,7 +57,9 @@ class Driven:
 
 def law_of(asked, run=0):
     """The law of one run, value → weight, without values of no weight."""
-    return summed(zip(*(x[run, : asked.sizes[run]].tolist() for x in (asked.values, asked.weights)), strict=True))
+    return summed(
+        zip(*(x[run, : asked.sizes[run]].tolist() for x in (asked.values, asked.weights)), strict=True)
+    )
 
 
 def summed(pairs):
@@ -78,7 +86,11 @@ def noted(forecaster, nature, horizon, runs=3, seed=0):
     uniforms, log = outcome_uniforms(nature, horizon, runs, seed), []
     for u in uniforms:
         question = game.ask()
-        log.append(Noted(question.laws, question.probability, question.forecast, (u < question.probability).astype(int)))
+        log.append(
+            Noted(
+                question.laws, question.probability, question.forecast, (u < question.probability).astype(int)
+            )
+        )
         game.resolve(question)
     return log, game
 
@@ -95,7 +107,9 @@ def own_uniforms(nature, horizon, runs=3, seed=0):
 
 def revealed(nature, horizon, runs=3, seed=0):
     """What nature reveals to a constant, kind → (rounds, runs)."""
-    game = Game(as_forecaster(Half), nature, horizon=horizon, runs=range(runs), seed=seed, keeps=nature.reveals)
+    game = Game(
+        as_forecaster(Half), nature, horizon=horizon, runs=range(runs), seed=seed, keeps=nature.reveals
+    )
     game.advance(horizon)
     each = [game.transcripts.of(run).context for run in range(runs)]
     return {kind: np.stack([context[kind] for context in each], axis=1) for kind in nature.reveals}

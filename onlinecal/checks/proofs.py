@@ -48,11 +48,10 @@ class Proof:
         """The growth in the round that comes."""
         if game.asked == game.horizon:
             return math.nan
-        law = game.law()
-        values = law.atoms if law.grid is None else law.grid[law.atoms]
+        laws = game.laws()
         return max(
-            step(potential, gamma, values[r], law.weights[r], game.horizon)
-            for r, gamma in enumerate(gammas[:LOOKED_AT])
+            step(potential, gamma, list(law), list(law.values()), game.horizon)
+            for gamma, law in zip(gammas[:LOOKED_AT], laws, strict=False)
         )
 
 

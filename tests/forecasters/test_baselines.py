@@ -22,7 +22,9 @@ def test_the_truthful_are_calibrated_and_the_tempered_are_not(seed):
     Hoeffding over 8·4000 rounds: off by more than 0.02 with probability below 2·exp(−2·32000·0.02²) < 2e-11.
     """
     games = Games(4000, 8, 1e-9)
-    true, tempered = (games.mean_total(f, UniformTruth(), seed, brier) / 4000 for f in (Truthful(), Tempered(4.0)))
+    true, tempered = (
+        games.mean_total(f, UniformTruth(), seed, brier) / 4000 for f in (Truthful(), Tempered(4.0))
+    )
     assert true == pytest.approx(1 / 6, abs=0.02)
     assert tempered > true + 0.01
 

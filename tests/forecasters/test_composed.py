@@ -96,7 +96,10 @@ def test_parts_have_randomness_of_their_own(seed):
     """
     mixture, doubling = (
         Driven(spec, 100, 3, seed).player
-        for spec in (ExpertMixture((PerturbedLeader(), PerturbedLeader())), Doubling(PerturbedLeader(), first=2))
+        for spec in (
+            ExpertMixture((PerturbedLeader(), PerturbedLeader())),
+            Doubling(PerturbedLeader(), first=2),
+        )
     )
     players = [mixture, *mixture.memory.players, *doubling.memory.players]
     keys = {player.memory.keys.tobytes() for player in players}

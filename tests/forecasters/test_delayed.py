@@ -13,7 +13,7 @@ from hypothesis import given
 
 from onlinecal.checks.conformance import trace
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.relations import through

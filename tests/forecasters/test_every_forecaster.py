@@ -100,7 +100,10 @@ def test_documented(cls):
         (Doubling, [3, (Constant(), 0)]),
         (Rounded, [(Constant(), 0), (Constant(), 3, "up")]),
         (ExpertMixture, [((),), ((Constant(), "x"),)]),
-        (ExpertAggregation, [((),), ((ForecastHedging(),),), ((Constant(), "x"),), ((EmpiricalMean(),), 0.0)]),
+        (
+            ExpertAggregation,
+            [((),), ((ForecastHedging(),),), ((Constant(), "x"),), ((EmpiricalMean(),), 0.0)],
+        ),
         (Delayed, [Drift(), *((EmpiricalMean(), slots) for slots in (0, -1, 1.5, True, "3"))]),
         (Separate, [Drift()]),
     ],
@@ -108,4 +111,6 @@ def test_documented(cls):
 def test_parameters_out_of_range(cls, refused):
     for given in refused:
         with pytest.raises(InvalidParameter):
-            cls(**given) if isinstance(given, dict) else cls(*(given if isinstance(given, tuple) else (given,)))
+            cls(**given) if isinstance(given, dict) else cls(
+                *(given if isinstance(given, tuple) else (given,))
+            )

@@ -85,7 +85,9 @@ def rivers(model, rows, delays, times=None):
 
 def ours(name, nature, delays, times=None):
     """The forecasts of a game, round by round."""
-    return np.array([question.forecast[0] for question in by_hand(of_river(name), nature, delays, times=times)[1]])
+    return np.array(
+        [question.forecast[0] for question in by_hand(of_river(name), nature, delays, times=times)[1]]
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -13,12 +13,12 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import StepCEMinimiser
-from onlinecal.forecasters._potentials import thresholds, thresholds_rate
 from onlinecal.forecasters import thresholds as thresholds_module
+from onlinecal.forecasters._potentials import thresholds, thresholds_rate
 from onlinecal.forecasters.thresholds import _memory, _tree
-from onlinecal.rounds.steps import law, law_weights
 from onlinecal.measures import cutoff_ce, step_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, HalfCrossing, KinkApproach
+from onlinecal.rounds.steps import law, law_weights
 from tests.bounds_in_games import Games
 from tests.by_hand import Driven
 from tests.oracles.forecasters import StepCE

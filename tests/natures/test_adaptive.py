@@ -62,7 +62,9 @@ def ends(forecaster, bias, horizon, runs, seed):
     return game.nature.memory.floats[:, 0] != 0.5, np.array(totals)
 
 
-@pytest.mark.parametrize("forecaster", [Constant(0.5), EmpiricalMean(), ForecastHedging(), Quarters()], ids=strategy_key)
+@pytest.mark.parametrize(
+    "forecaster", [Constant(0.5), EmpiricalMean(), ForecastHedging(), Quarters()], ids=strategy_key
+)
 def test_early_stopping_is_its_rule_and_no_weighted_bias_is_repaired(forecaster, seed):
     log, game = noted(forecaster, EarlyStopping(8), 2000, runs=4, seed=seed)
     sums, bit = np.zeros((4, 4)), [None] * 4

@@ -125,7 +125,9 @@ def test_a_part_sees_no_more_than_it_declares_beside_one_that_sees_all(make):
         Game(Constant(), make(part), horizon=4, runs=range(2)).advance(4)
 
     for declared, takes in [(0, "law"), (1, "law"), (0, "forecast"), (2, "forecast")]:
-        with pytest.raises(InvalidForecast, match=f"'nosy' asked for the .* declares sight {Sight(declared).name}"):
+        with pytest.raises(
+            InvalidForecast, match=f"'nosy' asked for the .* declares sight {Sight(declared).name}"
+        ):
             play(Nosy(declared, takes))
     play(Nosy(0, "nothing"))
     with pytest.raises(InvalidForecast, match="heard of the past"):

@@ -80,7 +80,9 @@ def test_natures_see_what_they_declare(sight, what):
         game.advance(3)
         assert found == {"law": [{0.25: 1.0}] * 3, "forecast": [0.25] * 3}.get(what, [1, 2, 3])
     else:
-        with pytest.raises(InvalidForecast, match=f"in round 1 but declares sight {sight.name}; expected sight"):
+        with pytest.raises(
+            InvalidForecast, match=f"in round 1 but declares sight {sight.name}; expected sight"
+        ):
             game.advance(3)
 
 
@@ -132,7 +134,10 @@ def rewritten(values, weights, u, generator):
     values = np.concatenate((values, values, other))
     while True:
         order = generator.permutation(len(values))
-        if values[order][place_of(u, twice[order])] == values[place_of(u, twice[: len(share)] + twice[len(share) : -2])]:
+        if (
+            values[order][place_of(u, twice[order])]
+            == values[place_of(u, twice[: len(share)] + twice[len(share) : -2])]
+        ):
             return values[order], twice[order]
 
 
@@ -143,7 +148,9 @@ def test_natures_depend_on_a_law_as_a_distribution(seed, tmp_path):
         weights = [[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.25, 0.25, 0.5]][generator.integers(3)]
         laws.append((generator.choice(9, 3, replace=False) / 8, np.array(weights)))
     outcomes = generator.integers(0, 2, horizon)
-    uniforms = Stream(0, ("forecast", strategy_key(Written(laws)), f"T={horizon}"), range(1)).block(horizon)[:, 0]
+    uniforms = Stream(0, ("forecast", strategy_key(Written(laws)), f"T={horizon}"), range(1)).block(horizon)[
+        :, 0
+    ]
     others = [rewritten(*law, u, generator) for law, u in zip(laws, uniforms, strict=True)]
     seen = [nature for nature in examples.natures(tmp_path) if nature.sight >= Sight.LAW]
     assert len({type(nature) for nature in seen}) >= 9

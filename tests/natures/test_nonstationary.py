@@ -48,9 +48,7 @@ def test_steps_and_pieces_in_t():
         (Piecewise("T"), Piecewise(1000), 50),
         (Piecewise(change_rate="5/T"), Piecewise(change_rate=0.05), 100),
     ):
-        one, two = (
-            spec.start(horizon, Stream(0, ("same",), range(1))).memory for spec in (first, second)
-        )
+        one, two = (spec.start(horizon, Stream(0, ("same",), range(1))).memory for spec in (first, second))
         assert (one.floats == two.floats).all()
         assert (one.shared == two.shared).all()
 

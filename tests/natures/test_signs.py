@@ -8,8 +8,8 @@ from onlinecal.core.strategy import strategy_key
 from onlinecal.exact.signs import STOP, sign_preservation
 from onlinecal.forecasters import CDLMinimiser, Constant, EmpiricalMean, ForecastHedging
 from onlinecal.natures import SignPreservation
-from tests.exact.test_signs import write
 from tests.by_hand import noted
+from tests.exact.test_signs import write
 
 
 @pytest.mark.parametrize(
