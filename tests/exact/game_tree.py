@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from onlinecal.rounds.record import Recorder, Round, resolve, tell
 
 from onlinecal.natures import NatureRound, Sight
 from onlinecal.rounds.protocol import start
-from onlinecal.rounds.record import Recorder, Round, resolve, tell
 
 
 def expectation(forecaster, nature, horizon):

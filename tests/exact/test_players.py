@@ -15,9 +15,8 @@ from onlinecal.engine.game import Game
 from onlinecal.exact import solve
 from onlinecal.exact.policy import LONGEST, longest, policy
 from onlinecal.exploit import exploit
-from onlinecal.rounds.protocol import start
-from onlinecal.rounds.record import Recorder, Round, tell
 from tests import examples
+from tests.by_hand import Driven
 from tests.exact.game_tree import expectation
 
 ROUNDING = 1e-10
@@ -71,8 +70,8 @@ def test_a_forecaster_that_errs_once_pays_more():
     """The control: minimax's law in all states but the first."""
 
     class Late(f.Minimax):
-        def start(self, horizon, runs, stream):
-            player = super().start(horizon, runs, stream)
+        def start(self, horizon, stream):
+            player = super().start(horizon, stream)
             player.memory.ints[:, 1] = 2  # as if the middle had been too low twice
             return player
 
@@ -96,8 +95,8 @@ def test_the_guarantees_are_checked(seed):
 
 def test_a_nature_that_forces_less_than_it_states_fails(seed):
     class Idle(n.Maximin):
-        def start(self, horizon, runs, stream):
-            return n.Bernoulli(0.0).start(horizon, runs, stream)
+        def start(self, horizon, stream):
+            return n.Bernoulli(0.0).start(horizon, stream)
 
         sight = n.Sight.NOTHING
 
@@ -107,8 +106,8 @@ def test_a_nature_that_forces_less_than_it_states_fails(seed):
 
 def test_a_forecaster_that_breaks_the_rule_fails_in_a_single_round(seed):
     class Broken(f.Minimax):
-        def start(self, horizon, runs, stream):
-            return f.UniformRandom(2).start(horizon, runs, stream)
+        def start(self, horizon, stream):
+            return f.UniformRandom(2).start(horizon, stream)
 
     (found,) = guarantees.check([Broken()], [n.Bernoulli()], horizon=100, runs=8, seed=seed)
     assert found.step > 1.0
@@ -166,10 +165,7 @@ def test_the_value_is_met_in_play(seed):
 
 
 def test_rounds_beyond_the_game_are_played_too():
-    player, recorder = start("forecaster", f.Minimax(2), 3, range(2), 0), Recorder(2)
-    for number in range(1, 9):
-        round = Round(number, float(number))
-        recorder.record(round, player.forecast(round))
-        tell(round, np.zeros(2, int), np.array([0, 1]))
-        player.update(round)
-    assert player.law.weights.sum() == pytest.approx(2.0)
+    player = Driven(f.Minimax(2), 3, 2)
+    for _ in range(8):
+        player.tell(player.ask(), [0, 1])
+    assert sum(player.law().values()) == pytest.approx(1.0)

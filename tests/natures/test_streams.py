@@ -216,7 +216,7 @@ def test_it_reveals_what_all_parts_reveal(seed):
     assert Streams((UniformTruth(), UniformTruth())).reveals == {"stream", "truth"}
     assert Streams((UniformTruth(), Drift())).reveals == {"stream"}
     nature = Streams((UniformTruth(), UniformTruth()))
-    log, game = noted(Separate(Truthful()), nature, 9, 2, seed)
+    log, _ = noted(Separate(Truthful()), nature, 9, 2, seed)
     shown = revealed(nature, 9, 2, seed)
     assert shown["stream"].dtype == np.int64
     assert shown["truth"].tolist() == [round.forecast.tolist() for round in log]
