@@ -32,11 +32,8 @@ class Driven:
     def points(self, run=0):
         """The same, grid point → weight."""
         asked = self.ask()
-        return {
-            i: w
-            for i, w in zip(*(x[run, : asked.sizes[run]].tolist() for x in (asked.atoms, asked.weights)))
-            if w
-        }
+        atoms, weights = (x[run, : asked.sizes[run]].tolist() for x in (asked.atoms, asked.weights))
+        return {i: w for i, w in zip(atoms, weights, strict=True) if w > 0.0}
 
     def tell(self, asked, outcome, drawn=0):
         """Tells all runs a round."""

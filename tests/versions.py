@@ -31,10 +31,10 @@ from onlinecal.core.strategy import strategy_name
 from onlinecal.decision_makers.responses import RESPONSES, DecisionMaker, Noisy
 from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.engine import game
-from onlinecal.forecasters import FORECASTERS, Forecaster, Law, Scalar
-from onlinecal.forecasters.base import grid_of
+from onlinecal.forecasters import FORECASTERS, Forecaster, Scalar
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES, Nature, Sight
+from onlinecal.rounds.protocol import begin
 from tests import examples
 
 RECORD = Path(__file__).with_name("versions.json")
@@ -60,31 +60,30 @@ class Script(Nature):
     against: bool = False
     sight = Sight.DRAW
     reveals = frozenset({"base", "features", "truth", "stream"})  # all that any forecaster needs
+    streams = ("0", "1", "2")
 
-    def start(self, horizon, runs, stream):
-        return _Script(self.against, runs)
+    def start(self, horizon, stream):
+        return _Script(self.against)
 
 
 class _Script:
-    def __init__(self, against, runs):
-        self.against, self.notes = against, np.zeros((2, runs))
-        self.base = np.empty(runs)
+    def __init__(self, against):
+        self.against, self.notes = against, [0.0, 0.0]
 
     def context(self, round):
-        self.base.fill(weight(round.number, 2) / 2.0)
-        kinds = dict.fromkeys(("base", "features", "truth"), self.base)
-        return kinds | {"stream": np.full(len(self.base), round.number % 3)}
+        base = weight(round.number, 2) / 2.0
+        return dict.fromkeys(("base", "features", "truth"), base) | {"stream": round.number % 3}
+
+    def streams_of(self, first, last):
+        return np.arange(first, last + 1) % 3
 
     def probability(self, round):
-        mean = round.law.mean
+        mean = sum(v * w for v, w in round.law.items())
         self.notes[0] += weight(round.number) * mean
         self.notes[1] += weight(round.number, 1) * round.forecast
         if self.against:
-            return np.where(mean < 0.5, 0.9, 0.1)
+            return 0.9 if mean < 0.5 else 0.1
         return 0.25 + 0.5 * ((round.number * 0.7548776662466927) % 1.0)
-
-    def update(self, round):
-        pass
 
 
 @dataclass(frozen=True)
@@ -94,29 +93,27 @@ class Waver(Forecaster):
     grid: bool = True
     needs: frozenset[str] = field(default=frozenset(), metadata={"key": False})
 
-    def start(self, horizon, runs, stream):
-        return _Waver(runs, grid_of(8) if self.grid else None)
+    def start(self, horizon, stream):
+        return _Waver(self.grid)
 
 
 class _Waver:
-    def __init__(self, runs, grid):
-        self.law, self.notes = Law(runs, 2, grid), np.zeros((1, runs))
+    def __init__(self, grid):
+        self.grid, self.notes = grid, [0.0]
 
     def forecast(self, round):
         t = round.number
-        self.law.atoms[...] = (t % 8, 8 - t % 5) if self.law.grid is not None else (0.3, weight(t) / 2.0)
-        self.law.weights[...] = (0.25, 0.75)
-        return self.law
+        first, second = (t % 8 / 8, (8 - t % 5) / 8) if self.grid else (0.3, weight(t) / 2.0)
+        return {first: 0.25, second: 0.75} if first != second else first
 
-    def update(self, round):
+    def update(self, forecast, outcome, round):
         for kind in sorted(round.context):
-            told = np.reshape(round.context[kind], (self.notes.shape[1], -1))
-            self.notes[0] += weight(round.number, 3) * told.sum(axis=1)
+            self.notes[0] += weight(round.number, 3) * round.context[kind]
 
 
 @dataclass(frozen=True)
 class Overheard(Nature):
-    """Another nature, whose probabilities are noted."""
+    """Another nature, of whose probabilities a sum is taken."""
 
     of: Nature = None  # type: ignore[assignment]
 
@@ -132,21 +129,8 @@ class Overheard(Nature):
     def length(self):
         return self.of.length
 
-    def start(self, horizon, runs, stream):
-        return _Overheard(self.of.start(horizon, runs, stream), runs)
-
-
-class _Overheard:
-    def __init__(self, player, runs):
-        self.player, self.notes = player, np.zeros((1, runs))
-        for name in ("update", "context"):
-            if hasattr(player, name):
-                setattr(self, name, getattr(player, name))
-
-    def probability(self, round):
-        q = np.asarray(self.player.probability(round), dtype=float)
-        self.notes[0] += weight(round.number) * q
-        return q
+    def start(self, horizon, stream):
+        return begin("nature", self.of, horizon, stream)
 
 
 class Mean:
@@ -168,16 +152,20 @@ class Mean:
 
 
 def played(forecaster: Forecaster, nature: Nature) -> list[float]:
-    """A short game: what was noted, and the predictions and outcomes of Γ."""
+    """A short game: what was noted, or the probabilities, and the predictions and outcomes of Γ."""
     each = game.Game(forecaster, nature, horizon=ROUNDS, runs=range(RUNS), seed=1)
-    each.advance(ROUNDS)
+    probabilities = np.zeros(RUNS)
+    if isinstance(nature, Script):
+        each.advance(ROUNDS)
+    while each.asked < ROUNDS:
+        question = each.ask()
+        probabilities += weight(question.number) * question.probability
+        each.resolve(question)
+    noted = [] if isinstance(nature, Script) else probabilities.tolist()
+    for player in (each.nature, each.forecaster):
+        notes = [getattr(seat.player, "notes", []) for seat in getattr(player.memory, "seats", [])]
+        noted += np.transpose(notes).ravel().tolist()
     gammas = each.gammas()
-    noted = [
-        note
-        for player in (each.nature, each.forecaster)
-        if hasattr(player, "notes")
-        for note in player.notes.ravel()
-    ]
     noted += [float(total) for totals in each.certificates().values() for total in totals]
     return (
         noted + [float(g.predictions @ g.counts) for g in gammas] + [float(g.positives.sum()) for g in gammas]

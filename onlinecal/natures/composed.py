@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -164,6 +167,14 @@ class Switch(Nature):
         return self.first.reveals & self.then.reveals
 
     @property
+    def streams(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Those of both, by their numbers; none where a part has none."""
+        if not (self.first.streams and self.then.streams):
+            return ()
+        pairs = zip_longest(self.first.streams, self.then.streams, fillvalue="")
+        return tuple(a if a == b else " → ".join(filter(None, (a, b))) for a, b in pairs)
+
+    @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         """Where `at` or one of them does."""
         return some([depends_on_horizon(self.at), self.first.needs_horizon, self.then.needs_horizon])
@@ -189,4 +200,14 @@ class Switch(Nature):
                     f"{part.length}; expected at most that"
                 )
             players.append(begin("nature", part, max(rounds, 1), stream.child(name)))
-        return switch(players, at, self.sight, sorted(self.reveals))
+        player = switch(players, at, self.sight, sorted(self.reveals))
+        if self.streams:
+            player.streams_of = partial(_streams_now, *(part.streams_of for part in players), at)
+        return player
+
+
+def _streams_now(first: Any, then: Any, at: int, low: int, high: int) -> Any:
+    """The streams of some rounds, of which the first `at` are those of the first part."""
+    early = [first(low, min(high, at))] if low <= at else []
+    late = [then(max(low, at + 1) - at, high - at)] if high > at else []
+    return np.concatenate(early + late)

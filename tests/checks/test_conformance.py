@@ -46,7 +46,7 @@ class _LatePlayer(_Player):
 class ImpureLate(Forecaster):
     """Counts how often it is asked, from round 501 on."""
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         return _LatePlayer(runs)
 
 
@@ -64,7 +64,7 @@ class _ForgetfulPlayer(_Player):
 class Forgetful(Forecaster):
     """Keeps on itself which round was asked last."""
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         return _ForgetfulPlayer(runs)
 
 
@@ -81,7 +81,7 @@ def test_conformance_finds_who_remembers_an_open_round_elsewhere(spec, seed):
 class Declares(Nature):
     """A coin that declares what it is told to."""
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         raise AssertionError("it is not started")
 
 
@@ -127,7 +127,7 @@ def test_nested_strategies_conform(seed, monkeypatch):
 class Rule(Forecaster):
     breaks: str = ""
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         return RulePlayer(self.breaks, runs)
 
 
@@ -207,7 +207,7 @@ def test_a_nature_that_looks_too_far_is_told_so():
     class Peeping(Nature):
         sight: ClassVar[Sight] = Sight.NOTHING
 
-        def start(self, horizon, runs, stream):
+        def start(self, horizon, stream):
             return self
 
         def probability(self, round):

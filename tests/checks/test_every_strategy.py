@@ -132,8 +132,8 @@ def curious(kinds, seen):
     class Curious(Constant):
         needs = kinds
 
-        def start(self, horizon, runs, stream):
-            player = super().start(horizon, runs, stream)
+        def start(self, horizon, stream):
+            player = super().start(horizon, stream)
             forecast = player.forecast
 
             def looking(round):

@@ -173,8 +173,8 @@ def liar(spec, **says):
 class Forgetful(f.OnlinePlatt):
     """Keeps its last forecast on itself, not on the round."""
 
-    def start(self, horizon, runs, stream):
-        return ForgetfulPlayer(super().start(horizon, runs, stream))
+    def start(self, horizon, stream):
+        return ForgetfulPlayer(super().start(horizon, stream))
 
 
 class ForgetfulPlayer:
@@ -198,7 +198,7 @@ class Grudge(Nature):
     sight = Sight.LAW
     safe_under_delay = True
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         return GrudgePlayer(runs)
 
 
@@ -220,7 +220,7 @@ class InOrder(Forecaster):
 
     safe_under_delay = True
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         return InOrderPlayer(runs)
 
 
@@ -333,8 +333,8 @@ def test_what_cannot_be_copied_is_a_finding(seed):
 def test_what_is_not_said_is_not_checked():
     @dataclass(frozen=True)
     class Quiet(Forecaster):
-        def start(self, horizon, runs, stream):
-            return f.Constant(0.5).start(horizon, runs, stream)
+        def start(self, horizon, stream):
+            return f.Constant(0.5).start(horizon, stream)
 
     assert not [found for found in conformance(Quiet()) if "declares" in found.check]
     assert (Quiet().needs_horizon, Quiet().safe_under_delay, Quiet().memory) == (None, None, None)
@@ -422,7 +422,7 @@ def test_the_measurement_of_delay_is_about_rounds_in_flight(seed):
             super().update(round)
 
     class Keeping(Grudge):
-        def start(self, horizon, runs, stream):
+        def start(self, horizon, stream):
             return Kept(runs)
 
     measure = partial(facts.delay, "nature", f.ForecastHedging())

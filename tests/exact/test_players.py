@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 import pytest
-from onlinecal.rounds.record import Recorder, Round, tell
 
 import onlinecal as oc
 from onlinecal import forecasters as f
@@ -16,8 +15,8 @@ from onlinecal.engine.game import Game
 from onlinecal.exact import solve
 from onlinecal.exact.policy import LONGEST, longest, policy
 from onlinecal.exploit import exploit
-from onlinecal.rounds.protocol import start
 from tests import examples
+from tests.by_hand import Driven
 from tests.exact.game_tree import expectation
 
 ROUNDING = 1e-10
@@ -79,8 +78,8 @@ def test_a_forecaster_that_errs_once_pays_more():
     """The control: minimax's law in all states but the first."""
 
     class Late(f.Minimax):
-        def start(self, horizon, runs, stream):
-            player = super().start(horizon, runs, stream)
+        def start(self, horizon, stream):
+            player = super().start(horizon, stream)
             player.memory.ints[:, 1] = 2  # as if the middle had been too low twice
             return player
 
@@ -104,14 +103,12 @@ def test_the_guarantees_are_checked(seed):
 
 def test_players_that_break_their_rule_fail(seed):
     class Idle(n.Maximin):
-        sight = n.Sight.NOTHING
-
-        def start(self, horizon, runs, stream):
-            return n.Bernoulli(0.0).start(horizon, runs, stream)
+        def start(self, horizon, stream):
+            return n.Bernoulli(0.0).start(horizon, stream)
 
     class Broken(f.Minimax):
-        def start(self, horizon, runs, stream):
-            return f.UniformRandom(2).start(horizon, runs, stream)
+        def start(self, horizon, stream):
+            return f.UniformRandom(2).start(horizon, stream)
 
     (idle,) = guarantees.check([f.Constant(0.0)], [Idle()], horizon=400, runs=64, seed=seed)
     (broken,) = guarantees.check([Broken()], [n.Bernoulli()], horizon=100, runs=8, seed=seed)
@@ -161,10 +158,7 @@ def test_games_that_are_not_solved_are_refused():
 
 
 def test_rounds_beyond_the_game_are_played_too():
-    player, recorder = start("forecaster", f.Minimax(2), 3, range(2), 0), Recorder(2)
-    for number in range(1, 9):
-        round = Round(number, float(number))
-        recorder.record(round, player.forecast(round))
-        tell(round, np.zeros(2, int), np.array([0, 1]))
-        player.update(round)
-    assert player.law.weights.sum() == pytest.approx(2.0)
+    player = Driven(f.Minimax(2), 3, 2)
+    for _ in range(8):
+        player.tell(player.ask(), [0, 1])
+    assert sum(player.law().values()) == pytest.approx(1.0)

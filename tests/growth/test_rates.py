@@ -27,7 +27,7 @@ class Sides(Forecaster):
     power: float = 0.4
     deterministic = True
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         return SidesPlayer(runs, horizon**-self.power)
 
 

@@ -63,7 +63,7 @@ def test_a_law_is_shown_as_a_distribution():
         (opposite("laww", by_mean), InvalidParameter, "sight = 'laww'; expected 'nothing', 'history', 'law', 'draw'"),
         (opposite(2, by_mean), InvalidParameter, "sight = 2; expected"),
         (opposite("law", lambda self: 0.5), InvalidParameter, r"sight LAW, but .* expected probability\(round\)"),
-        (opposite("nothing", lambda self: 0.5, update=np.add), InvalidParameter, "update would never be called"),
+        (opposite("nothing", lambda self: 0.5, update=np.add), InvalidParameter, "update, which is never called"),
         (opposite("history", by_mean), InvalidForecast, "asked for the law in round 1 but declares sight HISTORY"),
         (opposite(None, by_mean), InvalidForecast, "asked for the law in round 1 but declares sight NOTHING"),
     ],

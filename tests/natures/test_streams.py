@@ -1,15 +1,15 @@
 """Several natures at once, and a forecaster for each: every part plays its own game."""
 
 import math
-from dataclasses import dataclass
+import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
-from onlinecal.rounds.record import Recorder, Round, decide, resolve
 
 import onlinecal as oc
 from onlinecal.checks.conformance import trace
-from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
@@ -19,8 +19,8 @@ from onlinecal.forecasters import (
     DefensiveForecasting,
     Delayed,
     EmpiricalMean,
+    Forecaster,
     ForecastHedging,
-    PerturbedLeader,
     Separate,
     Truthful,
 )
@@ -31,8 +31,8 @@ from onlinecal.natures import (
     Drift,
     Greedy,
     Markov,
+    Mixture,
     Nature,
-    NatureRound,
     RandomWalk,
     Replay,
     Sidestepping,
@@ -41,7 +41,9 @@ from onlinecal.natures import (
     Switch,
     UniformTruth,
 )
+from onlinecal.rounds.protocol import begin
 from onlinecal.scenario import load
+from tests.by_hand import noted, outcome_uniforms, revealed
 from tests.examples import recording
 
 T, RUNS = 400, 3
@@ -59,34 +61,34 @@ def events(order, delays):
                 yield "tell", early
 
 
+def as_part(role, spec, horizon, path, seed):
+    """A specification as another begins it: tuned to this horizon, with the stream of this path."""
+
+    class Part(Forecaster if role == "forecaster" else Nature):
+        def start(self, _, stream):
+            return begin(role, spec, horizon, Stream(seed, path, range(1)))
+
+    for name in ("certifies",) if role == "forecaster" else ("sight",):
+        setattr(Part, name, getattr(spec, name))
+    return Part()
+
+
 def alone(i, order, of, nature, delays, seed):
     """Forecasts and outcomes of the rounds of stream i, by one copy against one part, which meet nobody else."""
-    runs, at = range(RUNS), f"T={T}"
-    separate = strategy_key(Separate(of))
-    copy = of.start(T, RUNS, Stream(seed, ("forecaster", separate, at, f"stream {i}"), runs))
-    own = ("nature", strategy_key(nature), at, f"part {i}")
-    spec = nature.parts[i]
-    part = spec.start(order.count(i), RUNS, Stream(seed, own, runs))
-    uniforms = Stream(seed, ("forecast", separate, at), runs).block(T)
-    outcomes = Stream(seed, ("outcome", strategy_key(nature), at), runs).block(T)
-    recorder, rounds, found = Recorder(RUNS), {}, {}
+    at, separate, mine = f"T={T}", strategy_key(Separate(of)), order.count(i)
+    outcomes = outcome_uniforms(nature, T, RUNS, seed)
+    copy = as_part("forecaster", of, T, ("forecaster", separate, at, f"stream {i}"), seed)
+    part = as_part("nature", nature.parts[i], mine, ("nature", strategy_key(nature), at, f"part {i}"), seed)
+    game, asked, found = Game(copy, part, horizon=mine, runs=range(RUNS), seed=seed), {}, {}
     for what, t in events(order, delays):
-        if order[t - 1] != i:
-            continue
-        if what == "ask":
-            round = Round(len(rounds) + 1, float(t))
-            face = NatureRound(round, "alone", spec.sight)
-            rounds[t] = round, face
-            recorder.draw(round, copy.forecast(round), uniforms, t - 1)
-            q = np.broadcast_to(np.asarray(part.probability(face), float), (RUNS,))
-            assert decide(round, q, outcomes, t - 1) < 0
-            found[t] = round.forecast.tolist(), (outcomes[t - 1] < q).astype(int).tolist()
-        else:
-            round, face = rounds[t]
-            resolve(round, float(t))
-            copy.update(round)
-            if spec.sight >= Sight.HISTORY:
-                part.update(face)
+        if order[t - 1] == i and what == "ask":
+            asked[t] = question = game.ask()
+            found[t] = (
+                question.forecast.tolist(),
+                (outcomes[t - 1] < question.probability).astype(int).tolist(),
+            )
+        elif order[t - 1] == i:
+            game.resolve(asked[t], outcome=found[t][1])
     return found
 
 
@@ -96,30 +98,35 @@ def alone(i, order, of, nature, delays, seed):
     [
         Streams((Greedy(), Drift(), Sidestepping())),
         Streams((Markov(), RandomWalk(), Contrarian()), "random", (2, 1, 1)),
+        Streams((Mixture((Greedy(), RandomWalk())), Switch(Markov(), Contrarian("draw"), "T/2"))),
     ],
-    ids=lambda nature: nature.order,
+    ids=lambda nature: str(nature.streams),
 )
-@pytest.mark.parametrize(
-    "of", [AlmostOneStepAhead(), ForecastHedging(), PerturbedLeader(), DefensiveForecasting()]
-)
+@pytest.mark.parametrize("of", [AlmostOneStepAhead(), DefensiveForecasting(), EmpiricalMean()])
 def test_separate_on_streams_is_each_part_alone(of, nature, delay, seed):
+    """Of forecasters that draw nothing; of others see tests/forecasters/test_in_flight.py."""
     delays = np.random.default_rng([seed, 3]).integers(0, 30, T) if delay == "any" else np.full(T, delay)
-    game = Game(Separate(of), nature, horizon=T, runs=range(RUNS), seed=seed, loop="event")
-    opened = []
-    path = "nature", strategy_key(nature), f"T={T}"
-    order = nature.start(T, 1, Stream(seed, path, range(1))).streams_of(1, T).tolist()
+    game = Game(Separate(of), nature, horizon=T, runs=range(RUNS), seed=seed, keeps=("stream",))
+    opened, order = [], order_of(nature, T, seed).whose(1, T).tolist()
     for what, t in events(order, delays):
         if what == "ask":
             opened.append(game.ask())
         else:
             game.resolve(opened[t - 1])
     parts = [alone(i, order, of, nature, delays, seed) for i in range(len(nature.parts))]
-    for t, open_ in enumerate(opened, 1):
-        forecast, outcome = parts[order[t - 1]][t]
-        assert open_.round.context["stream"].tolist() == [order[t - 1]] * RUNS
-        assert open_.round.forecast.tolist() == forecast, t
-        if math.isfinite(open_.round.resolved):
-            assert open_.round.outcome.tolist() == outcome, t
+    for t, question in enumerate(opened, 1):
+        assert question.forecast.tolist() == parts[order[t - 1]][t][0], t
+    for run in range(RUNS):
+        told = game.transcripts.of(run)
+        for t, stream, outcome in zip(told.numbers, told.context["stream"], told.outcomes, strict=True):
+            assert stream == order[t - 1]
+            assert outcome == parts[stream][t][1][run]
+
+
+def order_of(nature, horizon, seed):
+    """The order of the parts."""
+    stream = Stream(seed, ("nature", strategy_key(nature), f"T={horizon}"), range(1))
+    return nature.start(horizon, stream).streams_of.__self__
 
 
 def test_the_shared_forecaster_plays_another_game(seed):
@@ -136,14 +143,13 @@ def test_the_shared_forecaster_plays_another_game(seed):
 # ---------------------------------------------------------------- what a part knows
 
 
-@dataclass(frozen=True)
 class Noting(Nature):
     """Notes its horizon, the numbers of its rounds, and what it hears."""
 
     sight = Sight.HISTORY
-    log: list = None
+    log: ClassVar[list] = []
 
-    def start(self, horizon, runs, stream):
+    def start(self, horizon, stream):
         self.log.append(horizon)
         return self
 
@@ -152,14 +158,15 @@ class Noting(Nature):
         round.memo = round.number
         return 0.5
 
-    def update(self, round):
+    def update(self, forecast, outcome, round):
         assert round.memo == round.number
         self.log.append(("told", round.number))
 
 
 def test_a_part_hears_of_its_own_rounds_and_counts_them():
-    log = []
-    game = Game(Constant(), Streams((Drift(), Noting(log), Drift())), horizon=8, runs=range(1))
+    log = Noting.log
+    log.clear()
+    game = Game(Constant(), Streams((Drift(), Noting(), Drift())), horizon=8, runs=range(1))
     opened = [game.ask() for _ in range(8)]
     for late in reversed(opened):
         game.resolve(late)
@@ -168,36 +175,28 @@ def test_a_part_hears_of_its_own_rounds_and_counts_them():
 
 def test_a_part_sees_no_more_than_its_own_sight():
     class Peeping(Drift):
-        sight = Sight.NOTHING
-
-        def start(self, horizon, runs, stream):
-            return type("_", (), {"probability": lambda _, round: round.law.mean})()
+        def start(self, horizon, stream):
+            return type("_", (), {"probability": lambda _, round: min(round.law)})()
 
     game = Game(Constant(), Streams((Greedy(), Peeping())), horizon=8, runs=range(1))
     game.advance(1)
-    with pytest.raises(oc.OnlinecalError, match="asked for the law in round 2 but declares sight NOTHING"):
+    with pytest.raises(oc.OnlinecalError, match="asked for the law in round 1 but declares sight NOTHING"):
         game.advance(2)
-
-
-def test_it_has_update_only_if_a_part_hears():
-    assert not hasattr(Streams((Drift(),)).start(9, 1, Stream(0, (), range(1))), "update")
     assert Streams((Drift(), Greedy())).sight is Greedy().sight
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 1000, 2500])
 @pytest.mark.parametrize("nature", [Streams((Drift(),) * 3), Streams((Drift(),) * 3, "random", (3, 0, 1))])
 def test_each_part_is_tuned_to_the_rounds_that_fall_to_it(nature, horizon, seed):
-    order = nature.start(horizon, 2, Stream(seed, ("here",), range(2))).streams_of.__self__
-    mine = [order.of(t) for t in range(1, horizon + 1)]
-    assert order.whose(1, horizon).tolist() == [i for i, _ in mine]
-    for i, share in enumerate(order.shares(horizon)):
-        assert [number for j, number in mine if j == i] == list(range(1, share + 1))
+    order = order_of(nature, horizon, seed)
+    mine = order.whose(1, horizon).tolist()
+    assert order.shares(horizon) == [mine.count(i) for i in range(3)]
     if nature.order == "turns":
-        assert [i for i, _ in mine] == [(t % 3) for t in range(horizon)]
+        assert mine == [(t % 3) for t in range(horizon)]
     else:
-        assert {i for i, _ in mine} <= {0, 2}
+        assert set(mine) <= {0, 2}
         # Hoeffding: false failures below 2e-9.
-        assert abs(sum(i == 0 for i, _ in mine) - 0.75 * horizon) <= math.sqrt(horizon * math.log(1e9) / 2)
+        assert abs(mine.count(0) - 0.75 * horizon) <= math.sqrt(horizon * math.log(1e9) / 2)
 
 
 def test_the_order_is_that_of_all_runs(seed):
@@ -210,44 +209,22 @@ def test_the_order_is_that_of_all_runs(seed):
     assert trace(both)[2:] == trace(later)
 
 
-def test_rounds_are_asked_in_their_order():
-    order = Streams((Drift(),) * 2, "random").start(5000, 1, Stream(0, (), range(1))).streams_of.__self__
-    order.of(2000)
-    with pytest.raises(InvalidParameter, match="round 7 is asked after round 1985 was"):
-        order.of(7)
-
-
 # ---------------------------------------------------------------- what it reveals
 
 
 def test_it_reveals_what_all_parts_reveal(seed):
     assert Streams((UniformTruth(), UniformTruth())).reveals == {"stream", "truth"}
     assert Streams((UniformTruth(), Drift())).reveals == {"stream"}
-    game = Game(
-        Separate(Truthful()), Streams((UniformTruth(), UniformTruth())), horizon=9, runs=range(2), seed=seed
-    )
-    round = game.ask().round
-    assert round.context["stream"].dtype == np.int64
-    assert round.context["truth"].tolist() == round.forecast.tolist()
+    nature = Streams((UniformTruth(), UniformTruth()))
+    log, _ = noted(Separate(Truthful()), nature, 9, 2, seed)
+    shown = revealed(nature, 9, 2, seed)
+    assert shown["stream"].dtype == np.int64
+    assert shown["truth"].tolist() == [round.forecast.tolist() for round in log]
 
 
 def test_a_forecaster_per_stream_needs_streams():
     with pytest.raises(InvalidParameter, match="needs stream, which nature 'drift' does not reveal"):
         Game(Separate(Constant()), Drift(), horizon=9, runs=range(1))
-
-
-@pytest.mark.parametrize("revealed", [np.array([0, 1]), np.array([0.0, 0.0]), np.zeros((2, 1), np.int64)])
-def test_a_stream_that_is_none_is_refused(revealed):
-    class Odd(Drift):
-        reveals = frozenset({"stream"})
-
-        def start(self, horizon, runs, stream):
-            return type(
-                "_", (), {"context": lambda *_: {"stream": revealed}, "probability": lambda *_: 0.5}
-            )()
-
-    with pytest.raises(InvalidForecast, match="one whole number for all of the 2 runs"):
-        Game(Separate(Constant()), Odd(), horizon=9, runs=range(2)).ask()
 
 
 def test_copies_begin_when_their_stream_is_seen(seed):
@@ -313,10 +290,19 @@ def test_parts_that_are_too_short_are_refused(tmp_path):
         Game(Constant(), drawn, horizon=1201, runs=range(1))
 
 
-def test_streams_may_follow_each_other():
-    both = Switch(Streams((Drift(), Markov())), Streams((Markov(), Drift())))
+def test_streams_may_follow_each_other(seed):
+    """A forecaster per stream plays them, and the streams are those that are revealed."""
+    both = Switch(Streams((Drift(), Markov())), Streams((Markov(), Drift(), Drift()), "random"), 5)
     assert both.reveals == {"stream"}
-    Game(Separate(Constant()), both, horizon=9, runs=range(1)).advance(9)
+    assert both.streams == ("drift → markov", "markov → drift 1", "drift 2")
+    game = Game(Separate(AlmostOneStepAhead()), both, horizon=90, runs=range(2), seed=seed, keeps=("stream",))
+    game.advance(3)
+    game.resolve(game.ask())
+    game = pickle.loads(pickle.dumps(game))
+    game.advance(90)
+    told = game.transcripts.of(1)
+    assert told.context["stream"].tolist() == game.nature.streams_of(1, 90).tolist()
+    assert Switch(Streams((Drift(), Markov())), Drift()).streams == ()
 
 
 def test_in_a_scenario(tmp_path):
