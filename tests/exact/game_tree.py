@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
-from onlinecal.rounds.record import Recorder, Round, resolve, tell
+from dataclasses import dataclass, field
 
-from onlinecal.natures import NatureRound, Sight
+import numpy as np
+
+from onlinecal.engine import kernels as k
+from onlinecal.engine.game import Game
+from onlinecal.forecasters import Forecaster
+from onlinecal.natures import Sight
+from onlinecal.rounds.hand import Hand
 from onlinecal.rounds.protocol import start
 
 
@@ -21,9 +26,8 @@ def expectation(forecaster, nature, horizon):
             for forecast, y in history:
                 totals[forecast] = totals.get(forecast, 0.0) + y - forecast
             return sum(map(abs, totals.values()))
-        law = _after(forecaster, nature, horizon, history)
         found = 0.0
-        for forecast, weight, q in law:
+        for forecast, weight, q in _after(forecaster, nature, horizon, history):
             for y, p in ((0, 1.0 - q), (1, q)):
                 if weight * p > 0.0:
                     found += weight * p * value((*history, (forecast, y)))
@@ -32,34 +36,48 @@ def expectation(forecaster, nature, horizon):
     return value(())
 
 
+@dataclass(frozen=True, eq=False)
+class Recites(Forecaster):
+    """States these laws, one after the other."""
+
+    laws: list = field(metadata={"key": False})
+    atoms = 1000
+
+    def start(self, horizon, stream):
+        return self
+
+    def forecast(self, round):
+        return self.laws[round.number - 1]
+
+    def update(self, forecast, outcome):
+        pass
+
+
 def _after(forecaster, nature, horizon, history):
     """(forecast, weight, q) of the round after a history."""
-    player = start("forecaster", forecaster, horizon, range(1), 0)
-    other, recorder = start("nature", nature, horizon, range(1), 0), Recorder(1)
+    hand, laws = Hand(start("forecaster", forecaster, horizon, range(1), 0)), []
     for number in range(1, len(history) + 2):
-        # Nature may toss its own coins once a round: it is asked once, but where it sees the draw.
-        last = number == len(history) + 1
-        round = Round(number, float(number))
-        seen = NatureRound(round, "nature", nature.sight)
-        if nature.reveals:
-            other.context(seen)
-        recorder.record(round, player.forecast(round))
-        values, weights = round.law.support[0], round.law.weights[0]
-        places = [j for j in range(len(values)) if weights[j] > 0.0]
-        if last:
-            found = []
-            for j in places if nature.sight is Sight.DRAW else places[:1]:
-                tell(round, np.array([j]), np.array([0]))
-                q = float(np.broadcast_to(other.probability(seen), (1,))[0])
-                found.append(q)
-            qs = found if len(found) == len(places) else found * len(places)
-            return [(float(values[j]), float(weights[j]), q) for j, q in zip(places, qs, strict=True)]
-        forecast, y = history[number - 1]
-        j = next(j for j in places if values[j] == forecast)
-        tell(round, np.array([j]), np.array([y]))
-        other.probability(seen)
-        resolve(round, float(number))
-        player.update(round)
-        if nature.sight >= Sight.HISTORY:
-            other.update(seen)
-    raise AssertionError
+        asked = hand.ask(number)
+        size = int(asked.sizes[0])
+        values, weights = (part[0, :size].tolist() for part in (asked.values, asked.weights))
+        laws.append({v: w for v, w in zip(values, weights, strict=True) if w})
+        if number <= len(history):
+            forecast, y = history[number - 1]
+            hand.tell(asked, np.array([values.index(forecast)]), np.array([y]))
+    if nature.sight < Sight.DRAW:
+        q = _probability(nature, horizon, laws, history)
+        return [(value, weight, q) for value, weight in laws[-1].items()]
+    # One that sees the draw is shown it as the law.
+    said = [{forecast: 1.0} for forecast, _ in history]
+    return [(v, w, _probability(nature, horizon, [*said, {v: 1.0}], history)) for v, w in laws[-1].items()]
+
+
+def _probability(nature, horizon, laws, history):
+    """q of the round after a history in which these laws were stated."""
+    game = Game(Recites(laws), nature, horizon=horizon, runs=range(1))
+    for law, (forecast, y) in zip(laws, history, strict=False):
+        question = game.ask()
+        # The forecast that the history has, whatever was drawn.
+        game._questions.words.view(np.int64)[0, question.slot, k.OF_PICK] = list(law).index(forecast)
+        game.resolve(question, outcome=y)
+    return float(game.ask().probability[0])

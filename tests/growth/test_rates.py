@@ -10,7 +10,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.columns import QUADRATIC, SQUARED_LOSS, Column
-from onlinecal.forecasters import Forecaster, ForecastHedging, Law
+from onlinecal.forecasters import Forecaster, ForecastHedging
 from onlinecal.growth.rates import KNOWN_RATES, best_known, known_rates
 from onlinecal.measures import MEASURES
 from onlinecal.natures import Bernoulli
@@ -28,20 +28,18 @@ class Sides(Forecaster):
     deterministic = True
 
     def start(self, horizon, stream):
-        return SidesPlayer(runs, horizon**-self.power)
+        return SidesPlayer(horizon**-self.power)
 
 
 class SidesPlayer:
-    def __init__(self, runs, apart):
-        self.law = Law(runs, 1, np.array([0.5 - apart, 0.5, 0.5 + apart]))
-        self.total = np.zeros(runs)
+    def __init__(self, apart):
+        self.apart, self.total = apart, 0.0
 
-    def forecast(self, round):
-        self.law.atoms[:, 0] = 1 + np.sign(self.total)
-        return self.law
+    def forecast(self):
+        return 0.5 + math.copysign(self.apart, self.total) if self.total else 0.5
 
-    def update(self, round):
-        self.total += round.outcome - round.forecast
+    def update(self, forecast, outcome):
+        self.total += outcome - forecast
 
 
 def test_a_fair_coin_forces_no_root_of_t_on_the_kernel_error(seed):
