@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.ranges import ranged
-from onlinecal.core.sweeps import ANYTHING, LOOKED_AT, WIDTH, Kind, Thing, kinds, sweep
+from onlinecal.core.sweeps import ANYTHING, WIDTH, Kind, Thing, kinds, sweep
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.measures import MEASURES
@@ -169,10 +169,6 @@ def test_a_million_are_not_made():
     made = sweep("forecaster", {"name": "a", "m": list(range(1000)), "q": list(range(1000))}, find)
     assert len(made) == 10**6
     assert made[999_999].table == {"name": "a", "m": 999, "q": 999}
-    looked_at = list(made.samples())
-    assert len(looked_at) == 1999 < LOOKED_AT
-    for key in ("m", "q"):
-        assert {made[i].table[key] for i in looked_at} == set(range(1000))
 
 
 # ---------------------------------------------------------------- ranges
