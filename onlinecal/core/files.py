@@ -132,7 +132,7 @@ def _csv(
         file.readline()
         left, first, name = part[1] - file.tell(), -1, f"{name}, after byte {file.tell()}"
     rows = None
-    for data in _blocks(_utf8(file, name, encoding, left, min(size or _CHUNK, _CHUNK)), size):
+    for data in _blocks(_utf8(file, name, encoding, left, max(min(size or _CHUNK, _CHUNK), 4)), size):
         # Between two cuts outside of quotation marks there is an even number of them.
         if part is not None and data.count(b'"') % 2:
             raise InvalidData(
