@@ -157,6 +157,11 @@ class MovedHistory(_Keyed):
         self.keys = np.empty((runs, 64), np.int64)
         self.rounds = self.filled = 0
 
+    def __getstate__(self) -> dict[str, Any]:
+        # The buffer is as large as what was played at a time.
+        self._count()
+        return self.__dict__ | {"keys": self.keys[:, :64].copy()}
+
     def reserve(self, rounds: int) -> None:
         """Counts what is in the buffer where it has no room."""
         if self.filled + rounds > self.room:

@@ -34,7 +34,7 @@ ATOMS = 64
 def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
     """Starts a player of the strategy for a game of this horizon, with the stream that belongs to it."""
     try:
-        stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs)
+        stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs[:1])
         player = begin(role, strategy, horizon, stream)
         player.memory.spread(runs)
     except OnlinecalError as error:

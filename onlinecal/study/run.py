@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 import time
@@ -32,9 +31,6 @@ BATCH = 256
 #: bytes of the histories of a batch and of its players' memory; all batches that are played at once on a machine have
 #: four times that, and half of what is free
 ROOM = 2**30
-#: bytes of a batch before which garbage is collected: players may refer to themselves, and then only a search for
-#: garbage frees what they remember, which large arrays do not cause
-LARGE = 2**26
 #: seconds of play of which is told at the latest, but for rounds that take longer
 STRETCH = 0.1
 
@@ -182,8 +178,6 @@ def play_batch(
         Of the compiled loop. Linear algebra takes one thread whatever the machine has: its sums are added in an order
         that depends on how many there are.
     """
-    if len(runs) * _bytes_of_run(cell) > LARGE:
-        gc.collect()
     with threadpool_limits(1, user_api="blas"):
         return _played(cell, runs, progress, threads)
 

@@ -1,4 +1,4 @@
-"""Forecasts without a grid: exact in memory or in a file, with the same Γ; or counted on a grid, with the distance."""
+"""What is kept of resolved rounds: counts on a grid, or forecasts, exact in memory or in a file, or moved to a grid."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from hypothesis import strategies as st
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.joint import JointDistribution, encode
 from onlinecal.engine import spill
-from onlinecal.engine.game import Game
 from onlinecal.engine.history import MovedHistory, RealHistory
 from onlinecal.engine.keeping import Exact, OnGrid, as_history
 from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.spill import Spill, gamma_of
-from onlinecal.forecasters import DefensiveForecasting, EmpiricalMean, ForecastHedging, Law
+from onlinecal.forecasters import DefensiveForecasting, EmpiricalMean, ForecastHedging
 from onlinecal.natures import Bernoulli, Drift, Streams
 from onlinecal.schedules import Constant, Schedule
-from tests.engine.test_game import same
-from tests.rounds_by_hand import played
+from tests.engine.games import game_of, played, same
+
+PAIR = DefensiveForecasting(), Drift()
 
 
 @pytest.fixture
@@ -39,12 +39,8 @@ def little(monkeypatch):
         monkeypatch.setattr(f"onlinecal.engine.spill.{name}", value)
 
 
-def stretches(game):
-    return game.ledger._parts.values()
-
-
 def spilled(game):
-    return any(history.pieces for history in stretches(game))
+    return any(history.pieces for history in game.ledger._parts.values())
 
 
 def seen(game, stops, streams=(None,)):
@@ -56,13 +52,17 @@ def seen(game, stops, streams=(None,)):
     return gammas
 
 
-# ---------------------------------------------------------------- the file
+def write(history, p, y):
+    """Writes a round down, as the compiled code does."""
+    history.reserve(1)
+    history.keys[:, history.filled] = encode(np.atleast_1d(p), np.atleast_1d(y))
+    history.played(1)
 
 
-@given(
-    st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1)), max_size=30), min_size=1, max_size=9),
-    st.data(),
-)
+samples = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1)), max_size=30)
+
+
+@given(st.lists(samples, min_size=1, max_size=9), st.data())
 def test_merging_gives_the_levels_of_all(samples, data):
     if not any(samples):
         return
@@ -72,15 +72,12 @@ def test_merging_gives_the_levels_of_all(samples, data):
         patch.setattr(spill, "BLOCKS", 1)
         file, pieces = Spill("."), []
         for rows in samples:
-            p, y = (
-                (np.array(column, float) for column in zip(*rows, strict=True)) if rows else np.empty((2, 0))
-            )
+            p, y = np.array(rows, float).reshape(-1, 2).T
             keys = np.sort(encode(p / 9, y))
             stored = data.draw(st.booleans()) or not pieces
             pieces.append(spill.Piece(file, file.write(keys), 1, len(keys)).of(0) if stored else keys)
         merged = gamma_of(pieces)
-    every = [row for rows in samples for row in rows]
-    p, y = (np.array(column, float) for column in zip(*every, strict=True))
+    p, y = np.array([row for rows in samples for row in rows], float).T
     assert same([merged], [JointDistribution.from_samples(p / 9, y)])
 
 
@@ -91,38 +88,29 @@ def test_a_level_with_very_many_rounds_takes_no_room(little):
     assert same([gamma_of(pieces)], [JointDistribution.from_counts([0.25], [40_000], [10_000])])
 
 
-@pytest.mark.parametrize("loop", ["event", "compiled"])
-def test_exact_in_a_file_is_exact_in_memory(loop, little, monkeypatch, tmp_path):
-    stops, options = [1, 7, 16, 17, 40, 200, 333, 500], {"horizon": 500, "seed": 3, "loop": loop}
-    small = Game(
-        DefensiveForecasting(),
-        Drift(),
-        runs=range(3),
-        history={"name": "exact", "folder": str(tmp_path)},
-        **options,
-    )
-    found = seen(small, stops)
+def test_exact_in_a_file_is_exact_in_memory(little, monkeypatch, tmp_path):
+    """Whatever the checkpoints and batches, also of a game that was copied or stored."""
+    stops, options = [1, 7, 16, 17, 40, 200, 333, 500], {"horizon": 500, "seed": 3}
+    small = game_of(*PAIR, history={"name": "exact", "folder": str(tmp_path)}, **options)
+    found = seen(small, stops[:5])
     assert spilled(small)
-    assert len(stretches(small)) == 1
+    others = copy.deepcopy(small), pickle.loads(pickle.dumps(small))
+    found += seen(small, stops[5:])
     assert list(tmp_path.iterdir()) == []  # a file without a name
-    # Other checkpoints, other batches, the other loop.
-    once = Game(DefensiveForecasting(), Drift(), runs=range(3), **options)
-    assert same(seen(once, [500]), found[-3:])
-    alone = Game(DefensiveForecasting(), Drift(), runs=range(1, 2), **options)
-    assert same(seen(alone, stops), found[1::3])
+    for other in (*others, game_of(*PAIR, **options)):
+        assert same(seen(other, [500]), found[-2:])
+    assert same(seen(game_of(*PAIR, runs=range(1, 2), **options), stops), found[1::2])
     monkeypatch.undo()
-    large = Game(DefensiveForecasting(), Drift(), runs=range(3), **options)
+    large = game_of(*PAIR, **options)
     assert same(seen(large, stops), found)
     assert not spilled(large)
 
 
 def test_with_delays_streams_and_parts(little, monkeypatch):
-    nature = Streams((Drift(), Bernoulli(0.2)))
-
     def play(history="exact"):
-        game = Game(
-            DefensiveForecasting(), nature, horizon=300, runs=range(2), schedule=Schedule(delays=Constant(7)),
-            cuts=[50.0, 120.5], history=history,
+        game = game_of(
+            PAIR[0], Streams((Drift(), Bernoulli(0.2))), 300, schedule=Schedule(delays=Constant(7)), cuts=[50.0, 120.5],
+            history=history,
         )  # fmt: skip
         found = seen(game, [60, 300], (None, 0, 1))
         return game, found + game.ledger.gammas(None, 50.0, 120.5), game.ledger.moved(0, 50.0, 120.5)
@@ -136,8 +124,7 @@ def test_with_delays_streams_and_parts(little, monkeypatch):
     assert moved is None
     # Counted on a grid, it is that Γ after it was moved.
     _, counted, moved = play(20)
-    rounded = [gamma.round(20) for gamma in found]
-    assert_moved(counted, [gamma for gamma, _ in rounded])
+    assert_moved(counted, [gamma.round(20)[0] for gamma in found])
     for run, exact in enumerate(other.ledger.gammas(0, 50.0, 120.5)):
         assert moved[run] == pytest.approx(exact.round(20)[1], rel=1e-11)
 
@@ -147,17 +134,6 @@ def assert_moved(counted, rounded):
     for mine, theirs in zip(counted, rounded, strict=True):
         for part in ("predictions", "counts", "positives"):
             assert (getattr(mine, part) == getattr(theirs, part)).all()
-
-
-def test_a_game_with_a_file_can_be_copied_and_pickled(little):
-    game = Game(EmpiricalMean(), Bernoulli(), horizon=300, runs=range(2))
-    seen(game, [60, 130, 200])
-    assert spilled(game)
-    others = copy.deepcopy(game), pickle.loads(pickle.dumps(game))
-    game.advance(300)
-    for other in others:
-        other.advance(300)
-        assert same(other.gammas(), game.gammas())
 
 
 def test_a_full_disk_is_said_in_one_line(little, tmp_path, monkeypatch):
@@ -172,16 +148,15 @@ def test_a_full_disk_is_said_in_one_line(little, tmp_path, monkeypatch):
             pass
 
     monkeypatch.setattr("tempfile.TemporaryFile", lambda **options: Full())
-    game = Game(EmpiricalMean(), Bernoulli(), horizon=300, runs=range(2), history=Exact(str(tmp_path)))
+    game = game_of(horizon=300, history=Exact(str(tmp_path)))
     game.advance(100)
-    with pytest.raises(StoreError, match=r"No space left on device.*expected room") as error:
+    with pytest.raises(StoreError, match=rf"{tmp_path}.*No space left on device.*expected room") as error:
         game.advance(300)
     assert "\n" not in str(error.value)
-    assert str(tmp_path) in str(error.value)
 
 
 def test_what_fits_nowhere_is_refused_before_it_is_needed(monkeypatch):
-    game = Game(EmpiricalMean(), Bernoulli(), horizon=10**9, runs=range(10**5))
+    game = game_of(horizon=10**9, runs=range(10**5))
     with pytest.raises(InvalidParameter, match=r"745058.1 GiB of history.*expected.*history = 10000"):
         game.advance(1)
     monkeypatch.setattr("onlinecal.engine.memory.free_memory", lambda: 1000.0)
@@ -205,72 +180,67 @@ def test_what_fits_nowhere_is_refused_before_it_is_needed(monkeypatch):
     ],
 )
 def test_what_is_no_history_is_refused(spec, message):
-    with pytest.raises(InvalidParameter, match=message):
-        as_history(spec)
-    with pytest.raises(InvalidParameter, match=message):
-        Game(EmpiricalMean(), Bernoulli(), horizon=10, runs=range(1), history=spec)
-
-
-# ---------------------------------------------------------------- counts on a grid
+    for make in (as_history, lambda spec: game_of(history=spec)):
+        with pytest.raises(InvalidParameter, match=message):
+            make(spec)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1)), min_size=1, max_size=200), st.integers(1, 50))
 def test_counts_and_distance_are_those_of_rounding(rounds, m):
     history = MovedHistory(1, m)
     for p, y in rounds:
-        history.update(played(Law(1, 1), p, y))
-    p, y = (np.array(column, float) for column in zip(*rounds, strict=True))
-    rounded, _ = JointDistribution.from_samples(p, y).round(m)
-    assert_moved(history.each(), [rounded])
+        write(history, p, y)
+    p, y = np.array(rounds, float).T
+    assert_moved(history.each(), [JointDistribution.from_samples(p, y).round(m)[0]])
     exact = fsum(abs(np.rint(p * m) / m - p))
     assert exact <= history.distances[0] <= exact * (1 + 2e-12)
 
 
-@pytest.mark.parametrize("m", [1, 7, 1000])
-def test_both_loops_count_the_same_bytes(m):
-    found = []
-    for loop, runs in (("event", range(3)), ("compiled", range(3)), ("compiled", range(1, 2))):
-        game = Game(DefensiveForecasting(), Drift(), horizon=3000, runs=runs, history=m, loop=loop)
-        found.append([])
-        for stop in (5, 64, 65, 1000, 3000):
-            game.advance(stop)
-            found[-1] += [(g, moved) for g, moved in zip(game.known(), game.moved(), strict=True)]
-    event, compiled, alone = found
-    for one, other in ((event, compiled), (event[1::3], alone)):
-        assert same([g for g, _ in one], [g for g, _ in other])
-        assert [moved for _, moved in one] == [moved for _, moved in other]
+@given(st.sets(st.integers(1, 200), min_size=1, max_size=8))
+def test_gamma_at_every_checkpoint_is_that_of_the_rounds_so_far(stops):
+    """On a grid, exact, and moved to one, in whatever batch."""
+    for forecaster, history in ((ForecastHedging(7), "exact"), (PAIR[0], "exact"), (PAIR[0], 7), (PAIR[0], 1000)):
+        game = game_of(forecaster, Drift(), 200, history=history, keeps=())
+        alone = game_of(forecaster, Drift(), 200, runs=range(1, 2), history=history)
+        for stop in sorted(stops):
+            game.advance(stop), alone.advance(stop)
+            rounds = game.transcripts.of(1)
+            expected = JointDistribution.from_samples(rounds.forecasts, rounds.outcomes)
+            if history != "exact":
+                expected, moved = expected.round(history)
+                assert alone.moved()[0] == game.moved()[1] == pytest.approx(moved, rel=1e-11)
+            else:
+                assert game.moved() is None
+            assert same(game.gammas()[1:], alone.gammas())
+            assert_moved(game.gammas()[1:], [expected])
 
 
 def test_the_sum_of_distances_loses_nothing():
     """In steps that a plain sum would lose: 1/2 once, then 10^-17 many times."""
     history = MovedHistory(1, 1)
     for p in [0.5] + [1e-17] * 1000:
-        history.update(played(Law(1, 1), p, 0))
+        write(history, p, 0)
     assert history.distances[0] == pytest.approx(0.5 + 1e-14, abs=0, rel=2e-12)
     assert history._distances.sum() == 0.5 + 1e-14
 
 
-def test_a_grid_forecaster_is_counted_exactly_and_nothing_is_moved():
-    games = [Game(ForecastHedging(), Drift(), horizon=100, runs=range(2), history=h) for h in ("exact", 3)]
-    for game in games:
-        game.advance(100)
-        assert game.moved() is None
-    assert same(games[0].gammas(), games[1].gammas())
-
-
-def test_memory_on_a_grid_does_not_grow_with_rounds():
-    def held(rounds):
-        game = Game(EmpiricalMean(), Bernoulli(), horizon=rounds, runs=range(2), history=100, loop="event")
-        game.advance(rounds)
-        return len(pickle.dumps(game.ledger))
-
-    assert abs(held(200) - held(20_000)) < 20
+def test_memory_of_a_history():
+    """8 bytes a run-round for reals, or as many as a spilled one may keep; on a grid counts alone."""
+    assert played(horizon=1000, runs=range(4)).history.keys.nbytes == 8 * 1000 * 4
+    grid = played(ForecastHedging(22), horizon=10_000, runs=range(4), history=3)
+    assert grid.moved() is None
+    assert grid.history.counts.nbytes + grid.history.positives.nbytes == 16 * 23 * 4
+    sizes = [len(pickle.dumps(played(horizon=rounds, history=100).ledger)) for rounds in (200, 20_000)]
+    assert abs(sizes[0] - sizes[1]) < 20
+    # Of many stretches, each with one round, it is no larger than of one.
+    game = played(*PAIR, 500, runs=range(40), cuts=np.arange(0.5, 500.0).tolist())
+    assert sum(history.keys.nbytes for history in game.ledger._parts.values()) <= 4 * 8 * 500 * 40
 
 
 def test_a_spilled_history_keeps_no_more_than_it_may(little):
     history = RealHistory(2, 1000, most=16, spill=Spill("."))
     for t in range(200):
-        history.update(played(Law(2, 1), np.array([t / 200, 0.5]), [1, 0]))
+        write(history, [t / 200, 0.5], [1, 0])
         assert history.room <= 16
     assert history.rounds == 200
     assert all(a.rounds == b.rounds for a, b in pairwise(history.pieces))

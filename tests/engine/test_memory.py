@@ -22,10 +22,9 @@ from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Streams
 from tests import examples
 
 
-@pytest.mark.parametrize("loop", ["event", "compiled"])
 @pytest.mark.parametrize("nature", [Drift(), Contrarian()], ids=str)
-def test_the_tree_of_past_forecasts_takes_no_more_than_is_said(loop, nature, seed):
-    game = Game(DefensiveForecasting(), nature, horizon=20_000, runs=range(2), loop=loop)
+def test_the_tree_of_past_forecasts_takes_no_more_than_is_said(nature, seed):
+    game = Game(DefensiveForecasting(), nature, horizon=20_000, runs=range(2))
     for t in np.sort(np.random.default_rng(seed).integers(100, 20_001, 12)):
         game.advance(int(t))
         # What is in use, and what a copy has: room that nobody has written takes no memory.
@@ -106,9 +105,8 @@ def test_batches_have_room_for_what_their_players_remember(monkeypatch, room):
     assert cells == whole
 
 
-@pytest.mark.parametrize("large", [1e4, 1e9])
-def test_a_batch_begins_when_the_last_has_given_its_memory_back(monkeypatch, large):
-    """K29* refers to itself; where batches are said to be small, its memory waits for the next search for garbage."""
+def test_a_batch_begins_when_the_last_has_given_its_memory_back(monkeypatch):
+    """Without a search for garbage: no player refers to itself."""
     alive, games = [], []
 
     class Watched(Game):
@@ -119,14 +117,13 @@ def test_a_batch_begins_when_the_last_has_given_its_memory_back(monkeypatch, lar
 
     monkeypatch.setattr("onlinecal.study.run.Game", Watched)
     monkeypatch.setattr("onlinecal.study.run.ROOM", 300_000)
-    monkeypatch.setattr("onlinecal.study.run.LARGE", large)
     gc.collect()
     gc.disable()
     try:
         oc.play("defensive_forecasting", "bernoulli", horizon=1000, runs=8, seed=2, measures="smooth_ce")
     finally:
         gc.enable()
-    assert alive == ([0, 0, 0] if large == 1e4 else [0, 1, 2])
+    assert alive == [0, 0, 0]
 
 
 def test_players_that_do_not_fit_are_refused_by_name(monkeypatch):
@@ -142,8 +139,8 @@ def test_players_that_do_not_fit_are_refused_by_name(monkeypatch):
 class NoMemory(Game):
     """A game whose forecaster gets no room for round 2049 and later ones, twice."""
 
-    def __init__(self, loop):
-        super().__init__(DefensiveForecasting(), Contrarian(), horizon=4096, runs=range(3), loop=loop)
+    def __init__(self):
+        super().__init__(DefensiveForecasting(), Contrarian(), horizon=4096, runs=range(3))
         self.refused = 0
         self.forecaster._reserve = self.reserve
 
@@ -154,10 +151,9 @@ class NoMemory(Game):
         make_room(memory, rounds)
 
 
-@pytest.mark.parametrize("loop", ["event", "compiled"])
-def test_where_memory_ends_no_player_is_named(loop):
-    """It is whoever asks next that gets none. In the compiled loop nothing has been played then."""
-    game = NoMemory(loop)
+def test_where_memory_ends_no_player_is_named():
+    """It is the next that asks who gets none."""
+    game = NoMemory()
     game.advance(1024)
     for _ in range(2):
         with pytest.raises(
@@ -166,9 +162,3 @@ def test_where_memory_ends_no_player_is_named(loop):
             game.advance(4096)
         assert "contrarian" not in str(error.value)
         assert "defensive" not in str(error.value)
-    if loop == "compiled":
-        game.advance(4096)
-        whole = Game(DefensiveForecasting(), Contrarian(), horizon=4096, runs=range(3))
-        whole.advance(4096)
-        played = [[pickle.dumps(gamma) for gamma in each.gammas()] for each in (game, whole)]
-        assert played[0] == played[1]

@@ -46,20 +46,13 @@ def played(forecaster, nature, schedule, tenures, seed):
     """The game, and the rounds that are resolved at its end."""
     cuts = sorted({t for who in tenures for t in (who.join, who.leave) if 0 < t < math.inf})
     game = Game(
-        forecaster, nature, horizon=T, runs=range(RUNS), seed=seed, schedule=schedule, cuts=cuts, loop="event"
+        forecaster, nature, horizon=T, runs=range(RUNS), seed=seed, schedule=schedule, cuts=cuts, keeps=()
     )
-    rounds, resolve = [], game.resolve
-
-    def watched(open, time=None):
-        resolve(open, time)
-        rounds.append(open.round)
-
-    game.resolve = watched
     accounts = Accounts(game, tenures)
     game.advance(T // 2)
     accounts.read()
     game.advance(T)
-    return game, accounts, rounds
+    return game, accounts, [game.transcripts.of(run) for run in range(RUNS)]
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=["immediate", "constant", "random"])
@@ -69,19 +62,17 @@ def test_accounts_are_those_of_the_rounds_of_the_tenure(forecaster, schedule, se
     _, accounts, rounds = played(forecaster, Greedy(), schedule, tenures, seed)
     entries, bounds = accounts.read(), accounts.cdl()
     for k, who in enumerate(tenures):
-        mine = [round for round in rounds if who.join <= round.time < who.leave]
         for run in range(RUNS):
-            assert entries[k, run, 0] == len(mine)
-            if not mine:
+            mine = (rounds[run].asked >= who.join) & (rounds[run].asked < who.leave)
+            assert entries[k, run, 0] == mine.sum()
+            if not mine.any():
                 assert not entries[k, run].any()
                 assert bounds[k, run] == 0.0
                 continue
-            gamma = oc.JointDistribution.from_samples(
-                [round.forecast[run] for round in mine], [round.outcome[run] for round in mine]
-            )
-            expected = len(mine) * np.array(who.who.account(gamma))
+            gamma = oc.JointDistribution.from_samples(rounds[run].forecasts[mine], rounds[run].outcomes[mine])
+            expected = mine.sum() * np.array(who.who.account(gamma))
             assert (entries[k, run, 1:] == expected).all(), (who.label, entries[k, run], expected)
-            assert bounds[k, run] == len(mine) * cdl(gamma)
+            assert bounds[k, run] == mine.sum() * cdl(gamma)
     never = [t.label for t in tenures].index("never")
     assert not entries[never].any()
 
@@ -130,19 +121,6 @@ def test_who_does_not_best_respond_may_regret_more():
     # Exactly: what the outcomes cost less what the umbrella costs, where that is more.
     assert np.allclose(regret, np.maximum(ones - 0.1 * T, 0.0))
     assert (bounds >= 0.0).all()
-
-
-def test_the_compiled_loop_plays_stretches(seed):
-    tenures = people(seed)
-    cuts = People(tuple(map(Group.of, tenures))).cuts
-    found = []
-    for loop in ("event", "compiled"):
-        game = Game(ForecastHedging(), Drift(), horizon=T, runs=range(RUNS), seed=seed, cuts=cuts, loop=loop)
-        accounts = Accounts(game, tenures)
-        for until in (50, 51, T):
-            game.advance(until)
-            found.append(accounts.read())
-    assert all((a == b).all() for a, b in zip(found[:3], found[3:], strict=True))
 
 
 # -------------------------------------------------------------------- who they are
@@ -291,7 +269,6 @@ def test_a_history_of_many_stretches_is_no_larger_than_of_one():
         horizon=500,
         runs=range(40),
         cuts=np.arange(0.5, 500.0).tolist(),
-        loop="event",
     )
     game.advance(500)
     held = sum(history.keys.nbytes for history in game.ledger._parts.values())

@@ -59,8 +59,8 @@ class Following(Forecaster):
     m: int
     deterministic = True
 
-    def start(self, horizon, runs, stream):
-        memory = Memory(runs, ints=[self.m + 1])
+    def start(self, horizon, stream):
+        memory = Memory(ints=[self.m + 1])
         return CompiledForecaster(next_point, nothing, memory, size=1, grid=np.linspace(0.0, 1.0, self.m + 1))
 
 
@@ -70,8 +70,8 @@ class Remembering(Nature):
 
     sight = Sight.HISTORY
 
-    def start(self, horizon, runs, stream):
-        memory = Memory(runs, ints=[0], floats=1)
+    def start(self, horizon, stream):
+        memory = Memory(ints=[0], floats=1)
         return CompiledNature(ask, memory, sight=self.sight, hear=remember, reserve=lengthen)
 
 
@@ -140,8 +140,9 @@ def test_no_level_is_written_where_there_is_no_room(seed):
     """As many levels as the grid has points, which are entered in stretches of any length."""
     m = 700
     pair = Following(m), Mixture((Greedy(), KinkApproach(), SparseBias()))
-    whole = Game(*pair, horizon=3000, runs=range(3), seed=seed, loop="event")
-    whole.advance(3000)
+    whole = Game(*pair, horizon=3000, runs=range(3), seed=seed)
+    for _ in range(3000):
+        whole.resolve(whole.ask())
     for length in (1, 7, 701, 3000):
         game = Game(*pair, horizon=3000, runs=range(3), seed=seed)
         while game.asked < 3000:
@@ -156,8 +157,9 @@ def test_no_level_is_written_where_there_is_no_room(seed):
 
 def test_what_grows_with_the_rounds_has_room_for_each(seed):
     pair = ForecastHedging(m=10), Mixture((Greedy(), Remembering()))
-    whole = Game(*pair, horizon=6000, runs=range(64), seed=seed, loop="event")
-    whole.advance(6000)
+    whole = Game(*pair, horizon=6000, runs=range(64), seed=seed)
+    for _ in range(6000):
+        whole.resolve(whole.ask())
     stretches = []
     game = Game(*pair, horizon=6000, runs=range(64), seed=seed)
     assert game.compiled
@@ -168,4 +170,4 @@ def test_what_grows_with_the_rounds_has_room_for_each(seed):
 
 def test_a_state_grows_with_rounds_or_levels():
     with pytest.raises(InvalidParameter, match="grows_with = 'forecasts'; expected 'rounds' or 'levels'"):
-        CompiledNature(ask, Memory(1), grows_with="forecasts")
+        CompiledNature(ask, Memory(), grows_with="forecasts")

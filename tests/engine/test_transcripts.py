@@ -9,45 +9,49 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.streams import Stream
 from onlinecal.core.transcript import of_rounds
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
 from onlinecal.natures import Bernoulli, Drift, Nature, Streams
+from onlinecal.rounds.plain import Round
 from onlinecal.schedules import Geometric, Poisson, Schedule
 
 T, RUNS = 120, 3
+
+
+KINDS = [f"group {i}" for i in range(4)]
 
 
 @dataclass(frozen=True)
 class Groups(Nature):
     """Fair coins; each question belongs to some of four groups, which need not be the same in all runs."""
 
-    reveals = frozenset({"groups", "weather"})
+    reveals = frozenset({*KINDS, "weather"})
 
-    def start(self, horizon, runs, stream):
-        return _Groups(stream, runs)
+    def start(self, horizon, stream):
+        return _Groups(stream)
 
 
 class _Groups:
-    def __init__(self, stream, runs):
-        self.uniforms = stream.block(4 * T).reshape(T, 4, runs)
+    def __init__(self, stream):
+        self.uniforms = stream.block(4 * T).reshape(T, 4)
 
     def context(self, round):
-        return {
-            "groups": (self.uniforms[round.number - 1].T > 0.5).astype(np.int64),
-            "weather": self.uniforms[round.number - 1, 0].copy(),
-        }
+        uniforms = self.uniforms[round.number - 1]
+        return {"weather": uniforms[0], **{kind: int(u > 0.5) for kind, u in zip(KINDS, uniforms, strict=True)}}
 
-    def probability(self, round):
+    def probability(self):
         return 0.5
 
 
-@of_rounds(needs=["groups"])
+@of_rounds(needs=KINDS)
 def multicalibration(rounds, power=1):
     """Largest over the groups of the total |bias| of their forecasts, level by level, as an average."""
     worst = 0.0
-    for group in range(rounds.context["groups"].shape[1]):
-        mine = rounds.context["groups"][:, group] == 1
+    for kind in KINDS:
+        mine = rounds.context[kind] == 1
         p, y = rounds.forecasts[mine], rounds.outcomes[mine]
         worst = max(worst, sum(abs((y[p == v] - v).sum()) ** power for v in np.unique(p)))
     return worst / rounds.weight
@@ -63,66 +67,43 @@ def late(rounds):
 def test_what_is_kept_is_what_was_told(forecaster, seed):
     game = Game(
         forecaster, Groups(), horizon=T, runs=range(RUNS), seed=seed, schedule=Schedule(delays=Geometric(5)),
-        keeps=["groups"],
+        keeps=KINDS,
     )  # fmt: skip
-    told, resolve = [], game.resolve
-
-    def watched(open, time=None):
-        resolve(open, time)
-        told.append(open.round)
-
-    game.resolve = watched
+    game.advance(T // 2)
     game.advance(T)
-    player = Groups().start(T, RUNS, game_stream(seed))
+    asked, known = game.schedule.clock(T, seed).span(1, T)
+    order = [t for t in np.argsort(known, kind="stable") if known[t] < T + 1]
     for run in range(RUNS):
-        kept = game.transcripts.of(run)
-        assert kept.numbers.tolist() == [round.number for round in told]
-        assert kept.asked.tolist() == [round.time for round in told]
-        assert kept.known.tolist() == [round.resolved for round in told]
-        assert kept.forecasts.tolist() == [round.forecast[run] for round in told]
-        assert kept.outcomes.tolist() == [round.outcome[run] for round in told]
-        for round, groups in zip(told, kept.context["groups"], strict=True):
-            assert (groups == player.context(round)["groups"][run]).all()
-        assert set(kept.context) == {"groups"}
+        kept, player = game.transcripts.of(run), Groups().start(T, stream_of(run, seed))
+        assert kept.numbers.tolist() == [t + 1 for t in order]
+        assert (kept.asked.tolist(), kept.known.tolist()) == (asked[order].tolist(), known[order].tolist())
+        for i, number in enumerate(kept.numbers):
+            said = player.context(Round("", int(number), 0.0))
+            assert {kind: kept.context[kind][i] for kind in KINDS} == {kind: said[kind] for kind in KINDS}
+        assert set(kept.context) == set(KINDS)
         gamma = oc.JointDistribution.from_samples(kept.forecasts, kept.outcomes)
         assert (gamma.counts == game.gammas()[run].counts).all()
+        assert (gamma.positives == game.gammas()[run].positives).all()
         with pytest.raises(ValueError, match="read-only"):
             kept.forecasts[0] = 1.0
-    assert all(dict(round.context) == {} for round in told)
 
 
-def game_stream(seed):
-    from onlinecal.core.strategy import strategy_key
-    from onlinecal.core.streams import Stream
-
-    return Stream(seed, ("nature", strategy_key(Groups()), f"T={T}"), range(RUNS))
+def stream_of(run, seed):
+    return Stream(seed, ("nature", strategy_key(Groups()), f"T={T}"), range(run, run + 1))
 
 
 def test_keeping_rounds_changes_nothing(seed):
-    schedule = Schedule(Poisson(2), Geometric(3))
-    plain, kept, event = (
+    plain, kept = (
         Game(
-            ForecastHedging(),
-            Drift(),
-            horizon=T,
-            runs=range(RUNS),
-            seed=seed,
-            schedule=schedule,
-            keeps=keeps,
-            loop=loop,
+            ForecastHedging(), Drift(), horizon=T, runs=range(RUNS), seed=seed,
+            schedule=Schedule(Poisson(2), Geometric(3)), keeps=keeps,
         )
-        for keeps, loop in ((None, "auto"), ((), "auto"), ((), "event"))
-    )
-    for game in (plain, kept, event):
+        for keeps in (None, ())
+    )  # fmt: skip
+    for game in (plain, kept):
         game.advance(T // 3)
         game.advance(T)
-    assert plain.compiled
-    assert kept.compiled
     assert all((a.counts == b.counts).all() for a, b in zip(plain.gammas(), kept.gammas(), strict=True))
-    for run in range(RUNS):
-        mine, other = kept.transcripts.of(run), event.transcripts.of(run)
-        for name in ("forecasts", "outcomes", "numbers", "asked", "known"):
-            assert getattr(mine, name).tobytes() == getattr(other, name).tobytes()
 
 
 def test_a_measure_of_rounds_in_a_study(seed):
@@ -157,7 +138,7 @@ def count(rounds):
 
 
 def test_what_nature_does_not_reveal_is_refused():
-    with pytest.raises(InvalidParameter, match="groups is to be kept with the rounds; nature 'drift'"):
+    with pytest.raises(InvalidParameter, match="group 0, .* is to be kept with the rounds; nature 'drift'"):
         oc.play(ForecastHedging(), Drift(), horizon=10, measures=[multicalibration])
     with pytest.raises(InvalidParameter, match=r"needs = \[3\]"):
         of_rounds(needs=[3])
@@ -180,46 +161,16 @@ def test_a_list_of_forecasts_has_no_rounds():
         oc.evaluate([0.5, 0.5], [0, 1], measures=["ece", late])
 
 
-@dataclass(frozen=True)
-class Changing(Nature):
-    """Reveals numbers that are of another kind or shape from round 2 on."""
+def test_context_is_a_number_of_each_kind():
+    class Vectors(Groups):
+        def start(self, horizon, stream):
+            return self
 
-    first: object = None
-    later: object = None
-    reveals = frozenset({"x"})
+        def context(self, round):
+            return dict.fromkeys(self.reveals, np.zeros(3))
 
-    def start(self, horizon, runs, stream):
-        return self
+        def probability(self):
+            return 0.5
 
-    def context(self, round):
-        return {"x": self.first if round.number == 1 else self.later}
-
-    def probability(self, round):
-        return 0.5
-
-
-@of_rounds(needs=["x"])
-def mean_x(rounds):
-    return float(rounds.context["x"].mean())
-
-
-@pytest.mark.parametrize(
-    ("first", "later"),
-    [(np.zeros(2, np.int64), np.full(2, 0.5)), (np.zeros(2, bool), np.full(2, 3)), (np.zeros(2), np.full(2, True))],
-    ids=["int, float", "bool, int", "float, bool"],
-)  # fmt: skip
-def test_context_is_kept_as_it_was_whatever_numbers_came_first(first, later):
-    """In more rounds than there is room for at first."""
-    game = Game(ForecastHedging(), Changing(first, later), horizon=200, runs=range(2), keeps=["x"])
-    game.advance(200)
-    kept = game.transcripts.of(1).context["x"]
-    assert kept.tolist() == [first[1]] + [later[1]] * 199
-
-
-def test_context_of_another_shape_is_refused_when_it_is_kept():
-    nature = Changing(np.zeros((2, 1)), np.zeros((2, 3)))
-    with pytest.raises(
-        InvalidForecast,
-        match=r"revealed x of shape \(2, 3\), before of shape \(2, 1\) in round 2; expected one",
-    ):
-        oc.play(ForecastHedging(), nature, horizon=10, runs=2, measures=[mean_x])
+    with pytest.raises(InvalidForecast, match=r"revealed group 0 = \[0, 0, 0\] in round 1, run 0; expected a number"):
+        oc.play(ForecastHedging(), Vectors(), horizon=10, runs=2, measures=[multicalibration])
