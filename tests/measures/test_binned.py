@@ -13,6 +13,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
 from onlinecal.measures.interval import interval_ce
 from tests.oracles import ece as oracle
+from tests.oracles import exact
 from tests.strategies import gammas
 
 orders = st.sampled_from([1, 1.0, 1.5, 2, 3.0, 10, 1000.0, math.inf])
@@ -37,6 +38,12 @@ def test_ece_is_a_norm_of_the_errors(gamma, order):
 def test_ece_rises_with_the_order(gamma):
     values = [ece(gamma, order=p) for p in (1, 2, 5, math.inf)]
     assert all(a <= b + 1e-12 for a, b in pairwise(values))
+
+
+@given(gammas(), bin_counts)
+def test_equal_width_bins(gamma, m):
+    for function, widths in ((binned_ece, False), (binned_ece_width, True)):
+        assert function(gamma, bins=m) == pytest.approx(float(exact.binned_ece(gamma, m, widths)), abs=1e-14)
 
 
 @given(gammas(), bin_counts)

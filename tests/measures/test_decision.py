@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions import tasks
 from onlinecal.measures import decision
 from onlinecal.measures.binned import ece
@@ -42,6 +43,22 @@ def test_cdl_equals_the_linear_program_over_proper_scoring_rules(gamma):
 def test_u_calibration_equals_the_linear_program(gamma):
     gamma = scaled(gamma)
     assert u_calibration(gamma) == close(oracle.u_calibration(gamma))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(50, 400))
+def test_v_cdl_is_the_best_kink_at_many_levels(seed, k):
+    rng = np.random.default_rng(seed)
+    v = np.unique(rng.random(k))
+    gamma = JointDistribution.from_levels(v, rng.random(len(v)) + 0.1, rng.random(len(v)))
+    q, t = gamma.means, np.concatenate([[0.0, 0.5, 1.0], v, gamma.means])
+    regrets = [gamma.mass @ (np.abs(q - x) * ((v <= x) & (x < q) | (q < x) & (x <= v))) for x in t]
+    assert v_cdl(gamma) == pytest.approx((regrets / np.maximum(t, 1 - t)).max(), abs=1e-13)
+
+
+@given(gammas())
+def test_the_worst_task_of_u_calibration_is_as_bad_by_best_responses(gamma):
+    regret = tasks.external_regret(gamma, WITNESS[u_calibration](gamma).task)
+    assert regret == close(u_calibration(gamma))
 
 
 @given(gammas())

@@ -13,7 +13,8 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_lower_bounds as bounds
 from onlinecal.measures import distance_lower_program as program
 from onlinecal.measures.binned import ece
-from onlinecal.measures.distance_lower import distance_lower
+from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
+from onlinecal.measures.distance_lower_interior import interior_plan
 from onlinecal.measures.distance_true import true_distance
 from onlinecal.measures.distance_upper import distance_upper
 from onlinecal.measures.interval import interval_ce
@@ -24,6 +25,7 @@ from onlinecal.measures.witnesses.distances import LevelGroups
 from onlinecal.measures.witnesses.sums import SLACK
 from tests.gammas_metric import ANY, gammas, many_levels, theoretical
 from tests.oracles import distance as oracle
+from tests.oracles.smooth import least
 
 FEW = st.one_of(gammas(max_samples=7), theoretical(max_levels=6))
 GRID = 200
@@ -38,6 +40,15 @@ def test_the_coupling_program_lies_in_the_lower_bracket(gamma):
     assert bracket.width <= CLOSED
     assert bracket.lower <= program + 1e-9
     assert bracket.upper >= program - 0.5 / GRID**2 - 1e-9
+
+
+@pytest.mark.parametrize("most", [1, 12])
+@given(gamma=FEW)
+def test_the_best_of_all_groupings_lies_in_the_upper_bracket(most, gamma):
+    value = oracle.cheapest_grouping(gamma.predictions, gamma.mass, gamma.means)
+    bracket = distance_upper(gamma, max_levels=most)
+    assert bracket.lower - 1e-9 <= value <= bracket.upper + 1e-9
+    assert bracket.width == 0.0 or most < gamma.levels
 
 
 def test_levels_alone_are_not_enough():
@@ -113,6 +124,50 @@ def test_the_chain_of_inequalities(gamma):
     assert upper.upper <= float(np.abs(gamma.residuals).sum()) + slack
     # E u = E y for a calibrated u, so nothing is nearer than the bias.
     assert lower.upper >= abs(float(gamma.residuals.sum())) - slack
+
+
+@given(gamma=ANY)
+def test_the_dual_is_feasible_at_every_u(gamma):
+    """r(v, y) ≤ |u − v| + (y − u) s for some s, that is u A(u) + (1 − u) B(u) ≤ 0, on a fine grid of u.
+
+    A(u) = max_v r(v, 1) − |u − v| over the levels, B(u) likewise: the definition, not the code's closed form.
+    """
+    witness = distance_lower_witness(gamma)
+    index = np.searchsorted(witness.nodes, gamma.predictions)
+    assert (witness.nodes[index] == gamma.predictions).all()
+    ones, zeros, bound = witness.ones[index], witness.zeros[index], witness.bracket(gamma).lower
+    # The bound pays for the worst violation by a shift: undo it, so that the potentials alone prove the bound.
+    shift = float(gamma.mass @ (gamma.means * ones + (1.0 - gamma.means) * zeros)) - bound
+    u = np.unique(np.concatenate([np.linspace(0.0, 1.0, 1001), witness.nodes]))
+    apart = np.abs(u[:, None] - gamma.predictions)
+    a, b = (ones - apart).max(axis=1) - shift, (zeros - apart).max(axis=1) - shift
+    assert (u * a + (1.0 - u) * b).max() <= 1e-9 or bound == 0.0
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.1])
+@pytest.mark.parametrize("n", [40, 300])
+def test_the_program_from_inside_has_the_value_of_the_solver(n, shift):
+    """Its potentials are feasible and as good as those of HiGHS for the same nodes, and its mass is a coupling."""
+    rng = np.random.default_rng(n)
+    p = rng.random(3000)
+    gamma = JointDistribution.from_samples(p, rng.random(3000) < np.clip(p + shift, 0.0, 1.0))
+    nodes, steps = np.linspace(0.0, 1.0, n + 1), np.diff(np.eye(n + 1), axis=0)
+    ones, zeros = bounds.hats(gamma, nodes)
+    a, b, arriving = interior_plan(nodes, ones, zeros, 1e-9)
+    lipschitz = np.kron(np.eye(2), np.vstack([steps, -steps]))
+    rows = np.vstack([lipschitz, np.hstack([np.diag(nodes), np.diag(1.0 - nodes)])])
+    limit = np.append(np.full(4 * n, 1.0 / n), np.zeros(n + 1))
+    value = float(ones @ a + zeros @ b)
+    best = -least(-np.append(ones, zeros), A_ub=rows, b_ub=limit, bounds=(None, None))
+    assert value == pytest.approx(best, abs=2e-9)
+    assert (rows @ np.append(a, b) <= limit + 1e-12).all()
+    # u t(u) and (1 − u) t(u) are as many ones and zeros as there are, by complementary slackness.
+    assert (arriving >= 0.0).all()
+    assert arriving @ nodes == pytest.approx(float(ones.sum()), abs=1e-8)
+    assert arriving @ (1.0 - nodes) == pytest.approx(float(zeros.sum()), abs=1e-8)
+    on_grid = JointDistribution.from_counts(nodes, ones + zeros, ones)
+    cost = bounds.moving_cost(on_grid, nodes, bounds.calibrated(on_grid, nodes, arriving))
+    assert cost == pytest.approx(value, abs=1e-7)
 
 
 @pytest.mark.parametrize("k", [501, 3000])

@@ -1,4 +1,6 @@
-"""Interval calibration: against all partitions and exact shifts, its bracket, its order of bounds."""
+"""Interval calibration: against slow programs and exact shifts, its bracket, its order of bounds."""
+
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from onlinecal.measures.interval_max import least_max_width
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
 from tests.gammas_metric import ANY, many_levels
+from tests.oracles import exact
 
 
 def ece(gamma):
@@ -101,6 +104,17 @@ def test_where_all_widths_are_equally_good_few_are_tried_for_each():
     prefix = prefix_sums(JointDistribution.from_levels(v, np.ones(len(v)), q).residuals)
     lower, upper, _ = least_max_width(prefix, v, v, most=5 * pairs)
     assert lower == upper == pytest.approx(step * pairs, abs=1e-13)
+
+
+@given(gamma=hard())
+def test_pruning_loses_nothing_on_hard_levels(gamma):
+    assert interval_ce(gamma) == pytest.approx(unpruned(gamma), abs=1e-13)
+
+
+@given(gamma=ANY, epsilon=st.integers(0, 12).map(lambda j: 2.0**-j) | st.floats(0.01, 2.0) | st.just(1e-7))
+def test_random_intervals_equal_the_exact_average(gamma, epsilon):
+    value = exact.random_interval_ce(gamma, Fraction(epsilon))
+    assert random_interval_ce(gamma, epsilon=epsilon) == pytest.approx(float(value), abs=1e-9)
 
 
 @given(gamma=hard())

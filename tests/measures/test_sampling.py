@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import ends
 from onlinecal.measures.sampling import Between, Change, Known, Sampling, halving
@@ -199,3 +200,24 @@ def test_deviations_of_random_bins_on_a_grid_are_near_the_exact_ones(seed):
     found = MEASURES["surrogate_interval_ce"].sampling.deviations(change).mean(axis=0)
     for m, mean in zip(halving(3000.0), found, strict=True):
         assert mean == pytest.approx(random_bin_norm(gamma, ones, epsilon=1.0 / m).mean(), rel=0.03)
+
+
+POINTS = np.array([0.05, 0.3, 0.55, 0.6, 0.95])
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [("atb", {}), ("binned_ce", {"bins": 4}), ("binned_ce", {"bins": 4, "order": math.inf})],
+)
+@pytest.mark.parametrize("means", [POINTS, 0.2 + 0.6 * POINTS], ids=["calibrated", "off"])
+def test_the_interval_holds_the_value_of_the_population(name, options, means, seed):
+    """Of 40 samples 95 % and more; fewer than 28 has probability at most 1e-7 by the binomial law at 95 %."""
+    rng = np.random.default_rng([seed, 4])
+    truth = MEASURES[name].function(JointDistribution.from_levels(POINTS, np.ones(5), means), **options)
+    held = 0
+    for run in range(40):
+        i = rng.integers(0, 5, 400)
+        y = rng.random(400) < means[i]
+        (row,) = evaluate(POINTS[i], y, measures=[{"name": name, **options}], bootstrap=200, seed=run).rows
+        held += row.interval[0] <= truth <= row.interval[1]
+    assert held >= 28

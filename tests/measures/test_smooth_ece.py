@@ -13,6 +13,30 @@ from onlinecal.measures import explain
 from onlinecal.measures.smooth_ece import smooth_ece, smooth_ece_at
 from onlinecal.measures.smooth_ece_line import Line, absolute_integral
 from tests.gammas_metric import ANY
+from tests.oracles import smooth_ece as oracle
+
+ACCURACY = {"identity": 1.1e-6, "logit": 1.1e-5}
+BOTH = pytest.mark.parametrize("transform", ACCURACY)
+SIGMAS = {"identity": [0.01, 0.03, 0.1, 0.4, 1.0, 3.0], "logit": [0.1, 0.4, 1.0, 3.0]}
+
+
+@BOTH
+@given(gamma=ANY, data=st.data())
+def test_equals_the_quadrature(transform, gamma, data):
+    """The midpoint rule of the oracle errs by 6e-7, the mesh by 1e-7."""
+    sigma = data.draw(st.sampled_from(SIGMAS[transform]))
+    value = smooth_ece_at(gamma, sigma=sigma, transform=transform)
+    assert value == pytest.approx(oracle.smooth_ece_at(gamma, sigma, transform), abs=1e-6)
+
+
+@BOTH
+@given(gamma=ANY)
+def test_the_fixed_point(transform, gamma):
+    """smECE_σ does not increase with σ, so |smECE_σ − σ| bounds the distance from the fixed point."""
+    value = smooth_ece(gamma, transform=transform)
+    if value >= {"identity": 0.01, "logit": 0.05}[transform]:
+        allowed = ACCURACY[transform] + 1e-6
+        assert oracle.smooth_ece_at(gamma, value, transform) == pytest.approx(value, abs=allowed)
 
 
 @given(gamma=ANY, pair=st.tuples(st.floats(1e-3, 2.0), st.floats(1e-3, 2.0)))
@@ -28,7 +52,7 @@ def test_between_bias_and_ece_and_not_increasing(gamma, pair):
     assert bias - 1e-9 <= smooth_ece(gamma) <= ece + 1e-9
 
 
-@pytest.mark.parametrize("transform", ["identity", "logit"])
+@BOTH
 @given(gamma=ANY, sigma=st.floats(0.02, 1.0), ratio=st.floats(0.02, 0.3))
 def test_the_mesh_error_bound_holds(transform, gamma, sigma, ratio):
     line = Line(gamma, transform, sigma)
@@ -36,10 +60,6 @@ def test_the_mesh_error_bound_holds(transform, gamma, sigma, ratio):
     fine = 8 * coarse
     allowed = line.bound(sigma, coarse) + line.bound(sigma, fine) + 1e-12
     assert abs(line.error(sigma, coarse) - line.error(sigma, fine)) <= allowed
-
-
-ACCURACY = {"identity": 1.1e-6, "logit": 1.1e-5}
-BOTH = pytest.mark.parametrize("transform", ACCURACY)
 
 
 def two_levels(apart, size):

@@ -15,6 +15,11 @@ from tests.strategies import calibrated_gammas, gammas
 grids = st.integers(1, 40)
 
 
+@given(gammas(), grids, st.booleans())
+def test_formula(gamma, m, soft):
+    assert scdl_binned(gamma, m=m, soft=soft) == pytest.approx(oracle.scdl_binned(gamma, m, soft), abs=1e-12)
+
+
 @given(gammas(), st.integers(1, 12), st.booleans())
 def test_the_loss_of_each_threshold_by_definition_3_1(gamma, m, soft):
     rounded = SoftRounding(m).rounded(gamma) if soft else rounded_down(gamma, m)

@@ -1,4 +1,4 @@
-"""Smooth and kernel calibration straight from their definitions."""
+"""Smooth calibration straight from its definition."""
 
 from __future__ import annotations
 
