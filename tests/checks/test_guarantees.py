@@ -120,8 +120,10 @@ def test_honest_strategies_are_not_blamed_in_tiny_games(horizon, seed):
     for forecaster in HONEST:
         for nature in natures:
             whole = Game(forecaster, nature, horizon=horizon, runs=range(3), seed=seed)
-            alone = Game(forecaster, nature, horizon=horizon, runs=range(2, 0, -2), seed=seed, loop="event")
-            whole.advance(horizon), alone.advance(horizon)
+            alone = Game(forecaster, nature, horizon=horizon, runs=range(2, 0, -2), seed=seed)
+            whole.advance(horizon)
+            for _ in range(horizon):
+                alone.resolve(alone.ask())
             for name in ("predictions", "counts", "positives"):
                 assert (getattr(whole.gammas()[2], name) == getattr(alone.gammas()[0], name)).all()
 
@@ -207,8 +209,8 @@ def test_determinism_is_no_matter_of_checkpoints(seed):
 class Silent(Forecaster):
     """A certain law; it does not say whether it is deterministic."""
 
-    def start(self, horizon, runs, stream):
-        return Constant(0.4).start(horizon, runs, stream)
+    def start(self, horizon, stream):
+        return Constant(0.4).start(horizon, stream)
 
 
 def test_who_does_not_say_is_not_held_to_be_deterministic():
@@ -313,7 +315,7 @@ def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(tmp_path, mo
         "    def forecast(self): return 0.5 if self.round + 1 < first else float('nan')\n"
         "    def update(self, forecast, outcome): self.round += 1\n"
         "class Nature(Nature):\n"
-        "    def start(self, horizon, runs, stream): return self\n"
+        "    def start(self, horizon, stream): return self\n"
         "    def probability(self, round): return 0.5 if round.number < first else float('nan')\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
