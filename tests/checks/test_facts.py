@@ -223,6 +223,7 @@ LIARS = [
     ("it may be told late", as_forecaster(InOrder)),
     ("its state grows like O(1) at most", liar(f.ForecastHedging(), memory="O(1)")),
     ("its state grows like O(1) at most", liar(f.DefensiveForecasting(), memory="O(1)")),
+    ("its state grows like O(1) at most", liar(f.ThresholdHedging(), memory="O(1)")),  # in its laws alone
     ("its state grows like O(log(t)) at most", liar(n.Greedy(), memory="O(log(t))")),
 ]
 
