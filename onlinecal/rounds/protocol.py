@@ -77,7 +77,8 @@ def _of_object(role: str, strategy: Any, horizon: int, stream: Stream, sample: A
 
     methods: tuple[str, ...]
     name, update = strategy_name(strategy), getattr(sample, "update", None)
-    kept = update is not None and takes(update, 3)
+    # A third argument with a default is the class's own.
+    kept = update is not None and not takes(update, 2)
     if role == "forecaster":
         kinds, sight = sorted(strategy.needs), None
         shown = not takes(sample.forecast, 0)

@@ -3,9 +3,7 @@
 import itertools
 import sys
 from dataclasses import dataclass
-from typing import ClassVar
 
-import numpy as np
 import pytest
 
 from onlinecal.checks import conformance as conformance_module
@@ -13,65 +11,41 @@ from onlinecal.checks.conformance import conformance
 from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    Constant,
-    Doubling,
-    Forecaster,
-    Law,
-    Rounded,
-)
+from onlinecal.forecasters import Constant, Doubling, Forecaster, Rounded, as_forecaster
 from onlinecal.naming import named
-from onlinecal.natures import Bernoulli, Nature, Sight
+from onlinecal.natures import Bernoulli, Nature, as_nature
+from tests.by_hand import Half
 from tests.checks.test_guarantees import HONEST
 
 
-class _Player:
-    def __init__(self, runs):
-        self.law, self.seen, self.asked = Law(runs, 1), 0, 0
-
-    def forecast(self, round):
-        return self.law
-
-    def update(self, round): ...
-
-
-class _LatePlayer(_Player):
-    def forecast(self, round):
-        self.asked += round.number > 500
-        self.law.atoms[:] = self.asked % 7 / 7
-        return self.law
-
-
-@dataclass(frozen=True)
-class ImpureLate(Forecaster):
+class ImpureLate(Half):
     """Counts how often it is asked, from round 501 on."""
 
-    def start(self, horizon, stream):
-        return _LatePlayer(runs)
+    asked = 0
+
+    def forecast(self, round):
+        self.asked += round.number > 500
+        return self.asked % 7 / 7
 
 
-class _ForgetfulPlayer(_Player):
+class Forgetful(Half):
+    """Keeps on itself which round was asked last."""
+
+    seen = 0
+
     def forecast(self, round):
         self.asked = round.number
-        self.law.atoms[:] = self.seen % 7 / 7
-        return self.law
+        return self.seen % 7 / 7
 
-    def update(self, round):
+    def update(self, forecast, outcome):
         self.seen += self.asked
 
 
-@dataclass(frozen=True)
-class Forgetful(Forecaster):
-    """Keeps on itself which round was asked last."""
-
-    def start(self, horizon, stream):
-        return _ForgetfulPlayer(runs)
-
-
-@pytest.mark.parametrize("spec", [ImpureLate(), Forgetful()])
-def test_conformance_finds_who_remembers_an_open_round_elsewhere(spec, seed):
+@pytest.mark.parametrize("cls", [ImpureLate, Forgetful])
+def test_conformance_finds_who_remembers_an_open_round_elsewhere(cls, seed, monkeypatch):
     check = "a question asked while a round is open changes nothing"
-    assert next(found for found in conformance(spec, seed) if found.check == check).fault
+    monkeypatch.setattr(conformance_module, "stated_facts", lambda strategy: ())
+    assert next(found for found in conformance(as_forecaster(cls), seed) if found.check == check).fault
 
 
 # ---------------------------------------------------------------- declarations
@@ -128,33 +102,25 @@ class Rule(Forecaster):
     breaks: str = ""
 
     def start(self, horizon, stream):
-        return RulePlayer(self.breaks, runs)
+        return RulePlayer(self.breaks, stream)
 
 
-class RulePlayer:
+class RulePlayer(Half):
     clock = itertools.count()
 
-    def __init__(self, breaks, runs):
-        self.breaks, self.law, self.asked = breaks, Law(runs, 1), 0
-        self.told = 0
+    def __init__(self, breaks, stream):
+        self.breaks, self.asked, self.beside = breaks, 0, len(stream.keys)
         if breaks == "pickle":
             self.hook = lambda: None
 
     def forecast(self, round):
-        p = 0.5
-        if self.breaks == "purity":
-            self.asked += 1
-            p = 1 / (1 + self.asked)
-        if self.breaks == "repeat":
-            p = next(self.clock) % 997 / 997
-        if self.breaks == "split":
-            p = len(self.law.atoms) / 10
-        if self.breaks == "law":
-            p = 1.01 if round.number == 100 else 0.5
-        self.law.atoms[:] = p
-        return self.law
-
-    def update(self, round): ...
+        self.asked += 1
+        return {
+            "purity": 1 / (1 + self.asked),
+            "repeat": next(self.clock) % 997 / 997,
+            "split": self.beside / 10,
+            "law": 1.01 if round.number == 100 else 0.5,
+        }.get(self.breaks, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -203,15 +169,10 @@ def test_what_a_class_prints_is_no_part_of_its_play(tmp_path, monkeypatch, line,
 
 
 def test_a_nature_that_looks_too_far_is_told_so():
-    @dataclass(frozen=True)
-    class Peeping(Nature):
-        sight: ClassVar[Sight] = Sight.NOTHING
-
-        def start(self, horizon, stream):
-            return self
-
+    class Peeping:
         def probability(self, round):
-            return np.round(round.law.mean)
+            return max(round.law)
 
-    faults = [finding.fault for finding in conformance(Peeping())]
+    faults = [finding.fault for finding in conformance(as_nature(Peeping))]
+    assert faults
     assert all("declares sight NOTHING" in fault for fault in faults)

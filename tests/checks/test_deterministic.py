@@ -1,6 +1,5 @@
 """Who is deterministic: what specifications declare, against what they state; and whom bounds are about."""
 
-import numpy as np
 import pytest
 
 import onlinecal as oc
@@ -11,12 +10,13 @@ from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import FORECASTERS, Forecaster, Law, as_forecaster
+from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
 from onlinecal.forecasters import baselines as b
 from onlinecal.forecasters import composed as c
 from onlinecal.natures import Contrarian, Greedy
 from onlinecal.report.catalogue import entry
 from tests import examples
+from tests.by_hand import Half
 
 ROUNDS = 60
 #: of the games against all others, in which few rounds are looked at
@@ -47,10 +47,8 @@ def mixed(forecaster, nature, seed, rounds=range(ROUNDS)):
     game = Game(forecaster, nature, horizon=ROUNDS, runs=range(2), seed=seed)
     for t in rounds:
         game.advance(t)
-        law = game.law()
-        for atoms, weights in zip(law.atoms, law.weights, strict=True):
-            if len({a for a, w in zip(atoms.tolist(), weights.tolist(), strict=True) if w > 0}) > 1:
-                return True
+        if any(len(law) > 1 for law in game.laws()):
+            return True
     return False
 
 
@@ -71,40 +69,25 @@ def test_who_is_declared_deterministic_never_mixes_and_the_others_do(forecasters
         assert shown is not forecaster.deterministic, strategy_key(forecaster)
 
 
-class Undeclared:
-    """Deterministic, and does not say so."""
-
-    def forecast(self):
-        return 0.5
-
-    def update(self, forecast, outcome):
-        pass
-
-
-class Sure(Undeclared):
-    """Says so."""
+class Sure(Half):
+    """Says that it is deterministic."""
 
     deterministic = True
 
 
 def test_one_without_a_word_is_not_known():
-    assert as_forecaster(Undeclared).deterministic is None
+    assert as_forecaster(Half).deterministic is None
     assert as_forecaster(Sure).deterministic is True
     assert Forecaster().deterministic is None
-    assert c.Doubling(as_forecaster(Undeclared)).deterministic is None
+    assert c.Doubling(as_forecaster(Half)).deterministic is None
     assert c.Rounded(as_forecaster(Sure), 3).deterministic is True
 
 
-class Liar:
-    """Says that it is deterministic, and mixes."""
-
-    deterministic = True
+class Liar(Sure):
+    """Says the same, and mixes."""
 
     def forecast(self):
         return {0.2: 0.5, 0.8: 0.5}
-
-    def update(self, forecast, outcome):
-        pass
 
 
 def test_a_false_word_is_found(monkeypatch):
@@ -116,27 +99,13 @@ def test_a_false_word_is_found(monkeypatch):
     assert check not in dict(stated_facts(b.UniformRandom()))
 
 
-def test_points_of_a_law():
-    law = Law(2, 2)
-    law.atoms[:] = [[0.1, 0.3], [0.0, 0.0]]
-    law.weights[:] = [[0.0, 1.0], [0.5, 0.5]]
-    assert law.points
-    law.weights[0] = [0.5, 0.5]
-    assert not law.points
-    law = Law(1, 2, np.array([0.0, 1.0]))
-    law.atoms[0] = [0, 1]
-    assert not law.points
-    law.weights[0] = [1.0, 0.0]
-    assert law.points
-
-
 def test_whom_a_guarantee_binds():
     ahead, hedging = oc.forecasters.AlmostOneStepAhead(), oc.forecasters.ForecastHedging()
     forced = Contrarian().guarantees[0]
     assert forced.against == Forecasters.DETERMINISTIC
     assert forced.binds(ahead, Contrarian())
     assert not forced.binds(hedging, Contrarian())
-    assert not forced.binds(as_forecaster(Undeclared), Contrarian())
+    assert not forced.binds(as_forecaster(Half), Contrarian())
     drawn = Contrarian("draw").guarantees[0]
     assert drawn.against == Forecasters.EVERY
     assert drawn.binds(hedging, Contrarian("draw"))
