@@ -89,7 +89,6 @@ class InSteps(Forecaster):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
         return depends_on_horizon(self.m)
 
 
@@ -98,7 +97,6 @@ class OnGrid(InSteps):
     """A forecaster whose forecasts are 0, 1/m, …, 1."""
 
     def steps_at(self, horizon: int) -> int:
-        """`m` at this horizon."""
         return grid_steps("m", self.m, horizon)
 
 
@@ -144,16 +142,13 @@ class Scalar(Plain, Forecaster):  # type: ignore[override]
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
-        """What its class declares."""
         return self._declared("deterministic", bool)
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """The kinds of context that its class declares."""
         return frozenset(getattr(self.origin, "needs", ()))
 
     def start(self, horizon: int, stream: Stream) -> ScalarPlayer:
-        """Makes an object."""
         return self.player(horizon)
 
 
@@ -175,13 +170,6 @@ def as_forecaster(
         Parameters for a class or function.
     called : str, optional
         What messages call it. Default: its own name.
-
-    Raises
-    ------
-    InvalidForecast
-        It is nothing of the kind.
-    InvalidParameter
-        A parameter that it does not have, lacks or refuses.
     """
     if isinstance(thing, type) and issubclass(thing, Forecaster):
         name = called or strategy_name(thing)

@@ -35,17 +35,13 @@ class Constant(Forecaster):
     p : float, default 0.5
         The forecast, in [0, 1].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Looks at nothing.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     deterministic: ClassVar[bool | None] = True
@@ -59,7 +55,6 @@ class Constant(Forecaster):
         check_probability("p", self.p)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player whose law never changes."""
         return CompiledForecaster(_all_points, nothing, Memory(), size=1, grid=np.array([float(self.p)]))
 
 
@@ -67,17 +62,13 @@ class Constant(Forecaster):
 class LastOutcome(Forecaster):
     """Says that what happened last happens again: p_t = y_{t−1}, and 1/2 in the first round.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Remembers one outcome.
 
     Source
     ------
-    Folklore: persistence. Deviations: none.
+    Folklore: persistence.
     """
 
     deterministic: ClassVar[bool | None] = True
@@ -86,11 +77,9 @@ class LastOutcome(Forecaster):
     memory: ClassVar[str | None] = "O(1)"
 
     def steps_at(self, horizon: int) -> int | None:
-        """2: it says 0, ½ or 1."""
         return 2
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player that remembers nothing yet."""
         return CompiledForecaster(_last, _remember, Memory(ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0]))
 
 
@@ -125,7 +114,7 @@ class UniformRandom(OnGrid):
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     deterministic: ClassVar[bool | None] = False
@@ -135,7 +124,6 @@ class UniformRandom(OnGrid):
     m: int | str = 10
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player whose law never changes."""
         m = self.steps_at(horizon)
         return CompiledForecaster(_all_points, nothing, Memory(), size=m + 1, grid=grid_of(m))
 
@@ -162,7 +150,7 @@ class Truthful(Forecaster):
 
     Source
     ------
-    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_1. Deviations: none.
+    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_1.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
@@ -172,7 +160,6 @@ class Truthful(Forecaster):
     memory: ClassVar[str | None] = "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without state."""
         return _tempered(1.0)
 
 
@@ -195,7 +182,7 @@ class Tempered(Forecaster):
 
     Source
     ------
-    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_β. Deviations: none.
+    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_β.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
@@ -210,7 +197,6 @@ class Tempered(Forecaster):
         check_number("beta", self.beta, 0.0, 1000.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without state."""
         return _tempered(float(self.beta))
 
 
@@ -255,7 +241,7 @@ class Shifted(Forecaster):
     Source
     ------
     Hu, Jambulapati, Tian and Yang 2024, §6: with −0.01, beside truths that are uniform on [0.01, 1], forecasts that are
-    uniform on [0, 0.99] and everywhere 0.01 too low. Deviations: none.
+    uniform on [0, 0.99] and everywhere 0.01 too low.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
@@ -270,7 +256,6 @@ class Shifted(Forecaster):
         check_number("by", self.by, -1.0, 1.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without state."""
         memory = Memory(shared=[float(self.by)], context=1)
         return CompiledForecaster(_shift, nothing, memory, size=1, needs=["truth"])
 
@@ -323,7 +308,6 @@ class Logistic(Forecaster):
         check_number("intercept", self.intercept, -1000.0, 1000.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without state."""
         memory = Memory(shared=[float(self.slope), float(self.intercept)], context=1)
         return CompiledForecaster(_regress, nothing, memory, size=1, needs=["features"])
 
@@ -358,7 +342,7 @@ class EmpiricalMean(Forecaster):
 
     Source
     ------
-    Laplace 1814; Krichevsky and Trofimov 1981. Deviations: none.
+    Laplace 1814; Krichevsky and Trofimov 1981.
     """
 
     deterministic: ClassVar[bool | None] = True
@@ -372,7 +356,6 @@ class EmpiricalMean(Forecaster):
         check_number("prior", self.prior, 0.0, 1e6)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with its two counters at the prior."""
         return CompiledForecaster(_mean, count_ones, Memory(ints=2, shared=[float(self.prior)]), size=1)
 
 

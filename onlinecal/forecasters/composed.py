@@ -40,7 +40,7 @@ class Doubling(Forecaster):
 
     Source
     ------
-    The doubling trick, Cesa-Bianchi et al. 1997. Deviations: none.
+    The doubling trick, Cesa-Bianchi et al. 1997.
     """
 
     needs_horizon: ClassVar[bool | None] = False
@@ -54,26 +54,21 @@ class Doubling(Forecaster):
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What the restarted one needs."""
         return self.of.needs
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether the restarted one is."""
         return self.of.deterministic
 
     @property
     def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where the restarted one is."""
         return self.of.safe_under_delay
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """That of the restarted one: epochs are of `first` rounds, or of no more than 2T."""
         return memory_of({"of": self.of})
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """Starts the players of all epochs."""
         players: list[CompiledForecaster] = []
         end, length = 0, self.first
         while not players or end < horizon:
@@ -105,7 +100,7 @@ class Rounded(OnGrid):
 
     Source
     ------
-    Bairaktari, Hu, Nguyen and Ullman 2026, Definition 3.1, for the random rounding. Deviations: none.
+    Bairaktari, Hu, Nguyen and Ullman 2026, Definition 3.1, for the random rounding.
     """
 
     of: Forecaster
@@ -120,31 +115,25 @@ class Rounded(OnGrid):
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What the other needs."""
         return self.of.needs
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether the other is and the rounding is not random."""
         return False if self.how == "random" else self.of.deterministic
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where the other or the grid does."""
         return some([depends_on_horizon(self.m), self.of.needs_horizon])
 
     @property
     def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where the other is."""
         return self.of.safe_under_delay
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """That of the other, whose laws are among it."""
         return memory_of({"of": self.of})
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         player = begin("forecaster", self.of, horizon, stream)
         return rounded(player, grid_of(self.steps_at(horizon)), self.how, sorted(self.needs))
 
@@ -161,22 +150,18 @@ class OfExperts(Forecaster):
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """The needs of all experts together."""
         return frozenset().union(*(expert.needs for expert in self.of))
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where an expert does."""
         return some(expert.needs_horizon for expert in self.of)
 
     @property
     def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where all experts are."""
         return every(expert.safe_under_delay for expert in self.of)
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """That of all experts."""
         return memory_of({f"of[{k}]": expert for k, expert in enumerate(self.of)})
 
 
@@ -218,16 +203,13 @@ class ExpertMixture(OfExperts):
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether its only expert is."""
         return self.of[0].deterministic if len(self.of) == 1 else False
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where an expert does or, if there are several, the rate."""
         return some([len(self.of) > 1 and depends_on_horizon(self.rate), super().needs_horizon])
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with equal weights."""
         rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
         # Streams of their own: players read the numbers of theirs by index, from the first on.
         players = [

@@ -16,14 +16,7 @@ from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._laplace import (
-    Tree,
-    laplace_learn,
-    laplace_root,
-    make_room,
-    note_open,
-    raise_norm,
-)
+from onlinecal.forecasters._laplace import Tree, laplace_learn, laplace_root, make_room, note_open, raise_norm
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
@@ -90,11 +83,9 @@ class DefensiveForecasting(Forecaster):
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """The tree of the Laplace kernel, or the terms of the series of the Gaussian one."""
         return "O(t)" if self.kernel == "laplace" else "O(1 + 1/scale^2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with no past."""
         scale = float(self.scale)
         if self.kernel == "laplace":
             return CompiledForecaster(
@@ -106,7 +97,6 @@ class DefensiveForecasting(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound on kCE in this kernel and, where it bounds smCE, that."""
         changed = (("kernel", self.kernel),) * (self.kernel != "laplace") + (("scale", self.scale),) * (
             self.scale != 1
         )

@@ -50,11 +50,6 @@ class Delayed(Forecaster):
         The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more.
         Default: as many copies as it takes, each tuned to T, since it is not known which of them will play how long.
 
-    Raises
-    ------
-    InvalidForecast
-        In the round in which every one of the `slots` has an open question.
-
     Guarantee
     ---------
     That of `of`, once for each copy, in the measures whose totals add up. Let B be a bound of `of` on such a measure
@@ -114,40 +109,32 @@ class Delayed(Forecaster):
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What the copied one needs."""
         return self.of.needs
 
     @property
     def certifies(self) -> frozenset[str]:  # type: ignore[override]
-        """What the copies prove together."""
         return certified(self.of)
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether the copied one is."""
         return self.of.deterministic
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where the copied one does; copies that are replaced after a share of T rounds do."""
         return True if self.slots is not None else self.of.needs_horizon
 
     @property
     def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Always: no copy meets a delay."""
         return True
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """That of each copy; they are as many as questions are open at once."""
         return memory_of({"of": self.of})
 
     def steps_at(self, horizon: int) -> int | None:
-        """Those of each copy."""
         return self.of.steps_at(self._share(horizon))
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """Starts a player without copies, which begin when they are needed."""
         share, slots = self._share(horizon), self.slots
         begin = Begin(self.of, share, stream)
         refusal = None if slots is None else (
@@ -166,7 +153,6 @@ class Delayed(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """Those of the copied one that add up."""
         return tuple(self._shared(g) for g in self.of.guarantees if g.upper and adds_up(g.column))
 
     def _shared(self, own: Guarantee) -> Guarantee:

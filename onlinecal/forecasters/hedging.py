@@ -72,14 +72,11 @@ class ForecastHedging(OnGrid):
     m: int | str = "T^(1/3)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         return CompiledForecaster(_hedge, _learn, Memory(ints=_no_bias(m)), size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this m."""
-
         def bound(horizon: float) -> float:
             m = self.steps_at(int(horizon))
             return horizon / (2.0 * m) + (m + 1.0) * math.sqrt(2.0) * _potentials.hedging_scale(horizon, m)
@@ -157,7 +154,6 @@ class CDLMinimiser(OnGrid):
     m: int | str = "T^(1/2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         unplayed = [1.0 / 3.0, 0.0]  # `weight` of no bias after no round
         memory = Memory(ints=_no_bias(m) + [0] * (m + 1), floats=unplayed * (m + 1) + [1.0 / m])
@@ -165,7 +161,6 @@ class CDLMinimiser(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this m."""
         root = self.m == "T^(1/2)"
 
         def bound(horizon: float) -> float:
@@ -229,7 +224,6 @@ class AlmostOneStepAhead(OnGrid):
     Source
     ------
     Arunachaleswaran, Collina, Roth and Shi 2025, "An elementary predictor obtaining distance to calibration".
-    Deviations: none.
     """
 
     certifies: ClassVar[frozenset[str]] = frozenset({"distance_certificate"})
@@ -240,7 +234,6 @@ class AlmostOneStepAhead(OnGrid):
     m: int | str = "T^(1/2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         memory = Memory(ints=m + 2)
         return CompiledForecaster(
@@ -249,8 +242,6 @@ class AlmostOneStepAhead(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound on the certificate, at this m, and what it implies."""
-
         root = self.m == "T^(1/2)"
 
         def bound(horizon: float) -> float:

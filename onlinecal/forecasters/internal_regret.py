@@ -82,11 +82,9 @@ class FosterVohra(OnGrid):
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """Where all regrets are in the matrix, so is what is kept of its elimination."""
         return "O(m^2)" if self.swaps == "all" else "O(m)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         if self.swaps == "all":
             return pairwise_player(m)
@@ -95,7 +93,6 @@ class FosterVohra(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, where there is one."""
         if self.swaps == "all":
             return ()
 
@@ -166,7 +163,6 @@ class BlumMansour(OnGrid):
     m: int | str = "T^(1/3)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         points = m + 1
         memory = Memory(
@@ -176,7 +172,6 @@ class BlumMansour(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The rate for the squared ℓ2 calibration error."""
         return (
             Guarantee(
                 column=Column("quadratic_task", "swap_regret", task="quadratic"),

@@ -65,7 +65,6 @@ class BlumMansourLog(InSteps):
     m: int | str = "T^(1/3)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         grid = sine_grid(grid_steps("m", self.m, horizon))
         points = len(grid)
         memory = Memory(

@@ -52,7 +52,7 @@ class Minimax(Forecaster):
 
     Source
     ------
-    Backward induction; `onlinecal.exact`. Deviations: none.
+    Backward induction; `onlinecal.exact`.
     """
 
     deterministic: ClassVar[bool | None] = False
@@ -67,17 +67,14 @@ class Minimax(Forecaster):
 
     @property
     def length(self) -> int | None:
-        """The longest game on this grid that is solved."""
         from onlinecal.exact.policy import longest
 
         return longest(int(self.m))
 
     def steps_at(self, horizon: int) -> int | None:
-        """`m`."""
         return int(self.m)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player of the solved game."""
         from onlinecal.exact.policy import policy
 
         m = int(self.m)
@@ -87,7 +84,6 @@ class Minimax(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The value of the game."""
         from onlinecal.exact.policy import longest, policy, slack
 
         m = int(self.m)

@@ -87,11 +87,9 @@ class PerturbedLeader(Forecaster):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `mean` does."""
         return depends_on_horizon(self.mean)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with noise of this horizon."""
         mean = check_expression("mean", self.mean, 0.0, 1e12, horizon)
         # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
         scale = 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
@@ -100,7 +98,6 @@ class PerturbedLeader(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The rate for U-calibration."""
         return (
             Guarantee(
                 column=Column("measure", "u_calibration"),
@@ -240,15 +237,12 @@ class ThresholdHedging(OnGrid):
     m: int | str = "4 * T^(1/2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         memory = Memory(ints=2, shared=[m, RATE])
         return CompiledForecaster(_shake, count_ones, memory, size=m + 1, grid=grid_of(m), alone=True)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bounds of the docstring, at this m."""
-
         def bound(horizon: float) -> float:
             m, root, logs = self.steps_at(int(horizon)), math.sqrt(horizon), 1.0 + math.log(horizon)
             drift = 0.35 * root + logs / 12.0

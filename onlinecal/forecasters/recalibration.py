@@ -31,17 +31,13 @@ from onlinecal.rounds.steps import (
 class Unchanged(Forecaster):
     """Says the base forecast as it is.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Needs the context ``base``.
 
     Source
     ------
-    Folklore: what every recalibration is to be held against. Deviations: none.
+    Folklore: what every recalibration is to be held against.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -51,7 +47,6 @@ class Unchanged(Forecaster):
     memory: ClassVar[str | None] = "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player that learns nothing."""
         return CompiledForecaster(_repeat, nothing, Memory(context=1), size=1, needs=self.needs)
 
 
@@ -97,7 +92,6 @@ class Calibeating(Forecaster):
         _check_bins(self.bins)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with empty bins."""
         memory = Memory(ints=2 * self.bins, context=1)
         return CompiledForecaster(_beat, _learn_bin, memory, size=1, needs=self.needs)
 
@@ -166,7 +160,6 @@ class OnlinePlatt(Forecaster):
         return math.exp(-self.radius * math.hypot(1.0, _logit(1.0 - self.edge)))
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player that says what it is told until it has learnt."""
         return _platt(self, 0)
 
 
@@ -212,7 +205,6 @@ class TrackingPlatt(Forecaster):
         _check_bins(self.bins)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with empty bins."""
         return _platt(self, self.bins)
 
 

@@ -43,7 +43,7 @@ class Separate(Forecaster):
 
     Source
     ------
-    None: the obvious way to be calibrated on each stream. Deviations: none.
+    None: the obvious way to be calibrated on each stream.
     """
 
     of: Forecaster
@@ -53,40 +53,32 @@ class Separate(Forecaster):
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """The stream, and what the copied one needs."""
         return self.of.needs | {"stream"}
 
     @property
     def certifies(self) -> frozenset[str]:  # type: ignore[override]
-        """What the copies prove together."""
         return certified(self.of)
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether the copied one is."""
         return self.of.deterministic
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where the copied one does."""
         return self.of.needs_horizon
 
     @property
     def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where the copied one is."""
         return self.of.safe_under_delay
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """That of each copy; they are as many as streams."""
         return memory_of({"of": self.of})
 
     def steps_at(self, horizon: int) -> int | None:
-        """Those of each copy."""
         return self.of.steps_at(horizon)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without copies, which begin with their streams."""
         begin, needs = Begin(self.of, horizon, stream), sorted(self.needs)
         form = begin("stream 0")
         return of_copies(begin, form, _state_own, _prepare, needs, shared=[needs.index("stream")])

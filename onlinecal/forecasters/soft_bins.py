@@ -66,7 +66,7 @@ class SoftHedging(InSteps):
     Source
     ------
     This package, for the measure of Bairaktari, Hu, Nguyen and Ullman 2026; weights after Luo and Schapire 2015
-    (AdaNormalHedge), the tolerance of half a step after Foster 1999. Deviations: none.
+    (AdaNormalHedge), the tolerance of half a step after Foster 1999.
     """
 
     deterministic: ClassVar[bool | None] = True
@@ -80,14 +80,11 @@ class SoftHedging(InSteps):
         return 1 << (grid_steps("m", self.m, horizon) - 1).bit_length()
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player of this horizon's bins."""
         memory = Memory(floats=2 * (self.bins_at(horizon) + 1))
         return CompiledForecaster(_between, _count, memory, size=1)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this m."""
-
         def bound(horizon: float) -> float:
             m = self.bins_at(int(horizon))
             binned = 1.5 * m * (2.0 + math.log((m + 1) / 2.0)) * math.log(3.0 + math.log(horizon))

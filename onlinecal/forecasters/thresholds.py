@@ -81,7 +81,6 @@ class StepCEMinimiser(OnGrid):
     m: int | str = "T^(1/2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         rate = _potentials.thresholds_rate(horizon, m)
         memory = _memory(m, rate / m, np.zeros(m + 1, np.int64))
@@ -89,8 +88,6 @@ class StepCEMinimiser(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this m."""
-
         def bound(horizon: float) -> float:
             m = self.steps_at(int(horizon))
             rate = _potentials.thresholds_rate(horizon, m)

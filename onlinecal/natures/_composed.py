@@ -126,8 +126,7 @@ def _move_part(run, k, number, size, forecast):
     """q of part k, from what it may see."""
     row = shared_ints(run)[k * PART : (k + 1) * PART]
     return call_move(
-        row[FIRST],
-        (_part(run, k), number, size * row[SEES_LAW], forecast if row[SEES_DRAW] != 0 else np.nan),
+        row[FIRST], (_part(run, k), number, size * row[SEES_LAW], forecast if row[SEES_DRAW] != 0 else np.nan)
     )
 
 

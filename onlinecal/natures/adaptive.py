@@ -76,11 +76,9 @@ class EarlyStopping(Nature):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `bias` does."""
         return depends_on_horizon(self.bias)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player whose coins are fair."""
         memory = Memory(floats=[0.5, 0.0, 0.0], shared=[self._bias_at(horizon)])
         return CompiledNature(_stay, memory, sight=self.sight, hear=_stop)
 
@@ -89,8 +87,6 @@ class EarlyStopping(Nature):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this bias."""
-
         def bound(horizon: float) -> float:
             bias = self._bias_at(int(horizon))
             return bias * max(0.0, 1.0 - _coins(bias) / horizon)
@@ -200,7 +196,6 @@ class Sidestepping(Nature):
         check_steps("cells", self.cells)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player in the middle cell."""
         cells = grid_steps("cells", self.cells, horizon)
         middle = (cells - 1) // 2
         memory = Memory(
@@ -300,7 +295,7 @@ class HalfCrossing(Nature):
 
     Source
     ------
-    This package. Deviations: none.
+    This package.
     """
 
     sight = Sight.HISTORY
@@ -309,12 +304,8 @@ class HalfCrossing(Nature):
     memory: ClassVar[str | None] = "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player whose first outcome is 1."""
         return CompiledNature(
-            _keep_crossing,
-            Memory(ints=1, floats=[1.0, 0.0, 0.5, math.inf]),
-            sight=self.sight,
-            hear=_cross,
+            _keep_crossing, Memory(ints=1, floats=[1.0, 0.0, 0.5, math.inf]), sight=self.sight, hear=_cross
         )
 
 

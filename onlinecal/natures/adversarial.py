@@ -16,16 +16,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import enter, find, level_table, make_room
 from onlinecal.natures.base import Nature, Sight
 from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import (
-    Memory,
-    floats,
-    hear,
-    law_values,
-    law_weights,
-    move,
-    shared,
-    shared_ints,
-)
+from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
 
 
 @dataclass(frozen=True)
@@ -51,7 +42,6 @@ class Contrarian(Nature):
     Source
     ------
     Dawid 1985, "The impossibility of inductive inference"; Oakes 1985, "Self-calibrating priors do not exist".
-    Deviations: none.
     """
 
     needs_horizon: ClassVar[bool | None] = False
@@ -66,17 +56,14 @@ class Contrarian(Nature):
 
     @property
     def sight(self) -> Sight:
-        """LAW or DRAW, as `sees` says."""
         return Sight.LAW if self.sees == "law" else Sight.DRAW
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player without state."""
         move = _contradict_draw if self.sees == "draw" else _contradict_mean
         return CompiledNature(move, Memory(), sight=self.sight)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What it forces on those whose forecast it knows."""
         against = Forecasters.EVERY if self.sees == "draw" else Forecasters.DETERMINISTIC
         return always_wrong(against, "Dawid 1985; Oakes 1985", told_late=True)
 
@@ -192,11 +179,9 @@ class Greedy(Nature):
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """A sum for each level, or cell."""
         return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         target = get_args(Target).index(self.target)
         if self.cells is not None:
             memory = Memory(
@@ -212,7 +197,6 @@ class Greedy(Nature):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What greed for the bias forces on those whose forecast is known."""
         if self.target == "kink" or self.cells is not None:
             return ()
         return always_wrong(Forecasters.DETERMINISTIC, "the docstring of Greedy", told_late=False)

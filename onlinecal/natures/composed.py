@@ -29,10 +29,6 @@ class Mixture(Nature):
     weights : sequence of float, optional
         One for each, ≥ 0 and not all 0; they are scaled to sum to 1. Default: equal.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees what the most seeing of its parts sees; each part is shown only what its own sight allows. Every part that sees
@@ -41,7 +37,7 @@ class Mixture(Nature):
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     natures: tuple[Nature, ...]
@@ -68,36 +64,29 @@ class Mixture(Nature):
 
     @property
     def sight(self) -> Sight:
-        """The most that a part sees."""
         return Sight(max(part.sight for part in self.natures))
 
     @property
     def recorded(self) -> bool:
-        """Whether a part is."""
         return any(part.recorded for part in self.natures)
 
     @property
     def length(self) -> int | None:
-        """The rounds of the part that has fewest."""
         return min((part.length for part in self.natures if part.length is not None), default=None)
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where a part does."""
         return some(part.needs_horizon for part in self.natures)
 
     @property
     def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where all parts are."""
         return every(part.safe_under_delay for part in self.natures)
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """That of all parts."""
         return memory_of({f"natures[{i}]": part for i, part in enumerate(self.natures)})
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """Starts all parts."""
         players = [
             begin("nature", part, horizon, stream.child(f"part {i}")) for i, part in enumerate(self.natures)
         ]
@@ -120,15 +109,6 @@ class Switch(Nature):
         How many rounds `first` plays, from 0; a number or an expression in T, rounded to the nearest. If it is T or
         more, `then` never plays.
 
-    Raises
-    ------
-    InvalidParameter
-        From `start`: a part cannot play as many rounds as fall to it.
-
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees what the more seeing of its parts sees; each part is shown only what its own sight allows. Reveals
@@ -136,7 +116,7 @@ class Switch(Nature):
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     first: Nature
@@ -150,36 +130,29 @@ class Switch(Nature):
 
     @property
     def sight(self) -> Sight:
-        """The more that a part sees."""
         return Sight(max(self.first.sight, self.then.sight))
 
     @property
     def recorded(self) -> bool:
-        """Whether one of them is."""
         return bool(self.first.recorded or self.then.recorded)
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do
-        """What both reveal, so that no round lacks it."""
         return self.first.reveals & self.then.reveals
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `at` or one of them does."""
         return some([depends_on_horizon(self.at), self.first.needs_horizon, self.then.needs_horizon])
 
     @property
     def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where both are."""
         return every([self.first.safe_under_delay, self.then.safe_under_delay])
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """That of both."""
         return memory_of({"first": self.first, "then": self.then})
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player of both, each tuned to its share of the rounds."""
         at = min(round(check_expression("at", self.at, 0.0, 1e12, horizon)), horizon)
         players = []
         for name, part, rounds in (("first", self.first, at), ("then", self.then, horizon - at)):

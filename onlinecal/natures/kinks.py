@@ -12,16 +12,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import ROOM, ends, enter, find, level_table, make_room
 from onlinecal.natures.base import Nature, Sight
 from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import (
-    Memory,
-    floats,
-    hear,
-    ints,
-    law_values,
-    move,
-    shared,
-    shared_ints,
-)
+from onlinecal.rounds.steps import Memory, floats, hear, ints, law_values, move, shared, shared_ints
 
 
 @dataclass(frozen=True)
@@ -67,7 +58,7 @@ class KinkApproach(Nature):
     Source
     ------
     This package: the rule behind the best of a large random search among policies that look at the pair which the CDL
-    minimiser plays. Deviations: none.
+    minimiser plays.
     """
 
     version: ClassVar[int] = 2
@@ -87,11 +78,9 @@ class KinkApproach(Nature):
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """A count for each level, or cell."""
         return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         shared = [float(self.kink), float(self.dwell)]
         if self.cells is not None:
             memory = Memory(floats=self.cells + 1, shared_ints=[self.cells], shared=shared)
@@ -165,7 +154,7 @@ class SparseBias(Nature):
 
     Source
     ------
-    This package. Deviations: none.
+    This package.
     """
 
     kink: float = 0.5
@@ -181,7 +170,6 @@ class SparseBias(Nature):
         check_number("reach", self.reach, 1e-3, 1.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         # A pair every two steps: N = rounds · step.
         rounds = 2.0 * SHARE * horizon / self.reach
         memory = level_table(columns=2, own=[1.0], shared=[float(self.kink), float(self.reach), rounds])

@@ -43,7 +43,7 @@ class Maximin(Nature):
 
     Source
     ------
-    Backward induction; `onlinecal.exact`. Deviations: none.
+    Backward induction; `onlinecal.exact`.
     """
 
     sight = Sight.HISTORY
@@ -58,13 +58,11 @@ class Maximin(Nature):
 
     @property
     def length(self) -> int | None:
-        """The longest game on this grid that is solved."""
         from onlinecal.exact.policy import longest
 
         return longest(int(self.m))
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player of the solved game."""
         from onlinecal.exact.policy import policy
 
         solved = policy(int(self.m), horizon)
@@ -74,7 +72,6 @@ class Maximin(Nature):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The value of the game."""
         from onlinecal.exact.policy import longest, policy, slack
 
         m = int(self.m)

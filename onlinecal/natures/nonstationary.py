@@ -31,17 +31,13 @@ class RandomWalk(Nature):
     edge : float, default 0.01
         In [1e-9, 0.1].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing. Each run has a walk of its own, one number of state.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     safe_under_delay: ClassVar[bool | None] = True
@@ -58,11 +54,9 @@ class RandomWalk(Nature):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `step` does."""
         return depends_on_horizon(self.step)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that draws its steps from `stream`."""
         step = check_expression("step", self.step, 1e-12, 4.0, horizon)
         memory = Memory(
             floats=[_logit(self.first), -1.0, 0.0, 0.0, 0.0, 0.0],
@@ -98,17 +92,13 @@ class Piecewise(Nature):
         Instead: a new piece begins in each round with this probability, in each run for itself; in [0, 1], a number
         or an expression in T such as ``"10/T"``.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing. Each run has biases of its own, one number of state.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     safe_under_delay: ClassVar[bool | None] = True
@@ -133,11 +123,9 @@ class Piecewise(Nature):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """With segments, or where the change rate does."""
         return self.change_rate is None or depends_on_horizon(self.change_rate)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that draws its biases, and the changes if they are random, from `stream`."""
         if self.change_rate is not None:
             rate = check_expression("change_rate", self.change_rate, 0.0, 1.0, horizon)
             pieces = 0
@@ -173,10 +161,6 @@ class Markov(Nature):
     p01, p10 : float, default 0.1 and 0.1
         Probabilities of going from 0 to 1 and from 1 to 0, in [0, 1].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees HISTORY, because q_t depends on y_{t−1}, which the engine draws. It does not look at the forecasts, so the
@@ -200,7 +184,6 @@ class Markov(Nature):
         check_probability("p10", self.p10)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player whose first coin is stationary."""
         total = self.p01 + self.p10
         first = self.p01 / total if total > 0.0 else 0.5
         memory = Memory(floats=[first], shared=[float(self.p01), 1.0 - self.p10])

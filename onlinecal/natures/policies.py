@@ -46,7 +46,7 @@ class LogisticPolicy(Nature):
 
     Source
     ------
-    This package. Deviations: none.
+    This package.
     """
 
     version: ClassVar[int] = 2
@@ -67,7 +67,6 @@ class LogisticPolicy(Nature):
         object.__setattr__(self, "weights", tuple(float(weight) for weight in weights))
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         memory = level_table(columns=2, shared=list(self.weights))
         return CompiledNature(
             _weigh, memory, sight=self.sight, hear=_note, reserve=make_room, grows_with="levels"
@@ -125,10 +124,6 @@ class Ratchet(Nature):
     width : float, default 0.5
         In [0, 1000].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees LAW. O(size of the law) time a round; count, bias and direction of each level, in a hash table of 48 bytes a
@@ -137,7 +132,7 @@ class Ratchet(Nature):
 
     Source
     ------
-    This package. Deviations: none.
+    This package.
     """
 
     kink: float = 0.5
@@ -155,7 +150,6 @@ class Ratchet(Nature):
         check_number("width", self.width, 0.0, 1000.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
         memory = level_table(columns=3, shared=given)
         return CompiledNature(

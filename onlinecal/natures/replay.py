@@ -40,17 +40,6 @@ class Replay(Nature):
         A column of numbers or dates that must not descend. The game plays row after row whatever they say; they are
         kept as `times`, dates as days since 1970.
 
-    Raises
-    ------
-    InvalidData
-        The file is missing, unreadable, empty or not of its format; lacks a column; or a row holds a missing value,
-        text, an outcome that is (without `above`) not 0 or 1, a base forecast outside [0, 1], or a time before the
-        last. The message names the line.
-
-    Guarantee
-    ---------
-    None.
-
     Information
     -----------
     Sees nothing; can play as many rounds as the file has rows. Reveals the context ``base`` if that column is
@@ -59,7 +48,7 @@ class Replay(Nature):
 
     Source
     ------
-    None. Deviations: none.
+    The file.
     """
 
     recorded = True
@@ -102,16 +91,13 @@ class Replay(Nature):
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do
-        """The base forecast, if there is one."""
         return frozenset() if self.base is None else frozenset({"base"})
 
     @property
     def length(self) -> int:
-        """Rows in the file."""
         return len(self.outcomes)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that reads the rows in order."""
         rows = [column for column in (self.outcomes, self.forecasts) if column is not None]
         memory = Memory(shared_ints=[self.length], shared=np.concatenate(rows), context=len(rows) - 1)
         return CompiledNature(_row, memory, reveal=_show_base if self.reveals else None, reveals=self.reveals)

@@ -44,11 +44,6 @@ class Scalar(Plain, Nature):  # type: ignore[override]
     -----------
     Sees what its class declares: ``sight = "law"``, or a `Sight`. Default: HISTORY if it has `update`, else nothing.
     One Python object a run. The facts of `onlinecal.core.facts` are class attributes of those names.
-
-    Raises
-    ------
-    InvalidParameter
-        A parameter without a default; a sight that is none; from `start` one that its methods cannot use.
     """
 
     make: Callable[..., ScalarNaturePlayer]
@@ -65,7 +60,6 @@ class Scalar(Plain, Nature):  # type: ignore[override]
 
     @property
     def sight(self) -> Sight:
-        """The sight that its class declares, or else HISTORY where it has `update`."""
         declared = getattr(self.origin, "sight", None)
         if declared is None:
             return Sight.HISTORY if callable(getattr(self.origin, "update", None)) else Sight.NOTHING
@@ -80,11 +74,9 @@ class Scalar(Plain, Nature):  # type: ignore[override]
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]
-        """The kinds of context that its class declares."""
         return frozenset(getattr(self.origin, "reveals", ()))
 
     def start(self, horizon: int, stream: Stream) -> ScalarNaturePlayer:
-        """Makes an object."""
         return self.player(horizon)
 
 
@@ -102,11 +94,6 @@ def as_nature(
         Parameters for a class or function.
     called : str, optional
         What messages call it. Default: its own name.
-
-    Raises
-    ------
-    InvalidParameter
-        It is nothing of the kind; a parameter that it does not have, lacks or refuses.
     """
     if isinstance(thing, type) and issubclass(thing, Nature):
         name = called or strategy_name(thing)

@@ -65,7 +65,6 @@ class SignPreservation(Nature):
         check_whole("rounds", self.rounds, 1, 64)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player of the solved game, in its first cell."""
         cells, rounds = int(self.cells), int(self.rounds)
         table = sign_table(cells, rounds).tolist()
         states = (1 << cells) * (cells + 1)

@@ -39,7 +39,7 @@ class Bernoulli(Nature):
 
     Source
     ------
-    Folklore; the lower bound as in Kleinberg, Paes Leme, Schneider and Teng 2023. Deviations: none.
+    Folklore; the lower bound as in Kleinberg, Paes Leme, Schneider and Teng 2023.
     """
 
     needs_horizon: ClassVar[bool | None] = False
@@ -52,12 +52,10 @@ class Bernoulli(Nature):
         check_probability("q", self.q)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that answers q."""
         return CompiledNature(_line, Memory(shared=[float(self.q), 0.0]))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The square-root law of a coin that is not certain."""
         if self.q in (0, 1):
             return ()
         source = "Kleinberg, Paes Leme, Schneider and Teng 2023"
@@ -85,17 +83,13 @@ class Drift(Nature):
     first, last : float, default 0 and 1
         a and b, in [0, 1].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     needs_horizon: ClassVar[bool | None] = True
@@ -110,7 +104,6 @@ class Drift(Nature):
         check_probability("last", self.last)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that moves along the line."""
         slope = (self.last - self.first) / horizon
         return CompiledNature(_line, Memory(shared=[self.first - 0.5 * slope, slope]))
 
@@ -127,17 +120,13 @@ class Sawtooth(Nature):
     cycles : float or str, default 10
         How many times it climbs, from 0 (never moves) to 10^9; a number or an expression in T.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     needs_horizon: ClassVar[bool | None] = True
@@ -150,7 +139,6 @@ class Sawtooth(Nature):
         check_expression("cycles", self.cycles, 0.0, 1e9)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that climbs as often as the horizon asks for."""
         cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
         return CompiledNature(_saw, Memory(shared=[cycles / horizon]))
 
@@ -166,17 +154,13 @@ class Sinusoid(Nature):
     amplitude : float, default 0.5
         In [0, 1/2].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     safe_under_delay: ClassVar[bool | None] = True
@@ -191,11 +175,9 @@ class Sinusoid(Nature):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `period` does."""
         return depends_on_horizon(self.period)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that swings with the period of this horizon."""
         # Below ten rounds T/10 is no period; one round is the shortest there is.
         period = max(1.0, value_at(self.period, horizon))
         memory = Memory(shared=[2.0 * math.pi / period, float(self.amplitude)])
@@ -211,10 +193,6 @@ class UniformTruth(Nature):
     low, high : float, default 0 and 1
         0 ≤ low ≤ high ≤ 1.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing; reveals the context ``truth``, the (runs,) values of q_t.
@@ -222,7 +200,7 @@ class UniformTruth(Nature):
     Source
     ------
     Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the calibrated family D_1; with [0.01, 1] the truths of Hu,
-    Jambulapati, Tian and Yang 2024, §6. Deviations: none.
+    Jambulapati, Tian and Yang 2024, §6.
     """
 
     low: float = field(default=0.0, metadata={"key": "unless default"})
@@ -238,7 +216,6 @@ class UniformTruth(Nature):
         check_number("low", self.low, 0.0, float(self.high))
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that draws its truths from `stream`."""
         ends = [float(self.low), float(self.high) - float(self.low)]
         memory = Memory(floats=[-1.0, 0.0, 0.0, 0.0, 0.0], shared=ends, stream=stream, context=1)
         return CompiledNature(_any, memory, reveal=_show_any, reveals=self.reveals)
@@ -257,10 +234,6 @@ class LogisticFeatures(Nature):
         In [−100, 100].
     bend : float, default 1
         In [0.01, 100].
-
-    Guarantee
-    ---------
-    None proved.
 
     Information
     -----------
@@ -286,7 +259,6 @@ class LogisticFeatures(Nature):
         check_number("bend", self.bend, 0.01, 100.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that draws its features from `stream`."""
         memory = Memory(
             floats=[-1.0, 0.0, 0.0, 0.0, 0.0],
             shared=[float(self.slope), float(self.bend)],

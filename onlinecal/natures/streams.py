@@ -46,15 +46,6 @@ class Streams(Nature):
     streams : tuple of str
         Their names, in the order of the indices.
 
-    Raises
-    ------
-    InvalidParameter
-        From `start`, too: a part cannot play as many rounds as fall to it.
-
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees what the most seeing of its parts sees; each part is shown only what its own sight allows, of its own
@@ -63,7 +54,7 @@ class Streams(Nature):
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
 
     Examples
     --------

@@ -80,17 +80,11 @@ class Delays:
 
 @dataclass(frozen=True)
 class EveryUnit(Arrivals):
-    """Question t is asked at time t.
-
-    Source
-    ------
-    None. Deviations: none.
-    """
+    """Question t is asked at time t."""
 
     draws: ClassVar[bool] = False
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
-        """first, first + 1, …"""
         return np.arange(first, first + len(uniforms), dtype=np.float64)
 
 
@@ -105,10 +99,6 @@ class Constant(Delays):
     ----------
     delay : float, default 0
         At least 0, in units of the clock.
-
-    Source
-    ------
-    None. Deviations: none.
     """
 
     draws: ClassVar[bool] = False
@@ -119,7 +109,6 @@ class Constant(Delays):
         check_number("delay", self.delay, 0.0, 1e15)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        """asked + delay."""
         return asked + float(self.delay)
 
 
@@ -204,13 +193,7 @@ class Clock:
         self._known: Floats = np.empty(0)
 
     def times(self, number: int) -> tuple[float, float]:
-        """When question `number` is asked and its outcome becomes known; infinite beyond the last question.
-
-        Raises
-        ------
-        InvalidParameter
-            Times that go back, are not finite or, of an outcome, before its question; or of a question long past.
-        """
+        """When question `number` is asked and its outcome becomes known; infinite beyond the last question."""
         if number > self._last:
             return math.inf, math.inf
         at = self._place(number)
@@ -241,10 +224,6 @@ class Clock:
         """Refuses a schedule by which no outcome would become known in the game, or with times that cannot be.
 
         Times that are drawn are looked at until one outcome is known in time, those of a file to the end.
-
-        Raises
-        ------
-        InvalidParameter
         """
         length = self.schedule.length
         if length is not None and self.horizon > length:

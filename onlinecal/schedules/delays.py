@@ -23,10 +23,6 @@ class Geometric(Delays):
     ----------
     mean : float, default 10
         At least 0.
-
-    Source
-    ------
-    None. Deviations: none.
     """
 
     mean: float = 10.0
@@ -35,7 +31,6 @@ class Geometric(Delays):
         check_number("mean", self.mean, 0.0, 1e12)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        """By inversion: the least k with 1 − (1 − p)^{k+1} above the uniform."""
         if self.mean == 0:
             return asked
         # log(1 − p) for p = 1/(1 + mean), without the loss of digits at large means
@@ -76,7 +71,6 @@ class Pareto(Delays):
             )
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        """By inversion."""
         return asked + np.minimum(self.scale * (1.0 - uniforms) ** (-1.0 / self.shape), self.cap)
 
 
@@ -91,15 +85,6 @@ class Recorded(Delays):
     column : str, default "resolved"
         Of times, on the clock of the questions: numbers, or dates, which count as days since 1970. An empty cell is an
         outcome that does not become known.
-
-    Raises
-    ------
-    InvalidData
-        The file or the column is not as described; the message names the line.
-
-    Source
-    ------
-    None. Deviations: none.
     """
 
     file: str = field(metadata={"key": False})
@@ -116,11 +101,9 @@ class Recorded(Delays):
 
     @property
     def length(self) -> int:
-        """Rows in the file."""
         return len(self.moments)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        """As they stand there."""
         return self.moments[first - 1 : first - 1 + len(asked)]
 
 

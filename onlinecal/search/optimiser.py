@@ -18,13 +18,7 @@ SPREAD = 0.3
 
 
 def load() -> Any:
-    """The library.
-
-    Raises
-    ------
-    InvalidParameter
-        It is not installed.
-    """
+    """The library."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what it could draw

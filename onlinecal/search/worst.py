@@ -130,19 +130,9 @@ def search(
     Found
         Also when it is interrupted (Ctrl-C) after the first generation: the best so far.
 
-    Raises
-    ------
-    UnknownName, InvalidParameter
-        A player or a measure that there is not, a range that is none, a pair that cannot play; `cma` is missing, and
-        there is something to be optimised.
-
     Source
     ------
     Hansen and Ostermeier 2001, CMA-ES (the library `cma`); Jamieson and Talwalkar 2016, successive halving.
-
-    Deviations
-    ----------
-    none
     """
     own = _table(against)
     spaces = [Space.of(spec) for spec in (SPACES if natures is None else _listed(natures))]
