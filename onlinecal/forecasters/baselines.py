@@ -44,10 +44,7 @@ class Constant(Forecaster):
     Folklore.
     """
 
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     p: float = 0.5
 
@@ -71,10 +68,7 @@ class LastOutcome(Forecaster):
     Folklore: persistence.
     """
 
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     def steps_at(self, horizon: int) -> int | None:
         return 2
@@ -117,9 +111,7 @@ class UniformRandom(OnGrid):
     Folklore.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = 10
 
@@ -154,10 +146,7 @@ class Truthful(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return _tempered(1.0)
@@ -186,10 +175,7 @@ class Tempered(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     beta: float = 2.0
 
@@ -245,10 +231,7 @@ class Shifted(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     by: float = 0.1
 
@@ -295,10 +278,7 @@ class Logistic(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     slope: float = 1.0
     intercept: float = 0.0
@@ -345,10 +325,7 @@ class EmpiricalMean(Forecaster):
     Laplace 1814; Krichevsky and Trofimov 1981.
     """
 
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     prior: float = 1.0
 

@@ -67,9 +67,7 @@ class DefensiveForecasting(Forecaster):
     """
 
     certifies: ClassVar[frozenset[str]] = frozenset({"kernel_ce_certificate"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
+    deterministic, needs_horizon, safe_under_delay = True, False, True
     version: ClassVar[int] = 3
     unit_bytes: ClassVar[float] = 80.0
 

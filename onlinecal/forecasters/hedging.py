@@ -65,9 +65,7 @@ class ForecastHedging(OnGrid):
     around each point.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = "T^(1/3)"
 
@@ -147,9 +145,7 @@ class CDLMinimiser(OnGrid):
     difference of the two weights simplifies for every E, and only ratios are formed, so nothing overflows.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = "T^(1/2)"
 
@@ -227,9 +223,7 @@ class AlmostOneStepAhead(OnGrid):
     """
 
     certifies: ClassVar[frozenset[str]] = frozenset({"distance_certificate"})
-    deterministic: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = True, True, "O(m)"
 
     m: int | str = "T^(1/2)"
 

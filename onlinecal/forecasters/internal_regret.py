@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -69,8 +69,7 @@ class FosterVohra(OnGrid):
     last leads, the first that the search comes to.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
+    deterministic, safe_under_delay = False, True
 
     m: int | str = "T^(1/3)"
     swaps: Literal["next", "all"] = "next"
@@ -156,9 +155,7 @@ class BlumMansour(OnGrid):
     the point played last leads.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = "T^(1/3)"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -58,9 +57,7 @@ class BlumMansourLog(InSteps):
     abstract was at hand; Blum and Mansour 2007 (the reduction). Deviations: grid, learners and argument are ours.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = "T^(1/3)"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -55,10 +55,7 @@ class Minimax(Forecaster):
     Backward induction; `onlinecal.exact`.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, needs_horizon, safe_under_delay, memory = False, True, True, "O(m)"
 
     m: int = 2
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -74,9 +73,7 @@ class PerturbedLeader(Forecaster):
     "Optimal multiclass U-calibration error". Deviations: the finite law described above; 1/2 where the fraction is 0/0.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(atoms)"
+    deterministic, safe_under_delay, memory = False, True, "O(atoms)"
 
     mean: float | str = "T^(1/2)"
     atoms: int = 16
@@ -230,9 +227,7 @@ class ThresholdHedging(OnGrid):
     are ours, and of smooth losses only the squared one is proved.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = "4 * T^(1/2)"
 

@@ -41,10 +41,7 @@ class Unchanged(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return CompiledForecaster(_repeat, nothing, Memory(context=1), size=1, needs=self.needs)
@@ -80,10 +77,7 @@ class Calibeating(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(bins)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(bins)"
     version: ClassVar[int] = 2
 
     bins: int = 20
@@ -140,10 +134,7 @@ class OnlinePlatt(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
     version: ClassVar[int] = 2
 
     rate: float = 0.1
@@ -188,10 +179,7 @@ class TrackingPlatt(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(bins)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(bins)"
     version: ClassVar[int] = 2
 
     rate: float = 0.1

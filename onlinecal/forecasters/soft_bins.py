@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
@@ -69,9 +68,7 @@ class SoftHedging(InSteps):
     (AdaNormalHedge), the tolerance of half a step after Foster 1999.
     """
 
-    deterministic: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = True, True, "O(m)"
 
     m: int | str = "T^(1/2)/4"
 

@@ -70,10 +70,7 @@ class StepCEMinimiser(OnGrid):
     what they call proper calibration. Deviations: their text was not at hand; rule, constants and proof are ours.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, needs_horizon, safe_under_delay, memory = False, True, True, "O(m)"
     # Four numbers a node with up to four nodes for each of the m steps, and some more.
     unit_bytes: ClassVar[float] = 192.0
     version: ClassVar[int] = 2

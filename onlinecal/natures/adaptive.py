@@ -67,8 +67,7 @@ class EarlyStopping(Nature):
 
     bias: float | str = "T^(1/3)/4"
     sight = Sight.HISTORY
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    safe_under_delay, memory = True, "O(1)"
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
@@ -188,9 +187,7 @@ class Sidestepping(Nature):
 
     cells: int | str = "T^(1/3)"
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(cells)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(cells)"
 
     def __post_init__(self) -> None:
         check_steps("cells", self.cells)
@@ -299,9 +296,7 @@ class HalfCrossing(Nature):
     """
 
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         return CompiledNature(

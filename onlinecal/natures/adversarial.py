@@ -44,9 +44,7 @@ class Contrarian(Nature):
     Dawid 1985, "The impossibility of inductive inference"; Oakes 1985, "Self-calibrating priors do not exist".
     """
 
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     sees: Literal["law", "draw"] = "law"
 
@@ -165,8 +163,7 @@ class Greedy(Nature):
     kink: float = 0.5
     cells: int | None = None
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
+    needs_horizon, safe_under_delay = False, True
 
     def __post_init__(self) -> None:
         if self.target not in get_args(Target):

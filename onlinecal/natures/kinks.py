@@ -67,8 +67,7 @@ class KinkApproach(Nature):
     dwell: float = 0.2
     cells: int | None = None
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
+    needs_horizon, safe_under_delay = False, True
 
     def __post_init__(self) -> None:
         check_probability("kink", self.kink)
@@ -160,9 +159,7 @@ class SparseBias(Nature):
     kink: float = 0.5
     reach: float = 0.15
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(t)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(t)"
     unit_bytes: ClassVar[float] = 96.0
 
     def __post_init__(self) -> None:

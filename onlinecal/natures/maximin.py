@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, OnGrid
@@ -47,9 +46,7 @@ class Maximin(Nature):
     """
 
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(m)"
 
     m: int = 2
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon, grid_steps
@@ -40,8 +39,7 @@ class RandomWalk(Nature):
     Folklore.
     """
 
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    safe_under_delay, memory = True, "O(1)"
 
     step: float | str = 0.05
     first: float = 0.5
@@ -101,8 +99,7 @@ class Piecewise(Nature):
     Folklore.
     """
 
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    safe_under_delay, memory = True, "O(1)"
 
     segments: int | str | None = None
     change_rate: float | str | None = None
@@ -175,9 +172,7 @@ class Markov(Nature):
     p01: float = 0.1
     p10: float = 0.1
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     def __post_init__(self) -> None:
         check_probability("p01", self.p01)

@@ -53,9 +53,7 @@ class LogisticPolicy(Nature):
 
     weights: tuple[float, ...] = (0.244, -0.025, -0.058, 0.118, 0.036, 0.081, -0.041, 0.599)
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(t)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(t)"
     unit_bytes: ClassVar[float] = 96.0
 
     def __post_init__(self) -> None:
@@ -139,9 +137,7 @@ class Ratchet(Nature):
     low: float = -1.0
     width: float = 0.5
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(t)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(t)"
     unit_bytes: ClassVar[float] = 128.0
 
     def __post_init__(self) -> None:

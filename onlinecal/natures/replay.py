@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -52,9 +51,7 @@ class Replay(Nature):
     """
 
     recorded = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     file: str = field(metadata={"key": False})  # the digest of what it holds tells more than where it lies
     outcome: str = "outcome"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.strategy import check_whole
@@ -56,9 +55,7 @@ class SignPreservation(Nature):
     cells: int = 7
     rounds: int = 16
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(1)"
 
     def __post_init__(self) -> None:
         check_whole("cells", self.cells, 1, 10)

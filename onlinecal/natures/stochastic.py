@@ -42,9 +42,7 @@ class Bernoulli(Nature):
     Folklore; the lower bound as in Kleinberg, Paes Leme, Schneider and Teng 2023.
     """
 
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     q: float = 0.5
 
@@ -92,9 +90,7 @@ class Drift(Nature):
     Folklore.
     """
 
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(1)"
 
     first: float = 0.0
     last: float = 1.0
@@ -129,9 +125,7 @@ class Sawtooth(Nature):
     Folklore.
     """
 
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(1)"
 
     cycles: float | str = 10.0
 
@@ -163,8 +157,7 @@ class Sinusoid(Nature):
     Folklore.
     """
 
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    safe_under_delay, memory = True, "O(1)"
 
     period: float | str = "T/10"
     amplitude: float = 0.5
@@ -207,9 +200,7 @@ class UniformTruth(Nature):
     high: float = field(default=1.0, metadata={"key": "unless default"})
 
     reveals: ClassVar[frozenset[str]] = frozenset({"truth"})
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     def __post_init__(self) -> None:
         check_probability("high", self.high)
@@ -250,9 +241,7 @@ class LogisticFeatures(Nature):
     slope: float = 4.0
     bend: float = 1.0
     reveals: ClassVar[frozenset[str]] = frozenset({"features"})
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     def __post_init__(self) -> None:
         check_number("slope", self.slope, -100.0, 100.0)
