@@ -18,21 +18,7 @@ from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.protocol import begin
 from onlinecal.rounds.steps import Memory, Step, floats, learn, memo
 
-#: Measures whose total over all rounds is at most the sum of those over the parts into which the rounds are divided.
-#: With w(v) rounds at v, E(v) the sum of y − v over them, and both the sums of those of the parts:
-#: - `ece` Σ|E(v)|, `binned_ece` and `random_interval_ce` with bins that stand still, `smooth_ece_at` (an integral of
-#:   |Σ E(v) K(v, x)|), `kernel_ce` (a norm of E), `weighted_ce`, and the largest |Σ E(v) ω(v)| over weights ω:
-#:   `smooth_ce`, `cutoff_ce`, `step_ce`, `low_degree_ce`. All are seminorms of E: the triangle inequality.
-#: - `distance_lower`: couplings of the parts, laid side by side, couple the whole, and their costs add up. So do
-#:   forecasts of the parts that are moved until each part is calibrated: `distance_certificate` adds up too, and
-#:   `kernel_ce_certificate` bounds a norm.
-#: - Swap regret of a task that is decided by the best response: at each v (or action, or for all v together, where the
-#:   benchmark is that) the largest of finitely many linear functions of (w, E). The largest of a sum is at most the
-#:   sum of the largest, and stays so when the worst task is taken: `cdl`, `v_cdl`, `u_calibration`, `scdl_binned` (a
-#:   grid that stands still). For the quadratic task it is Σ E(v)²/w(v), which is convex and of degree 1: `cfdl`.
-#: - `brier` and `log_loss` are sums over rounds.
-#: The others do not add up: what `interval_ce`, `surrogate_interval_ce`, `distance_upper`, `smooth_ece`, `scdl` and
-#: bins by quantiles choose to suit Γ is chosen for each part by itself, and `nce` divides by what depends on Γ.
+#: measures whose total over all rounds is at most the sum of those over parts of them: the proof is in `Delayed`
 ADD_UP = frozenset(
     {
         "ece", "binned_ece", "binned_ece_width", "random_interval_ce", "smooth_ece_at", "kernel_ce", "weighted_ce",
@@ -69,9 +55,8 @@ class Begin:
         return begin("forecaster", self.of, self.horizon, self.stream.child(*names))
 
 
-#: the state: the number of the round that was asked last, while it does not count yet, and whose it is; where the
-#: search for a free copy begins; then for each copy, how many rounds it has been asked, how many of them are open, and
-#: in which round it began
+#: the state: the round asked last, while it does not count yet, and its copy; where the search for a free copy begins;
+#: then for each copy the rounds asked, those open, and the round in which it began
 LAST, LAST_WHOSE, FREE, HEAD = range(4)
 ASKED, OPEN, BEGUN, EACH = range(4)
 

@@ -37,10 +37,8 @@ from onlinecal.rounds.steps import floats, law, shared
 class Delayed(Forecaster):
     r"""Copies of a forecaster, one for each question that is open at once, so that none meets a delay.
 
-    A question is forecast by the copy with the lowest number of those that have no open question and have not played
-    all their rounds; where there is no such copy, a new one begins. Each copy is told the outcome of its question
-    before it is asked the next one, and knows nothing of the others: it plays a game without delays. With a delay of d
-    rounds d + 1 copies take turns, and in a game without delays one copy plays alone.
+    Each question goes to the first copy that has no open question and has not played all its rounds. If there is none,
+    a new copy begins. Each copy plays a game of its own without delays. A delay of d rounds takes d + 1 copies.
 
     Parameters
     ----------
@@ -48,39 +46,35 @@ class Delayed(Forecaster):
         The one that is copied.
     slots : int, optional
         The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more.
-        Default: as many copies as it takes, each tuned to T, since it is not known which of them will play how long.
+        Default: as many copies as it takes, each tuned to T.
 
     Guarantee
     ---------
-    That of `of`, once for each copy, in the measures whose totals add up. Let B be a bound of `of` on such a measure
-    for T rounds, and b the most questions that are open at once, the one that is being asked included; who sets the
-    times of questions and outcomes does so without looking at the game. Then the total over the rounds that are
-    resolved is at most b·B(T), or b·B(T/b) if B holds at each round by its value there, and is concave, as those are
-    that are stated here. With `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies
-    begin, and the bound is K·B(H), or K·B(T/K) for such a B.
+    That of `of`, once for each copy, in the measures whose totals add up. Let B(T) be its bound, and b the most
+    questions that are open at once, the one being asked included; times of questions and outcomes do not depend on the
+    game. The total over the resolved rounds is at most b·B(T). It is b·B(T/b) if B holds at every round and is
+    concave. With `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies begin, and the
+    bound is K·B(H), or K·B(T/K) for such a B.
 
-    Proof. The rounds of one copy are a game without delays of at most T rounds (H with `slots`): between two of them
-    nature hears of other rounds, which are drawn without regard to this copy, so it is a nature of the same sight. A
-    total adds up if that over all rounds is at most the sum of those over the parts into which they are divided.
-    Seminorms of the biases E(v) = Σ (y − v) do, by the triangle inequality: ECE, bins of fixed width, the smooth,
-    kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration and the swap
-    regret of every task, which are suprema of sums of functions that are linear in the counts and biases; the squared
-    calibration error Σ E(v)²/w(v), which is convex and homogeneous; and the lower distance and the distance
-    certificate, since calibrated parts make a calibrated whole. What fits a scale, a partition or a map of levels to
-    Γ does not add up, and no guarantee is taken over: interval and surrogate interval calibration errors, the upper
-    distance, smooth ECE, SCDL, bins by quantiles.
+    Proof. The rounds of one copy are a game without delays of at most T (or H) rounds. Between them nature hears of
+    rounds that are drawn without regard to this copy, so it is a nature of the same sight. Totals add up if that of all
+    rounds is at most the sum over any parts of them. Seminorms of the biases E(v) = Σ (y − v) do: ECE, bins of fixed
+    width, the smooth, kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration
+    and the swap regret of every task, as suprema of sums of functions that are linear in counts and biases; the squared
+    calibration error Σ E(v)²/w(v), which is convex and homogeneous; sums over rounds (Brier score, log loss); and the
+    lower distance and the distance certificate, since calibrated parts make a calibrated whole. Measures that fit a
+    scale, a partition or a map of levels to Γ do not add up: interval and surrogate interval calibration errors, the
+    upper distance, smooth ECE, SCDL, bins by quantiles. Their guarantees are not taken over.
 
     Information
     -----------
-    As the copies. Time of one copy a round, memory of all. Certificates of distance and kernel error are the sums of
-    the copies'. The game says beforehand how many questions will be open, and that number of copies begins.
+    As the copies. Time of one copy a round, memory of all. Certificates are the sums of the copies'.
 
     Source
     ------
-    Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences", for a delay that is always the
-    same; Joulani, György and Szepesvári 2013, "Online learning under delayed feedback", algorithm BOLD. Deviations:
-    the sources bound regret, here totals of calibration measures; a copy that has played the rounds it is tuned to is
-    replaced, so that every forecaster can be copied, whatever it does beyond its horizon.
+    Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences"; Joulani, György and Szepesvári
+    2013, "Online learning under delayed feedback", algorithm BOLD. Deviations: totals of calibration measures in place
+    of regret; a copy that has played its rounds is replaced.
 
     Examples
     --------

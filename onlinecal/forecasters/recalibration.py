@@ -1,4 +1,4 @@
-"""Forecasters that mend a forecast that is given to them as context: recalibration of somebody's model on a stream."""
+"""Forecasters that recalibrate a base forecast, which is given to them as context."""
 
 from __future__ import annotations
 
@@ -118,10 +118,7 @@ class OnlinePlatt(Forecaster):
     ℓ'' ≥ σ(Z)σ(−Z) there and ℓ'² ≤ σ(Z)². The steps make Σ g·(θ − θ*) − (γ/2)(g·(θ − θ*))² at most Σ gᵀA⁻¹g/(2γ) +
     γ·ridge·‖θ* − (1, 0)‖²/2, and Σ gᵀA⁻¹g ≤ ln(det A/ridge²). With a larger γ the first inequality fails near z = −Z.
 
-    The default is far outside, as that of the source is: with it Z is 1385. It is kept because it does much better on
-    streams that are not made to hurt it (at the rate e^{−Z}, edge 0.05 and radius 2, more is lost there than without
-    scaling); but the outcomes 1, 0, 0 of the base forecasts 0.7, 0.3, 1 − 10^{−9}, repeated, cost it 27,000 nats more
-    than the best scaling by T = 8000.
+    The default rate is far outside, as that of the source is. It does better on streams that are not made to hurt it.
 
     Information
     -----------
