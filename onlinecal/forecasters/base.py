@@ -52,20 +52,18 @@ class Forecaster:
         horizon : int
             T, for players that are tuned to it.
         stream : Stream
-            The player's own uniforms, for laws that are themselves random. Drawing from the law is the engine's work.
+            The player's own uniforms, for laws that are themselves random. The engine draws from the law.
 
         Returns
         -------
         CompiledForecaster or object
-            An object in plain Python has ``forecast()`` and ``update(forecast, outcome)`` (`Scalar`); `start` is then
-            called for each run, with a stream of its own.
+            An object in plain Python has ``forecast()`` and ``update(forecast, outcome)`` (`Scalar`), and is started
+            for each run.
         """
         raise TypeError(f"{type(self).__name__} has no method start(horizon, stream)")
 
     def steps_at(self, horizon: int) -> int | None:
-        """The m of the grid 0, 1/m, …, 1 on which all its forecasts are in a game of so many rounds; None for no such
-        grid, or where it does not say.
-        """
+        """The m of the grid 0, 1/m, …, 1 of all its forecasts at this horizon; None for no such grid."""
         return None
 
     @property

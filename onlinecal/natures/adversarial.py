@@ -31,9 +31,9 @@ class Contrarian(Nature):
     Guarantee
     ---------
     Against every deterministic forecaster, and, where it sees the draw, against every forecaster: each forecast is at
-    least 1/2 away from all the outcomes that it gets, so T·ECE ≥ T/2 and the swap regret of the quadratic task is at
-    least T/4. Who acts on forecasts by whether they are below 1/2 is wrong in every round: the swap regret of that task
-    is T, hence so are V-CDL and CDL, and its external regret is at least T/2, hence so is U-calibration.
+    least 1/2 away from all its outcomes, so T·ECE ≥ T/2, and the swap regret of the quadratic task is at least T/4.
+    Acting by whether the forecast is below 1/2 is wrong in every round: the swap regret of that task, V-CDL and CDL are
+    T, and its external regret, hence U-calibration, is at least T/2.
 
     Information
     -----------
@@ -67,10 +67,7 @@ class Contrarian(Nature):
 
 
 def always_wrong(against: Forecasters, source: str, *, told_late: bool) -> tuple[Guarantee, ...]:
-    """What a nature forces that gives every forecast only outcomes of its other side, at least 1/2 away.
-
-    `told_late`: also where it is told of outcomes late, as who does not look back.
-    """
+    """Bounds on forecasters whose every forecast is at least 1/2 away; `told_late`: also with late outcomes."""
     shares = {
         Column("measure", "ece"): 2,
         Column("measure", "v_cdl"): 1,
@@ -126,8 +123,7 @@ class Greedy(Nature):
     - ``"ece"``: |E_v|, c = v, so the sum is T·ECE;
     - ``"square"``: E_v², the potential by which forecast hedging is analysed;
     - ``"kink"``: with c = `kink` the swap regret of the task with two actions that differ by y − c: max(s, 0) for
-      v < c, max(−s, 0) for v > c and |s| at c. CDL is at most twice the largest of these over c, so against one c it
-      is what greed for CDL would come to.
+      v < c, max(−s, 0) for v > c and |s| at c. CDL is at most twice the largest of these over c.
 
     Parameters
     ----------
@@ -135,26 +131,23 @@ class Greedy(Nature):
     kink : float, default 0.5
         c of the target ``"kink"``, in [0, 1].
     cells : int, optional
-        If given, forecasts of one cell [j/cells, (j+1)/cells) share one sum: memory does not grow, and who never says
-        the same number twice still has a bias. From 1 to 10^6. By default every value is a level of its own.
+        If given, forecasts of one cell [j/cells, (j+1)/cells) share one sum, and memory does not grow. From 1 to 10^6.
+        By default every value is a level of its own.
 
     Guarantee
     ---------
     With the targets ``"ece"`` and ``"square"`` and without `cells` it forces on every deterministic forecaster what
     `Contrarian` does, T·ECE ≥ T/2 and CDL = T among it: the first outcome of a level is the one farther from it, and
-    greed then repeats it, so every round adds max(v, 1 − v) to |E_v|. With delays it forces nothing: the two outcomes
-    of v = 1/2 are equally far, and of several such rounds that are open at once each has a coin of its own.
+    greed then repeats it, so every round adds max(v, 1 − v) to |E_v|. With delays it forces nothing.
 
     Information
     -----------
-    Sees LAW. O(size of the law) time a round. Deterministic but for the coin at a tie.
+    Sees LAW. O(size of the law) time a round. Deterministic but for the coin at a tie. A level takes 32 to 64 bytes.
 
     Source
     ------
-    Folklore: the opponent whom the potential arguments of Foster 1999 and of Hu and Wu 2024 are about. Deviations:
-    levels are told apart by all bits of their value in a hash table, of 32 bytes a level that there is room for:
-    against a forecaster without a grid it comes to 32 to 64 bytes a round and run; `cells` bounds it, and then
-    the sums are those of cells, with E measured from the exact forecasts.
+    Folklore: the opponent in the potential arguments of Foster 1999 and of Hu and Wu 2024. Deviations: with `cells` the
+    sums are those of cells, with E measured from the exact forecasts.
     """
 
     version: ClassVar[int] = 2

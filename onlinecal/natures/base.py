@@ -21,8 +21,7 @@ class Nature:
     reveals: ClassVar[frozenset[str]] = frozenset()
     #: labels of the streams that its questions are of, which it reveals as the context "stream"; empty for one stream
     streams: ClassVar[Any] = ()
-    #: whether its outcomes are recorded: games of several horizons then meet the same ones again, the shorter those of
-    #: the longer's beginning, and are not independent
+    #: whether its outcomes are recorded: games of several horizons then meet the same ones, and are not independent
     recorded: ClassVar[Any] = False
     #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.facts
     needs_horizon: ClassVar[bool | None] = None
@@ -43,13 +42,12 @@ class Nature:
         horizon : int
             T, for players that plan to the end.
         stream : Stream
-            The player's own uniforms, for a q_t that is itself random. Drawing y_t from q_t is the engine's work.
+            The player's own uniforms, for a q_t that is itself random. The engine draws y_t.
 
         Returns
         -------
         CompiledNature or object
-            An object in plain Python has ``probability()`` (`onlinecal.natures.Scalar`); `start` is then called for
-            each run, with a stream of its own.
+            An object in plain Python has ``probability()`` (`onlinecal.natures.Scalar`), and is started for each run.
         """
         raise TypeError(f"{type(self).__name__} has no method start(horizon, stream)")
 

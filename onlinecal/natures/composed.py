@@ -20,7 +20,7 @@ from onlinecal.rounds.protocol import begin
 
 @dataclass(frozen=True)
 class Mixture(Nature):
-    """Each round belongs to one of several natures, drawn anew with fixed probabilities: q_t = Σ_i w_i q_t^i.
+    """Mixes natures: each round is that of one of them, drawn with fixed probabilities, so q_t = Σ_i w_i q_t^i.
 
     Parameters
     ----------
@@ -31,9 +31,8 @@ class Mixture(Nature):
 
     Information
     -----------
-    Sees what the most seeing of its parts sees; each part is shown only what its own sight allows. Every part that sees
-    the history hears of every round, whoever's it was. Reveals nothing: a part's context would speak of a q_t that
-    is not the mixture's.
+    Has the largest sight of its parts; each part is shown only what its own sight allows, and hears of every round.
+    Reveals nothing, as a part's context would not be about the mixture's q_t.
 
     Source
     ------
@@ -111,8 +110,7 @@ class Switch(Nature):
 
     Information
     -----------
-    Sees what the more seeing of its parts sees; each part is shown only what its own sight allows. Reveals
-    the kinds of context that both parts reveal.
+    Has the larger sight of its parts; each is shown only what its own allows. Reveals the kinds of context of both.
 
     Source
     ------

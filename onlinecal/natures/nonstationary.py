@@ -18,8 +18,7 @@ from onlinecal.rounds.steps import Memory, cached_uniform, floats, hear, move, s
 class RandomWalk(Nature):
     """Coins whose bias wanders: the logit of q_t goes up or down by `step`, each with probability 1/2.
 
-    Where a step would leave [`edge`, 1 − `edge`], the logit is reflected there; without an end the walk would sooner or
-    later stay near 0 or 1 for good.
+    Where a step would leave [`edge`, 1 − `edge`], the logit is reflected there.
 
     Parameters
     ----------
@@ -160,13 +159,12 @@ class Markov(Nature):
 
     Information
     -----------
-    Sees HISTORY, because q_t depends on y_{t−1}, which the engine draws. It does not look at the forecasts, so the
-    outcomes are distributed as against nobody: in what it can do to a forecaster it is oblivious. q_1 is the
+    Sees HISTORY, because q_t depends on y_{t−1}, which the engine draws; it does not look at the forecasts. q_1 is the
     stationary probability p01/(p01 + p10), 1/2 if both are 0.
 
     Source
     ------
-    Folklore. Deviations: declared as HISTORY where others call it oblivious.
+    Folklore.
     """
 
     p01: float = 0.1

@@ -34,15 +34,9 @@ class LogisticPolicy(Nature):
     weights : sequence of float
         w_0, …, w_7, in [−1000, 1000]. The default was found by a random search against the CDL minimiser.
 
-    Guarantee
-    ---------
-    None proved. Measured against the CDL minimiser, 16 runs: T·CDL/(√T ln T) is 0.31 at T = 10³, 0.31 at 10⁴ and 0.23
-    at 10⁵ (standard errors up to 0.02).
-
     Information
     -----------
-    Sees LAW. O(size of the law) time a round; count and bias of each level, in a hash table of 40 bytes a level that
-    there is room for: against a forecaster without a grid 40 to 80 bytes a round and run.
+    Sees LAW. O(size of the law) time a round; 40 to 80 bytes a level.
 
     Source
     ------
@@ -124,9 +118,7 @@ class Ratchet(Nature):
 
     Information
     -----------
-    Sees LAW. O(size of the law) time a round; count, bias and direction of each level, in a hash table of 48 bytes a
-    level that there is room for: against a forecaster without a grid 48 to 96 bytes a round and run. Deterministic but
-    for the coin.
+    Sees LAW. O(size of the law) time a round; 48 to 96 bytes a level. Deterministic but for the coin.
 
     Source
     ------

@@ -24,20 +24,17 @@ class Replay(Nature):
     Parameters
     ----------
     file : str
-        Path of a Parquet file (named ``*.parquet`` or ``*.pq``) or of a CSV file
-        with a header line: columns are parted by comma, semicolon, tab or bar, whichever the header has most often; it
-        may be compressed (``*.gz``, ``*.bz2``, ``*.xz``, ``*.zip``). ``package:NAME/PATH`` is a file that the Python
-        package NAME brings along.
+        A Parquet file (``*.parquet``, ``*.pq``), or a CSV file with a header line, with columns parted by comma,
+        semicolon, tab or bar; it may be compressed. ``package:NAME/PATH`` is a file of the Python package NAME.
     outcome : str, default "outcome"
         The column of outcomes.
     above : float, optional
         If given, the outcome is 1 where the column exceeds this number; without it the column must hold 0 and 1, or
         true and false.
     base : str, optional
-        A column of somebody's forecasts, each in [0, 1], for forecasters that improve on them.
+        A column of forecasts in [0, 1], for forecasters that improve on them.
     time : str, optional
-        A column of numbers or dates that must not descend. The game plays row after row whatever they say; they are
-        kept as `times`, dates as days since 1970.
+        A column of numbers or dates that must not descend, kept as `times`, dates as days since 1970.
 
     Information
     -----------

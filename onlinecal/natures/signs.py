@@ -22,12 +22,11 @@ LONGEST, CELLS, ROUNDS, HORIZON, STATES, TABLE = range(6)
 class SignPreservation(Nature):
     """Plays the sign preservation game with reuse optimally, with the forecaster's biases as signs.
 
-    [1/4, 3/4] is cut into `cells`. An epoch plays Bernoulli(θ), θ the middle of the cell that the optimal first
-    player of `onlinecal.exact.sign_preservation` points at, and adds up B = Σ (y − p) over its forecasts within half a
-    cell's width of θ. It ends after L = ⌈T/rounds⌉ rounds, or as soon as |B| ≥ √L; then the cell gets the sign of B
-    (none if |B| < √L), and loses it as in the game. The number of rounds that are left of the game is that of epochs of
-    L rounds for which there is time, `rounds` at most. Where the first player ends the game, θ is the border
-    between the cells with + and those with −: what is played there repairs neither.
+    [1/4, 3/4] is cut into `cells`. An epoch plays Bernoulli(θ), θ the middle of the cell that the optimal first player
+    of `onlinecal.exact.sign_preservation` points at. It adds up B = Σ (y − p) over its forecasts within half a cell's
+    width of θ, and ends after L = ⌈T/rounds⌉ rounds, or as soon as |B| ≥ √L. Then the cell gets the sign of B (none if
+    |B| < √L), and loses it as in the game, of which as many rounds are left as epochs of L rounds, `rounds` at most.
+    Where the first player ends the game, θ is the border between the cells with + and those with −.
 
     Parameters
     ----------
@@ -42,14 +41,12 @@ class SignPreservation(Nature):
 
     Information
     -----------
-    Sees HISTORY. O(1) time a round, O(cells) at the end of an epoch; all runs share the solved game, 8 bytes for each
-    state and round, 6 MB at most.
+    Sees HISTORY. O(1) time a round, O(cells) at the end of an epoch; all runs share the solved game, 6 MB at most.
 
     Source
     ------
     Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping"; Dagan et al. 2025 for the game with
-    reuse. Deviations: their adversaries have many cells and a strategy with a proved number of signs; this one has few
-    and plays them optimally. An epoch without a sign is not in their game: a forecaster may keep its bias near 0.
+    reuse. Deviations: few cells, played optimally; an epoch may end without a sign.
     """
 
     cells: int = 7

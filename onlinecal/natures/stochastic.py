@@ -29,9 +29,8 @@ class Bernoulli(Nature):
 
     Guarantee
     ---------
-    For 0 < q < 1 every forecaster has a U-calibration of Ω(√T), and hence a CDL of that order: in the task with its
-    kink at q both actions pay the same on average, whatever is forecast, and by chance the better one pays more in the
-    end.
+    For 0 < q < 1 every forecaster has a U-calibration, and hence a CDL, of Ω(√T): in the task with its kink at q both
+    actions pay the same on average, and by chance the better one pays more in the end.
 
     Information
     -----------
@@ -73,8 +72,7 @@ class Bernoulli(Nature):
 class Drift(Nature):
     """Coins whose bias moves evenly from one end to the other: q_t = a + (b − a)(t − ½)/T.
 
-    Every point of a grid of T^{1/3} steps is then used for T^{2/3} rounds, which is what makes a forecaster on that
-    grid pay T^{2/3}.
+    Every point of a grid of T^{1/3} steps is used for T^{2/3} rounds, so a forecaster on it pays T^{2/3}.
 
     Parameters
     ----------
@@ -108,8 +106,7 @@ class Drift(Nature):
 class Sawtooth(Nature):
     """Coins whose bias climbs evenly from 0 to 1 and falls back at once: q_t = c − ⌊c⌋, c = cycles·(t − ½)/T.
 
-    It is `Drift` again and again: every grid point comes back in every cycle, so that what a forecaster has learnt of
-    a point is put to the test anew.
+    It repeats `Drift`: every grid point comes back in every cycle.
 
     Parameters
     ----------
@@ -216,8 +213,7 @@ class UniformTruth(Nature):
 class LogisticFeatures(Nature):
     """A fresh event in every round, described by one feature: x_t uniform on [−1, 1], q_t = σ(slope · x_t)^bend.
 
-    σ(z) = 1/(1 + e^−z). With bend = 1 logistic regression on x is the right model; with another it is the wrong one,
-    and its calibration is worth measuring.
+    σ(z) = 1/(1 + e^−z). With bend = 1 logistic regression on x is the right model.
 
     Parameters
     ----------
@@ -232,10 +228,8 @@ class LogisticFeatures(Nature):
 
     Source
     ------
-    The experiments of Rossellini et al. 2025, repeated in Bairaktari, Hu, Nguyen and Ullman 2026, §9: a uniform
-    feature and a mean that a fitted logistic regression approximates. Deviations: the interval, the slope and the
-    family of means (a power of the logistic curve) are this package's own; the experiments' fitted predictors
-    are left to forecasters.
+    The experiments of Rossellini et al. 2025, repeated in Bairaktari, Hu, Nguyen and Ullman 2026, §9. Deviations: the
+    interval, the slope and the family of means.
     """
 
     slope: float = 4.0

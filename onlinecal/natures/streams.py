@@ -27,8 +27,8 @@ COUNTED = 2**20
 class Streams(Nature):
     """Several natures at once: each question is one of theirs, and says whose.
 
-    Each part plays the game of its own questions: it counts them from 1, is started with as many as fall to it as its
-    horizon, and sees and hears of no others. Which part a question belongs to is the same in all runs.
+    Each part plays the game of its own questions, counted from 1, with their number as its horizon. The order of the
+    parts is the same in all runs.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class Streams(Nature):
 
     Information
     -----------
-    Sees what the most seeing of its parts sees; each part is shown only what its own sight allows, of its own
-    questions. Reveals ``stream``, the index of the part from 0, and the kinds of
-    context that all parts reveal. Under "random" a game begins with a count of what falls to each, in time of order T.
+    Has the largest sight of its parts; each part is shown only what its own sight allows, of its own questions. Reveals
+    ``stream``, the index of the part from 0, and the kinds of context that all parts reveal. Under "random" a game
+    begins with a count of the questions of each, in time of order T.
 
     Source
     ------
