@@ -11,7 +11,7 @@ import numpy as np
 from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import Forecaster
+from onlinecal.forecasters.base import Forecaster, OfOthers
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.parts import WHOSE, Copies, reserve_parts, state_copy, tell_copy
 from onlinecal.rounds.players import CompiledForecaster
@@ -42,6 +42,19 @@ def adds_up(column: Column) -> bool:
     # Weights that stand beside the levels of Γ are others for each part.
     chosen = options.get("strategy") == "quantile" or options.get("weights") is not None
     return column.kind == "measure" and column.measure in ADD_UP and not chosen
+
+
+class OfCopies(OfOthers):
+    """A forecaster that plays by copies of another."""
+
+    @property
+    def certifies(self) -> frozenset[str]:  # type: ignore[override]
+        return certified(self.of)
+
+
+def certified(of: Forecaster) -> frozenset[str]:
+    """The certificates of the copies together: sums of those of each, where these are proofs."""
+    return frozenset(of.certifies) & CERTIFICATES
 
 
 class Begin:
@@ -140,8 +153,3 @@ def _learn_copy(run, number, size, drawn, outcome):
     state[HEAD + EACH * k + OPEN] -= 1
     state[FREE] = min(state[FREE], k)
     return tell_copy(run, size, drawn, outcome)
-
-
-def certified(of: Forecaster) -> frozenset[str]:
-    """What the copies of a forecaster prove together: the sums of what each proves, where these are proofs."""
-    return frozenset(of.certifies) & CERTIFICATES

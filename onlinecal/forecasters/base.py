@@ -11,6 +11,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, shown
 from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
+from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import Plain, check_made, lifted, no_options
 from onlinecal.core.strategy import build, required, strategy_name
@@ -96,6 +97,40 @@ class OnGrid(InSteps):
 
     def steps_at(self, horizon: int) -> int:
         return grid_steps("m", self.m, horizon)
+
+
+class OfOthers(Forecaster):
+    """A forecaster made of others, `of`: the facts follow from theirs."""
+
+    of: Any
+
+    def __post_init__(self) -> None:
+        check_forecasters("of", tuple(self._parts.values()))
+
+    @property
+    def _parts(self) -> dict[str, Forecaster]:
+        of = self.of
+        return {f"of[{k}]": part for k, part in enumerate(of)} if isinstance(of, tuple) else {"of": of}
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset().union(*(part.needs for part in self._parts.values()))
+
+    @property
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        return every(part.deterministic for part in self._parts.values())
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        return some(part.needs_horizon for part in self._parts.values())
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        return every(part.safe_under_delay for part in self._parts.values())
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        return memory_of(self._parts)
 
 
 class ScalarPlayer(Protocol):

@@ -9,17 +9,17 @@ from typing import ClassVar, Literal
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, value_at
-from onlinecal.core.facts import every, memory_of, some
+from onlinecal.core.facts import some
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._composed import doubling, mixture, rounded
-from onlinecal.forecasters.base import Forecaster, OnGrid, check_forecasters, grid_of
+from onlinecal.forecasters.base import Forecaster, OfOthers, OnGrid, grid_of
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.protocol import begin
 
 
 @dataclass(frozen=True)
-class Doubling(Forecaster):
+class Doubling(OfOthers):
     """Makes a forecaster that is tuned to a horizon play without one: restarts it with first, 2·first, 4·first, ….
 
     Parameters
@@ -49,24 +49,8 @@ class Doubling(Forecaster):
     first: int = 16
 
     def __post_init__(self) -> None:
-        check_forecasters("of", (self.of,))
+        super().__post_init__()
         check_whole("first", self.first, 1, 10**9)
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        return self.of.needs
-
-    @property
-    def deterministic(self) -> bool | None:  # type: ignore[override]
-        return self.of.deterministic
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        return self.of.safe_under_delay
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return memory_of({"of": self.of})
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         players: list[CompiledForecaster] = []
@@ -78,7 +62,7 @@ class Doubling(Forecaster):
 
 
 @dataclass(frozen=True)
-class Rounded(OnGrid):
+class Rounded(OfOthers, OnGrid):
     """Rounds another's forecasts to the grid 0, 1/m, …, 1.
 
     Parameters
@@ -108,14 +92,10 @@ class Rounded(OnGrid):
     how: Literal["nearest", "random", "down"] = "nearest"
 
     def __post_init__(self) -> None:
-        check_forecasters("of", (self.of,))
+        super().__post_init__()
         check_steps("m", self.m)
         if self.how not in ("nearest", "random", "down"):
             raise InvalidParameter(f"how = {self.how!r}; expected 'nearest', 'random' or 'down'")
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        return self.of.needs
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
@@ -125,44 +105,20 @@ class Rounded(OnGrid):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         return some([depends_on_horizon(self.m), self.of.needs_horizon])
 
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        return self.of.safe_under_delay
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return memory_of({"of": self.of})
-
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         player = begin("forecaster", self.of, horizon, stream)
         return rounded(player, grid_of(self.steps_at(horizon)), self.how, sorted(self.needs))
 
 
 @dataclass(frozen=True)
-class OfExperts(Forecaster):
+class OfExperts(OfOthers):
     """The common part of forecasters made of several others."""
 
     of: tuple[Forecaster, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
-        check_forecasters("of", self.of)
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset().union(*(expert.needs for expert in self.of))
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return some(expert.needs_horizon for expert in self.of)
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        return every(expert.safe_under_delay for expert in self.of)
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return memory_of({f"of[{k}]": expert for k, expert in enumerate(self.of)})
+        super().__post_init__()
 
 
 @dataclass(frozen=True)

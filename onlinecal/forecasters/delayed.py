@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinecal.core.facts import memory_of
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
@@ -20,21 +19,21 @@ from onlinecal.forecasters._copies import (
     HEAD,
     OPEN,
     Begin,
+    OfCopies,
     adds_up,
-    certified,
     of_copies,
     open_rounds,
     settle_before,
     state_next,
 )
-from onlinecal.forecasters.base import Forecaster, check_forecasters
+from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.parts import prepare_parts
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import floats, law, shared
 
 
 @dataclass(frozen=True)
-class Delayed(Forecaster):
+class Delayed(OfCopies):
     r"""Copies of a forecaster, one for each question that is open at once, so that none meets a delay.
 
     Each question goes to the first copy that has no open question and has not played all its rounds. If there is none,
@@ -92,38 +91,19 @@ class Delayed(Forecaster):
 
     #: which copy forecasts depends on what is open (`onlinecal.core.facts`)
     counts_open: ClassVar[bool] = True
+    safe_under_delay: ClassVar[bool | None] = True
 
     of: Forecaster
     slots: int | None = None
 
     def __post_init__(self) -> None:
-        check_forecasters("of", (self.of,))
+        super().__post_init__()
         if self.slots is not None:
             check_whole("slots", self.slots, 1, 10**9)
 
     @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        return self.of.needs
-
-    @property
-    def certifies(self) -> frozenset[str]:  # type: ignore[override]
-        return certified(self.of)
-
-    @property
-    def deterministic(self) -> bool | None:  # type: ignore[override]
-        return self.of.deterministic
-
-    @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return True if self.slots is not None else self.of.needs_horizon
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        return True
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return memory_of({"of": self.of})
+        return True if self.slots is not None else super().needs_horizon
 
     def steps_at(self, horizon: int) -> int | None:
         return self.of.steps_at(self._share(horizon))

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core.facts import memory_of
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._copies import Begin, certified, of_copies, settle_before, state_next
-from onlinecal.forecasters.base import Forecaster, check_forecasters
+from onlinecal.forecasters._copies import Begin, OfCopies, of_copies, settle_before, state_next
+from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import context, law, shared
@@ -19,7 +18,7 @@ from onlinecal.rounds.tables import first_above
 
 
 @dataclass(frozen=True)
-class Separate(Forecaster):
+class Separate(OfCopies):
     """A copy of a forecaster for each stream of questions, which plays the rounds of its stream and no others.
 
     Against it stands the plain forecaster, which makes no difference between streams and learns from all of them.
@@ -48,32 +47,9 @@ class Separate(Forecaster):
 
     of: Forecaster
 
-    def __post_init__(self) -> None:
-        check_forecasters("of", (self.of,))
-
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        return self.of.needs | {"stream"}
-
-    @property
-    def certifies(self) -> frozenset[str]:  # type: ignore[override]
-        return certified(self.of)
-
-    @property
-    def deterministic(self) -> bool | None:  # type: ignore[override]
-        return self.of.deterministic
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return self.of.needs_horizon
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        return self.of.safe_under_delay
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return memory_of({"of": self.of})
+        return super().needs | {"stream"}
 
     def steps_at(self, horizon: int) -> int | None:
         return self.of.steps_at(horizon)

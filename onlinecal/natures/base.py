@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
@@ -60,6 +61,34 @@ class Nature:
     def guarantees(self) -> tuple[Guarantee, ...]:
         """What it is proved to force on forecasters; empty for nothing."""
         return ()
+
+
+class OfNatures(Nature):
+    """A nature made of others, `_parts`: the facts follow from theirs."""
+
+    @property
+    def _parts(self) -> dict[str, Nature]:
+        raise NotImplementedError
+
+    @property
+    def sight(self) -> Sight:
+        return Sight(max(part.sight for part in self._parts.values()))
+
+    @property
+    def recorded(self) -> bool:
+        return any(part.recorded for part in self._parts.values())
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        return some(part.needs_horizon for part in self._parts.values())
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        return every(part.safe_under_delay for part in self._parts.values())
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        return memory_of(self._parts)
 
 
 def check_nature(name: str, value: Any) -> None:

@@ -9,17 +9,17 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
-from onlinecal.core.facts import every, memory_of, some
+from onlinecal.core.facts import some
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures._composed import mixture, switch
-from onlinecal.natures.base import Nature, Sight, check_nature
+from onlinecal.natures.base import Nature, OfNatures, check_nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.protocol import begin
 
 
 @dataclass(frozen=True)
-class Mixture(Nature):
+class Mixture(OfNatures):
     """Mixes natures: each round is that of one of them, drawn with fixed probabilities, so q_t = Σ_i w_i q_t^i.
 
     Parameters
@@ -62,28 +62,12 @@ class Mixture(Nature):
         object.__setattr__(self, "weights", tuple(weights))
 
     @property
-    def sight(self) -> Sight:
-        return Sight(max(part.sight for part in self.natures))
-
-    @property
-    def recorded(self) -> bool:
-        return any(part.recorded for part in self.natures)
-
-    @property
     def length(self) -> int | None:
         return min((part.length for part in self.natures if part.length is not None), default=None)
 
     @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return some(part.needs_horizon for part in self.natures)
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        return every(part.safe_under_delay for part in self.natures)
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return memory_of({f"natures[{i}]": part for i, part in enumerate(self.natures)})
+    def _parts(self) -> dict[str, Nature]:
+        return {f"natures[{i}]": part for i, part in enumerate(self.natures)}
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         players = [
@@ -94,7 +78,7 @@ class Mixture(Nature):
 
 
 @dataclass(frozen=True)
-class Switch(Nature):
+class Switch(OfNatures):
     """One nature for some rounds, then another.
 
     Each has a game of its own: `first` is started with `at` rounds as its horizon, `then` with the T − `at` that
@@ -127,28 +111,16 @@ class Switch(Nature):
         check_expression("at", self.at, 0.0, 1e12)
 
     @property
-    def sight(self) -> Sight:
-        return Sight(max(self.first.sight, self.then.sight))
-
-    @property
-    def recorded(self) -> bool:
-        return bool(self.first.recorded or self.then.recorded)
-
-    @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do
         return self.first.reveals & self.then.reveals
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return some([depends_on_horizon(self.at), self.first.needs_horizon, self.then.needs_horizon])
+        return some([depends_on_horizon(self.at), super().needs_horizon])
 
     @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        return every([self.first.safe_under_delay, self.then.safe_under_delay])
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return memory_of({"first": self.first, "then": self.then})
+    def _parts(self) -> dict[str, Nature]:
+        return {"first": self.first, "then": self.then}
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         at = min(round(check_expression("at", self.at, 0.0, 1e12, horizon)), horizon)

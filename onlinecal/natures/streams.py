@@ -10,11 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.strategy import check_number, strategy_label, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures._composed import streams
-from onlinecal.natures.base import Nature, Sight, check_nature
+from onlinecal.natures.base import Nature, OfNatures, check_nature
 from onlinecal.rounds.law import Floats, Ints
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.protocol import begin
@@ -24,7 +23,7 @@ COUNTED = 2**20
 
 
 @dataclass(frozen=True)
-class Streams(Nature):
+class Streams(OfNatures):
     """Several natures at once: each question is one of theirs, and says whose.
 
     Each part plays the game of its own questions, counted from 1, with their number as its horizon. The order of the
@@ -115,16 +114,6 @@ class Streams(Nature):
         return tuple(found)
 
     @property
-    def sight(self) -> Sight:
-        """The most that a part sees."""
-        return Sight(max(part.sight for part in self.parts))
-
-    @property
-    def recorded(self) -> bool:
-        """Whether a part is."""
-        return any(part.recorded for part in self.parts)
-
-    @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]
         """The stream, and what all parts reveal, so that no round lacks it."""
         return frozenset.intersection(*(frozenset(part.reveals) for part in self.parts)) | {"stream"}
@@ -139,19 +128,8 @@ class Streams(Nature):
         return min(lengths, default=None)
 
     @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where a part does."""
-        return some(part.needs_horizon for part in self.parts)
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where all parts are."""
-        return every(part.safe_under_delay for part in self.parts)
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of all parts."""
-        return memory_of({f"parts[{i}]": part for i, part in enumerate(self.parts)})
+    def _parts(self) -> dict[str, Nature]:
+        return {f"parts[{i}]": part for i, part in enumerate(self.parts)}
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         """A player of all parts, each tuned to its share of the rounds."""
