@@ -68,7 +68,7 @@ class Bursts(Arrivals):
 
 @dataclass(frozen=True)
 class Scheduled(Arrivals):
-    """Questions at the times that stand in a file.
+    """Questions at the times in a file.
 
     Parameters
     ----------

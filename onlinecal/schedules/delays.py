@@ -49,11 +49,7 @@ class Pareto(Delays):
     scale : float, default 1
         The least delay, above 0.
     cap : float, default 10000
-        The longest delay, at least the scale. What would take longer takes so long.
-
-    Source
-    ------
-    None. Deviations: the cap, so that a delay can be stated at all.
+        The longest delay, at least the scale.
     """
 
     shape: float = 1.5
@@ -76,15 +72,14 @@ class Pareto(Delays):
 
 @dataclass(frozen=True)
 class Recorded(Delays):
-    """Outcomes become known at the times that stand in a file; where there is none, never.
+    """Outcomes become known at the times in a file; where there is none, never.
 
     Parameters
     ----------
     file : str
         A CSV or Parquet file, as of the nature `replay`.
     column : str, default "resolved"
-        Of times, on the clock of the questions: numbers, or dates, which count as days since 1970. An empty cell is an
-        outcome that does not become known.
+        Of numbers, or dates, which count as days since 1970. An empty cell is an outcome that does not become known.
     """
 
     file: str = field(metadata={"key": False})
@@ -108,6 +103,6 @@ class Recorded(Delays):
 
 
 def digest(column: Floats) -> str:
-    """Which numbers these are; they can only be read from now on."""
+    """A digest of a column, which becomes read-only."""
     column.flags.writeable = False
     return hashlib.sha256(column.tobytes()).hexdigest()[:16]
