@@ -88,16 +88,10 @@ class PerturbedLeader(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        return (
-            Guarantee(
-                column=Column("measure", "u_calibration"),
-                formula="√T",
-                bound=math.sqrt,
-                kind="rate",
-                against=Sight.HISTORY,
-                source="Daskalakis and Syrgkanis 2016; Luo, Senapati and Sharan 2024",
-            ),
-        )
+        formula = "√T"
+        source = "Daskalakis and Syrgkanis 2016; Luo, Senapati and Sharan 2024"
+        own = Guarantee(Column("measure", "u_calibration"), formula, math.sqrt, "rate", Sight.HISTORY, source)
+        return (own,)
 
 
 @kernel

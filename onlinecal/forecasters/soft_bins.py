@@ -87,16 +87,10 @@ class SoftHedging(InSteps):
             binned = 1.5 * m * (2.0 + math.log((m + 1) / 2.0)) * math.log(3.0 + math.log(horizon))
             return min(horizon, max(horizon / m, binned))
 
-        return (
-            Guarantee(
-                column=Column("measure", "scdl"),
-                formula=f"max(T/m, (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T)) with m = {self.m}, up to a power of two",
-                bound=bound,
-                kind="deterministic",
-                against=Sight.DRAW,
-                source="this package; proof in the docstring",
-            ),
-        )
+        formula = f"max(T/m, (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T)) with m = {self.m}, up to a power of two"
+        source = "this package; proof in the docstring"
+        own = Guarantee(Column("measure", "scdl"), formula, bound, "deterministic", Sight.DRAW, source)
+        return (own,)
 
 
 # ---------------------------------------------------------------- steps: the state is G_0, …, G_m and W_0, …, W_m

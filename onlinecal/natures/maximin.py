@@ -79,18 +79,12 @@ class Maximin(Nature):
             solved = policy(m, int(horizon))
             return solved.value - solved.error
 
-        return (
-            Guarantee(
-                column=Column("measure", "ece"),
-                formula=f"V_T, the value of the game on {m} steps",
-                bound=bound,
-                kind="expected",
-                against=OnGrid(m),
-                source="onlinecal.exact",
-                upper=False,
-                slack=slack,
-            ),
+        formula = f"V_T, the value of the game on {m} steps"
+        source = "onlinecal.exact"
+        own = Guarantee(
+            Column("measure", "ece"), formula, bound, "expected", OnGrid(m), source, upper=False, slack=slack
         )
+        return (own,)
 
 
 @move

@@ -45,20 +45,6 @@ def as_delays(spec: Any) -> Delays:
 
 
 __all__ = [
-    "ARRIVALS",
-    "DELAYS",
-    "Arrivals",
-    "Bursts",
-    "Clock",
-    "Constant",
-    "Delays",
-    "EveryUnit",
-    "Geometric",
-    "Pareto",
-    "Poisson",
-    "Recorded",
-    "Schedule",
-    "Scheduled",
-    "as_arrivals",
-    "as_delays",
-]
+    "ARRIVALS", "DELAYS", "Arrivals", "Bursts", "Clock", "Constant", "Delays", "EveryUnit", "Geometric",
+    "Pareto", "Poisson", "Recorded", "Schedule", "Scheduled", "as_arrivals", "as_delays",
+]  # fmt: skip
