@@ -18,7 +18,7 @@ from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.protocol import begin
 from onlinecal.rounds.steps import Memory, Step, floats, learn, memo
 
-#: measures whose total over all rounds is at most the sum of those over parts of them: the proof is in `Delayed`
+#: measures with a total over all rounds that is at most the sum of those over parts of them: the proof is in `Delayed`
 ADD_UP = frozenset(
     {
         "ece", "binned_ece", "binned_ece_width", "random_interval_ce", "smooth_ece_at", "kernel_ce", "weighted_ce",
@@ -102,7 +102,7 @@ def of_copies(
 
 
 def _together(memory: Any, names: Sequence[str]) -> dict[str, Floats]:
-    """What the copies prove that have been asked, added up in the order in which they began."""
+    """Sums of the certificates of the copies that have been asked, in the order in which they began."""
     totals, state = {name: np.zeros(memory.runs) for name in names}, memory.floats[0, HEAD:].reshape(-1, EACH)
     for k in np.argsort(state[:, BEGUN], kind="stable").tolist():
         if state[k, ASKED]:

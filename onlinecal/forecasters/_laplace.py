@@ -121,7 +121,7 @@ def _inner(numbers, node):
 
 @kernel
 def _new_node(state, words):
-    """Where a new node of so many words is."""
+    """Where a new node of this number of words is."""
     node = state[NEXT]
     state[NEXT] = node + words
     return node
@@ -353,7 +353,7 @@ def _split(state, numbers, path):
 
 @kernel
 def _last_at_most(keys, p):
-    """The last of the ascending keys that is at most p; the first if there is none."""
+    """The last of the ascending keys that is at most p; else the first."""
     last = 0
     for i in range(len(keys)):  # all of them, as several are compared at a time
         last = max(last, i if keys[i] <= p else 0)

@@ -40,7 +40,7 @@ class Forecaster:
     safe_under_delay: ClassVar[bool | None] = None
     #: how the state of a run grows, at most: "O(m)"
     memory: ClassVar[str | None] = None
-    #: how many bytes one of these takes, at most: "O(m)" is so many times what is in the brackets
+    #: how many bytes one of these takes, at most: "O(m)" is that many times the brackets
     unit_bytes: ClassVar[float] = 64.0
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
@@ -74,7 +74,7 @@ class Forecaster:
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What is proved about it; empty for nothing."""
+        """The proved bounds; empty for nothing."""
         return ()
 
 
@@ -93,7 +93,7 @@ class InSteps(Forecaster):
 
 @dataclass(frozen=True)
 class OnGrid(InSteps):
-    """A forecaster whose forecasts are 0, 1/m, …, 1."""
+    """A forecaster on the grid 0, 1/m, …, 1."""
 
     def steps_at(self, horizon: int) -> int:
         return grid_steps("m", self.m, horizon)
@@ -197,8 +197,7 @@ def as_forecaster(
     Parameters
     ----------
     thing : Forecaster, class, function, functools.partial or object
-        Of a plain class, with ``forecast()`` and ``update(forecast, outcome)``, each run has an object of its own; of
-        an object, a deep copy. A function makes such an object, or a Forecaster.
+        A plain class has ``forecast()`` and ``update(forecast, outcome)``. Each run has an object, or a deep copy.
     options : mapping, optional
         Parameters for a class or function.
     called : str, optional

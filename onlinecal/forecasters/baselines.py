@@ -273,8 +273,7 @@ class Logistic(Forecaster):
 
     Source
     ------
-    Rossellini et al. 2025 and Bairaktari, Hu, Nguyen and Ullman 2026, §9, who fit one to samples of their own first.
-    Deviations: the coefficients are given.
+    Rossellini et al. 2025; Bairaktari, Hu, Nguyen and Ullman 2026, §9. Deviations: coefficients are given, not fitted.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})

@@ -130,7 +130,7 @@ class Delayed(OfCopies):
         return tuple(self._shared(g) for g in self.of.guarantees if g.upper and adds_up(g.column))
 
     def _shared(self, own: Guarantee) -> Guarantee:
-        """What a guarantee of the copied one says of all copies together."""
+        """The guarantee of all copies together."""
         slots = self.slots
         source = f"{own.source}; once for each copy, after Joulani, György and Szepesvári 2013"
         delayed = _of_copies(own, slots)
@@ -157,7 +157,7 @@ def _of_copies(own: Guarantee, slots: int | None) -> Callable[[float, int], floa
 
     def bound(horizon: float, most: int) -> float:
         if slots is not None and most > slots:
-            return math.inf  # nobody plays that
+            return math.inf
         most = min(most, int(horizon))
         each = horizon if slots is None else math.ceil(horizon / slots)
         # Those that still play, and those that have played all their rounds.

@@ -1,4 +1,4 @@
-"""Grid forecasters that play between two neighbouring points whose biases have opposite signs.
+"""Grid forecasters that play between two neighbouring points with biases of opposite signs.
 
 All keep the bias E_i = Σ (y − i/m) of each point, as the integer m·E_i. E_0 ≥ 0 ≥ E_m always, so a binary search finds
 neighbours with E_i ≥ 0 ≥ E_{i+1}.
@@ -186,7 +186,7 @@ class CDLMinimiser(OnGrid):
 
 @dataclass(frozen=True)
 class AlmostOneStepAhead(OnGrid):
-    r"""Plays, without randomness, next to an imagined player who knows one outcome in advance.
+    r"""Plays, without randomness, next to an imagined player that knows one outcome in advance.
 
     The biases are those of the imagined player. From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i/m. The imagined player
     takes i + 1 if y = 1 and i if y = 0. So each of its biases moves towards 0, and |E_i| ≤ 1 for ever.
@@ -312,7 +312,7 @@ def _learn(run, number, size, drawn, outcome):
 
 @kernel
 def _sinh(x):
-    """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, whose remainder is under rounding there."""
+    """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, with a remainder under rounding there."""
     y = x * x
     tail = 1 / 362880 + y * (1 / 39916800 + y * (1 / 6227020800 + y * (1 / 1307674368000)))
     return x * (1.0 + y * (1 / 6 + y * (1 / 120 + y * (1 / 5040 + y * tail))))

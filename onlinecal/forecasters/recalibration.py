@@ -209,7 +209,7 @@ def _logit(p: float) -> float:
 
 
 def _platt(spec: Any, bins: int) -> CompiledForecaster:
-    """A player whose state is (a, c), the symmetric matrix A as (A_11, A_12, A_22), and counts of bins, if any."""
+    """A player with the state (a, c), the symmetric matrix A as (A_11, A_12, A_22), and counts of bins, if any."""
     memory = Memory(
         ints=2 * bins,
         floats=[1.0, 0.0, spec.ridge, 0.0, spec.ridge],

@@ -21,13 +21,11 @@ from onlinecal.rounds.tables import first_above
 class Separate(OfCopies):
     """A copy of a forecaster for each stream of questions, which plays the rounds of its stream and no others.
 
-    Against it stands the plain forecaster, which makes no difference between streams and learns from all of them.
-
     Parameters
     ----------
     of : Forecaster
         The one that is copied. A copy begins when its stream is first seen, counts the rounds of its stream from 1, and
-        is tuned to T, since nobody knows how many rounds will fall to it.
+        is tuned to T.
 
     Guarantee
     ---------

@@ -21,18 +21,16 @@ from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights,
 class SoftHedging(InSteps):
     r"""Hedges between two neighbouring soft bins, without randomness: the forecast is the mean of the law of a hedger.
 
-    A forecast v counts at the grid points next to it, j/m with weight w_j = (1 − m|v − j/m|)_+, as in `scdl_binned`.
-    With the weight W_j and the bias G_j = Σ w_j (y − j/m) of each bin, a bin is too low by A_j = G_j − W_j/(2m) or too
-    high by B_j = −G_j − W_j/(2m) where that is positive. A search by halves finds a bin that is neither, and j/m is
-    forecast, or a bin j that is too low below one that is too high. Then v is between them, with w_j = h(B_{j+1},
-    W_{j+1}) / (h(A_j, W_j) + h(B_{j+1}, W_{j+1})) and h(R, n) = exp((R² + 1)/(3(n + 1))) sinh(2R/(3(n + 1))), which is
-    what the CDL minimiser weighs biases by.
+    A forecast v counts at the grid points next to it, j/m with weight w_j = (1 − m|v − j/m|)_+, as in `scdl_binned`. A
+    bin with weight W_j and bias G_j = Σ w_j (y − j/m) is too low by A_j = G_j − W_j/(2m) or too high by B_j = −G_j −
+    W_j/(2m) where that is positive. A search by halves finds a bin that is neither, and j/m is forecast, or a bin j
+    that is too low below one that is too high. Then v is between them, with w_j = h(B_{j+1}, W_{j+1}) / (h(A_j, W_j) +
+    h(B_{j+1}, W_{j+1})) and h(R, n) = exp((R² + 1)/(3(n + 1))) sinh(2R/(3(n + 1))).
 
     Parameters
     ----------
     m : int or str, default "T^(1/2)/4"
-        Bins are 1/m apart; rounded up to a power of two, of which grids the measure `scdl` takes the best. A number or
-        an expression in T.
+        Bins are 1/m apart; rounded up to a power of two. A number or an expression in T.
 
     Guarantee
     ---------

@@ -1,4 +1,4 @@
-"""A grid forecaster whose bias up to any threshold stays small: exponential weights over signed thresholds.
+"""A grid forecaster with a small bias up to any threshold: exponential weights over signed thresholds.
 
 P_k = E_0 + … + E_k is the bias of all rounds that played at most k/m. The sums Σ_{k ≥ i} exp(±ηP_k) are kept in a
 binary tree over the grid, each relative to where its part begins, so that a round changes the nodes above one point.
@@ -171,7 +171,7 @@ def _state(run, number):
     back = tilt[points:]
     if not tree[1, UP] + tree[1, DOWN] < VAST:
         return _state_vast(run)
-    # The points of `node` begin at `first`, behind points whose biases B sum to e^{ηB} = rise = 1/fall. H is not
+    # The points of `node` begin at `first`, behind points with biases B that sum to e^{ηB} = rise = 1/fall. H is not
     # positive where they end, and the sums from there on are `over` and `under`.
     node, first, length, rise, fall, over, under = 1, 0, len(tree) >> 1, 1.0, 1.0, 0.0, 0.0
     while length > 1:

@@ -44,7 +44,7 @@ FIRST, HEARS, REVEALS, SEES_LAW, SEES_DRAW, ROOM_AT, MEMO_AT, LISTED, PART = ran
 
 
 class Parts(Whole):
-    """The memory of a nature whose parts are made of steps; `one_at_a_time`: a round is of one part, and they share
+    """The memory of a nature with parts that are made of steps; `one_at_a_time`: a round is of one part, and they share
     room and memo. The kinds of context, in the order of their names, are those that all parts reveal.
     """
 

@@ -35,9 +35,9 @@ class EarlyStopping(Nature):
     ℓ(w) bounds the mean round in which the coins end; ℓ(w)/w³ comes down to 64/π² = 6.5 for large w. For the default
     that is T^{1/3}/8 at T = 2000, more than T^{1/3}/5 from T = 10^6 on, and 0.225 T^{1/3} in the limit.
 
-    Each run whose coins have ended has a T·smooth_ce and a T·cutoff_ce of at least w. For the coins end when one of
-    four sums Σ f(p)(y − p) is w or more: those with f = 1 and f = 1 − p, if B ≥ 0, and those with f = −1 and f = −p,
-    if B < 0. All four f have values in [−1, 1], change by no more than p does, and are means of indicators of
+    Each run in which the coins have ended has a T·smooth_ce and a T·cutoff_ce of at least w. For the coins end when
+    one of four sums Σ f(p)(y − p) is w or more: those with f = 1 and f = 1 − p, if B ≥ 0, and those with f = −1 and f
+    = −p, if B < 0. All four f have values in [−1, 1], change by no more than p does, and are means of indicators of
     intervals or of their negatives. In the first case f ≥ 0, and after outcomes of 1 neither sum falls; in the second
     f ≤ 0, and after outcomes of 0 neither does.
 
@@ -115,7 +115,7 @@ class EarlyStopping(Nature):
 
 
 def _coins(bias: float) -> float:
-    """ℓ of the docstring: in the mean the coins of `EarlyStopping` end within so many rounds. Any β gives a bound."""
+    """ℓ of the docstring: in the mean the coins end within that number of rounds. Any β gives a bound."""
     least = math.inf
     for share in range(1, 200):
         beta = 0.005 * share * 0.5 * math.pi / (bias + 1.0)

@@ -67,7 +67,7 @@ class Contrarian(Nature):
 
 
 def always_wrong(against: Forecasters, source: str, *, told_late: bool) -> tuple[Guarantee, ...]:
-    """Bounds on forecasters whose every forecast is at least 1/2 away; `told_late`: also with late outcomes."""
+    """Bounds on forecasters with every forecast at least 1/2 away; `told_late`: also with late outcomes."""
     shares = {
         Column("measure", "ece"): 2,
         Column("measure", "v_cdl"): 1,

@@ -30,7 +30,7 @@ class Nature:
     safe_under_delay: ClassVar[bool | None] = None
     #: how the state of a run grows, at most: "O(cells)"
     memory: ClassVar[str | None] = None
-    #: how many bytes one of these takes, at most: "O(cells)" is so many times what is in the brackets
+    #: how many bytes one of these takes, at most: "O(cells)" is that many times the brackets
     unit_bytes: ClassVar[float] = 64.0
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
@@ -59,7 +59,7 @@ class Nature:
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What it is proved to force on forecasters; empty for nothing."""
+        """The proved bounds on forecasters; empty for nothing."""
         return ()
 
 

@@ -18,7 +18,7 @@ from onlinecal.rounds.steps import Memory, hear, ints, move, scratch, shared, sh
 
 @dataclass(frozen=True)
 class Maximin(Nature):
-    r"""Plays optimally for total ECE against forecasters on a grid: nobody on it pays less than the value of the game.
+    r"""Plays optimally for total ECE against forecasters on a grid: none on it pays less than the value of the game.
 
     With biases E and r rounds left it states the q that attains V_r(E) = max_q min_i (1 − q) V_{r−1}(E − (i/m) e_i) +
     q V_{r−1}(E + (1 − i/m) e_i), V_0(E) = Σ |E_i|. It is counted as if forecasts off the grid were their nearest point

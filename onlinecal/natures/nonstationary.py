@@ -1,4 +1,4 @@
-"""Natures whose coins change at random: they remember where they were, and never look at the forecast."""
+"""Natures with coins that change at random, and never look at the forecast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onlinecal.rounds.steps import Memory, cached_uniform, floats, hear, move, s
 
 @dataclass(frozen=True)
 class RandomWalk(Nature):
-    """Coins whose bias wanders: the logit of q_t goes up or down by `step`, each with probability 1/2.
+    """Coins with a bias that wanders: the logit of q_t goes up or down by `step`, each with probability 1/2.
 
     Where a step would leave [`edge`, 1 − `edge`], the logit is reflected there.
 

@@ -30,8 +30,8 @@ class Scalar(Plain, Nature):  # type: ignore[override]
     """Plays a nature in plain Python: an object with `probability()` or `probability(round)`, and maybe `update`.
 
     `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.rounds.plain.Round`) has a number, a time,
-    and for the sight that its class declares the law, a dict value → probability, and the forecast. One whose class
-    declares what it `reveals` has `context(round)`, which returns a dict kind → number.
+    and for the sight that its class declares the law, a dict value → probability, and the forecast. With the class
+    attribute `reveals` it has `context(round)`, which returns a dict kind → number.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def as_nature(
     Parameters
     ----------
     thing : Nature, class, function, functools.partial or object
-        Of a plain class, with ``probability()`` and maybe ``update(forecast, outcome)``, each run has an object of its
-        own; of an object, a deep copy. A function makes such an object, or a Nature.
+        A plain class has ``probability()`` and maybe ``update(forecast, outcome)``. Each run has an object, or a deep
+        copy.
     options : mapping, optional
         Parameters for a class or function.
     called : str, optional

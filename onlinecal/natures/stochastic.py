@@ -70,7 +70,7 @@ class Bernoulli(Nature):
 
 @dataclass(frozen=True)
 class Drift(Nature):
-    """Coins whose bias moves evenly from one end to the other: q_t = a + (b − a)(t − ½)/T.
+    """Coins with a bias that moves evenly from one end to the other: q_t = a + (b − a)(t − ½)/T.
 
     Every point of a grid of T^{1/3} steps is used for T^{2/3} rounds, so a forecaster on it pays T^{2/3}.
 
@@ -104,7 +104,7 @@ class Drift(Nature):
 
 @dataclass(frozen=True)
 class Sawtooth(Nature):
-    """Coins whose bias climbs evenly from 0 to 1 and falls back at once: q_t = c − ⌊c⌋, c = cycles·(t − ½)/T.
+    """Coins with a bias that climbs evenly from 0 to 1 and falls back at once: q_t = c − ⌊c⌋, c = cycles·(t − ½)/T.
 
     It repeats `Drift`: every grid point comes back in every cycle.
 
@@ -136,7 +136,7 @@ class Sawtooth(Nature):
 
 @dataclass(frozen=True)
 class Sinusoid(Nature):
-    """Coins whose bias swings: q_t = ½ + amplitude · sin(2πt/period).
+    """Coins with a bias that swings: q_t = ½ + amplitude · sin(2πt/period).
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ COUNTED = 2**20
 
 @dataclass(frozen=True)
 class Streams(OfNatures):
-    """Several natures at once: each question is one of theirs, and says whose.
+    """Several natures at once: each question is one of theirs, and reveals which one's.
 
     Each part plays the game of its own questions, counted from 1, with their number as its horizon. The order of the
     parts is the same in all runs.
@@ -180,7 +180,7 @@ class _Drawn:
 
     @property
     def drawn(self) -> tuple[Any, ...]:
-        """What steps draw it from: sums of weights, and a stream."""
+        """The arguments of the steps: sums of weights, and a stream."""
         return self.below.tolist(), self.stream
 
     def whose(self, first: int, last: int) -> Ints:
@@ -195,7 +195,7 @@ class _Drawn:
 
 
 def _check_list(name: str, values: Any, what: str, many: int | None = None) -> tuple[Any, ...]:
-    """Refuses what is no list of so many things, or of at least one."""
+    """Refuses all but a list of `many` things, or of at least one."""
     good = isinstance(values, Sequence) and not isinstance(values, str)
     if not good or (len(values) != many if many is not None else not values):
         raise InvalidParameter(
