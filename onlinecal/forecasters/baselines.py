@@ -98,10 +98,6 @@ class UniformRandom(OnGrid):
     m : int or str, default 10
         Steps of the grid, rounded up; a number or an expression in T.
 
-    Guarantee
-    ---------
-    None proved: a negative control.
-
     Information
     -----------
     Looks at nothing.
@@ -161,10 +157,6 @@ class Tempered(Forecaster):
     beta : float, default 2.0
         β in [0, 1000]: above 1 too sure of itself, below 1 too timid, 1 truthful.
 
-    Guarantee
-    ---------
-    None proved: miscalibrated on purpose, by an amount that is known.
-
     Information
     -----------
     Needs the context ``truth``.
@@ -216,10 +208,6 @@ class Shifted(Forecaster):
     by : float, default 0.1
         In [−1, 1].
 
-    Guarantee
-    ---------
-    None proved: biased on purpose, by an amount that is known.
-
     Information
     -----------
     Needs the context ``truth``.
@@ -262,10 +250,6 @@ class Logistic(Forecaster):
         In [−1000, 1000]. The other sign is the same regression of the feature −x_t.
     intercept : float, default 0.0
         In [−1000, 1000].
-
-    Guarantee
-    ---------
-    None proved: as well calibrated as the regression fits.
 
     Information
     -----------
@@ -310,10 +294,6 @@ class EmpiricalMean(Forecaster):
     prior : float, default 1.0
         a ≥ 0, the pseudo-count of each outcome: 1 is Laplace's rule of succession, 1/2 the Krichevsky–Trofimov
         estimator. With 0 the first forecast is 1/2.
-
-    Guarantee
-    ---------
-    None proved against adversaries.
 
     Information
     -----------

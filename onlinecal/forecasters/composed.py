@@ -74,10 +74,6 @@ class Rounded(OfOthers, OnGrid):
         To the nearest point (ties to the even one); to one of the two neighbours at random with the forecast as the
         mean; or to the one below.
 
-    Guarantee
-    ---------
-    None of its own.
-
     Information
     -----------
     As the other, which is told what it said itself, not what it was rounded to.

@@ -164,10 +164,6 @@ class Sidestepping(Nature):
     cells : int or str, default "T^(1/3)"
         How many, rounded up; a number or an expression in T.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees HISTORY. O(1) time a round and O(cells) at the end of an epoch; one sign a cell.

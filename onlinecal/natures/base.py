@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
+from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
 
 
@@ -97,3 +99,23 @@ def check_nature(name: str, value: Any) -> None:
         raise InvalidParameter(
             f"{name} = {value!r}; expected a nature, or in a scenario a table with its name"
         )
+
+
+def check_list(name: str, values: Any, what: str, many: int | None = None) -> tuple[Any, ...]:
+    """Refuses all but a list of `many` things, or of at least one."""
+    good = isinstance(values, Sequence) and not isinstance(values, str)
+    if not good or (len(values) != many if many is not None else not values):
+        raise InvalidParameter(
+            f"{name} = {values!r}; expected {'a list of' if many is None else many} {what}"
+        )
+    return tuple(values)
+
+
+def check_weights(values: Any, what: str, many: int) -> tuple[float, ...]:
+    """Refuses weights that are not one for each part, at least 0, and not all 0."""
+    weights = check_list("weights", values, f"numbers, one a {what}", many)
+    for i, weight in enumerate(weights):
+        check_number(f"weights[{i}]", weight, 0.0, 1e9)
+    if sum(weights) <= 0.0:
+        raise InvalidParameter(f"weights = {values!r}; expected one above 0")
+    return weights

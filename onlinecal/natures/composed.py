@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,10 +9,10 @@ import numpy as np
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
 from onlinecal.core.facts import some
-from onlinecal.core.strategy import check_number, strategy_name
+from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures._composed import mixture, switch
-from onlinecal.natures.base import Nature, OfNatures, check_nature
+from onlinecal.natures.base import Nature, OfNatures, check_list, check_nature, check_weights
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.protocol import begin
 
@@ -43,23 +42,13 @@ class Mixture(OfNatures):
     weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.natures, Sequence) or isinstance(self.natures, str) or not self.natures:
-            raise InvalidParameter(f"natures = {self.natures!r}; expected a list of natures")
+        check_list("natures", self.natures, "natures")
         for i, nature in enumerate(self.natures):
             check_nature(f"natures[{i}]", nature)
         object.__setattr__(self, "natures", tuple(self.natures))
-        if self.weights is None:
-            return
-        weights = self.weights
-        if not isinstance(weights, Sequence) or isinstance(weights, str) or len(weights) != len(self.natures):
-            raise InvalidParameter(
-                f"weights = {weights!r}; expected {len(self.natures)} numbers, one a nature"
-            )
-        for i, weight in enumerate(weights):
-            check_number(f"weights[{i}]", weight, 0.0, 1e9)
-        if sum(weights) <= 0.0:
-            raise InvalidParameter(f"weights = {weights!r}; expected one above 0")
-        object.__setattr__(self, "weights", tuple(weights))
+        if self.weights is not None:
+            weights = check_weights(self.weights, "nature", len(self.natures))
+            object.__setattr__(self, "weights", weights)
 
     @property
     def length(self) -> int | None:

@@ -33,10 +33,6 @@ class KinkApproach(Nature):
         If given, forecasts of one cell [j/cells, (j+1)/cells) share one count, and memory does not grow; from 1 to
         10^6. By default every value is a level of its own.
 
-    Guarantee
-    ---------
-    None proved.
-
     Why. A level with n rounds and a bias b towards the kink, at a distance d from it, adds b − nd to the regret of the
     kink. A hedge that keeps all biases below √(3nL) allows √(3nL) − nd, at most 3L/(4d), at n = 3L/(4d²). On the grid
     with m = √T steps d = k/m, so the gains add up to (3L/4)√T Σ 1/k, half a ln T on each side. The bound of
@@ -124,10 +120,6 @@ class SparseBias(Nature):
         c, in [0, 1].
     reach : float, default 0.15
         In [0.001, 1].
-
-    Guarantee
-    ---------
-    None proved.
 
     Why. Hedging with plain biases a ≥ 0 and −b plays v with probability a/(a + b) and lets a² + b² grow by 1/4 a round
     in the mean. With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v, and the regret of the kink at a

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.strategy import check_number, strategy_label, strategy_name
+from onlinecal.core.strategy import strategy_label, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures._composed import streams
-from onlinecal.natures.base import Nature, OfNatures, check_nature
+from onlinecal.natures.base import Nature, OfNatures, check_list, check_nature, check_weights
 from onlinecal.rounds.law import Floats, Ints
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.protocol import begin
@@ -68,7 +67,7 @@ class Streams(OfNatures):
     labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_list("parts", self.parts, "natures")
+        check_list("parts", self.parts, "natures")
         for i, part in enumerate(self.parts):
             check_nature(f"parts[{i}]", part)
             if "stream" in part.reveals:
@@ -88,15 +87,11 @@ class Streams(OfNatures):
             raise InvalidParameter(
                 f"weights = {self.weights!r} with order = {self.order!r}; expected order = 'random', or no weights"
             )
-        weights = _check_list("weights", self.weights, "numbers, one a part", len(self.parts))
-        for i, weight in enumerate(weights):
-            check_number(f"weights[{i}]", weight, 0.0, 1e9)
-        if sum(weights) <= 0.0:
-            raise InvalidParameter(f"weights = {weights!r}; expected one above 0")
+        weights = check_weights(self.weights, "part", len(self.parts))
         object.__setattr__(self, "weights", weights)
 
     def _check_labels(self) -> None:
-        labels = _check_list("labels", self.labels, "texts, one a part", len(self.parts))
+        labels = check_list("labels", self.labels, "texts, one a part", len(self.parts))
         if not all(isinstance(label, str) and label for label in labels) or len(set(labels)) < len(labels):
             raise InvalidParameter(f"labels = {labels!r}; expected texts that are all different")
         object.__setattr__(self, "labels", labels)
@@ -115,12 +110,10 @@ class Streams(OfNatures):
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]
-        """The stream, and what all parts reveal, so that no round lacks it."""
         return frozenset.intersection(*(frozenset(part.reveals) for part in self.parts)) | {"stream"}
 
     @property
     def length(self) -> int | None:
-        """In turns, the rounds until a part has no more; at random, which share falls to whom shows when they start."""
         if self.order == "random":
             return None
         many = len(self.parts)
@@ -132,7 +125,6 @@ class Streams(OfNatures):
         return {f"parts[{i}]": part for i, part in enumerate(self.parts)}
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player of all parts, each tuned to its share of the rounds."""
         many = len(self.parts)
         if self.order == "turns":
             order: _Turns | _Drawn = _Turns(many)
@@ -153,7 +145,7 @@ class Streams(OfNatures):
 class _Turns:
     """One part after the other."""
 
-    #: what steps draw it from
+    #: the arguments of the steps
     drawn: tuple[Any, ...] = ()
 
     def __init__(self, many: int) -> None:
@@ -192,13 +184,3 @@ class _Drawn:
         for first in range(0, horizon, COUNTED):
             counts += np.bincount(self._draw(first, min(COUNTED, horizon - first)), minlength=len(counts))
         return counts.tolist()
-
-
-def _check_list(name: str, values: Any, what: str, many: int | None = None) -> tuple[Any, ...]:
-    """Refuses all but a list of `many` things, or of at least one."""
-    good = isinstance(values, Sequence) and not isinstance(values, str)
-    if not good or (len(values) != many if many is not None else not values):
-        raise InvalidParameter(
-            f"{name} = {values!r}; expected {'a list of' if many is None else many} {what}"
-        )
-    return tuple(values)
