@@ -11,28 +11,14 @@ import numpy as np
 from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters.base import Forecaster
+from onlinecal.forecasters.base import Forecaster, OfOthers
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.parts import WHOSE, Copies, reserve_parts, state_copy, tell_copy
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.protocol import begin
 from onlinecal.rounds.steps import Memory, Step, floats, learn, memo
 
-#: Measures whose total over all rounds is at most the sum of those over the parts into which the rounds are divided.
-#: With w(v) rounds at v, E(v) the sum of y − v over them, and both the sums of those of the parts:
-#: - `ece` Σ|E(v)|, `binned_ece` and `random_interval_ce` with bins that stand still, `smooth_ece_at` (an integral of
-#:   |Σ E(v) K(v, x)|), `kernel_ce` (a norm of E), `weighted_ce`, and the largest |Σ E(v) ω(v)| over weights ω:
-#:   `smooth_ce`, `cutoff_ce`, `step_ce`, `low_degree_ce`. All are seminorms of E: the triangle inequality.
-#: - `distance_lower`: couplings of the parts, laid side by side, couple the whole, and their costs add up. So do
-#:   forecasts of the parts that are moved until each part is calibrated: `distance_certificate` adds up too, and
-#:   `kernel_ce_certificate` bounds a norm.
-#: - Swap regret of a task that is decided by the best response: at each v (or action, or for all v together, where the
-#:   benchmark is that) the largest of finitely many linear functions of (w, E). The largest of a sum is at most the
-#:   sum of the largest, and stays so when the worst task is taken: `cdl`, `v_cdl`, `u_calibration`, `scdl_binned` (a
-#:   grid that stands still). For the quadratic task it is Σ E(v)²/w(v), which is convex and of degree 1: `cfdl`.
-#: - `brier` and `log_loss` are sums over rounds.
-#: The others do not add up: what `interval_ce`, `surrogate_interval_ce`, `distance_upper`, `smooth_ece`, `scdl` and
-#: bins by quantiles choose to suit Γ is chosen for each part by itself, and `nce` divides by what depends on Γ.
+#: measures with a total over all rounds that is at most the sum of those over parts of them: the proof is in `Delayed`
 ADD_UP = frozenset(
     {
         "ece", "binned_ece", "binned_ece_width", "random_interval_ce", "smooth_ece_at", "kernel_ce", "weighted_ce",
@@ -58,6 +44,19 @@ def adds_up(column: Column) -> bool:
     return column.kind == "measure" and column.measure in ADD_UP and not chosen
 
 
+class OfCopies(OfOthers):
+    """A forecaster that plays by copies of another."""
+
+    @property
+    def certifies(self) -> frozenset[str]:  # type: ignore[override]
+        return certified(self.of)
+
+
+def certified(of: Forecaster) -> frozenset[str]:
+    """The certificates of the copies together: sums of those of each, where these are proofs."""
+    return frozenset(of.certifies) & CERTIFICATES
+
+
 class Begin:
     """Begins copies of a forecaster: each has the child of the stream by its names."""
 
@@ -69,9 +68,8 @@ class Begin:
         return begin("forecaster", self.of, self.horizon, self.stream.child(*names))
 
 
-#: the state: the number of the round that was asked last, while it does not count yet, and whose it is; where the
-#: search for a free copy begins; then for each copy, how many rounds it has been asked, how many of them are open, and
-#: in which round it began
+#: the state: the round asked last, while it does not count yet, and its copy; where the search for a free copy begins;
+#: then for each copy the rounds asked, those open, and the round in which it began
 LAST, LAST_WHOSE, FREE, HEAD = range(4)
 ASKED, OPEN, BEGUN, EACH = range(4)
 
@@ -104,7 +102,7 @@ def of_copies(
 
 
 def _together(memory: Any, names: Sequence[str]) -> dict[str, Floats]:
-    """What the copies prove that have been asked, added up in the order in which they began."""
+    """Sums of the certificates of the copies that have been asked, in the order in which they began."""
     totals, state = {name: np.zeros(memory.runs) for name in names}, memory.floats[0, HEAD:].reshape(-1, EACH)
     for k in np.argsort(state[:, BEGUN], kind="stable").tolist():
         if state[k, ASKED]:
@@ -155,8 +153,3 @@ def _learn_copy(run, number, size, drawn, outcome):
     state[HEAD + EACH * k + OPEN] -= 1
     state[FREE] = min(state[FREE], k)
     return tell_copy(run, size, drawn, outcome)
-
-
-def certified(of: Forecaster) -> frozenset[str]:
-    """What the copies of a forecaster prove together: the sums of what each proves, where these are proofs."""
-    return frozenset(of.certifies) & CERTIFICATES

@@ -1,11 +1,9 @@
-"""The sum of a Laplace kernel over past points, kept so that a root is found and a point is added in O(log t).
+"""The sum of a Laplace kernel over past points: a root is found, and a point is added, in O(log t).
 
-The points p_s, each with its residual r_s = y_s − p_s, are the entries of a tree: leaves hold up to `LEAF` points in
-order, inner nodes up to `WIDE` children. At a point p between two neighbours the sum Σ_s r_s e^{−|p − p_s|/scale} is
-e^{−p/scale}·(Σ of r_s e^{p_s/scale} to the left) + e^{p/scale}·(Σ of r_s e^{−p_s/scale} to the right); the first
-kind of term is called rising, the second falling. An inner node keeps both sums of each child, and the sums over the
-children before it and from it on, so that one look at every node on the way leads to a change of sign. The way to the
-forecast travels with the round, so that its outcome is added without looking for its place again.
+The points p_s, with residuals r_s = y_s − p_s, are the entries of a tree. At p between two neighbours the sum
+Σ_s r_s e^{−|p − p_s|/scale} is e^{−p/scale}·(Σ of the rising terms r_s e^{p_s/scale} to the left) + e^{p/scale}·(Σ of
+the falling terms r_s e^{−p_s/scale} to the right). An inner node keeps both sums of each child, and those over the
+children before it and from it on. The path to the forecast travels with the round.
 """
 
 from __future__ import annotations
@@ -32,21 +30,19 @@ from onlinecal.rounds.steps import (
 
 #: the most children of an inner node, with the bits of their number, and the most points in a leaf
 WIDE, BITS, LEAF = 32, 5, 20
-#: the whole numbers of the state: how many rounds have been told; where in the real numbers the next node will be, and
-#: the root is; how many levels of inner nodes there are above the leaves
+#: the whole numbers of the state: rounds told; where the next node will be and the root is; levels above the leaves
 TOLD, NEXT, ROOT, LEVELS = range(4)
-#: the first real numbers: what the squared norm of the errors is proved to be at most; all rising and falling terms.
-#: Behind them are the nodes in the order in which they were made, each with its size, a whole number, as its first word
+#: the first real numbers: a bound on the squared norm of the errors; all rising and falling terms. Then come the nodes
+#: in the order in which they were made, each with its size as its first word
 NORM, RISING, FALLING, SUMS = range(4)
 #: the columns of an inner node: the first point below each child, e^{point/scale}, its sums, the sums before it and
-#: from it on. In front of them is where its children are. A leaf has the first two, and the residuals, of its points
+#: from it on. Before them are the places of its children. A leaf has the first two columns, and residuals
 KEY, EXPONENTIAL, RISE, FALL, LEFT, RIGHT, INNER_COLUMNS = range(7)
 RESIDUAL, LEAF_COLUMNS = 2, 3
 #: words of a node
 INNER_WORDS, LEAF_WORDS = 1 + WIDE * (1 + INNER_COLUMNS), 1 + LEAF * LEAF_COLUMNS
-#: the memo of a round: how many questions before it are open; the path from the root to the place of the forecast. A
-#: path is a number with a digit of `BITS` for each level, the child that it takes, and as the last one the point of the
-#: leaf that is next to the place and not above it
+#: the memo of a round: open questions before it; the path to its forecast, a digit of `BITS` for each level, and last
+#: the point of the leaf below the forecast
 OPEN, PATH, MEMOS = range(3)
 #: in place of a path
 UNKNOWN = -1
@@ -55,12 +51,7 @@ POINT = 80
 
 
 class Tree(Memory):
-    """State without points: one leaf, which is the root.
-
-    When the runs are known it has room for this number of points, or, where these need more than is free, for as many
-    as half of the free memory holds. What is set aside takes no memory before it is written, and the tree need not be
-    moved later, when it would be there twice.
-    """
+    """State without points: one leaf, which is the root; with room for `points`, or for half of the free memory."""
 
     def __init__(self, scale: float, points: int) -> None:
         first = [0.0] * (SUMS + 1) + [math.inf] * LEAF + [1.0] * LEAF + [0.0] * LEAF
@@ -78,7 +69,7 @@ class Tree(Memory):
 
 
 def make_room(memory: Memory, points: int) -> None:
-    """Room for so many more points: whatever their order, all nodes but the root are half full at least."""
+    """Makes room for more points: whatever their order, all nodes but the root are half full at least."""
     nodes = (int(memory.ints[:, TOLD].max()) + points) // (LEAF // 2) + 1
     need, room = SUMS + nodes * LEAF_WORDS, memory.floats.shape[1]
     while nodes > 1:
@@ -110,7 +101,7 @@ def raise_norm(run, p, residual):
 @kernel
 def _words(numbers, node):
     """A node's size and, in an inner one, where its children are. The words are whole numbers among real ones."""
-    # By address, and not as a slice: with a form that is known loops over it work on several children at a time.
+    # By address, as loops over an array of known form work on several children at a time.
     return ints_at(address_of(numbers) + 8 * node, 1 + WIDE)
 
 
@@ -130,7 +121,7 @@ def _inner(numbers, node):
 
 @kernel
 def _new_node(state, words):
-    """Where a new node of so many words is."""
+    """Where a new node of this number of words is."""
     node = state[NEXT]
     state[NEXT] = node + words
     return node
@@ -143,10 +134,8 @@ def _new_node(state, words):
 def _gap_root(low, high, exponential, rising, falling, scale):
     """The point of [low, high] at which S, positive at low and not at high, vanishes, to the last digit.
 
-    No point lies between the two, and S(low + d) = up·e^{−d/scale} + down·e^{d/scale} + ½ − low − d, which the
-    exponential of low/scale gives. Newton steps from low where they stay inside the bracket and are half as long as the
-    last, bisection elsewhere. The last step is one that leaves less than the distance of two numbers, about δ²·S″/2S′,
-    or is taken from where rounding hides whether S is 0.
+    S(low + d) = up·e^{−d/scale} + down·e^{d/scale} + ½ − low − d. Newton steps where they stay inside the bracket and
+    halve, bisection elsewhere, until a step leaves less than the distance of two floats, about δ²·S″/2S′.
     """
     up, down, room = rising / exponential, exponential * falling, high - low
     begin, end, d, growth, last = 0.0, room, 0.0, 1.0, 2.0 * room
@@ -190,8 +179,7 @@ def _root(state, numbers, room, scale, at_one):
     if at_one * numbers[RISING] - 0.5 >= 0.0:
         return 1.0, UNKNOWN
     node, level, end, path = state[ROOT], state[LEVELS], 1.0, 0
-    # Sums of the terms to the left and to the right of the node. No sum is a difference: where the scale is small, the
-    # falling terms to the right are far smaller than those to the left, and rounding of these would hide them.
+    # No sum is a difference: where the scale is small, rounding would hide the falling terms to the right.
     before, after, all_falling = 0.0, 0.0, numbers[FALLING]
     if level > 0:
         first, exponential = _inner(numbers, node)[KEY, 0], _inner(numbers, node)[EXPONENTIAL, 0]
@@ -201,8 +189,7 @@ def _root(state, numbers, room, scale, at_one):
         # S changes sign before all points.
         return _gap_root(0.0, min(first, 1.0), 1.0, 0.0, all_falling, scale), UNKNOWN
     while level > 0:
-        # S is positive at the first point of the node and not where it ends: so it is at the last child at which it
-        # is positive and the one behind. Without a jump in it the loop works on several children at a time.
+        # The last child at which S is positive, without a branch, so that the loop is vectorised.
         columns, words, low = _inner(numbers, node), _words(numbers, node), 0
         for i in range(WIDE):
             rising, falling = before + columns[LEFT, i], after + columns[RIGHT, i]
@@ -214,7 +201,6 @@ def _root(state, numbers, room, scale, at_one):
         node, path = words[1 + low], WIDE * path + low
         level -= 1
     points, size, low = _leaf(numbers, node), _words(numbers, node)[0], 0
-    # The sums up to and from each point; below, what lies before a point is in front of that.
     room[0], room[2 * LEAF + 1] = before, after
     for i in range(LEAF):
         room[1 + i] = points[RESIDUAL, i] * points[EXPONENTIAL, i]
@@ -246,7 +232,7 @@ def laplace_root(run, number):
 
 @kernel
 def _sums_up(columns, size):
-    """Makes the sums up to each child, and from it on, anew."""
+    """Makes the sums up to each child, and from it on."""
     left = right = 0.0
     for j in range(size):
         columns[LEFT, j] = left
@@ -257,7 +243,7 @@ def _sums_up(columns, size):
 
 @kernel
 def _empty_places(columns, begin, end):
-    """Makes places empty: S is positive at none, and they add nothing, so that loops need not stop before them."""
+    """Makes places empty: S is positive at none, and they add nothing."""
     for i in range(begin, end):
         columns[KEY, i] = math.inf
         for column in range(1, len(columns)):
@@ -266,7 +252,7 @@ def _empty_places(columns, begin, end):
 
 @part_of_kernel
 def _open_place(columns, column, places, j):
-    """Moves what is at place j and behind it by one; all places are gone through, as several are moved at a time."""
+    """Moves what is at place j and behind it by one."""
     for i in range(places - 1, 0, -1):
         columns[column, i] = columns[column, i - 1] if i > j else columns[column, i]
 
@@ -367,7 +353,7 @@ def _split(state, numbers, path):
 
 @kernel
 def _last_at_most(keys, p):
-    """The last of the ascending keys that is at most p; the first if there is none."""
+    """The last of the ascending keys that is at most p; else the first."""
     last = 0
     for i in range(len(keys)):  # all of them, as several are compared at a time
         last = max(last, i if keys[i] <= p else 0)

@@ -1,12 +1,9 @@
 """Foster–Vohra on all pairs: the stationary law of the matrix of pairwise regrets, with most of the work kept.
 
-A round changes one row of the matrix, that of the point it played, and plays come back to the same few points. So each
-run keeps its matrix with the cold points censored, those not played lately: passed over, as if nobody looked while the
-walk is at one. The rows of the others, the hot points, are taken through the cold ones again when they change; a round
-solves for the hot points alone, and the cold ones get the time spent in them on the way. When a cold point is played,
-the matrix is made afresh as soon as play has come back to points it knows, with those that are hot then; where play
-roams, as on a fine grid in its first rounds, each round is solved by itself. All sums are of positive terms, as in
-`shares`, so weights are right to nearly all digits.
+A round changes one row of the matrix, and plays come back to the same few points. So each run keeps its matrix with the
+cold points, those not played lately, eliminated. A round solves for the hot points alone, and the cold ones get the
+time spent in them on the way. When a cold point is played, the matrix is made again as soon as play has come back to
+points it knows. Where play roams each round is solved by itself. All sums are of positive terms, as in `shares`.
 """
 
 from __future__ import annotations
@@ -30,8 +27,7 @@ SMALL = 16
 #: points that are cold; hot with a row to be renewed, and with a row in order; yet to be made cold
 COLD, CHANGED, READY, WAITING = 0, 1, 2, 3
 #: the first places of the state: the point played last; whether a cold point has been played since the matrix was
-#: made, as in the beginning; and whether the point played last was not among the recent ones, after which the next may
-#: not be either: no time for a new matrix
+#: made; and whether the point played last was not among the recent ones
 LAST, OUTDATED, ROAMING, STATE = 0, 1, 2, 3
 
 
@@ -39,9 +35,7 @@ def pairwise_player(m: int) -> CompiledForecaster:
     """A player on the grid of m steps.
 
     A run's state, after its first places: m·E_i; n_i; how far the regrets of a point go, in steps, down if negative;
-    the kind of each point; and the points played last, the latest first, as many as will be hot. With more a round
-    takes longer, and with fewer a cold point is played more often. The censored matrix has columns without a point,
-    which make their length a multiple of 16.
+    the kind of each point; and the points played last. Columns without a point make rows a multiple of 16 long.
     """
     points, columns = m + 1, (m // 16 + 1) * 16
     recent = list(range(min(max(8, m // 3), 20, points)))
@@ -92,8 +86,7 @@ def _state(run, number):
     counters, kind, recent = _counters(run)
     state, step, m = ints(run), counters[2], len(kind) - 1
     i = state[LAST]
-    # As long as only single steps are regretted, walk: to a point without regret, or to a pair that point at each
-    # other.
+    # While only single steps are regretted, walk: to a point without regret, or to a pair that point at each other.
     while abs(step[i]) == 1:
         j = i + step[i]
         if step[j] == -step[i]:
@@ -168,10 +161,9 @@ def _fill(state, low, high, flow, members):
 
 @kernel
 def _censor(state, recent, matrix, kind, members, share, row):
-    """Makes all points cold but the recent ones, whose rows are left to `_renew`.
+    """Makes all points cold but the recent ones.
 
-    One after the other: a point's row is taken through those that are cold already, and then theirs through it. In the
-    end the row of a cold point tells of a walk that starts there: for each hot point the probability to be the first,
+    The row of a cold point then tells of a walk that starts there: for each hot point the probability to be the first,
     and for each cold one the time spent there before.
     """
     for i in range(len(matrix)):
@@ -216,10 +208,7 @@ def _renew(state, i, matrix, kind, members, share, row):
 
 @kernel
 def _solve(state, low, high, matrix, kind, flow, members, share, row):
-    """The stationary law of a closed set among the points from low to high, to `row`; False if it takes more to tell.
-
-    That is if a closed set has no hot point, or if a number is too large.
-    """
+    """The stationary law of a closed set, to `row`; False if one has no hot point, or if a number is too large."""
     for i in range(low, high + 1):
         if kind[i] == CHANGED:
             _renew(state, i, matrix, kind, members, share, row)

@@ -1,8 +1,4 @@
-"""The potentials by which bounds of grid forecasters are proved, as functions of Γ: see `guarantee.Potential`.
-
-A grid forecaster's biases E_i = Σ (y − i/m) and counts n_i are all in Γ. The proofs are in the docstrings of the
-strategies; `onlinecal check` and the tests hold every round that they look at against them.
-"""
+"""The potentials of the proofs of grid forecasters, as functions of Γ: see `guarantee.Potential`."""
 
 from __future__ import annotations
 
@@ -63,8 +59,7 @@ def normal_hedge(steps: int | str) -> Potential:
 
     def of(gamma: Any, horizon: int) -> float:
         bias, rounds = _biases(gamma, grid_steps("m", steps, horizon))
-        # Points without rounds have no bias. Beyond the cap, which no player that keeps to the rule comes near, all
-        # potentials are alike.
+        # Beyond the cap all potentials are alike.
         return float(np.exp(np.minimum(bias**2 / (3.0 * np.maximum(rounds, 1.0)), CAP)).sum())
 
     def growth(gamma: Any, v: float, horizon: int) -> float:
@@ -75,10 +70,10 @@ def normal_hedge(steps: int | str) -> Potential:
 
 
 def normal_hedge_growth(n: int, m: int) -> float:
-    """δ_n: what a play of a point that has had n rounds may add to Σ Ψ_i, apart from what the law makes vanish.
+    """δ_n: what a play of a point with n rounds may add to Σ Ψ_i, apart from the part that the law makes vanish.
 
     (1/(3n)) max_L e^L (1 − L + ρ√L) with ρ = √(3n)/m, and e^{1/3} − 1 for n = 0. The maximum is at the positive root
-    x = √L of x³ − ρx² − ρ/2. Proved for ρ² ≤ 8; a grid so coarse that n is larger has no bound.
+    x = √L of x³ − ρx² − ρ/2. Proved for ρ² ≤ 8.
     """
     if n == 0:
         return math.exp(1.0 / 3.0) - 1.0

@@ -21,10 +21,7 @@ def count_regrets(bias, rounds, i, outcome):
 
 @kernel
 def state_stationary(run, flow, count, members, share):
-    """The stationary law of a closed set that the first point leads to, as a step's result.
-
-    `flow` holds in its first `count` rows and columns what flows between the points `members`; it is used up.
-    """
+    """States the stationary law of a closed set that the first of `members` leads to; `flow` is used up."""
     root = shares(flow, count, share)
     return state_law(run, share, members, root, count)
 
@@ -33,10 +30,9 @@ def state_stationary(run, flow, count, members, share):
 def shares(flow, count, share):
     """The stationary law of a closed set that the first point leads to, in `share`; returns where the set begins.
 
-    Elimination without subtraction (Grassmann, Taksar and Heyman 1985), so every weight is right to nearly all digits:
-    from the last point to the second, what flows through a point is passed on to those before it. A point from which
-    nothing flows to those before it is in a closed set with points eliminated earlier, each of which led back to it:
-    the search ends there.
+    Elimination without subtraction (Grassmann, Taksar and Heyman 1985), so every weight is right to nearly all digits.
+    From the last point to the second, the flow through a point is passed on to those before it. A point without flow to
+    those before it is in a closed set with points eliminated earlier: the search ends there.
     """
     root = 0
     for n in range(count - 1, 0, -1):

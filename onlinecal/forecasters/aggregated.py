@@ -68,7 +68,6 @@ class ExpertAggregation(OfExperts):
         check_number("edge", self.edge, 1e-12, 0.25)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with equal weights."""
         players = [
             begin("forecaster", expert, horizon, stream.child(f"expert {k}"))
             for k, expert in enumerate(self.of)

@@ -11,6 +11,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, shown
 from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
+from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import Plain, check_made, lifted, no_options
 from onlinecal.core.strategy import build, required, strategy_name
@@ -39,7 +40,7 @@ class Forecaster:
     safe_under_delay: ClassVar[bool | None] = None
     #: how the state of a run grows, at most: "O(m)"
     memory: ClassVar[str | None] = None
-    #: how many bytes one of these takes, at most: "O(m)" is so many times what is in the brackets
+    #: how many bytes one of these takes, at most: "O(m)" is that many times the brackets
     unit_bytes: ClassVar[float] = 64.0
     #: raised when its numbers change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
@@ -52,20 +53,18 @@ class Forecaster:
         horizon : int
             T, for players that are tuned to it.
         stream : Stream
-            The player's own uniforms, for laws that are themselves random. Drawing from the law is the engine's work.
+            The player's own uniforms, for laws that are themselves random. The engine draws from the law.
 
         Returns
         -------
         CompiledForecaster or object
-            An object in plain Python has ``forecast()`` and ``update(forecast, outcome)`` (`Scalar`); `start` is then
-            called for each run, with a stream of its own.
+            An object in plain Python has ``forecast()`` and ``update(forecast, outcome)`` (`Scalar`), and is started
+            for each run.
         """
         raise TypeError(f"{type(self).__name__} has no method start(horizon, stream)")
 
     def steps_at(self, horizon: int) -> int | None:
-        """The m of the grid 0, 1/m, …, 1 on which all its forecasts are in a game of so many rounds; None for no such
-        grid, or where it does not say.
-        """
+        """The m of the grid 0, 1/m, …, 1 of all its forecasts at this horizon; None for no such grid."""
         return None
 
     @property
@@ -75,7 +74,7 @@ class Forecaster:
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What is proved about it; empty for nothing."""
+        """The proved bounds; empty for nothing."""
         return ()
 
 
@@ -89,17 +88,49 @@ class InSteps(Forecaster):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `m` does."""
         return depends_on_horizon(self.m)
 
 
 @dataclass(frozen=True)
 class OnGrid(InSteps):
-    """A forecaster whose forecasts are 0, 1/m, …, 1."""
+    """A forecaster on the grid 0, 1/m, …, 1."""
 
     def steps_at(self, horizon: int) -> int:
-        """`m` at this horizon."""
         return grid_steps("m", self.m, horizon)
+
+
+class OfOthers(Forecaster):
+    """A forecaster made of others, `of`: the facts follow from theirs."""
+
+    of: Any
+
+    def __post_init__(self) -> None:
+        check_forecasters("of", tuple(self._parts.values()))
+
+    @property
+    def _parts(self) -> dict[str, Forecaster]:
+        of = self.of
+        return {f"of[{k}]": part for k, part in enumerate(of)} if isinstance(of, tuple) else {"of": of}
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset().union(*(part.needs for part in self._parts.values()))
+
+    @property
+    def deterministic(self) -> bool | None:  # type: ignore[override]
+        return every(part.deterministic for part in self._parts.values())
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        return some(part.needs_horizon for part in self._parts.values())
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        return every(part.safe_under_delay for part in self._parts.values())
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        return memory_of(self._parts)
 
 
 class ScalarPlayer(Protocol):
@@ -144,16 +175,13 @@ class Scalar(Plain, Forecaster):  # type: ignore[override]
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
-        """What its class declares."""
         return self._declared("deterministic", bool)
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """The kinds of context that its class declares."""
         return frozenset(getattr(self.origin, "needs", ()))
 
     def start(self, horizon: int, stream: Stream) -> ScalarPlayer:
-        """Makes an object."""
         return self.player(horizon)
 
 
@@ -169,19 +197,11 @@ def as_forecaster(
     Parameters
     ----------
     thing : Forecaster, class, function, functools.partial or object
-        Of a plain class, with ``forecast()`` and ``update(forecast, outcome)``, each run has an object of its own; of
-        an object, a deep copy. A function makes such an object, or a Forecaster.
+        A plain class has ``forecast()`` and ``update(forecast, outcome)``. Each run has an object, or a deep copy.
     options : mapping, optional
         Parameters for a class or function.
     called : str, optional
         What messages call it. Default: its own name.
-
-    Raises
-    ------
-    InvalidForecast
-        It is nothing of the kind.
-    InvalidParameter
-        A parameter that it does not have, lacks or refuses.
     """
     if isinstance(thing, type) and issubclass(thing, Forecaster):
         name = called or strategy_name(thing)

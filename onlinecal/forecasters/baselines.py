@@ -35,23 +35,16 @@ class Constant(Forecaster):
     p : float, default 0.5
         The forecast, in [0, 1].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Looks at nothing.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     p: float = 0.5
 
@@ -59,7 +52,6 @@ class Constant(Forecaster):
         check_probability("p", self.p)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player whose law never changes."""
         return CompiledForecaster(_all_points, nothing, Memory(), size=1, grid=np.array([float(self.p)]))
 
 
@@ -67,30 +59,21 @@ class Constant(Forecaster):
 class LastOutcome(Forecaster):
     """Says that what happened last happens again: p_t = y_{t−1}, and 1/2 in the first round.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Remembers one outcome.
 
     Source
     ------
-    Folklore: persistence. Deviations: none.
+    Folklore: persistence.
     """
 
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     def steps_at(self, horizon: int) -> int | None:
-        """2: it says 0, ½ or 1."""
         return 2
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player that remembers nothing yet."""
         return CompiledForecaster(_last, _remember, Memory(ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0]))
 
 
@@ -115,27 +98,20 @@ class UniformRandom(OnGrid):
     m : int or str, default 10
         Steps of the grid, rounded up; a number or an expression in T.
 
-    Guarantee
-    ---------
-    None proved: a negative control.
-
     Information
     -----------
     Looks at nothing.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = 10
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player whose law never changes."""
         m = self.steps_at(horizon)
         return CompiledForecaster(_all_points, nothing, Memory(), size=m + 1, grid=grid_of(m))
 
@@ -162,17 +138,13 @@ class Truthful(Forecaster):
 
     Source
     ------
-    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_1. Deviations: none.
+    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_1.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without state."""
         return _tempered(1.0)
 
 
@@ -185,24 +157,17 @@ class Tempered(Forecaster):
     beta : float, default 2.0
         β in [0, 1000]: above 1 too sure of itself, below 1 too timid, 1 truthful.
 
-    Guarantee
-    ---------
-    None proved: miscalibrated on purpose, by an amount that is known.
-
     Information
     -----------
     Needs the context ``truth``.
 
     Source
     ------
-    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_β. Deviations: none.
+    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_β.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     beta: float = 2.0
 
@@ -210,7 +175,6 @@ class Tempered(Forecaster):
         check_number("beta", self.beta, 0.0, 1000.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without state."""
         return _tempered(float(self.beta))
 
 
@@ -244,10 +208,6 @@ class Shifted(Forecaster):
     by : float, default 0.1
         In [−1, 1].
 
-    Guarantee
-    ---------
-    None proved: biased on purpose, by an amount that is known.
-
     Information
     -----------
     Needs the context ``truth``.
@@ -255,14 +215,11 @@ class Shifted(Forecaster):
     Source
     ------
     Hu, Jambulapati, Tian and Yang 2024, §6: with −0.01, beside truths that are uniform on [0.01, 1], forecasts that are
-    uniform on [0, 0.99] and everywhere 0.01 too low. Deviations: none.
+    uniform on [0, 0.99] and everywhere 0.01 too low.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     by: float = 0.1
 
@@ -270,7 +227,6 @@ class Shifted(Forecaster):
         check_number("by", self.by, -1.0, 1.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without state."""
         memory = Memory(shared=[float(self.by)], context=1)
         return CompiledForecaster(_shift, nothing, memory, size=1, needs=["truth"])
 
@@ -295,25 +251,17 @@ class Logistic(Forecaster):
     intercept : float, default 0.0
         In [−1000, 1000].
 
-    Guarantee
-    ---------
-    None proved: as well calibrated as the regression fits.
-
     Information
     -----------
     Needs the context ``features``.
 
     Source
     ------
-    Rossellini et al. 2025 and Bairaktari, Hu, Nguyen and Ullman 2026, §9, who fit one to samples of their own first.
-    Deviations: the coefficients are given.
+    Rossellini et al. 2025; Bairaktari, Hu, Nguyen and Ullman 2026, §9. Deviations: coefficients are given, not fitted.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     slope: float = 1.0
     intercept: float = 0.0
@@ -323,7 +271,6 @@ class Logistic(Forecaster):
         check_number("intercept", self.intercept, -1000.0, 1000.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without state."""
         memory = Memory(shared=[float(self.slope), float(self.intercept)], context=1)
         return CompiledForecaster(_regress, nothing, memory, size=1, needs=["features"])
 
@@ -348,23 +295,16 @@ class EmpiricalMean(Forecaster):
         a ≥ 0, the pseudo-count of each outcome: 1 is Laplace's rule of succession, 1/2 the Krichevsky–Trofimov
         estimator. With 0 the first forecast is 1/2.
 
-    Guarantee
-    ---------
-    None proved against adversaries.
-
     Information
     -----------
     Two counters a run.
 
     Source
     ------
-    Laplace 1814; Krichevsky and Trofimov 1981. Deviations: none.
+    Laplace 1814; Krichevsky and Trofimov 1981.
     """
 
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     prior: float = 1.0
 
@@ -372,7 +312,6 @@ class EmpiricalMean(Forecaster):
         check_number("prior", self.prior, 0.0, 1e6)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with its two counters at the prior."""
         return CompiledForecaster(_mean, count_ones, Memory(ints=2, shared=[float(self.prior)]), size=1)
 
 

@@ -9,17 +9,17 @@ from typing import ClassVar, Literal
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, value_at
-from onlinecal.core.facts import every, memory_of, some
+from onlinecal.core.facts import some
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._composed import doubling, mixture, rounded
-from onlinecal.forecasters.base import Forecaster, OnGrid, check_forecasters, grid_of
+from onlinecal.forecasters.base import Forecaster, OfOthers, OnGrid, grid_of
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.protocol import begin
 
 
 @dataclass(frozen=True)
-class Doubling(Forecaster):
+class Doubling(OfOthers):
     """Makes a forecaster that is tuned to a horizon play without one: restarts it with first, 2·first, 4·first, ….
 
     Parameters
@@ -40,7 +40,7 @@ class Doubling(Forecaster):
 
     Source
     ------
-    The doubling trick, Cesa-Bianchi et al. 1997. Deviations: none.
+    The doubling trick, Cesa-Bianchi et al. 1997.
     """
 
     needs_horizon: ClassVar[bool | None] = False
@@ -49,31 +49,10 @@ class Doubling(Forecaster):
     first: int = 16
 
     def __post_init__(self) -> None:
-        check_forecasters("of", (self.of,))
+        super().__post_init__()
         check_whole("first", self.first, 1, 10**9)
 
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What the restarted one needs."""
-        return self.of.needs
-
-    @property
-    def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether the restarted one is."""
-        return self.of.deterministic
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where the restarted one is."""
-        return self.of.safe_under_delay
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of the restarted one: epochs are of `first` rounds, or of no more than 2T."""
-        return memory_of({"of": self.of})
-
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """Starts the players of all epochs."""
         players: list[CompiledForecaster] = []
         end, length = 0, self.first
         while not players or end < horizon:
@@ -83,7 +62,7 @@ class Doubling(Forecaster):
 
 
 @dataclass(frozen=True)
-class Rounded(OnGrid):
+class Rounded(OfOthers, OnGrid):
     """Rounds another's forecasts to the grid 0, 1/m, …, 1.
 
     Parameters
@@ -95,17 +74,13 @@ class Rounded(OnGrid):
         To the nearest point (ties to the even one); to one of the two neighbours at random with the forecast as the
         mean; or to the one below.
 
-    Guarantee
-    ---------
-    None of its own.
-
     Information
     -----------
     As the other, which is told what it said itself, not what it was rounded to.
 
     Source
     ------
-    Bairaktari, Hu, Nguyen and Ullman 2026, Definition 3.1, for the random rounding. Deviations: none.
+    Bairaktari, Hu, Nguyen and Ullman 2026, Definition 3.1, for the random rounding.
     """
 
     of: Forecaster
@@ -113,71 +88,33 @@ class Rounded(OnGrid):
     how: Literal["nearest", "random", "down"] = "nearest"
 
     def __post_init__(self) -> None:
-        check_forecasters("of", (self.of,))
+        super().__post_init__()
         check_steps("m", self.m)
         if self.how not in ("nearest", "random", "down"):
             raise InvalidParameter(f"how = {self.how!r}; expected 'nearest', 'random' or 'down'")
 
     @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What the other needs."""
-        return self.of.needs
-
-    @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether the other is and the rounding is not random."""
         return False if self.how == "random" else self.of.deterministic
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where the other or the grid does."""
         return some([depends_on_horizon(self.m), self.of.needs_horizon])
 
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where the other is."""
-        return self.of.safe_under_delay
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of the other, whose laws are among it."""
-        return memory_of({"of": self.of})
-
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         player = begin("forecaster", self.of, horizon, stream)
         return rounded(player, grid_of(self.steps_at(horizon)), self.how, sorted(self.needs))
 
 
 @dataclass(frozen=True)
-class OfExperts(Forecaster):
+class OfExperts(OfOthers):
     """The common part of forecasters made of several others."""
 
     of: tuple[Forecaster, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
-        check_forecasters("of", self.of)
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """The needs of all experts together."""
-        return frozenset().union(*(expert.needs for expert in self.of))
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where an expert does."""
-        return some(expert.needs_horizon for expert in self.of)
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where all experts are."""
-        return every(expert.safe_under_delay for expert in self.of)
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of all experts."""
-        return memory_of({f"of[{k}]": expert for k, expert in enumerate(self.of)})
+        super().__post_init__()
 
 
 @dataclass(frozen=True)
@@ -218,16 +155,13 @@ class ExpertMixture(OfExperts):
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether its only expert is."""
         return self.of[0].deterministic if len(self.of) == 1 else False
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where an expert does or, if there are several, the rate."""
         return some([len(self.of) > 1 and depends_on_horizon(self.rate), super().needs_horizon])
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with equal weights."""
         rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
         # Streams of their own: players read the numbers of theirs by index, from the first on.
         players = [

@@ -16,14 +16,7 @@ from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._laplace import (
-    Tree,
-    laplace_learn,
-    laplace_root,
-    make_room,
-    note_open,
-    raise_norm,
-)
+from onlinecal.forecasters._laplace import Tree, laplace_learn, laplace_root, make_room, note_open, raise_norm
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
@@ -35,10 +28,9 @@ class DefensiveForecasting(Forecaster):
     r"""K29*: plays a root of the kernel sum of its own past errors, so that no outcome can raise their norm much.
 
     S(p) = Σ_{s<t} K(p, p_s)(y_s − p_s) + ½(1 − 2p) K(p, p). The forecast is 0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a
-    root of S, exact to rounding. With the Laplace kernel K(u, v) = exp(−|u − v|/scale) the past points are the
-    leaves of a tree with sums from the left and from the right, so that a descent finds two neighbours between which
-    S changes sign, and there S is a single formula. With the Gaussian kernel exp(−((u − v)/scale)²) the sum is
-    a power series about ½ whose remainder is below rounding.
+    root of S, exact to rounding. The Laplace kernel is K(u, v) = exp(−|u − v|/scale): the past points are the leaves
+    of a tree with sums from the left and from the right. The Gaussian kernel is exp(−((u − v)/scale)²): the sum is a
+    power series about ½ with a remainder below rounding.
 
     Parameters
     ----------
@@ -52,31 +44,25 @@ class DefensiveForecasting(Forecaster):
     For every sequence T·kCE ≤ √(Σ p_t(1 − p_t)) ≤ √T/2, with kCE in the same kernel; with the Laplace kernel of scale
     1 hence T·smCE ≤ √2·√T/2, since smCE ≤ √2·kCE. The middle term is tracked as ``kernel_ce_certificate``.
 
-    With delays, T·kCE ≤ √(Σ p_t(1 − p_t) + 2 Σ b_t |y_t − p_t|), b_t questions being open when t is asked, and where
-    at most b are open at once, the one that is being asked included, this is √((1/4 + 2(b − 1))T) at most. Proof: in
-    the order of the questions, round t adds (y_t − p_t)² + 2(y_t − p_t) Σ_{s<t} K(p_t, p_s)(y_s − p_s) to the squared
-    norm. With those s alone whose outcome was known it is p_t(1 − p_t) at most, by the choice of p_t, and each of the
-    others adds 2|y_t − p_t|. What is tracked has these terms.
+    With delays, T·kCE ≤ √(Σ p_t(1 − p_t) + 2 Σ b_t |y_t − p_t|), b_t questions being open when t is asked. With at
+    most b open at once, the one being asked included, this is at most √((1/4 + 2(b − 1))T). Proof: in the order of the
+    questions, round t adds (y_t − p_t)² + 2(y_t − p_t) Σ_{s<t} K(p_t, p_s)(y_s − p_s) to the squared norm. Over the s
+    with a known outcome that is at most p_t(1 − p_t), by the choice of p_t. Each other s adds at most 2|y_t − p_t|. The
+    certificate has these terms.
 
     Information
     -----------
-    Laplace: O(log t) time a round. Nearly every forecast is another number, and the tree keeps them all: a run has 45
-    to 64 bytes a round in use, 5 to 6 GB after 10^8 rounds, whatever the history takes. Room for the horizon is set
-    aside at first; where so much is not free, and in rounds beyond the horizon, the tree is moved to a larger room, and
-    takes twice as much meanwhile.
-    Gaussian: O(terms) time and memory, 18 terms at scale 1.
+    Laplace: O(log t) time a round, and 45 to 64 bytes a round and run. Beyond the room set aside the tree is moved, and
+    takes twice as much meanwhile. Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
     Source
     ------
-    Vovk, Takemura and Shafer 2005, "Defensive forecasting", algorithm K29*. Deviations: the paper plays 0 only where
-    S < 0 everywhere and 1 only where S > 0 everywhere; here S(0) ≤ 0 and S(1) ≥ 0 suffice, which keeps the theorem
-    (its proof needs S(p)(y − p) ≤ 0 for both y) and makes the choice unique where S has several roots.
+    Vovk, Takemura and Shafer 2005, "Defensive forecasting", algorithm K29*. Deviations: 0 where S(0) ≤ 0 and 1 where
+    S(1) ≥ 0. The proof needs S(p)(y − p) ≤ 0 for both y, which that gives, and the choice is unique.
     """
 
     certifies: ClassVar[frozenset[str]] = frozenset({"kernel_ce_certificate"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
+    deterministic, needs_horizon, safe_under_delay = True, False, True
     version: ClassVar[int] = 3
     unit_bytes: ClassVar[float] = 80.0
 
@@ -90,11 +76,9 @@ class DefensiveForecasting(Forecaster):
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """The tree of the Laplace kernel, or the terms of the series of the Gaussian one."""
         return "O(t)" if self.kernel == "laplace" else "O(1 + 1/scale^2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with no past."""
         scale = float(self.scale)
         if self.kernel == "laplace":
             return CompiledForecaster(
@@ -106,7 +90,6 @@ class DefensiveForecasting(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound on kCE in this kernel and, where it bounds smCE, that."""
         changed = (("kernel", self.kernel),) * (self.kernel != "laplace") + (("scale", self.scale),) * (
             self.scale != 1
         )
@@ -133,10 +116,10 @@ def _certificate(memory: Memory) -> dict[str, Floats]:
 
 
 def _terms(scale: float) -> int:
-    """How many terms of the series matter.
+    """The number of terms of the series that matter.
 
     With x = p − ½, z = q − ½ and λ = √2/scale, K(p, q) is e^{−(x²+z²)/scale²} Σ_k (λx)^k (λz)^k / k!. |λx·λz| is at
-    most b = ½/scale², and the remainder after k terms below b^k/k! · e^b: far under the rounding of S.
+    most b = ½/scale², and the remainder after k terms below b^k/k! · e^b.
     """
     b, terms, log_remainder = 0.5 / scale**2, 1, 0.0
     while log_remainder + b > math.log(1e-18) or terms < b:

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinecal.core.facts import memory_of
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
@@ -20,27 +19,25 @@ from onlinecal.forecasters._copies import (
     HEAD,
     OPEN,
     Begin,
+    OfCopies,
     adds_up,
-    certified,
     of_copies,
     open_rounds,
     settle_before,
     state_next,
 )
-from onlinecal.forecasters.base import Forecaster, check_forecasters
+from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.parts import prepare_parts
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import floats, law, shared
 
 
 @dataclass(frozen=True)
-class Delayed(Forecaster):
+class Delayed(OfCopies):
     r"""Copies of a forecaster, one for each question that is open at once, so that none meets a delay.
 
-    A question is forecast by the copy with the lowest number of those that have no open question and have not played
-    all their rounds; where there is no such copy, a new one begins. Each copy is told the outcome of its question
-    before it is asked the next one, and knows nothing of the others: it plays a game without delays. With a delay of d
-    rounds d + 1 copies take turns, and in a game without delays one copy plays alone.
+    Each question goes to the first copy that has no open question and has not played all its rounds. If there is none,
+    a new copy begins. Each copy plays a game of its own without delays. A delay of d rounds takes d + 1 copies.
 
     Parameters
     ----------
@@ -48,44 +45,35 @@ class Delayed(Forecaster):
         The one that is copied.
     slots : int, optional
         The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more.
-        Default: as many copies as it takes, each tuned to T, since it is not known which of them will play how long.
-
-    Raises
-    ------
-    InvalidForecast
-        In the round in which every one of the `slots` has an open question.
+        Default: as many copies as it takes, each tuned to T.
 
     Guarantee
     ---------
-    That of `of`, once for each copy, in the measures whose totals add up. Let B be a bound of `of` on such a measure
-    for T rounds, and b the most questions that are open at once, the one that is being asked included; who sets the
-    times of questions and outcomes does so without looking at the game. Then the total over the rounds that are
-    resolved is at most b·B(T), or b·B(T/b) if B holds at each round by its value there, and is concave, as those are
-    that are stated here. With `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies
-    begin, and the bound is K·B(H), or K·B(T/K) for such a B.
+    That of `of`, once for each copy, in the measures whose totals add up. Let B(T) be its bound, and b the most
+    questions that are open at once, the one being asked included; times of questions and outcomes do not depend on the
+    game. The total over the resolved rounds is at most b·B(T). It is b·B(T/b) if B holds at every round and is
+    concave. With `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies begin, and the
+    bound is K·B(H), or K·B(T/K) for such a B.
 
-    Proof. The rounds of one copy are a game without delays of at most T rounds (H with `slots`): between two of them
-    nature hears of other rounds, which are drawn without regard to this copy, so it is a nature of the same sight. A
-    total adds up if that over all rounds is at most the sum of those over the parts into which they are divided.
-    Seminorms of the biases E(v) = Σ (y − v) do, by the triangle inequality: ECE, bins of fixed width, the smooth,
-    kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration and the swap
-    regret of every task, which are suprema of sums of functions that are linear in the counts and biases; the squared
-    calibration error Σ E(v)²/w(v), which is convex and homogeneous; and the lower distance and the distance
-    certificate, since calibrated parts make a calibrated whole. What fits a scale, a partition or a map of levels to
-    Γ does not add up, and no guarantee is taken over: interval and surrogate interval calibration errors, the upper
-    distance, smooth ECE, SCDL, bins by quantiles.
+    Proof. The rounds of one copy are a game without delays of at most T (or H) rounds. Between them nature hears of
+    rounds that are drawn without regard to this copy, so it is a nature of the same sight. Totals add up if that of all
+    rounds is at most the sum over any parts of them. Seminorms of the biases E(v) = Σ (y − v) do: ECE, bins of fixed
+    width, the smooth, kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration
+    and the swap regret of every task, as suprema of sums of functions that are linear in counts and biases; the squared
+    calibration error Σ E(v)²/w(v), which is convex and homogeneous; sums over rounds (Brier score, log loss); and the
+    lower distance and the distance certificate, since calibrated parts make a calibrated whole. Measures that fit a
+    scale, a partition or a map of levels to Γ do not add up: interval and surrogate interval calibration errors, the
+    upper distance, smooth ECE, SCDL, bins by quantiles. Their guarantees are not taken over.
 
     Information
     -----------
-    As the copies. Time of one copy a round, memory of all. Certificates of distance and kernel error are the sums of
-    the copies'. The game says beforehand how many questions will be open, and that number of copies begins.
+    As the copies. Time of one copy a round, memory of all. Certificates are the sums of the copies'.
 
     Source
     ------
-    Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences", for a delay that is always the
-    same; Joulani, György and Szepesvári 2013, "Online learning under delayed feedback", algorithm BOLD. Deviations:
-    the sources bound regret, here totals of calibration measures; a copy that has played the rounds it is tuned to is
-    replaced, so that every forecaster can be copied, whatever it does beyond its horizon.
+    Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences"; Joulani, György and Szepesvári
+    2013, "Online learning under delayed feedback", algorithm BOLD. Deviations: totals of calibration measures in place
+    of regret; a copy that has played its rounds is replaced.
 
     Examples
     --------
@@ -103,51 +91,24 @@ class Delayed(Forecaster):
 
     #: which copy forecasts depends on what is open (`onlinecal.core.facts`)
     counts_open: ClassVar[bool] = True
+    safe_under_delay: ClassVar[bool | None] = True
 
     of: Forecaster
     slots: int | None = None
 
     def __post_init__(self) -> None:
-        check_forecasters("of", (self.of,))
+        super().__post_init__()
         if self.slots is not None:
             check_whole("slots", self.slots, 1, 10**9)
 
     @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What the copied one needs."""
-        return self.of.needs
-
-    @property
-    def certifies(self) -> frozenset[str]:  # type: ignore[override]
-        """What the copies prove together."""
-        return certified(self.of)
-
-    @property
-    def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether the copied one is."""
-        return self.of.deterministic
-
-    @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where the copied one does; copies that are replaced after a share of T rounds do."""
-        return True if self.slots is not None else self.of.needs_horizon
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Always: no copy meets a delay."""
-        return True
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of each copy; they are as many as questions are open at once."""
-        return memory_of({"of": self.of})
+        return True if self.slots is not None else super().needs_horizon
 
     def steps_at(self, horizon: int) -> int | None:
-        """Those of each copy."""
         return self.of.steps_at(self._share(horizon))
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """Starts a player without copies, which begin when they are needed."""
         share, slots = self._share(horizon), self.slots
         begin = Begin(self.of, share, stream)
         refusal = None if slots is None else (
@@ -166,11 +127,10 @@ class Delayed(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """Those of the copied one that add up."""
         return tuple(self._shared(g) for g in self.of.guarantees if g.upper and adds_up(g.column))
 
     def _shared(self, own: Guarantee) -> Guarantee:
-        """What a guarantee of the copied one says of all copies together."""
+        """The guarantee of all copies together."""
         slots = self.slots
         source = f"{own.source}; once for each copy, after Joulani, György and Szepesvári 2013"
         delayed = _of_copies(own, slots)
@@ -197,7 +157,7 @@ def _of_copies(own: Guarantee, slots: int | None) -> Callable[[float, int], floa
 
     def bound(horizon: float, most: int) -> float:
         if slots is not None and most > slots:
-            return math.inf  # nobody plays that
+            return math.inf
         most = min(most, int(horizon))
         each = horizon if slots is None else math.ceil(horizon / slots)
         # Those that still play, and those that have played all their rounds.

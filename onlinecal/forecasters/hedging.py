@@ -1,8 +1,7 @@
-"""Grid forecasters that play between two neighbouring points whose biases have opposite signs.
+"""Grid forecasters that play between two neighbouring points with biases of opposite signs.
 
-All of them keep, for each point i/m, the bias E_i = Σ (y − i/m) over the rounds that played it. E_0 ≥ 0 ≥ E_m always,
-so neighbours with E_i ≥ 0 ≥ E_{i+1} exist and a binary search finds a pair. The biases are kept as the integers m·E_i,
-so that no sign is ever a matter of rounding.
+All keep the bias E_i = Σ (y − i/m) of each point, as the integer m·E_i. E_0 ≥ 0 ≥ E_m always, so a binary search finds
+neighbours with E_i ≥ 0 ≥ E_{i+1}.
 """
 
 from __future__ import annotations
@@ -31,9 +30,8 @@ from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_wei
 class ForecastHedging(OnGrid):
     r"""Randomises between two neighbouring grid points so that their biases cannot grow together.
 
-    From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |E_{i+1}| / (|E_i| + |E_{i+1}|), else i + 1 (one
-    half where both are 0). Up to a term of order 1/m the expected first-order change of Σ E² is then 0, whatever
-    the outcome.
+    From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |E_{i+1}| / (|E_i| + |E_{i+1}|), else i + 1 (one half
+    where both are 0). The expected first-order change of Σ E² is then 0 up to order 1/m.
 
     Parameters
     ----------
@@ -61,25 +59,19 @@ class ForecastHedging(OnGrid):
     Source
     ------
     Foster 1999, "A proof of calibration via Blackwell's approachability theorem"; Foster and Hart 2021, "Forecast
-    hedging and calibration". Deviations: hedges on the biases themselves, without Foster's tolerance of 1/(2m)
-    around each point.
+    hedging and calibration". Deviations: no tolerance of 1/(2m) around each point.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = "T^(1/3)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         return CompiledForecaster(_hedge, _learn, Memory(ints=_no_bias(m)), size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this m."""
-
         def bound(horizon: float) -> float:
             m = self.steps_at(int(horizon))
             return horizon / (2.0 * m) + (m + 1.0) * math.sqrt(2.0) * _potentials.hedging_scale(horizon, m)
@@ -122,8 +114,7 @@ class CDLMinimiser(OnGrid):
     ---------
     At m = √T, against natures that see the law, E[T·CDL] ≤ √T (10 + 4 ln(1 + √T/10) ln(10 + ln T)), which grows like
     √T log T log log T. On a finer grid it is 10T/m + m ((0.3 + 3 ln(1 + m/10)) ln P + 0.6 ln(m + 1)) with P = 10 +
-    ln T; on a coarser one none is proved. The source states O(√T log T) for its algorithm, without a constant; for
-    this rule at m = √T the log is real (see `KinkApproach`), and the log log is not known to be needed.
+    ln T; on a coarser one none is proved. The source states O(√T log T) for its algorithm, without a constant.
 
     Proof. With Ψ_i = exp(E_i²/(3n_i)) and G(x) = exp(x²/(3(n_i + 1))), h_i is (G(E_i + 1) − G(E_i − 1))/2, so by
     convexity a play of i takes Ψ_i to (G(E_i + 1) + G(E_i − 1))/2 + h_i (y − i/m) at most. On the edge (i, i + 1) with
@@ -146,18 +137,14 @@ class CDLMinimiser(OnGrid):
     Source
     ------
     Hu and Wu 2024, "Predict to minimize swap regret for all payoff-bounded tasks"; Luo and Schapire 2015
-    (AdaNormalHedge). Deviations: h is computed as exp((E²+1)/(3(n+1))) · sinh(2E/(3(n+1))), to which the
-    difference of the two weights simplifies for every E, and only ratios are formed, so nothing overflows.
+    (AdaNormalHedge). Deviations: h is computed as exp((E²+1)/(3(n+1))) · sinh(2E/(3(n+1))), the same number.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = "T^(1/2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         unplayed = [1.0 / 3.0, 0.0]  # `weight` of no bias after no round
         memory = Memory(ints=_no_bias(m) + [0] * (m + 1), floats=unplayed * (m + 1) + [1.0 / m])
@@ -165,7 +152,6 @@ class CDLMinimiser(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this m."""
         root = self.m == "T^(1/2)"
 
         def bound(horizon: float) -> float:
@@ -200,10 +186,10 @@ class CDLMinimiser(OnGrid):
 
 @dataclass(frozen=True)
 class AlmostOneStepAhead(OnGrid):
-    r"""Plays, without randomness, next to an imagined player who knows one outcome in advance.
+    r"""Plays, without randomness, next to an imagined player that knows one outcome in advance.
 
-    The biases are those of the imagined player. From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i/m; when y arrives the
-    imagined player takes i + 1 if y = 1 and i if y = 0, so each of its biases moves towards 0 and |E_i| ≤ 1 for ever.
+    The biases are those of the imagined player. From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i/m. The imagined player
+    takes i + 1 if y = 1 and i if y = 0. So each of its biases moves towards 0, and |E_i| ≤ 1 for ever.
 
     Parameters
     ----------
@@ -212,15 +198,13 @@ class AlmostOneStepAhead(OnGrid):
 
     Guarantee
     ---------
-    For every sequence of outcomes the total distance from calibration is at most T/m + m + 1, which is 2√T + 1 at
-    m = √T (also where √T is rounded up: E_0 and E_m never leave 0, so two of the m + 1 are to spare). The imagined
-    forecasts are the certificate: the player tracks Σ|p_t − p̃_t| + Σ|E_i|, an upper bound on the total distance, as
-    ``distance_certificate``.
+    For every sequence the total distance from calibration is at most T/m + m + 1, which is 2√T + 1 at m = √T (also
+    where √T is rounded up, as E_0 and E_m stay 0). The imagined forecasts are the certificate: the player tracks
+    Σ|p_t − p̃_t| + Σ|E_i| as ``distance_certificate``.
 
-    With delays, where at most b questions are open at once, the one that is being asked included, it is at most
-    T/m + b(m − 1): in the order of the questions, a bias is lowered only if it was not negative without the at most
-    b − 1 rounds that are open, each of which moves it by 1 at most, so it stays above −b, and below b likewise; E_0 and
-    E_m are 0. At m = √(T/b) that is 2√(bT).
+    With at most b questions open at once, the one being asked included, it is at most T/m + b(m − 1). Proof: in the
+    order of the questions, a bias is lowered only if it was not negative without the at most b − 1 open rounds, each
+    of which moves it by 1 at most. So it stays above −b, and likewise below b. At m = √(T/b) that is 2√(bT).
 
     Information
     -----------
@@ -229,18 +213,14 @@ class AlmostOneStepAhead(OnGrid):
     Source
     ------
     Arunachaleswaran, Collina, Roth and Shi 2025, "An elementary predictor obtaining distance to calibration".
-    Deviations: none.
     """
 
     certifies: ClassVar[frozenset[str]] = frozenset({"distance_certificate"})
-    deterministic: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = True, True, "O(m)"
 
     m: int | str = "T^(1/2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         memory = Memory(ints=m + 2)
         return CompiledForecaster(
@@ -249,8 +229,6 @@ class AlmostOneStepAhead(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound on the certificate, at this m, and what it implies."""
-
         root = self.m == "T^(1/2)"
 
         def bound(horizon: float) -> float:
@@ -289,11 +267,7 @@ def _no_bias(m: int) -> list[int]:
 
 @kernel
 def pair(bias):
-    """A point i with bias[i] ≥ 0 ≥ bias[i + 1], for one run.
-
-    Among several pairs it stops at the first point of the search whose bias is 0, so that a game starts in the
-    middle of the grid and not at its end.
-    """
+    """A point i with bias[i] ≥ 0 ≥ bias[i + 1], for one run; a game starts in the middle of the grid."""
     low, high = 0, len(bias) - 1
     while high - low > 1:
         middle = (low + high) >> 1
@@ -338,7 +312,7 @@ def _learn(run, number, size, drawn, outcome):
 
 @kernel
 def _sinh(x):
-    """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, whose remainder is under rounding there."""
+    """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, with a remainder under rounding there."""
     y = x * x
     tail = 1 / 362880 + y * (1 / 39916800 + y * (1 / 6227020800 + y * (1 / 1307674368000)))
     return x * (1.0 + y * (1 / 6 + y * (1 / 120 + y * (1 / 5040 + y * tail))))

@@ -1,15 +1,14 @@
 """Grid forecasters without swap regret for the squared loss: the law is the stationary distribution of a matrix.
 
-Row i of the matrix says where the rounds that played i/m would rather have been. Who plays a distribution that the
-matrix leaves as it is has nothing to gain, to first order, from any swap. Where several distributions are stationary
-the players take that of a closed set to which the point played last leads: mostly a single point or a pair.
+Row i of the matrix says where the rounds that played i/m would rather have been. Of several stationary distributions
+the players take that of a closed set to which the point played last leads.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -31,46 +30,38 @@ from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_wei
 class FosterVohra(OnGrid):
     r"""No internal regret for the Brier loss: the law is stationary under the matrix of pairwise regrets.
 
-    R_ij = Σ (i/m − y)² − (j/m − y)² = ((j − i)/m)(2E_i − n_i (j − i)/m), over the n_i rounds that played i, is what
-    they lost against j. The law q satisfies Σ_i q_i max(R_ij, 0) = q_j Σ_k max(R_jk, 0) for every j: each point gives
-    away as much as it gets. A point without positive regret, |E_i| ≤ n_i/(2m), may be played alone.
+    R_ij = Σ (i/m − y)² − (j/m − y)² = ((j − i)/m)(2E_i − n_i (j − i)/m), over the n_i rounds that played i, is their
+    regret against j. The law q satisfies Σ_i q_i max(R_ij, 0) = q_j Σ_k max(R_jk, 0) for every j. A point without
+    positive regret, |E_i| ≤ n_i/(2m), may be played alone.
 
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
         Steps of the grid, rounded up; a number or an expression in T.
     swaps : {"next", "all"}, default "next"
-        Which regrets are in the matrix: those against the two neighbours, or, as in the paper, against every point.
-        The regret against a point d steps away is at most d times that against the neighbour in its direction, so
-        who has none against the neighbours has none at all.
+        The regrets in the matrix: those against the two neighbours, or, as in the paper, against every point. Without
+        regret against the neighbours there is none at all.
 
     Guarantee
     ---------
     With ``swaps="next"``: E[T·ECE] ≤ T/(2m) + √(2(m + 1)T), about (1/2 + √2)·T^{2/3} at m = T^{1/3}, against natures
     that see the law. Proof: Φ = Σ max(R_ij, 0)² has no first-order growth, and a round that plays i adds at most
     the squares of its two losses against the neighbours, 2·(2/m)²; and |E_i| ≤ n_i/(2m) + (m/2) max_j R_ij.
-    With ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m + 1)T), which is more than T at m = T^{1/3} and
-    T^{5/6} at best: none is stated. Measured against a drift its ECE grows like T^{0.74} at m = T^{1/3}: the losses
-    against far points swamp those against the neighbours, which alone bound it.
+    With ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m + 1)T), which is T^{5/6} at best: none is stated.
 
     Information
     -----------
-    2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round, to a point or a pair. With
-    ``swaps="all"`` points with few rounds have wide jumps, and the closed set of a round may have more points. Its
-    elimination is kept, in (m + 1)² floats a run, and mended in O(m²) steps. It is made again, in O(m³), when a point
-    is played that has been out of use.
+    2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` (m + 1)² floats a
+    run, O(m²) steps a round, and O(m³) when a point is played that has been out of use.
 
     Source
     ------
     Foster and Vohra 1998, "Asymptotic calibration", with ``swaps="all"``; Foster 1999, "A proof of calibration via
     Blackwell's approachability theorem", for a mixture of two neighbours. Deviations: the default takes the neighbours'
-    regrets only, for which the T^{2/3} that later papers quote for the first paper is proved. The paper leaves open
-    which stationary distribution is taken where there are several: that of a closed set to which the point played
-    last leads, the first that the search comes to.
+    regrets only, for which T^{2/3} is proved; the choice among stationary distributions.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
+    deterministic, safe_under_delay = False, True
 
     m: int | str = "T^(1/3)"
     swaps: Literal["next", "all"] = "next"
@@ -82,11 +73,9 @@ class FosterVohra(OnGrid):
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """Where all regrets are in the matrix, so is what is kept of its elimination."""
         return "O(m^2)" if self.swaps == "all" else "O(m)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         if self.swaps == "all":
             return pairwise_player(m)
@@ -95,7 +84,6 @@ class FosterVohra(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, where there is one."""
         if self.swaps == "all":
             return ()
 
@@ -148,25 +136,21 @@ class BlumMansour(OnGrid):
 
     Information
     -----------
-    Mostly a few steps a round, to a point or a pair; while the counts are
-    small the cube of the size of a closed set; 3(m + 1) numbers a run and (m + 1)² for all runs together.
+    Mostly a few steps a round; while the counts are small the cube of the size of a closed set. 3(m + 1) numbers a run,
+    and (m + 1)² for all runs together.
 
     Source
     ------
     Blum and Mansour 2007 (the reduction); Fishelson, Kleinberg, Okoroafor, Paes Leme, Schneider and Teng 2025; Luo,
-    Senapati and Sharan 2025. Deviations: the imagined outcome, which makes a learner without weight stay at its own
-    point and costs it a regret of at most 1; where several distributions are stationary, that of a closed set to which
-    the point played last leads.
+    Senapati and Sharan 2025. Deviations: the imagined outcome, which costs a learner a regret of at most 1; the choice
+    among stationary distributions.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = "T^(1/3)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         points = m + 1
         memory = Memory(
@@ -176,7 +160,6 @@ class BlumMansour(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The rate for the squared ℓ2 calibration error."""
         return (
             Guarantee(
                 column=Column("quadratic_task", "swap_regret", task="quadratic"),

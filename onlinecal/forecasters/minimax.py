@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -52,13 +52,10 @@ class Minimax(Forecaster):
 
     Source
     ------
-    Backward induction; `onlinecal.exact`. Deviations: none.
+    Backward induction; `onlinecal.exact`.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, needs_horizon, safe_under_delay, memory = False, True, True, "O(m)"
 
     m: int = 2
 
@@ -67,17 +64,14 @@ class Minimax(Forecaster):
 
     @property
     def length(self) -> int | None:
-        """The longest game on this grid that is solved."""
         from onlinecal.exact.policy import longest
 
         return longest(int(self.m))
 
     def steps_at(self, horizon: int) -> int | None:
-        """`m`."""
         return int(self.m)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player of the solved game."""
         from onlinecal.exact.policy import policy
 
         m = int(self.m)
@@ -87,7 +81,6 @@ class Minimax(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The value of the game."""
         from onlinecal.exact.policy import longest, policy, slack
 
         m = int(self.m)

@@ -1,14 +1,9 @@
-"""The mean of the outcomes, shaken by noise that is fresh in every round: small external regret in every decision task.
-
-`PerturbedLeader` adds geometric noise to the counts. With logistic noise each threshold has the probabilities of
-exponential weights over its two actions: `ThresholdHedging`, on a grid, where the law is finite and can be shown.
-"""
+"""The mean of the outcomes, shaken by fresh noise: small external regret in every decision task."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
@@ -41,8 +36,8 @@ from onlinecal.rounds.steps import (
 class PerturbedLeader(Forecaster):
     r"""Says p_t = (ones + Z_1) / (t − 1 + Z_0 + Z_1) with Z_0, Z_1 geometric with mean √T, fresh in every round.
 
-    The law of p_t has no finite support, so in each round `atoms` independent pairs (Z_0, Z_1) are drawn and the stated
-    law is uniform over their forecasts. What is played has exactly the law of the formula.
+    The law of p_t has no finite support. So in each round `atoms` independent pairs (Z_0, Z_1) are drawn, and the
+    stated law is uniform over their forecasts. The forecast played has exactly the law of the formula.
 
     Parameters
     ----------
@@ -53,20 +48,17 @@ class PerturbedLeader(Forecaster):
 
     Guarantee
     ---------
-    E[T·U-calibration] = O(√T) against natures that see the history; no constant is stated in the source.
+    E[T·U-calibration] = O(√T) against natures that see the history; the source states no constant.
 
-    None holds against natures that see the law, whatever `atoms` is, since they see the forecasts that were sampled
-    and not the infinite law. Who goes against the majority of the atoms, y = 0 if at least half of them lie above 1/2
-    and else y = 1, forces T·E|B/K − 1/2| with K = `atoms` and B binomial(K, 1/2): T/2 at K = 1, 0.098·T at 16, about
-    T/√(2πK) for many. Proof: with a fraction f of the atoms above 1/2, who acts by whether the forecast is above 1/2
-    loses |f − 1/2|/2 a round on average against the better of the two actions for ever, and U-calibration is at least
-    twice that. The binomial has the least mean distance from 1/2 of all that K independent atoms can have. Of
-    `ThresholdHedging`, whose law is finite, a bound is proved against such natures.
+    None holds against natures that see the law, whatever `atoms` is: they see the sampled forecasts. Let nature play
+    y = 0 if at least half of the atoms lie above 1/2, and else y = 1. This forces T·E|B/K − 1/2| with K = `atoms` and
+    B binomial(K, 1/2), about T/√(2πK). Proof: let a fraction f of the atoms be above 1/2. Acting where the forecast is
+    above 1/2 loses |f − 1/2|/2 a round on average against the better constant action. U-calibration is at least twice
+    that, and the binomial has the least mean distance from 1/2. `ThresholdHedging` has a bound against such natures.
 
     Information
     -----------
-    O(atoms) time a round, or that of one atom in the compiled loop against natures that do not see the law; two
-    counters a run beside the law.
+    O(atoms) time a round, or O(1) against natures that do not see the law; two counters a run beside the law.
 
     Source
     ------
@@ -74,9 +66,7 @@ class PerturbedLeader(Forecaster):
     "Optimal multiclass U-calibration error". Deviations: the finite law described above; 1/2 where the fraction is 0/0.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(atoms)"
+    deterministic, safe_under_delay, memory = False, True, "O(atoms)"
 
     mean: float | str = "T^(1/2)"
     atoms: int = 16
@@ -87,11 +77,9 @@ class PerturbedLeader(Forecaster):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `mean` does."""
         return depends_on_horizon(self.mean)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with noise of this horizon."""
         mean = check_expression("mean", self.mean, 0.0, 1e12, horizon)
         # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
         scale = 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
@@ -100,17 +88,10 @@ class PerturbedLeader(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The rate for U-calibration."""
-        return (
-            Guarantee(
-                column=Column("measure", "u_calibration"),
-                formula="√T",
-                bound=math.sqrt,
-                kind="rate",
-                against=Sight.HISTORY,
-                source="Daskalakis and Syrgkanis 2016; Luo, Senapati and Sharan 2024",
-            ),
-        )
+        formula = "√T"
+        source = "Daskalakis and Syrgkanis 2016; Luo, Senapati and Sharan 2024"
+        own = Guarantee(Column("measure", "u_calibration"), formula, math.sqrt, "rate", Sight.HISTORY, source)
+        return (own,)
 
 
 @kernel
@@ -135,7 +116,7 @@ def _perturb(run, number):
     size, rounds, ones, first = len(values), state[0], state[1], (number - 1) * len(noise)
     weight, u = 1.0 / size, drawn_by(run)
     if u >= 0.0:
-        # The atoms are independent: nobody misses the noise of those that are not drawn.
+        # The atoms are independent: the noise of the others is not needed.
         j, total = 0, weight
         while total <= u and j < size - 1:
             j, total = j + 1, total + weight
@@ -161,10 +142,9 @@ class ThresholdHedging(OnGrid):
     r"""Says the mean of the outcomes, shaken by logistic noise, on a grid: exponential weights at every threshold.
 
     p_t is the point of the grid nearest to (ones + ½ + √t Z/4)/t, with Z from the logistic distribution, and 0 or 1
-    beyond them. At a threshold v = (i − ½)/m whoever has always acted has gained ones − v(t − 1) more than who never
-    did, and to act where p_t > v is to act with probability σ(η_t (ones + ½ − vt)), σ(x) = 1/(1 + e^{−x}), η_t = 4/√t.
-    So one draw hedges between the two actions of every threshold. The probabilities fall as v rises, and their
-    differences are the law.
+    beyond them. At a threshold v = (i − ½)/m always acting has gained ones − v(t − 1) more than never acting. To act
+    where p_t > v is to act with probability σ(η_t (ones + ½ − vt)), σ(x) = 1/(1 + e^{−x}), η_t = 4/√t. So one draw
+    hedges between the two actions of every threshold. The differences of these probabilities are the law.
 
     Parameters
     ----------
@@ -222,33 +202,26 @@ class ThresholdHedging(OnGrid):
 
     Information
     -----------
-    Two counters a run beside the law. O(1) time a round in the compiled loop against natures that do not see the law.
-    Where it is seen, O(m/√t): it has the points within 10/√t of the mean, beyond which the weights are below 2^−53.
+    Two counters a run beside the law. O(1) time a round against natures that do not see the law, else O(m/√t).
 
     Source
     ------
-    After Kleinberg, Paes Leme, Schneider and Teng 2023, "U-calibration: forecasting for an unknown agent", who prove
-    O(√T); Frongillo, Luo, Mehta and Schneider 2026, who prove O(√T) for every bounded proper loss up to logarithms
-    together with O(log T) for every smooth one. Deviations: their texts were not at hand; rule, constants and proofs
-    are ours, and of smooth losses only the squared one is proved.
+    After Kleinberg, Paes Leme, Schneider and Teng 2023, "U-calibration: forecasting for an unknown agent", and
+    Frongillo, Luo, Mehta and Schneider 2026 (O(√T) for bounded proper losses together with O(log T) for smooth ones).
+    Deviations: rule, constants and proofs are ours; of smooth losses only the squared one is proved.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
 
     m: int | str = "4 * T^(1/2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         memory = Memory(ints=2, shared=[m, RATE])
         return CompiledForecaster(_shake, count_ones, memory, size=m + 1, grid=grid_of(m), alone=True)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bounds of the docstring, at this m."""
-
         def bound(horizon: float) -> float:
             m, root, logs = self.steps_at(int(horizon)), math.sqrt(horizon), 1.0 + math.log(horizon)
             drift = 0.35 * root + logs / 12.0
@@ -305,11 +278,7 @@ def _scale(horizon: float, m: int) -> float:
 
 @kernel
 def _above(i, m, head, twice, scale):
-    """P(p ≥ i/m), a multiple of 2^−53, which falls as i rises.
-
-    Sums and differences of such numbers are exact, so the weights sum to 1, and those before an atom to one minus its
-    `_above`: it can be drawn without them.
-    """
+    """P(p ≥ i/m), a multiple of 2^−53: sums and differences of such numbers are exact, so the weights sum to 1."""
     if i <= 0:
         return 1.0
     if i > m:

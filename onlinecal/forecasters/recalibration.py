@@ -1,4 +1,4 @@
-"""Forecasters that mend a forecast that is given to them as context: recalibration of somebody's model on a stream."""
+"""Forecasters that recalibrate a base forecast, which is given to them as context."""
 
 from __future__ import annotations
 
@@ -31,27 +31,19 @@ from onlinecal.rounds.steps import (
 class Unchanged(Forecaster):
     """Says the base forecast as it is.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Needs the context ``base``.
 
     Source
     ------
-    Folklore: what every recalibration is to be held against. Deviations: none.
+    Folklore: what every recalibration is to be held against.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player that learns nothing."""
         return CompiledForecaster(_repeat, nothing, Memory(context=1), size=1, needs=self.needs)
 
 
@@ -85,10 +77,7 @@ class Calibeating(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(bins)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(bins)"
     version: ClassVar[int] = 2
 
     bins: int = 20
@@ -97,7 +86,6 @@ class Calibeating(Forecaster):
         _check_bins(self.bins)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with empty bins."""
         memory = Memory(ints=2 * self.bins, context=1)
         return CompiledForecaster(_beat, _learn_bin, memory, size=1, needs=self.needs)
 
@@ -130,10 +118,7 @@ class OnlinePlatt(Forecaster):
     ℓ'' ≥ σ(Z)σ(−Z) there and ℓ'² ≤ σ(Z)². The steps make Σ g·(θ − θ*) − (γ/2)(g·(θ − θ*))² at most Σ gᵀA⁻¹g/(2γ) +
     γ·ridge·‖θ* − (1, 0)‖²/2, and Σ gᵀA⁻¹g ≤ ln(det A/ridge²). With a larger γ the first inequality fails near z = −Z.
 
-    The default is far outside, as that of the source is: with it Z is 1385. It is kept because it does much better on
-    streams that are not made to hurt it (at the rate e^{−Z}, edge 0.05 and radius 2, more is lost there than without
-    scaling); but the outcomes 1, 0, 0 of the base forecasts 0.7, 0.3, 1 − 10^{−9}, repeated, cost it 27,000 nats more
-    than the best scaling by T = 8000.
+    The default rate is far outside, as that of the source is. It does better on streams that are not made to hurt it.
 
     Information
     -----------
@@ -146,10 +131,7 @@ class OnlinePlatt(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
     version: ClassVar[int] = 2
 
     rate: float = 0.1
@@ -166,7 +148,6 @@ class OnlinePlatt(Forecaster):
         return math.exp(-self.radius * math.hypot(1.0, _logit(1.0 - self.edge)))
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player that says what it is told until it has learnt."""
         return _platt(self, 0)
 
 
@@ -195,10 +176,7 @@ class TrackingPlatt(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic: ClassVar[bool | None] = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(bins)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(bins)"
     version: ClassVar[int] = 2
 
     rate: float = 0.1
@@ -212,7 +190,6 @@ class TrackingPlatt(Forecaster):
         _check_bins(self.bins)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player with empty bins."""
         return _platt(self, self.bins)
 
 
@@ -232,7 +209,7 @@ def _logit(p: float) -> float:
 
 
 def _platt(spec: Any, bins: int) -> CompiledForecaster:
-    """A player whose state is (a, c), the symmetric matrix A as (A_11, A_12, A_22), and counts of bins, if any."""
+    """A player with the state (a, c), the symmetric matrix A as (A_11, A_12, A_22), and counts of bins, if any."""
     memory = Memory(
         ints=2 * bins,
         floats=[1.0, 0.0, spec.ridge, 0.0, spec.ridge],

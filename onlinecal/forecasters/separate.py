@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core.facts import memory_of
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._copies import Begin, certified, of_copies, settle_before, state_next
-from onlinecal.forecasters.base import Forecaster, check_forecasters
+from onlinecal.forecasters._copies import Begin, OfCopies, of_copies, settle_before, state_next
+from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import context, law, shared
@@ -19,16 +18,14 @@ from onlinecal.rounds.tables import first_above
 
 
 @dataclass(frozen=True)
-class Separate(Forecaster):
+class Separate(OfCopies):
     """A copy of a forecaster for each stream of questions, which plays the rounds of its stream and no others.
-
-    Against it stands the plain forecaster, which makes no difference between streams and learns from all of them.
 
     Parameters
     ----------
     of : Forecaster
         The one that is copied. A copy begins when its stream is first seen, counts the rounds of its stream from 1, and
-        is tuned to T, since nobody knows how many rounds will fall to it.
+        is tuned to T.
 
     Guarantee
     ---------
@@ -43,50 +40,19 @@ class Separate(Forecaster):
 
     Source
     ------
-    None: the obvious way to be calibrated on each stream. Deviations: none.
+    None: the obvious way to be calibrated on each stream.
     """
 
     of: Forecaster
 
-    def __post_init__(self) -> None:
-        check_forecasters("of", (self.of,))
-
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """The stream, and what the copied one needs."""
-        return self.of.needs | {"stream"}
-
-    @property
-    def certifies(self) -> frozenset[str]:  # type: ignore[override]
-        """What the copies prove together."""
-        return certified(self.of)
-
-    @property
-    def deterministic(self) -> bool | None:  # type: ignore[override]
-        """Whether the copied one is."""
-        return self.of.deterministic
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where the copied one does."""
-        return self.of.needs_horizon
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where the copied one is."""
-        return self.of.safe_under_delay
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of each copy; they are as many as streams."""
-        return memory_of({"of": self.of})
+        return super().needs | {"stream"}
 
     def steps_at(self, horizon: int) -> int | None:
-        """Those of each copy."""
         return self.of.steps_at(horizon)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player without copies, which begin with their streams."""
         begin, needs = Begin(self.of, horizon, stream), sorted(self.needs)
         form = begin("stream 0")
         return of_copies(begin, form, _state_own, _prepare, needs, shared=[needs.index("stream")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
@@ -22,18 +21,16 @@ from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights,
 class SoftHedging(InSteps):
     r"""Hedges between two neighbouring soft bins, without randomness: the forecast is the mean of the law of a hedger.
 
-    A forecast v counts at the grid points next to it, j/m with weight w_j = (1 − m|v − j/m|)_+, as in `scdl_binned`.
-    With the weight W_j and the bias G_j = Σ w_j (y − j/m) of each bin, a bin is too low by A_j = G_j − W_j/(2m) or too
-    high by B_j = −G_j − W_j/(2m) where that is positive. A search by halves finds a bin that is neither, and j/m is
-    forecast, or a bin j that is too low below one that is too high. Then v is between them, with w_j = h(B_{j+1},
-    W_{j+1}) / (h(A_j, W_j) + h(B_{j+1}, W_{j+1})) and h(R, n) = exp((R² + 1)/(3(n + 1))) sinh(2R/(3(n + 1))), which is
-    what the CDL minimiser weighs biases by.
+    A forecast v counts at the grid points next to it, j/m with weight w_j = (1 − m|v − j/m|)_+, as in `scdl_binned`. A
+    bin with weight W_j and bias G_j = Σ w_j (y − j/m) is too low by A_j = G_j − W_j/(2m) or too high by B_j = −G_j −
+    W_j/(2m) where that is positive. A search by halves finds a bin that is neither, and j/m is forecast, or a bin j
+    that is too low below one that is too high. Then v is between them, with w_j = h(B_{j+1}, W_{j+1}) / (h(A_j, W_j) +
+    h(B_{j+1}, W_{j+1})) and h(R, n) = exp((R² + 1)/(3(n + 1))) sinh(2R/(3(n + 1))).
 
     Parameters
     ----------
     m : int or str, default "T^(1/2)/4"
-        Bins are 1/m apart; rounded up to a power of two, of which grids the measure `scdl` takes the best. A number or
-        an expression in T.
+        Bins are 1/m apart; rounded up to a power of two. A number or an expression in T.
 
     Guarantee
     ---------
@@ -66,12 +63,10 @@ class SoftHedging(InSteps):
     Source
     ------
     This package, for the measure of Bairaktari, Hu, Nguyen and Ullman 2026; weights after Luo and Schapire 2015
-    (AdaNormalHedge), the tolerance of half a step after Foster 1999. Deviations: none.
+    (AdaNormalHedge), the tolerance of half a step after Foster 1999.
     """
 
-    deterministic: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, safe_under_delay, memory = True, True, "O(m)"
 
     m: int | str = "T^(1/2)/4"
 
@@ -80,29 +75,20 @@ class SoftHedging(InSteps):
         return 1 << (grid_steps("m", self.m, horizon) - 1).bit_length()
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player of this horizon's bins."""
         memory = Memory(floats=2 * (self.bins_at(horizon) + 1))
         return CompiledForecaster(_between, _count, memory, size=1)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this m."""
-
         def bound(horizon: float) -> float:
             m = self.bins_at(int(horizon))
             binned = 1.5 * m * (2.0 + math.log((m + 1) / 2.0)) * math.log(3.0 + math.log(horizon))
             return min(horizon, max(horizon / m, binned))
 
-        return (
-            Guarantee(
-                column=Column("measure", "scdl"),
-                formula=f"max(T/m, (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T)) with m = {self.m}, up to a power of two",
-                bound=bound,
-                kind="deterministic",
-                against=Sight.DRAW,
-                source="this package; proof in the docstring",
-            ),
-        )
+        formula = f"max(T/m, (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T)) with m = {self.m}, up to a power of two"
+        source = "this package; proof in the docstring"
+        own = Guarantee(Column("measure", "scdl"), formula, bound, "deterministic", Sight.DRAW, source)
+        return (own,)
 
 
 # ---------------------------------------------------------------- steps: the state is G_0, …, G_m and W_0, …, W_m

@@ -1,9 +1,7 @@
-"""A grid forecaster whose bias up to any threshold stays small: exponential weights over signed thresholds.
+"""A grid forecaster with a small bias up to any threshold: exponential weights over signed thresholds.
 
-With the bias E_i = Σ (y − i/m) of each grid point, P_k = E_0 + … + E_k is the bias of all rounds that played at most
-k/m, and max |P_k| the total step calibration error. The sums that the rule needs, Σ_{k ≥ i} exp(±ηP_k), are kept in
-a binary tree over the grid, each part of it relative to where it begins, so that a round changes only the nodes above
-the point that was played.
+P_k = E_0 + … + E_k is the bias of all rounds that played at most k/m. The sums Σ_{k ≥ i} exp(±ηP_k) are kept in a
+binary tree over the grid, each relative to where its part begins, so that a round changes the nodes above one point.
 """
 
 from __future__ import annotations
@@ -55,25 +53,19 @@ class StepCEMinimiser(OnGrid):
     with w = ½ − i/m, where |w| and |w − 1/(2m)| are at most ½; and cosh(x + ηw) ≤ e^{η/2} cosh x; so a + b ≤
     e^{η/2} Φ where 2 sinh(η/(2m)) ≤ 1, as it is for η ≤ 0.96 m. In expectation Φ grows by a factor of e^{η²/8} +
     (e^η − 1)/(4m) at most in a round, whatever nature does with what it has seen. It starts at m + 1, and e^{η
-    max|P|} ≤ 2Φ. Jensen's inequality gives the bound, as ln(2(m + 1))/η + ηT/8 = √(T ln(2m + 2)/2) at this η. The
-    shift by ½ − i/m in H is what makes it e^{η²/8}: with the plain gains of the thresholds it would be e^{η²/2},
-    and the first term twice as large.
+    max|P|} ≤ 2Φ. Jensen's inequality gives the bound, as ln(2(m + 1))/η + ηT/8 = √(T ln(2m + 2)/2) at this η.
 
     Information
     -----------
-    O(log m) time a round, O(m) where an |ηP_k| is above 340; some 13 numbers a grid point and run. The laws depend on
-    the biases alone.
+    O(log m) time a round, O(m) where an |ηP_k| is above 340; some 13 numbers a grid point and run.
 
     Source
     ------
-    After Okoroafor, Kleinberg and Kim 2025, "Near-optimal algorithms for omniprediction", who prove O(√(T log T)) for
-    what they call proper calibration. Deviations: their text was not at hand; rule, constants and proof are ours.
+    After Okoroafor, Kleinberg and Kim 2025, "Near-optimal algorithms for omniprediction" (O(√(T log T))). Deviations:
+    rule, constants and proof are ours.
     """
 
-    deterministic: ClassVar[bool | None] = False
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    deterministic, needs_horizon, safe_under_delay, memory = False, True, True, "O(m)"
     # Four numbers a node with up to four nodes for each of the m steps, and some more.
     unit_bytes: ClassVar[float] = 192.0
     version: ClassVar[int] = 2
@@ -81,7 +73,6 @@ class StepCEMinimiser(OnGrid):
     m: int | str = "T^(1/2)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        """A player on the grid of this horizon."""
         m = self.steps_at(horizon)
         rate = _potentials.thresholds_rate(horizon, m)
         memory = _memory(m, rate / m, np.zeros(m + 1, np.int64))
@@ -89,8 +80,6 @@ class StepCEMinimiser(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this m."""
-
         def bound(horizon: float) -> float:
             m = self.steps_at(int(horizon))
             rate = _potentials.thresholds_rate(horizon, m)
@@ -121,13 +110,12 @@ class StepCEMinimiser(OnGrid):
 # ---------------------------------------------------------------- steps: a tree over the grid
 #
 # Node n has the children 2n and 2n + 1, the root is 1, and the leaves are the points of the grid, with empty ones
-# behind them. A node has e^{ηB} and e^{−ηB}, where B is the bias of its points, and, with P measured from where it
+# behind them. A node has e^{±ηB}, where B is the bias of its points, and, with P measured from where it
 # begins, Σ e^{ηP_k} and Σ e^{−ηP_k} over its points k. All are functions of the biases, whatever the order of rounds.
 
 #: the numbers of a node
 RISE, FALL, UP, DOWN = range(4)
-#: as long as the sums of the root are less in total, |ηP| is below 346 everywhere and its change from one point to
-#: another below 692, so that no exponential was too large for a float, or too small
+#: below this sum of the root all exponentials are safe floats
 VAST = 1e150
 
 
@@ -183,7 +171,7 @@ def _state(run, number):
     back = tilt[points:]
     if not tree[1, UP] + tree[1, DOWN] < VAST:
         return _state_vast(run)
-    # The points of `node` begin at `first`, behind points whose biases B sum to e^{ηB} = rise = 1/fall. H is not
+    # The points of `node` begin at `first`, behind points with biases B that sum to e^{ηB} = rise = 1/fall. H is not
     # positive where they end, and the sums from there on are `over` and `under`.
     node, first, length, rise, fall, over, under = 1, 0, len(tree) >> 1, 1.0, 1.0, 0.0, 0.0
     while length > 1:

@@ -15,63 +15,15 @@ from onlinecal.natures.signs import SignPreservation
 from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
 from onlinecal.natures.streams import Streams
 
-NATURES = registry(
-    (
-        Bernoulli,
-        Drift,
-        Sawtooth,
-        Sinusoid,
-        RandomWalk,
-        Piecewise,
-        Markov,
-        UniformTruth,
-        LogisticFeatures,
-        Replay,
-        Contrarian,
-        Greedy,
-        Maximin,
-        KinkApproach,
-        SparseBias,
-        LogisticPolicy,
-        Ratchet,
-        EarlyStopping,
-        Sidestepping,
-        SignPreservation,
-        HalfCrossing,
-        Mixture,
-        Switch,
-        Streams,
-    )
-)
+NATURES = registry((
+    Bernoulli, Drift, Sawtooth, Sinusoid, RandomWalk, Piecewise, Markov, UniformTruth, LogisticFeatures,
+    Replay, Contrarian, Greedy, Maximin, KinkApproach, SparseBias, LogisticPolicy, Ratchet, EarlyStopping,
+    Sidestepping, SignPreservation, HalfCrossing, Mixture, Switch, Streams,
+))  # fmt: skip
 
 __all__ = [
-    "NATURES",
-    "Bernoulli",
-    "Contrarian",
-    "Drift",
-    "EarlyStopping",
-    "Greedy",
-    "HalfCrossing",
-    "KinkApproach",
-    "LogisticFeatures",
-    "LogisticPolicy",
-    "Markov",
-    "Maximin",
-    "Mixture",
-    "Nature",
-    "Piecewise",
-    "RandomWalk",
-    "Ratchet",
-    "Replay",
-    "Sawtooth",
-    "Scalar",
-    "Sidestepping",
-    "Sight",
-    "SignPreservation",
-    "Sinusoid",
-    "SparseBias",
-    "Streams",
-    "Switch",
-    "UniformTruth",
-    "as_nature",
-]
+    "NATURES", "Bernoulli", "Contrarian", "Drift", "EarlyStopping", "Greedy", "HalfCrossing",
+    "KinkApproach", "LogisticFeatures", "LogisticPolicy", "Markov", "Maximin", "Mixture", "Nature",
+    "Piecewise", "RandomWalk", "Ratchet", "Replay", "Sawtooth", "Scalar", "Sidestepping", "Sight",
+    "SignPreservation", "Sinusoid", "SparseBias", "Streams", "Switch", "UniformTruth", "as_nature",
+]  # fmt: skip

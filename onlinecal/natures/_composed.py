@@ -38,23 +38,14 @@ from onlinecal.rounds.steps import (
 )
 from onlinecal.rounds.tables import first_above
 
-#: what the whole's shared numbers say of a part: its three steps, 0 where it has none; whether it sees laws, and draws;
-#: where its room and its memo begin, and where it is listed which of its kinds of context the whole reveals
+#: the whole's shared numbers of a part: its three steps, 0 where it has none; whether it sees laws, and draws; where
+#: its room, its memo and the list of its kinds of context begin
 FIRST, HEARS, REVEALS, SEES_LAW, SEES_DRAW, ROOM_AT, MEMO_AT, LISTED, PART = range(9)
 
 
 class Parts(Whole):
-    """The memory of a nature whose parts are natures that are made of steps.
-
-    Parameters
-    ----------
-    players : sequence of CompiledNature
-    kinds : sequence of str
-        The kinds of context of the whole, in the order of their names; all parts reveal them.
-    one_at_a_time : bool, default False
-        Whether a round belongs to one of the parts, so that they can share room and memo.
-    floats, shared, context, memo, stream
-        As for `Memory`, of the whole itself. Its memo is the first of what there is.
+    """The memory of a nature with parts that are made of steps; `one_at_a_time`: a round is of one part, and they share
+    room and memo. The kinds of context, in the order of their names, are those that all parts reveal.
     """
 
     def __init__(
@@ -126,8 +117,7 @@ def _move_part(run, k, number, size, forecast):
     """q of part k, from what it may see."""
     row = shared_ints(run)[k * PART : (k + 1) * PART]
     return call_move(
-        row[FIRST],
-        (_part(run, k), number, size * row[SEES_LAW], forecast if row[SEES_DRAW] != 0 else np.nan),
+        row[FIRST], (_part(run, k), number, size * row[SEES_LAW], forecast if row[SEES_DRAW] != 0 else np.nan)
     )
 
 
@@ -184,7 +174,7 @@ def _tell_all(run, number, size, forecast, outcome):
 
 
 def switch(players: Sequence[Any], at: int, sight: Sight, kinds: Sequence[str]) -> CompiledNature:
-    """The first player plays so many rounds, and the second all others, which it counts from 1."""
+    """The first player plays `at` rounds, and the second all others, which it counts from 1."""
     memory = Parts(players, kinds=kinds, shared=[at])
     return _whole(
         _move_now, memory, _tell_now, sight=sight, reveals=kinds, reveal=_reveal_now if kinds else None
@@ -193,7 +183,7 @@ def switch(players: Sequence[Any], at: int, sight: Sight, kinds: Sequence[str]) 
 
 @part_of_kernel
 def _now(run, number):
-    """Whose round it is, and how many rounds were before its first."""
+    """The part that plays a round, and the rounds before its first."""
     at = np.int64(shared(run)[0])
     return (0, 0) if number <= at else (1, at)
 
@@ -218,10 +208,10 @@ def _reveal_now(run, number):
 
 # ---------------------------------------------------------------- each its own questions
 
-#: the state of `streams` at random: the round that was asked last, and whose it is; then of each part how many rounds
-#: it has been asked, and the uniforms that are drawn together
+#: the state of `streams` at random: the round asked last, and its part; then the rounds of each part, and the uniforms
+#: that are drawn together
 ASKED, LAST_WHOSE, COUNTS = range(3)
-#: its memo: whose round it is, and the part's number of it
+#: its memo: the part, and its number of the round
 WHOSE, OWN, STREAM_MEMO = range(3)
 
 
@@ -233,10 +223,7 @@ def streams(
     below: Sequence[float] = (),
     stream: Stream | None = None,
 ) -> CompiledNature:
-    """Each round is one part's: by turns, or by where the uniform of a stream of all runs is among sums of weights.
-
-    `kinds` are those of the context, "stream" among them.
-    """
+    """Each round is one part's: by turns, or drawn by sums of weights; "stream" is among `kinds`."""
     memory = Parts(
         players, kinds=[kind for kind in kinds if kind != "stream"], one_at_a_time=True, context=1,
         memo=STREAM_MEMO, floats=[0.0] * (COUNTS + len(below)) + [-1.0] + [0.0] * 4,
@@ -255,7 +242,7 @@ def streams(
 
 @part_of_kernel
 def _whose(run, number):
-    """Whose round it is, and the part's number of it; −1 for a round that is before the one that was asked last."""
+    """The part that plays a round, and its number of it; −1 for a round before the one that was asked last."""
     below, parts = shared(run)[1:], len(ints(run)) // FIELDS
     if len(below) == 0:
         return (number - 1) % parts, (number - 1) // parts + 1

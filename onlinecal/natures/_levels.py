@@ -1,13 +1,9 @@
-"""What natures keep of each level that has been forecast: numbers of its own, found by a hash table, in each run.
+"""The levels that have been forecast, found by a hash table in each run, with numbers that a nature keeps of each.
 
-Levels are told apart by all bits of their value, and numbered in the order in which they come. The whole numbers of
-the state are how many levels there are, for how many there is room and how many places of the table are in use; the
-levels that were looked up last, since most laws have the values of the law before; the bits of each level; and the
-table, whose places hold the number of a level, plus 1, or 0. The others are a few numbers of the nature's own and
-then, column after column, those of the levels.
-
-The engine asks for room before it plays on. Of the table only as many places are in use as the levels need, so that
-what is looked up lies close together however long the game is, and memory that is not needed is never touched.
+Levels are told apart by all bits of their value, and numbered in the order in which they come. The whole numbers of the
+state are the number of levels, room for them and the mask of the table; the levels looked up last; the bits of each
+level; and the table, whose places hold the number of a level plus 1, or 0. The floats are a few of the nature's own,
+and then, column after column, those of the levels.
 """
 
 from __future__ import annotations
@@ -35,7 +31,7 @@ def level_table(*, columns: int = 1, own: Any = (), **more: Any) -> Memory:
 
 
 def make_room(memory: Memory, more: int) -> None:
-    """Room for so many new levels, and one more, whose numbers are 0: that of a level to come."""
+    """Makes room for new levels, and one more, whose numbers are 0: that of a level to come."""
     levels, had = int(memory.ints[:, LEVELS].max()), int(memory.ints[0, ROOM])
     if levels + more < had:
         return
@@ -43,7 +39,6 @@ def make_room(memory: Memory, more: int) -> None:
     room = 1 << (levels + more).bit_length()
     columns, own = divmod(memory.floats.shape[1], had)
     old_ints, old_floats = memory.ints, memory.floats
-    # Zeros that nobody has touched take no memory.
     memory.ints = np.zeros((memory.runs, HEAD + 3 * room), np.int64)
     memory.floats = np.zeros((memory.runs, own + columns * room))
     places = int(old_ints[:, MASK].max()) + 1
@@ -78,7 +73,6 @@ def ends(run, size):
 def find(run, j):
     """The number of the level of the law's j-th value; if it is new, that which it would have."""
     state, bits, last = ints(run), _bits(law_values(run)[j]), LAST + j % LASTS
-    # As long as there is no level at all, it has the bits of 0, and the number of the level that 0 would have.
     if state[index(HEAD + state[last])] != bits:
         return _found(run, last, bits)
     return state[last]
@@ -88,7 +82,7 @@ def find(run, j):
 def enter(run, forecast):
     """The number of the level of the drawn forecast, entered if it is new."""
     state, bits = ints(run), _bits(forecast)
-    # Without a branch, as it cannot be foreseen which of the two it is.
+    # Without a branch, as it cannot be predicted.
     at = state[index(LAST + np.int64(state[index(HEAD + state[LAST])] != bits))]
     if state[index(HEAD + at)] != bits or state[LEVELS] == 0:
         return _entered(run, bits)
@@ -103,7 +97,7 @@ def _bits(value):
 
 @kernel
 def _found(run, last, bits):
-    """What `find` returns for a level that is not the one that was looked up last, of which it takes the place."""
+    """The same as `find`, for a level that was not looked up last."""
     state = ints(run)
     level = state[HEAD + state[ROOM] + _place(state, bits)] - 1
     if level < 0:
@@ -114,7 +108,7 @@ def _found(run, last, bits):
 
 @kernel
 def _entered(run, bits):
-    """What `enter` returns for a level that is none of those that were looked up last."""
+    """The same as `enter`, for a level that was not looked up last."""
     state = ints(run)
     table = HEAD + state[ROOM]
     at = table + _place(state, bits)
@@ -132,8 +126,7 @@ def _entered(run, bits):
 def _place(state, bits):
     """Where in the table these bits are, or where they would go; there is always a free place."""
     mask, table = state[MASK], HEAD + state[ROOM]
-    # Folded to 31 bits, so that the product fits in 63; its upper bits depend on all those below, in which grid
-    # values differ.
+    # Folded to 31 bits, so that the product fits in 63.
     at = (((bits ^ (bits >> 31)) & 0x7FFFFFFF) * 0x9E3779B1 >> 24) & mask
     while state[table + at] != 0 and state[HEAD + state[table + at] - 1] != bits:
         at = (at + 1) & mask

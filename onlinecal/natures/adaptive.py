@@ -1,4 +1,4 @@
-"""Natures that see the past but not this round's forecast: they wait for what they can use, and then keep it."""
+"""Natures that see the past but not the forecast of the round."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ class EarlyStopping(Nature):
     ---------
     Against every forecaster, whatever it sees: E[T·smooth_ce] and E[T·cutoff_ce] are at least w(1 − ℓ(w)/T), where
     ℓ(w) bounds the mean round in which the coins end; ℓ(w)/w³ comes down to 64/π² = 6.5 for large w. For the default
-    that is T^{1/3}/8 at T = 2000, more than T^{1/3}/5 from T = 10^6 on, and 0.225 T^{1/3} in the limit. (Measured:
-    K29* has a T·smooth_ce of 0.31 to 0.33 T^{1/3} at T = 10^3, 10^4 and 10^5, 16 or 64 runs, seed 1.)
+    that is T^{1/3}/8 at T = 2000, more than T^{1/3}/5 from T = 10^6 on, and 0.225 T^{1/3} in the limit.
 
-    Each run whose coins have ended has a T·smooth_ce and a T·cutoff_ce of at least w. For the coins end when one of
-    four sums Σ f(p)(y − p) is w or more: those with f = 1 and f = 1 − p, if B ≥ 0, and those with f = −1 and f = −p,
-    if B < 0. All four f have values in [−1, 1], change by no more than p does, and are means of indicators of
+    Each run in which the coins have ended has a T·smooth_ce and a T·cutoff_ce of at least w. For the coins end when
+    one of four sums Σ f(p)(y − p) is w or more: those with f = 1 and f = 1 − p, if B ≥ 0, and those with f = −1 and f
+    = −p, if B < 0. All four f have values in [−1, 1], change by no more than p does, and are means of indicators of
     intervals or of their negatives. In the first case f ≥ 0, and after outcomes of 1 neither sum falls; in the second
     f ≤ 0, and after outcomes of 0 neither does.
 
@@ -60,15 +59,13 @@ class EarlyStopping(Nature):
 
     Source
     ------
-    Qiao and Zheng 2024, "On the distance from calibration in sequential prediction": the Ω(T^{1/3}) lower bound by
-    coins that are given up early. Deviations: it stops by two weightings of the bias, where theirs stops by the
-    distance itself; proof and constant are ours.
+    Qiao and Zheng 2024, "On the distance from calibration in sequential prediction": the Ω(T^{1/3}) lower bound.
+    Deviations: it stops by two weightings of the bias, not by the distance itself; proof and constant are ours.
     """
 
     bias: float | str = "T^(1/3)/4"
     sight = Sight.HISTORY
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    safe_under_delay, memory = True, "O(1)"
     version: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
@@ -76,11 +73,9 @@ class EarlyStopping(Nature):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `bias` does."""
         return depends_on_horizon(self.bias)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player whose coins are fair."""
         memory = Memory(floats=[0.5, 0.0, 0.0], shared=[self._bias_at(horizon)])
         return CompiledNature(_stay, memory, sight=self.sight, hear=_stop)
 
@@ -89,8 +84,6 @@ class EarlyStopping(Nature):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The bound of the docstring, at this bias."""
-
         def bound(horizon: float) -> float:
             bias = self._bias_at(int(horizon))
             return bias * max(0.0, 1.0 - _coins(bias) / horizon)
@@ -122,7 +115,7 @@ class EarlyStopping(Nature):
 
 
 def _coins(bias: float) -> float:
-    """ℓ of the docstring: in the mean the coins of `EarlyStopping` end within so many rounds. Any β gives a bound."""
+    """ℓ of the docstring: in the mean the coins end within that number of rounds. Any β gives a bound."""
     least = math.inf
     for share in range(1, 200):
         beta = 0.005 * share * 0.5 * math.pi / (bias + 1.0)
@@ -158,26 +151,18 @@ def _stop(run, number, size, forecast, outcome):
 
 @dataclass(frozen=True)
 class Sidestepping(Nature):
-    """Leaves a bias behind at one value after another, and steps each time to where the others are not repaired.
+    """Leaves a bias behind at one value after another, where the later ones do not repair it.
 
     [1/4, 3/4] is cut into `cells`. An epoch plays Bernoulli(θ), θ the middle of a cell, and adds up B = Σ (y − p) over
     its forecasts within a cell's width of θ. It ends after L = ⌈T/cells⌉ rounds, or as soon as |B| ≥ √L; then the cell
-    gets the sign of B (none if |B| < √L). Outcomes of a larger mean repair negative biases below it, those of a
-    smaller one positive biases above it. So of the cells without a sign the next is one from which fewest signs
-    are repaired: to the right of every +, to the left of every −, if there is such a cell. Of those it takes the one in
-    the middle, so that a side remains for either sign. The signs that it does repair are forgotten. (If
-    all cells have signs, any cell may be taken again.)
+    gets the sign of B (none if |B| < √L). Outcomes of a larger mean repair negative biases below it, and those of a
+    smaller one positive biases above it. The next cell is one without a sign from which fewest signs are repaired, the
+    middle one of these. The signs that it repairs are forgotten. (If all cells have signs, any may be taken again.)
 
     Parameters
     ----------
     cells : int or str, default "T^(1/3)"
         How many, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    None proved. Measured, as the slope of log T·ECE over fresh games of 1000, 2000, … 256,000 rounds, 16 runs, seed 0:
-    0.61 [0.59, 0.63] against forecast hedging and 0.63 [0.61, 0.65] against the CDL minimiser (a fair coin: 0.59 [0.52,
-    0.66] and 0.49 [0.45, 0.54]), 0.72 against almost one step ahead (0.72), 1.01 against the empirical mean (1.02).
 
     Information
     -----------
@@ -185,22 +170,18 @@ class Sidestepping(Nature):
 
     Source
     ------
-    Inspired by Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", and the sign preservation
-    game of Dagan et al. 2025. Deviations: their adversaries choose cells by a recursive strategy with a proved
-    number of preserved signs; this one is greedy, and no lower bound is claimed for it.
+    After Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", and the sign preservation game of
+    Dagan et al. 2025. Deviations: it is greedy, where theirs has a recursive strategy with a proved number of signs.
     """
 
     cells: int | str = "T^(1/3)"
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(cells)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(cells)"
 
     def __post_init__(self) -> None:
         check_steps("cells", self.cells)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player in the middle cell."""
         cells = grid_steps("cells", self.cells, horizon)
         middle = (cells - 1) // 2
         memory = Memory(
@@ -250,7 +231,7 @@ def _step_aside(signs, here):
     free = 0
     for i in range(cells):
         free += signs[i] == 0
-    # From the left: how many + lie to the right, and − to the left, of cell i.
+    # From the left: the + to the right of cell i, and the − to its left.
     harm = 0
     for i in range(cells):
         harm += signs[i] == 1
@@ -281,18 +262,14 @@ def _step_aside(signs, here):
 class HalfCrossing(Nature):
     """Keeps the number of ones where the next outcome carries a forecast across one half, and then alternates.
 
-    A forecast that follows the mean of the outcomes moves by about 1/t with each. So after t rounds a forecast p would
-    be 1/2 if the ones were fewer by (p − 1/2)t: this number of ones, less t/2, is the target that p gives. It
-    takes the target of the forecast nearest to 1/2 that it has seen, where every round that has passed since makes
-    a forecast 2 % farther, and says 1 below the target and 0 from it on.
+    A forecast that follows the mean of the outcomes moves by about 1/t with each. After t rounds a forecast p would be
+    1/2 if the ones were fewer by (p − 1/2)t. This number of ones, less t/2, is the target that p gives. It takes the
+    target of the forecast nearest to 1/2 so far, where every later round counts a forecast as 2 % farther. It plays 1
+    below the target and 0 from it on.
 
     Guarantee
     ---------
-    None proved. A forecaster that follows the mean of the outcomes is soon on the wrong side of 1/2 in every round: the
-    empirical mean's T·U-calibration is T/2. Fresh noise of order √T in the number of ones is what makes such a
-    forecaster safe: the perturbed leader's stays near √T (measured, 16 runs, 625 to 40,000 rounds: 0.9 to 1.2 times
-    √T), and with the same noise in every round it grows like T (1.3, 1.9, 3.0 and 6.6 times √T at 625, 2500, 10,000
-    and 40,000 rounds).
+    None proved. The empirical mean is soon on the wrong side of 1/2 in every round: its T·U-calibration is T/2.
 
     Information
     -----------
@@ -300,21 +277,15 @@ class HalfCrossing(Nature):
 
     Source
     ------
-    This package. Deviations: none.
+    This package.
     """
 
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player whose first outcome is 1."""
         return CompiledNature(
-            _keep_crossing,
-            Memory(ints=1, floats=[1.0, 0.0, 0.5, math.inf]),
-            sight=self.sight,
-            hear=_cross,
+            _keep_crossing, Memory(ints=1, floats=[1.0, 0.0, 0.5, math.inf]), sight=self.sight, hear=_cross
         )
 
 

@@ -16,16 +16,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import enter, find, level_table, make_room
 from onlinecal.natures.base import Nature, Sight
 from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import (
-    Memory,
-    floats,
-    hear,
-    law_values,
-    law_weights,
-    move,
-    shared,
-    shared_ints,
-)
+from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
 
 
 @dataclass(frozen=True)
@@ -40,9 +31,9 @@ class Contrarian(Nature):
     Guarantee
     ---------
     Against every deterministic forecaster, and, where it sees the draw, against every forecaster: each forecast is at
-    least 1/2 away from all the outcomes that it gets, so T·ECE ≥ T/2 and the swap regret of the quadratic task is at
-    least T/4. Who acts on forecasts by whether they are below 1/2 is wrong in every round: the swap regret of that task
-    is T, hence so are V-CDL and CDL, and its external regret is at least T/2, hence so is U-calibration.
+    least 1/2 away from all its outcomes, so T·ECE ≥ T/2, and the swap regret of the quadratic task is at least T/4.
+    Acting by whether the forecast is below 1/2 is wrong in every round: the swap regret of that task, V-CDL and CDL are
+    T, and its external regret, hence U-calibration, is at least T/2.
 
     Information
     -----------
@@ -51,12 +42,9 @@ class Contrarian(Nature):
     Source
     ------
     Dawid 1985, "The impossibility of inductive inference"; Oakes 1985, "Self-calibrating priors do not exist".
-    Deviations: none.
     """
 
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     sees: Literal["law", "draw"] = "law"
 
@@ -66,26 +54,20 @@ class Contrarian(Nature):
 
     @property
     def sight(self) -> Sight:
-        """LAW or DRAW, as `sees` says."""
         return Sight.LAW if self.sees == "law" else Sight.DRAW
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player without state."""
         move = _contradict_draw if self.sees == "draw" else _contradict_mean
         return CompiledNature(move, Memory(), sight=self.sight)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What it forces on those whose forecast it knows."""
         against = Forecasters.EVERY if self.sees == "draw" else Forecasters.DETERMINISTIC
         return always_wrong(against, "Dawid 1985; Oakes 1985", told_late=True)
 
 
 def always_wrong(against: Forecasters, source: str, *, told_late: bool) -> tuple[Guarantee, ...]:
-    """What a nature forces that gives every forecast only outcomes of its other side, at least 1/2 away.
-
-    `told_late`: also where it is told of outcomes late, as who does not look back.
-    """
+    """Bounds on forecasters with every forecast at least 1/2 away; `told_late`: also with late outcomes."""
     shares = {
         Column("measure", "ece"): 2,
         Column("measure", "v_cdl"): 1,
@@ -141,8 +123,7 @@ class Greedy(Nature):
     - ``"ece"``: |E_v|, c = v, so the sum is T·ECE;
     - ``"square"``: E_v², the potential by which forecast hedging is analysed;
     - ``"kink"``: with c = `kink` the swap regret of the task with two actions that differ by y − c: max(s, 0) for
-      v < c, max(−s, 0) for v > c and |s| at c. CDL is at most twice the largest of these over c, so against one c it
-      is what greed for CDL would come to.
+      v < c, max(−s, 0) for v > c and |s| at c. CDL is at most twice the largest of these over c.
 
     Parameters
     ----------
@@ -150,26 +131,23 @@ class Greedy(Nature):
     kink : float, default 0.5
         c of the target ``"kink"``, in [0, 1].
     cells : int, optional
-        If given, forecasts of one cell [j/cells, (j+1)/cells) share one sum: memory does not grow, and who never says
-        the same number twice still has a bias. From 1 to 10^6. By default every value is a level of its own.
+        If given, forecasts of one cell [j/cells, (j+1)/cells) share one sum, and memory does not grow. From 1 to 10^6.
+        By default every value is a level of its own.
 
     Guarantee
     ---------
     With the targets ``"ece"`` and ``"square"`` and without `cells` it forces on every deterministic forecaster what
     `Contrarian` does, T·ECE ≥ T/2 and CDL = T among it: the first outcome of a level is the one farther from it, and
-    greed then repeats it, so every round adds max(v, 1 − v) to |E_v|. With delays it forces nothing: the two outcomes
-    of v = 1/2 are equally far, and of several such rounds that are open at once each has a coin of its own.
+    greed then repeats it, so every round adds max(v, 1 − v) to |E_v|. With delays it forces nothing.
 
     Information
     -----------
-    Sees LAW. O(size of the law) time a round. Deterministic but for the coin at a tie.
+    Sees LAW. O(size of the law) time a round. Deterministic but for the coin at a tie. A level takes 32 to 64 bytes.
 
     Source
     ------
-    Folklore: the opponent whom the potential arguments of Foster 1999 and of Hu and Wu 2024 are about. Deviations:
-    levels are told apart by all bits of their value in a hash table, of 32 bytes a level that there is room for:
-    against a forecaster without a grid it comes to 32 to 64 bytes a round and run; `cells` bounds it, and then
-    the sums are those of cells, with E measured from the exact forecasts.
+    Folklore: the opponent in the potential arguments of Foster 1999 and of Hu and Wu 2024. Deviations: with `cells` the
+    sums are those of cells, with E measured from the exact forecasts.
     """
 
     version: ClassVar[int] = 2
@@ -178,8 +156,7 @@ class Greedy(Nature):
     kink: float = 0.5
     cells: int | None = None
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
+    needs_horizon, safe_under_delay = False, True
 
     def __post_init__(self) -> None:
         if self.target not in get_args(Target):
@@ -192,11 +169,9 @@ class Greedy(Nature):
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """A sum for each level, or cell."""
         return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         target = get_args(Target).index(self.target)
         if self.cells is not None:
             memory = Memory(
@@ -212,7 +187,6 @@ class Greedy(Nature):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """What greed for the bias forces on those whose forecast is known."""
         if self.target == "kink" or self.cells is not None:
             return ()
         return always_wrong(Forecasters.DETERMINISTIC, "the docstring of Greedy", told_late=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -12,18 +11,18 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
-from onlinecal.core.facts import every, memory_of, some
-from onlinecal.core.strategy import check_number, strategy_name
+from onlinecal.core.facts import some
+from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures._composed import mixture, switch
-from onlinecal.natures.base import Nature, Sight, check_nature
+from onlinecal.natures.base import Nature, OfNatures, check_list, check_nature, check_weights
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.protocol import begin
 
 
 @dataclass(frozen=True)
-class Mixture(Nature):
-    """Each round belongs to one of several natures, drawn anew with fixed probabilities: q_t = Σ_i w_i q_t^i.
+class Mixture(OfNatures):
+    """Mixes natures: each round is that of one of them, drawn with fixed probabilities, so q_t = Σ_i w_i q_t^i.
 
     Parameters
     ----------
@@ -32,75 +31,37 @@ class Mixture(Nature):
     weights : sequence of float, optional
         One for each, ≥ 0 and not all 0; they are scaled to sum to 1. Default: equal.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
-    Sees what the most seeing of its parts sees; each part is shown only what its own sight allows. Every part that sees
-    the history hears of every round, whoever's it was. Reveals nothing: a part's context would speak of a q_t that
-    is not the mixture's.
+    Has the largest sight of its parts; each part is shown only what its own sight allows, and hears of every round.
+    Reveals nothing, as a part's context would not be about the mixture's q_t.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     natures: tuple[Nature, ...]
     weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.natures, Sequence) or isinstance(self.natures, str) or not self.natures:
-            raise InvalidParameter(f"natures = {self.natures!r}; expected a list of natures")
+        check_list("natures", self.natures, "natures")
         for i, nature in enumerate(self.natures):
             check_nature(f"natures[{i}]", nature)
         object.__setattr__(self, "natures", tuple(self.natures))
-        if self.weights is None:
-            return
-        weights = self.weights
-        if not isinstance(weights, Sequence) or isinstance(weights, str) or len(weights) != len(self.natures):
-            raise InvalidParameter(
-                f"weights = {weights!r}; expected {len(self.natures)} numbers, one a nature"
-            )
-        for i, weight in enumerate(weights):
-            check_number(f"weights[{i}]", weight, 0.0, 1e9)
-        if sum(weights) <= 0.0:
-            raise InvalidParameter(f"weights = {weights!r}; expected one above 0")
-        object.__setattr__(self, "weights", tuple(weights))
-
-    @property
-    def sight(self) -> Sight:
-        """The most that a part sees."""
-        return Sight(max(part.sight for part in self.natures))
-
-    @property
-    def recorded(self) -> bool:
-        """Whether a part is."""
-        return any(part.recorded for part in self.natures)
+        if self.weights is not None:
+            weights = check_weights(self.weights, "nature", len(self.natures))
+            object.__setattr__(self, "weights", weights)
 
     @property
     def length(self) -> int | None:
-        """The rounds of the part that has fewest."""
         return min((part.length for part in self.natures if part.length is not None), default=None)
 
     @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where a part does."""
-        return some(part.needs_horizon for part in self.natures)
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where all parts are."""
-        return every(part.safe_under_delay for part in self.natures)
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of all parts."""
-        return memory_of({f"natures[{i}]": part for i, part in enumerate(self.natures)})
+    def _parts(self) -> dict[str, Nature]:
+        return {f"natures[{i}]": part for i, part in enumerate(self.natures)}
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """Starts all parts."""
         players = [
             begin("nature", part, horizon, stream.child(f"part {i}")) for i, part in enumerate(self.natures)
         ]
@@ -109,7 +70,7 @@ class Mixture(Nature):
 
 
 @dataclass(frozen=True)
-class Switch(Nature):
+class Switch(OfNatures):
     """One nature for some rounds, then another.
 
     Each has a game of its own: `first` is started with `at` rounds as its horizon, `then` with the T − `at` that
@@ -123,23 +84,13 @@ class Switch(Nature):
         How many rounds `first` plays, from 0; a number or an expression in T, rounded to the nearest. If it is T or
         more, `then` never plays.
 
-    Raises
-    ------
-    InvalidParameter
-        From `start`: a part cannot play as many rounds as fall to it.
-
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
-    Sees what the more seeing of its parts sees; each part is shown only what its own sight allows. Reveals
-    the kinds of context that both parts reveal.
+    Has the larger sight of its parts; each is shown only what its own allows. Reveals the kinds of context of both.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
     first: Nature
@@ -152,18 +103,7 @@ class Switch(Nature):
         check_expression("at", self.at, 0.0, 1e12)
 
     @property
-    def sight(self) -> Sight:
-        """The more that a part sees."""
-        return Sight(max(self.first.sight, self.then.sight))
-
-    @property
-    def recorded(self) -> bool:
-        """Whether one of them is."""
-        return bool(self.first.recorded or self.then.recorded)
-
-    @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do
-        """What both reveal, so that no round lacks it."""
         return self.first.reveals & self.then.reveals
 
     @property
@@ -176,21 +116,13 @@ class Switch(Nature):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `at` or one of them does."""
-        return some([depends_on_horizon(self.at), self.first.needs_horizon, self.then.needs_horizon])
+        return some([depends_on_horizon(self.at), super().needs_horizon])
 
     @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where both are."""
-        return every([self.first.safe_under_delay, self.then.safe_under_delay])
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of both."""
-        return memory_of({"first": self.first, "then": self.then})
+    def _parts(self) -> dict[str, Nature]:
+        return {"first": self.first, "then": self.then}
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player of both, each tuned to its share of the rounds."""
         at = min(round(check_expression("at", self.at, 0.0, 1e12, horizon)), horizon)
         players = []
         for name, part, rounds in (("first", self.first, at), ("then", self.then, horizon - at)):

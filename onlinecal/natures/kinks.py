@@ -1,4 +1,4 @@
-"""Natures that make the regret of one kink large: they show how much the CDL of forecasters on a grid can grow."""
+"""Natures that make the regret of one kink large, and so the CDL of forecasters on a grid."""
 
 from __future__ import annotations
 
@@ -12,16 +12,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import ROOM, ends, enter, find, level_table, make_room
 from onlinecal.natures.base import Nature, Sight
 from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import (
-    Memory,
-    floats,
-    hear,
-    ints,
-    law_values,
-    move,
-    shared,
-    shared_ints,
-)
+from onlinecal.rounds.steps import Memory, floats, hear, ints, law_values, move, shared, shared_ints
 
 
 @dataclass(frozen=True)
@@ -39,35 +30,23 @@ class KinkApproach(Nature):
     dwell : float, default 0.2
         How many rounds a level gets, times its squared distance from c; in [0.001, 100].
     cells : int, optional
-        If given, forecasts of one cell [j/cells, (j+1)/cells) share one count, so that memory does not grow; from 1 to
+        If given, forecasts of one cell [j/cells, (j+1)/cells) share one count, and memory does not grow; from 1 to
         10^6. By default every value is a level of its own.
 
-    Guarantee
-    ---------
-    None proved. Measured against the CDL minimiser, T·CDL/(√T ln T) is 0.31 at T = 10³, 0.36 at 10⁴, 0.40 at 10⁵,
-    0.47 at 10⁶ and 0.49 at 10⁷ (16 runs, the last 4; standard errors up to 0.013): the log in its rate is real.
-    Forecast hedging on the same grid pays 0.17 at 10³ and 0.11 at 10⁶.
-
-    Why. A level with n rounds and a bias b towards the kink, at a distance d from it, adds b − nd to the regret of
-    the kink. A hedge that keeps all biases below √(3nL) allows √(3nL) − nd, which is largest, 3L/(4d), at n = 3L/(4d²).
-    On the grid with m = √T steps d = k/m: the gains add up to (3L/4)√T Σ 1/k, half a ln T on each side. That is the
-    arithmetic of the upper bound (`CDLMinimiser`), and this rule comes near it. Above the kink, the levels beyond some
-    level v have had their rounds and those below it have not, so the bias of v changes sign every few rounds, while it
-    collects its rounds. When it is positive, v and the level above are a pair, and y = 0. The level above is then drawn
-    with a small probability, and hardly ever otherwise, so its bias only grows. In N such rounds it becomes
-    √(3N ln(1 + c ln N)), by the potential that the law keeps in balance (a sketch, with some constant c: a gain like
-    that of the bound, with a log log too slow to be told from a constant).
+    Why. A level with n rounds and a bias b towards the kink, at a distance d from it, adds b − nd to the regret of the
+    kink. A hedge that keeps all biases below √(3nL) allows √(3nL) − nd, at most 3L/(4d), at n = 3L/(4d²). On the grid
+    with m = √T steps d = k/m, so the gains add up to (3L/4)√T Σ 1/k, half a ln T on each side. The bound of
+    `CDLMinimiser` has the same arithmetic. Levels beyond some level v have had their rounds, so the bias of v changes
+    sign every few rounds. When it is positive, v and the level above are a pair, and y = 0. The level above is then
+    drawn with a small probability, so its bias only grows: in N such rounds to √(3N ln(1 + c ln N)) (a sketch).
 
     Information
     -----------
-    Sees LAW. O(size of the law) time a round; a count for each level, in a hash table of 32 bytes a level that there
-    is room for: against a forecaster without a grid 32 to 64 bytes a round and run, which `cells` bounds.
-    Deterministic but for the coin.
+    Sees LAW. O(size of the law) time a round; 32 to 64 bytes a level. Deterministic but for the coin.
 
     Source
     ------
-    This package: the rule behind the best of a large random search among policies that look at the pair which the CDL
-    minimiser plays. Deviations: none.
+    This package: after a random search among policies on the pair that the CDL minimiser plays.
     """
 
     version: ClassVar[int] = 2
@@ -76,8 +55,7 @@ class KinkApproach(Nature):
     dwell: float = 0.2
     cells: int | None = None
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
+    needs_horizon, safe_under_delay = False, True
 
     def __post_init__(self) -> None:
         check_probability("kink", self.kink)
@@ -87,11 +65,9 @@ class KinkApproach(Nature):
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
-        """A count for each level, or cell."""
         return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         shared = [float(self.kink), float(self.dwell)]
         if self.cells is not None:
             memory = Memory(floats=self.cells + 1, shared_ints=[self.cells], shared=shared)
@@ -133,10 +109,10 @@ class SparseBias(Nature):
     r"""Gives every second level above a kink a bias that is large for the few rounds that the level has had.
 
     Up to the distance `reach` above the kink c it first has every level forecast, with y = 1. Then it has pairs of
-    neighbours u < v forecast, from the top down: y = 1 while Σ (y − u), the bias of u, is less than u, and else y = 0,
-    which does not take it below 0. So u, with a bias near 0, is drawn nearly always, and v only now and then, mostly
-    with y = 0. When u has been drawn N times, y = 0 until the pair below has its turn; N is such that all pairs
-    take 0.85 T. Further up y = 0, below the kink y = 1.
+    neighbours u < v forecast, from the top down: y = 1 while Σ (y − u), the bias of u, is less than u, and else y = 0.
+    So u, with a bias near 0, is drawn nearly always, and v now and then, mostly with y = 0. When u has been drawn N
+    times, y = 0 until the pair below has its turn; N is such that all pairs take 0.85 T. Further up y = 0, below the
+    kink y = 1.
 
     Parameters
     ----------
@@ -145,35 +121,24 @@ class SparseBias(Nature):
     reach : float, default 0.15
         In [0.001, 1].
 
-    Guarantee
-    ---------
-    None proved. Measured, 16 runs (the last 8), T = 10³, 10⁴, 10⁵ and 10⁶: T·CDL/√T is 1.5, 2.1, 3.5 and 5.7 for
-    forecast hedging on the grid of √T steps, a growth like T^0.7, and 1.8, 1.4, 1.4 and 1.5 for the CDL minimiser, who
-    has the same grid: this is what the weights of AdaNormalHedge are for. Of forecast hedging on its default grid T·CDL
-    is 0.32, 0.25, 0.26 and 0.21 times T^(2/3): nearly the order of its ECE.
-
     Why. Hedging with plain biases a ≥ 0 and −b plays v with probability a/(a + b) and lets a² + b² grow by 1/4 a round
     in the mean. With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v, and the regret of the kink at a
-    distance d grows by √N/2 − 2√N·d. With N of order √T at as many levels that is of order T^(3/4), which is also that
-    of the bound on twice the ECE. AdaNormalHedge weighs a bias b by an exponential of b² over the rounds of v, here of
-    b/12.
+    distance d grows by √N/2 − 2√N·d. With N of order √T at as many levels that is of order T^(3/4), that of the bound
+    on twice the ECE. AdaNormalHedge weighs a bias b by an exponential of b² over the rounds of v.
 
     Information
     -----------
-    Sees LAW. O(size of the law) time a round; count and bias of each level, in a hash table of 40 bytes
-    a level that there is room for: against a forecaster without a grid 40 to 80 bytes a round and run. Deterministic.
+    Sees LAW. O(size of the law) time a round; 40 to 80 bytes a level. Deterministic.
 
     Source
     ------
-    This package. Deviations: none.
+    This package.
     """
 
     kink: float = 0.5
     reach: float = 0.15
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(t)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(t)"
     unit_bytes: ClassVar[float] = 96.0
 
     def __post_init__(self) -> None:
@@ -181,7 +146,6 @@ class SparseBias(Nature):
         check_number("reach", self.reach, 1e-3, 1.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         # A pair every two steps: N = rounds · step.
         rounds = 2.0 * SHARE * horizon / self.reach
         memory = level_table(columns=2, own=[1.0], shared=[float(self.kink), float(self.reach), rounds])

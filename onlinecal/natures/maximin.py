@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, OnGrid
@@ -19,7 +18,7 @@ from onlinecal.rounds.steps import Memory, hear, ints, move, scratch, shared, sh
 
 @dataclass(frozen=True)
 class Maximin(Nature):
-    r"""Plays optimally for total ECE against forecasters on a grid: nobody on it pays less than the value of the game.
+    r"""Plays optimally for total ECE against forecasters on a grid: none on it pays less than the value of the game.
 
     With biases E and r rounds left it states the q that attains V_r(E) = max_q min_i (1 − q) V_{r−1}(E − (i/m) e_i) +
     q V_{r−1}(E + (1 − i/m) e_i), V_0(E) = Σ |E_i|. It is counted as if forecasts off the grid were their nearest point
@@ -43,13 +42,11 @@ class Maximin(Nature):
 
     Source
     ------
-    Backward induction; `onlinecal.exact`. Deviations: none.
+    Backward induction; `onlinecal.exact`.
     """
 
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(m)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(m)"
 
     m: int = 2
 
@@ -58,13 +55,11 @@ class Maximin(Nature):
 
     @property
     def length(self) -> int | None:
-        """The longest game on this grid that is solved."""
         from onlinecal.exact.policy import longest
 
         return longest(int(self.m))
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player of the solved game."""
         from onlinecal.exact.policy import policy
 
         solved = policy(int(self.m), horizon)
@@ -74,7 +69,6 @@ class Maximin(Nature):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The value of the game."""
         from onlinecal.exact.policy import longest, policy, slack
 
         m = int(self.m)
@@ -85,18 +79,12 @@ class Maximin(Nature):
             solved = policy(m, int(horizon))
             return solved.value - solved.error
 
-        return (
-            Guarantee(
-                column=Column("measure", "ece"),
-                formula=f"V_T, the value of the game on {m} steps",
-                bound=bound,
-                kind="expected",
-                against=OnGrid(m),
-                source="onlinecal.exact",
-                upper=False,
-                slack=slack,
-            ),
+        formula = f"V_T, the value of the game on {m} steps"
+        source = "onlinecal.exact"
+        own = Guarantee(
+            Column("measure", "ece"), formula, bound, "expected", OnGrid(m), source, upper=False, slack=slack
         )
+        return (own,)
 
 
 @move

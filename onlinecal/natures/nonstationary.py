@@ -1,10 +1,9 @@
-"""Natures whose coins change at random: they remember where they were, and never look at the forecast."""
+"""Natures with coins that change at random, and never look at the forecast."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon, grid_steps
@@ -17,10 +16,9 @@ from onlinecal.rounds.steps import Memory, cached_uniform, floats, hear, move, s
 
 @dataclass(frozen=True)
 class RandomWalk(Nature):
-    """Coins whose bias wanders: the logit of q_t goes up or down by `step`, each with probability 1/2.
+    """Coins with a bias that wanders: the logit of q_t goes up or down by `step`, each with probability 1/2.
 
-    Where a step would leave [`edge`, 1 − `edge`], the logit is reflected there; without an end the walk would sooner or
-    later stay near 0 or 1 for good.
+    Where a step would leave [`edge`, 1 − `edge`], the logit is reflected there.
 
     Parameters
     ----------
@@ -31,21 +29,16 @@ class RandomWalk(Nature):
     edge : float, default 0.01
         In [1e-9, 0.1].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing. Each run has a walk of its own, one number of state.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    safe_under_delay, memory = True, "O(1)"
 
     step: float | str = 0.05
     first: float = 0.5
@@ -58,11 +51,9 @@ class RandomWalk(Nature):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `step` does."""
         return depends_on_horizon(self.step)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that draws its steps from `stream`."""
         step = check_expression("step", self.step, 1e-12, 4.0, horizon)
         memory = Memory(
             floats=[_logit(self.first), -1.0, 0.0, 0.0, 0.0, 0.0],
@@ -98,21 +89,16 @@ class Piecewise(Nature):
         Instead: a new piece begins in each round with this probability, in each run for itself; in [0, 1], a number
         or an expression in T such as ``"10/T"``.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing. Each run has biases of its own, one number of state.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    safe_under_delay, memory = True, "O(1)"
 
     segments: int | str | None = None
     change_rate: float | str | None = None
@@ -133,11 +119,9 @@ class Piecewise(Nature):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """With segments, or where the change rate does."""
         return self.change_rate is None or depends_on_horizon(self.change_rate)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that draws its biases, and the changes if they are random, from `stream`."""
         if self.change_rate is not None:
             rate = check_expression("change_rate", self.change_rate, 0.0, 1.0, horizon)
             pieces = 0
@@ -173,34 +157,26 @@ class Markov(Nature):
     p01, p10 : float, default 0.1 and 0.1
         Probabilities of going from 0 to 1 and from 1 to 0, in [0, 1].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
-    Sees HISTORY, because q_t depends on y_{t−1}, which the engine draws. It does not look at the forecasts, so the
-    outcomes are distributed as against nobody: in what it can do to a forecaster it is oblivious. q_1 is the
+    Sees HISTORY, because q_t depends on y_{t−1}, which the engine draws; it does not look at the forecasts. q_1 is the
     stationary probability p01/(p01 + p10), 1/2 if both are 0.
 
     Source
     ------
-    Folklore. Deviations: declared as HISTORY where others call it oblivious.
+    Folklore.
     """
 
     p01: float = 0.1
     p10: float = 0.1
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     def __post_init__(self) -> None:
         check_probability("p01", self.p01)
         check_probability("p10", self.p10)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player whose first coin is stationary."""
         total = self.p01 + self.p10
         first = self.p01 / total if total > 0.0 else 0.5
         memory = Memory(floats=[first], shared=[float(self.p01), 1.0 - self.p10])

@@ -34,28 +34,20 @@ class LogisticPolicy(Nature):
     weights : sequence of float
         w_0, …, w_7, in [−1000, 1000]. The default was found by a random search against the CDL minimiser.
 
-    Guarantee
-    ---------
-    None proved. Measured against the CDL minimiser, 16 runs: T·CDL/(√T ln T) is 0.31 at T = 10³, 0.31 at 10⁴ and 0.23
-    at 10⁵ (standard errors up to 0.02).
-
     Information
     -----------
-    Sees LAW. O(size of the law) time a round; count and bias of each level, in a hash table of 40 bytes a level that
-    there is room for: against a forecaster without a grid 40 to 80 bytes a round and run.
+    Sees LAW. O(size of the law) time a round; 40 to 80 bytes a level.
 
     Source
     ------
-    This package. Deviations: none.
+    This package.
     """
 
     version: ClassVar[int] = 2
 
     weights: tuple[float, ...] = (0.244, -0.025, -0.058, 0.118, 0.036, 0.081, -0.041, 0.599)
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(t)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(t)"
     unit_bytes: ClassVar[float] = 96.0
 
     def __post_init__(self) -> None:
@@ -67,7 +59,6 @@ class LogisticPolicy(Nature):
         object.__setattr__(self, "weights", tuple(float(weight) for weight in weights))
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         memory = level_table(columns=2, shared=list(self.weights))
         return CompiledNature(
             _weigh, memory, sight=self.sight, hear=_note, reserve=make_room, grows_with="levels"
@@ -125,28 +116,20 @@ class Ratchet(Nature):
     width : float, default 0.5
         In [0, 1000].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
-    Sees LAW. O(size of the law) time a round; count, bias and direction of each level, in a hash table of 48 bytes a
-    level that there is room for: against a forecaster without a grid 48 to 96 bytes a round and run. Deterministic but
-    for the coin.
+    Sees LAW. O(size of the law) time a round; 48 to 96 bytes a level. Deterministic but for the coin.
 
     Source
     ------
-    This package. Deviations: none.
+    This package.
     """
 
     kink: float = 0.5
     low: float = -1.0
     width: float = 0.5
     sight = Sight.LAW
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(t)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(t)"
     unit_bytes: ClassVar[float] = 128.0
 
     def __post_init__(self) -> None:
@@ -155,7 +138,6 @@ class Ratchet(Nature):
         check_number("width", self.width, 0.0, 1000.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that has seen no level yet."""
         given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
         memory = level_table(columns=3, shared=given)
         return CompiledNature(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 import numpy as np
 
@@ -25,31 +24,17 @@ class Replay(Nature):
     Parameters
     ----------
     file : str
-        Path of a Parquet file (named ``*.parquet`` or ``*.pq``) or of a CSV file
-        with a header line: columns are parted by comma, semicolon, tab or bar, whichever the header has most often; it
-        may be compressed (``*.gz``, ``*.bz2``, ``*.xz``, ``*.zip``). ``package:NAME/PATH`` is a file that the Python
-        package NAME brings along.
+        A Parquet file (``*.parquet``, ``*.pq``), or a CSV file with a header line, with columns parted by comma,
+        semicolon, tab or bar; it may be compressed. ``package:NAME/PATH`` is a file of the Python package NAME.
     outcome : str, default "outcome"
         The column of outcomes.
     above : float, optional
         If given, the outcome is 1 where the column exceeds this number; without it the column must hold 0 and 1, or
         true and false.
     base : str, optional
-        A column of somebody's forecasts, each in [0, 1], for forecasters that improve on them.
+        A column of forecasts in [0, 1], for forecasters that improve on them.
     time : str, optional
-        A column of numbers or dates that must not descend. The game plays row after row whatever they say; they are
-        kept as `times`, dates as days since 1970.
-
-    Raises
-    ------
-    InvalidData
-        The file is missing, unreadable, empty or not of its format; lacks a column; or a row holds a missing value,
-        text, an outcome that is (without `above`) not 0 or 1, a base forecast outside [0, 1], or a time before the
-        last. The message names the line.
-
-    Guarantee
-    ---------
-    None.
+        A column of numbers or dates that must not descend, kept as `times`, dates as days since 1970.
 
     Information
     -----------
@@ -59,13 +44,11 @@ class Replay(Nature):
 
     Source
     ------
-    None. Deviations: none.
+    The file.
     """
 
     recorded = True
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     file: str = field(metadata={"key": False})  # the digest of what it holds tells more than where it lies
     outcome: str = "outcome"
@@ -102,16 +85,13 @@ class Replay(Nature):
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do
-        """The base forecast, if there is one."""
         return frozenset() if self.base is None else frozenset({"base"})
 
     @property
     def length(self) -> int:
-        """Rows in the file."""
         return len(self.outcomes)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that reads the rows in order."""
         rows = [column for column in (self.outcomes, self.forecasts) if column is not None]
         memory = Memory(shared_ints=[self.length], shared=np.concatenate(rows), context=len(rows) - 1)
         return CompiledNature(_row, memory, reveal=_show_base if self.reveals else None, reveals=self.reveals)

@@ -30,8 +30,8 @@ class Scalar(Plain, Nature):  # type: ignore[override]
     """Plays a nature in plain Python: an object with `probability()` or `probability(round)`, and maybe `update`.
 
     `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.rounds.plain.Round`) has a number, a time,
-    and for the sight that its class declares the law, a dict value → probability, and the forecast. One whose class
-    declares what it `reveals` has `context(round)`, which returns a dict kind → number.
+    and for the sight that its class declares the law, a dict value → probability, and the forecast. With the class
+    attribute `reveals` it has `context(round)`, which returns a dict kind → number.
 
     Parameters
     ----------
@@ -44,11 +44,6 @@ class Scalar(Plain, Nature):  # type: ignore[override]
     -----------
     Sees what its class declares: ``sight = "law"``, or a `Sight`. Default: HISTORY if it has `update`, else nothing.
     One Python object a run. The facts of `onlinecal.core.facts` are class attributes of those names.
-
-    Raises
-    ------
-    InvalidParameter
-        A parameter without a default; a sight that is none; from `start` one that its methods cannot use.
     """
 
     make: Callable[..., ScalarNaturePlayer]
@@ -65,7 +60,6 @@ class Scalar(Plain, Nature):  # type: ignore[override]
 
     @property
     def sight(self) -> Sight:
-        """The sight that its class declares, or else HISTORY where it has `update`."""
         declared = getattr(self.origin, "sight", None)
         if declared is None:
             return Sight.HISTORY if callable(getattr(self.origin, "update", None)) else Sight.NOTHING
@@ -80,11 +74,9 @@ class Scalar(Plain, Nature):  # type: ignore[override]
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]
-        """The kinds of context that its class declares."""
         return frozenset(getattr(self.origin, "reveals", ()))
 
     def start(self, horizon: int, stream: Stream) -> ScalarNaturePlayer:
-        """Makes an object."""
         return self.player(horizon)
 
 
@@ -96,17 +88,12 @@ def as_nature(
     Parameters
     ----------
     thing : Nature, class, function, functools.partial or object
-        Of a plain class, with ``probability()`` and maybe ``update(forecast, outcome)``, each run has an object of its
-        own; of an object, a deep copy. A function makes such an object, or a Nature.
+        A plain class has ``probability()`` and maybe ``update(forecast, outcome)``. Each run has an object, or a deep
+        copy.
     options : mapping, optional
         Parameters for a class or function.
     called : str, optional
         What messages call it. Default: its own name.
-
-    Raises
-    ------
-    InvalidParameter
-        It is nothing of the kind; a parameter that it does not have, lacks or refuses.
     """
     if isinstance(thing, type) and issubclass(thing, Nature):
         name = called or strategy_name(thing)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.strategy import check_whole
@@ -23,12 +22,11 @@ LONGEST, CELLS, ROUNDS, HORIZON, STATES, TABLE = range(6)
 class SignPreservation(Nature):
     """Plays the sign preservation game with reuse optimally, with the forecaster's biases as signs.
 
-    [1/4, 3/4] is cut into `cells`. An epoch plays Bernoulli(θ), θ the middle of the cell that the optimal first
-    player of `onlinecal.exact.sign_preservation` points at, and adds up B = Σ (y − p) over its forecasts within half a
-    cell's width of θ. It ends after L = ⌈T/rounds⌉ rounds, or as soon as |B| ≥ √L; then the cell gets the sign of B
-    (none if |B| < √L), and loses it as in the game. The number of rounds that are left of the game is that of epochs of
-    L rounds for which there is time, `rounds` at most. Where the first player ends the game, θ is the border
-    between the cells with + and those with −: what is played there repairs neither.
+    [1/4, 3/4] is cut into `cells`. An epoch plays Bernoulli(θ), θ the middle of the cell that the optimal first player
+    of `onlinecal.exact.sign_preservation` points at. It adds up B = Σ (y − p) over its forecasts within half a cell's
+    width of θ, and ends after L = ⌈T/rounds⌉ rounds, or as soon as |B| ≥ √L. Then the cell gets the sign of B (none if
+    |B| < √L), and loses it as in the game, of which as many rounds are left as epochs of L rounds, `rounds` at most.
+    Where the first player ends the game, θ is the border between the cells with + and those with −.
 
     Parameters
     ----------
@@ -43,29 +41,24 @@ class SignPreservation(Nature):
 
     Information
     -----------
-    Sees HISTORY. O(1) time a round, O(cells) at the end of an epoch; all runs share the solved game, 8 bytes for each
-    state and round, 6 MB at most.
+    Sees HISTORY. O(1) time a round, O(cells) at the end of an epoch; all runs share the solved game, 6 MB at most.
 
     Source
     ------
     Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping"; Dagan et al. 2025 for the game with
-    reuse. Deviations: their adversaries have many cells and a strategy with a proved number of signs; this one has few
-    and plays them optimally. An epoch without a sign is not in their game: a forecaster may keep its bias near 0.
+    reuse. Deviations: few cells, played optimally; an epoch may end without a sign.
     """
 
     cells: int = 7
     rounds: int = 16
     sight = Sight.HISTORY
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(1)"
 
     def __post_init__(self) -> None:
         check_whole("cells", self.cells, 1, 10)
         check_whole("rounds", self.rounds, 1, 64)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player of the solved game, in its first cell."""
         cells, rounds = int(self.cells), int(self.rounds)
         table = sign_table(cells, rounds).tolist()
         states = (1 << cells) * (cells + 1)

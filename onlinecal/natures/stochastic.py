@@ -29,9 +29,8 @@ class Bernoulli(Nature):
 
     Guarantee
     ---------
-    For 0 < q < 1 every forecaster has a U-calibration of Ω(√T), and hence a CDL of that order: in the task with its
-    kink at q both actions pay the same on average, whatever is forecast, and by chance the better one pays more in the
-    end.
+    For 0 < q < 1 every forecaster has a U-calibration, and hence a CDL, of Ω(√T): in the task with its kink at q both
+    actions pay the same on average, and by chance the better one pays more in the end.
 
     Information
     -----------
@@ -39,12 +38,10 @@ class Bernoulli(Nature):
 
     Source
     ------
-    Folklore; the lower bound as in Kleinberg, Paes Leme, Schneider and Teng 2023. Deviations: none.
+    Folklore; the lower bound as in Kleinberg, Paes Leme, Schneider and Teng 2023.
     """
 
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     q: float = 0.5
 
@@ -52,12 +49,10 @@ class Bernoulli(Nature):
         check_probability("q", self.q)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that answers q."""
         return CompiledNature(_line, Memory(shared=[float(self.q), 0.0]))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        """The square-root law of a coin that is not certain."""
         if self.q in (0, 1):
             return ()
         source = "Kleinberg, Paes Leme, Schneider and Teng 2023"
@@ -75,19 +70,14 @@ class Bernoulli(Nature):
 
 @dataclass(frozen=True)
 class Drift(Nature):
-    """Coins whose bias moves evenly from one end to the other: q_t = a + (b − a)(t − ½)/T.
+    """Coins with a bias that moves evenly from one end to the other: q_t = a + (b − a)(t − ½)/T.
 
-    Every point of a grid of T^{1/3} steps is then used for T^{2/3} rounds, which is what makes a forecaster on that
-    grid pay T^{2/3}.
+    Every point of a grid of T^{1/3} steps is used for T^{2/3} rounds, so a forecaster on it pays T^{2/3}.
 
     Parameters
     ----------
     first, last : float, default 0 and 1
         a and b, in [0, 1].
-
-    Guarantee
-    ---------
-    None proved.
 
     Information
     -----------
@@ -95,12 +85,10 @@ class Drift(Nature):
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(1)"
 
     first: float = 0.0
     last: float = 1.0
@@ -110,26 +98,20 @@ class Drift(Nature):
         check_probability("last", self.last)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that moves along the line."""
         slope = (self.last - self.first) / horizon
         return CompiledNature(_line, Memory(shared=[self.first - 0.5 * slope, slope]))
 
 
 @dataclass(frozen=True)
 class Sawtooth(Nature):
-    """Coins whose bias climbs evenly from 0 to 1 and falls back at once: q_t = c − ⌊c⌋, c = cycles·(t − ½)/T.
+    """Coins with a bias that climbs evenly from 0 to 1 and falls back at once: q_t = c − ⌊c⌋, c = cycles·(t − ½)/T.
 
-    It is `Drift` again and again: every grid point comes back in every cycle, so that what a forecaster has learnt of
-    a point is put to the test anew.
+    It repeats `Drift`: every grid point comes back in every cycle.
 
     Parameters
     ----------
     cycles : float or str, default 10
         How many times it climbs, from 0 (never moves) to 10^9; a number or an expression in T.
-
-    Guarantee
-    ---------
-    None proved.
 
     Information
     -----------
@@ -137,12 +119,10 @@ class Sawtooth(Nature):
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
-    needs_horizon: ClassVar[bool | None] = True
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = True, True, "O(1)"
 
     cycles: float | str = 10.0
 
@@ -150,14 +130,13 @@ class Sawtooth(Nature):
         check_expression("cycles", self.cycles, 0.0, 1e9)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that climbs as often as the horizon asks for."""
         cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
         return CompiledNature(_saw, Memory(shared=[cycles / horizon]))
 
 
 @dataclass(frozen=True)
 class Sinusoid(Nature):
-    """Coins whose bias swings: q_t = ½ + amplitude · sin(2πt/period).
+    """Coins with a bias that swings: q_t = ½ + amplitude · sin(2πt/period).
 
     Parameters
     ----------
@@ -166,21 +145,16 @@ class Sinusoid(Nature):
     amplitude : float, default 0.5
         In [0, 1/2].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
     """
 
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    safe_under_delay, memory = True, "O(1)"
 
     period: float | str = "T/10"
     amplitude: float = 0.5
@@ -191,11 +165,9 @@ class Sinusoid(Nature):
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where `period` does."""
         return depends_on_horizon(self.period)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that swings with the period of this horizon."""
         # Below ten rounds T/10 is no period; one round is the shortest there is.
         period = max(1.0, value_at(self.period, horizon))
         memory = Memory(shared=[2.0 * math.pi / period, float(self.amplitude)])
@@ -211,10 +183,6 @@ class UniformTruth(Nature):
     low, high : float, default 0 and 1
         0 ≤ low ≤ high ≤ 1.
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing; reveals the context ``truth``, the (runs,) values of q_t.
@@ -222,23 +190,20 @@ class UniformTruth(Nature):
     Source
     ------
     Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the calibrated family D_1; with [0.01, 1] the truths of Hu,
-    Jambulapati, Tian and Yang 2024, §6. Deviations: none.
+    Jambulapati, Tian and Yang 2024, §6.
     """
 
     low: float = field(default=0.0, metadata={"key": "unless default"})
     high: float = field(default=1.0, metadata={"key": "unless default"})
 
     reveals: ClassVar[frozenset[str]] = frozenset({"truth"})
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     def __post_init__(self) -> None:
         check_probability("high", self.high)
         check_number("low", self.low, 0.0, float(self.high))
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that draws its truths from `stream`."""
         ends = [float(self.low), float(self.high) - float(self.low)]
         memory = Memory(floats=[-1.0, 0.0, 0.0, 0.0, 0.0], shared=ends, stream=stream, context=1)
         return CompiledNature(_any, memory, reveal=_show_any, reveals=self.reveals)
@@ -248,8 +213,7 @@ class UniformTruth(Nature):
 class LogisticFeatures(Nature):
     """A fresh event in every round, described by one feature: x_t uniform on [−1, 1], q_t = σ(slope · x_t)^bend.
 
-    σ(z) = 1/(1 + e^−z). With bend = 1 logistic regression on x is the right model; with another it is the wrong one,
-    and its calibration is worth measuring.
+    σ(z) = 1/(1 + e^−z). With bend = 1 logistic regression on x is the right model.
 
     Parameters
     ----------
@@ -258,35 +222,26 @@ class LogisticFeatures(Nature):
     bend : float, default 1
         In [0.01, 100].
 
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
     Sees nothing; reveals the context ``features``, the (runs,) values of x_t, and not the truth.
 
     Source
     ------
-    The experiments of Rossellini et al. 2025, repeated in Bairaktari, Hu, Nguyen and Ullman 2026, §9: a uniform
-    feature and a mean that a fitted logistic regression approximates. Deviations: the interval, the slope and the
-    family of means (a power of the logistic curve) are this package's own; the experiments' fitted predictors
-    are left to forecasters.
+    The experiments of Rossellini et al. 2025, repeated in Bairaktari, Hu, Nguyen and Ullman 2026, §9. Deviations: the
+    interval, the slope and the family of means.
     """
 
     slope: float = 4.0
     bend: float = 1.0
     reveals: ClassVar[frozenset[str]] = frozenset({"features"})
-    needs_horizon: ClassVar[bool | None] = False
-    safe_under_delay: ClassVar[bool | None] = True
-    memory: ClassVar[str | None] = "O(1)"
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     def __post_init__(self) -> None:
         check_number("slope", self.slope, -100.0, 100.0)
         check_number("bend", self.bend, 0.01, 100.0)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player that draws its features from `stream`."""
         memory = Memory(
             floats=[-1.0, 0.0, 0.0, 0.0, 0.0],
             shared=[float(self.slope), float(self.bend)],

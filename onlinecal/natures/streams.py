@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.facts import every, memory_of, some
-from onlinecal.core.strategy import check_number, strategy_label, strategy_name
+from onlinecal.core.strategy import strategy_label, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures._composed import streams
-from onlinecal.natures.base import Nature, Sight, check_nature
+from onlinecal.natures.base import Nature, OfNatures, check_list, check_nature, check_weights
 from onlinecal.rounds.law import Floats, Ints
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.protocol import begin
@@ -24,11 +22,11 @@ COUNTED = 2**20
 
 
 @dataclass(frozen=True)
-class Streams(Nature):
-    """Several natures at once: each question is one of theirs, and says whose.
+class Streams(OfNatures):
+    """Several natures at once: each question is one of theirs, and reveals which one's.
 
-    Each part plays the game of its own questions: it counts them from 1, is started with as many as fall to it as its
-    horizon, and sees and hears of no others. Which part a question belongs to is the same in all runs.
+    Each part plays the game of its own questions, counted from 1, with their number as its horizon. The order of the
+    parts is the same in all runs.
 
     Parameters
     ----------
@@ -46,24 +44,15 @@ class Streams(Nature):
     streams : tuple of str
         Their names, in the order of the indices.
 
-    Raises
-    ------
-    InvalidParameter
-        From `start`, too: a part cannot play as many rounds as fall to it.
-
-    Guarantee
-    ---------
-    None proved.
-
     Information
     -----------
-    Sees what the most seeing of its parts sees; each part is shown only what its own sight allows, of its own
-    questions. Reveals ``stream``, the index of the part from 0, and the kinds of
-    context that all parts reveal. Under "random" a game begins with a count of what falls to each, in time of order T.
+    Has the largest sight of its parts; each part is shown only what its own sight allows, of its own questions. Reveals
+    ``stream``, the index of the part from 0, and the kinds of context that all parts reveal. Under "random" a game
+    begins with a count of the questions of each, in time of order T.
 
     Source
     ------
-    Folklore. Deviations: none.
+    Folklore.
 
     Examples
     --------
@@ -78,7 +67,7 @@ class Streams(Nature):
     labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        _check_list("parts", self.parts, "natures")
+        check_list("parts", self.parts, "natures")
         for i, part in enumerate(self.parts):
             check_nature(f"parts[{i}]", part)
             if "stream" in part.reveals:
@@ -98,15 +87,11 @@ class Streams(Nature):
             raise InvalidParameter(
                 f"weights = {self.weights!r} with order = {self.order!r}; expected order = 'random', or no weights"
             )
-        weights = _check_list("weights", self.weights, "numbers, one a part", len(self.parts))
-        for i, weight in enumerate(weights):
-            check_number(f"weights[{i}]", weight, 0.0, 1e9)
-        if sum(weights) <= 0.0:
-            raise InvalidParameter(f"weights = {weights!r}; expected one above 0")
+        weights = check_weights(self.weights, "part", len(self.parts))
         object.__setattr__(self, "weights", weights)
 
     def _check_labels(self) -> None:
-        labels = _check_list("labels", self.labels, "texts, one a part", len(self.parts))
+        labels = check_list("labels", self.labels, "texts, one a part", len(self.parts))
         if not all(isinstance(label, str) and label for label in labels) or len(set(labels)) < len(labels):
             raise InvalidParameter(f"labels = {labels!r}; expected texts that are all different")
         object.__setattr__(self, "labels", labels)
@@ -124,23 +109,11 @@ class Streams(Nature):
         return tuple(found)
 
     @property
-    def sight(self) -> Sight:
-        """The most that a part sees."""
-        return Sight(max(part.sight for part in self.parts))
-
-    @property
-    def recorded(self) -> bool:
-        """Whether a part is."""
-        return any(part.recorded for part in self.parts)
-
-    @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]
-        """The stream, and what all parts reveal, so that no round lacks it."""
         return frozenset.intersection(*(frozenset(part.reveals) for part in self.parts)) | {"stream"}
 
     @property
     def length(self) -> int | None:
-        """In turns, the rounds until a part has no more; at random, which share falls to whom shows when they start."""
         if self.order == "random":
             return None
         many = len(self.parts)
@@ -148,22 +121,10 @@ class Streams(Nature):
         return min(lengths, default=None)
 
     @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        """Where a part does."""
-        return some(part.needs_horizon for part in self.parts)
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """Where all parts are."""
-        return every(part.safe_under_delay for part in self.parts)
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """That of all parts."""
-        return memory_of({f"parts[{i}]": part for i, part in enumerate(self.parts)})
+    def _parts(self) -> dict[str, Nature]:
+        return {f"parts[{i}]": part for i, part in enumerate(self.parts)}
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        """A player of all parts, each tuned to its share of the rounds."""
         many = len(self.parts)
         if self.order == "turns":
             order: _Turns | _Drawn = _Turns(many)
@@ -184,7 +145,7 @@ class Streams(Nature):
 class _Turns:
     """One part after the other."""
 
-    #: what steps draw it from
+    #: the arguments of the steps
     drawn: tuple[Any, ...] = ()
 
     def __init__(self, many: int) -> None:
@@ -211,7 +172,7 @@ class _Drawn:
 
     @property
     def drawn(self) -> tuple[Any, ...]:
-        """What steps draw it from: sums of weights, and a stream."""
+        """The arguments of the steps: sums of weights, and a stream."""
         return self.below.tolist(), self.stream
 
     def whose(self, first: int, last: int) -> Ints:
@@ -223,13 +184,3 @@ class _Drawn:
         for first in range(0, horizon, COUNTED):
             counts += np.bincount(self._draw(first, min(COUNTED, horizon - first)), minlength=len(counts))
         return counts.tolist()
-
-
-def _check_list(name: str, values: Any, what: str, many: int | None = None) -> tuple[Any, ...]:
-    """Refuses what is no list of so many things, or of at least one."""
-    good = isinstance(values, Sequence) and not isinstance(values, str)
-    if not good or (len(values) != many if many is not None else not values):
-        raise InvalidParameter(
-            f"{name} = {values!r}; expected {'a list of' if many is None else many} {what}"
-        )
-    return tuple(values)

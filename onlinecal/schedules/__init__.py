@@ -21,12 +21,7 @@ DELAYS = registry((Constant, Geometric, Pareto, Recorded))
 
 
 def as_arrivals(spec: Any) -> Arrivals:
-    """Arrivals from what stands in a scenario: a name, a table with a name and parameters, or the thing itself.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
-    """
+    """Arrivals from what stands in a scenario: a name, a table with a name and parameters, or the thing itself."""
     if isinstance(spec, Arrivals):
         return spec
     name, options = named_table("arrivals =", spec, "a name, or a table with a name")
@@ -35,10 +30,6 @@ def as_arrivals(spec: Any) -> Arrivals:
 
 def as_delays(spec: Any) -> Delays:
     """Delays from what stands in a scenario: as `as_arrivals`, or a number, which is a constant delay.
-
-    Raises
-    ------
-    UnknownName, InvalidParameter
 
     Examples
     --------
@@ -54,20 +45,6 @@ def as_delays(spec: Any) -> Delays:
 
 
 __all__ = [
-    "ARRIVALS",
-    "DELAYS",
-    "Arrivals",
-    "Bursts",
-    "Clock",
-    "Constant",
-    "Delays",
-    "EveryUnit",
-    "Geometric",
-    "Pareto",
-    "Poisson",
-    "Recorded",
-    "Schedule",
-    "Scheduled",
-    "as_arrivals",
-    "as_delays",
-]
+    "ARRIVALS", "DELAYS", "Arrivals", "Bursts", "Clock", "Constant", "Delays", "EveryUnit", "Geometric",
+    "Pareto", "Poisson", "Recorded", "Schedule", "Scheduled", "as_arrivals", "as_delays",
+]  # fmt: skip

@@ -22,10 +22,6 @@ class Poisson(Arrivals):
     ----------
     rate : float, default 1
         Questions a unit of the clock, in (0, 10^9].
-
-    Source
-    ------
-    None. Deviations: none.
     """
 
     rate: float = 1.0
@@ -36,7 +32,6 @@ class Poisson(Arrivals):
             raise InvalidParameter("rate = 0; expected a number above 0, or no question would ever be asked")
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
-        """Sums of exponential times."""
         gaps = -np.log1p(-uniforms) / self.rate
         # One sum after the other, so that they are the same in blocks of any size.
         sums: Floats = np.cumsum(np.concatenate([[before], gaps]))
@@ -53,10 +48,6 @@ class Bursts(Arrivals):
         Questions at a time.
     every : float, optional
         Units of the clock from one burst to the next, above 0. Default: as many as there are questions in one.
-
-    Source
-    ------
-    None. Deviations: none.
     """
 
     size: int = 10
@@ -70,7 +61,6 @@ class Bursts(Arrivals):
                 raise InvalidParameter("every = 0; expected a number above 0")
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
-        """Multiples of `every`."""
         every = float(self.size if self.every is None else self.every)
         numbers: Floats = np.arange(first - 1.0, first - 1.0 + len(uniforms))
         return (numbers // self.size + 1.0) * every
@@ -78,7 +68,7 @@ class Bursts(Arrivals):
 
 @dataclass(frozen=True)
 class Scheduled(Arrivals):
-    """Questions at the times that stand in a file.
+    """Questions at the times in a file.
 
     Parameters
     ----------
@@ -86,15 +76,6 @@ class Scheduled(Arrivals):
         A CSV or Parquet file, as of the nature `replay`.
     column : str, default "time"
         Of numbers, or dates, which count as days since 1970; they must not go back.
-
-    Raises
-    ------
-    InvalidData
-        The file or the column is not as described; the message names the line.
-
-    Source
-    ------
-    None. Deviations: none.
     """
 
     file: str = field(metadata={"key": False})
@@ -110,9 +91,7 @@ class Scheduled(Arrivals):
 
     @property
     def length(self) -> int:
-        """Rows in the file."""
         return len(self.moments)
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
-        """As they stand there."""
         return self.moments[first - 1 : first - 1 + len(uniforms)]

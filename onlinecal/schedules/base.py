@@ -30,7 +30,7 @@ class Arrivals:
     draws: ClassVar[bool] = True
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
-        """The times of questions number first, first + 1, …, one for each uniform, which do not descend.
+        """The times of questions `first`, first + 1, …, one for each uniform, which do not descend.
 
         Parameters
         ----------
@@ -39,8 +39,7 @@ class Arrivals:
         before : float
             The time of the question before them; 0 for the first.
         uniforms : (n,) floats on [0, 1)
-            The same for every question, in whatever blocks they are asked for.
-            All arrays that are given are its own.
+            The same for every question, in all blocks. The arrays belong to the method.
         """
         raise TypeError(f"{type(self).__name__} has no method times(first, before, uniforms)")
 
@@ -60,14 +59,14 @@ class Delays:
     draws: ClassVar[bool] = True
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        """When the outcomes of questions number first, first + 1, … become known; infinite for never.
+        """The times at which the outcomes of questions `first`, first + 1, … become known; infinite for never.
 
         Parameters
         ----------
         first : int
             From 1.
         asked : (n,) floats
-            When they are asked. No outcome is known before its question.
+            The times of the questions, before which no outcome is known.
         uniforms : (n,) floats on [0, 1)
         """
         raise TypeError(f"{type(self).__name__} has no method known(first, asked, uniforms)")
@@ -80,35 +79,25 @@ class Delays:
 
 @dataclass(frozen=True)
 class EveryUnit(Arrivals):
-    """Question t is asked at time t.
-
-    Source
-    ------
-    None. Deviations: none.
-    """
+    """Question t is asked at time t."""
 
     draws: ClassVar[bool] = False
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
-        """first, first + 1, …"""
         return np.arange(first, first + len(uniforms), dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class Constant(Delays):
-    """Every outcome becomes known so long after its question.
+    """Every outcome becomes known at the same distance from its question.
 
-    At one time of the clock questions come before outcomes. With a question every unit, a delay of d hence means that
-    the outcome of round t is told at the end of round t + d, and 0 that it is told before the next question.
+    At one time of the clock questions come before outcomes. With a question every unit and a delay of d, the outcome of
+    round t is told at the end of round t + d.
 
     Parameters
     ----------
     delay : float, default 0
         At least 0, in units of the clock.
-
-    Source
-    ------
-    None. Deviations: none.
     """
 
     draws: ClassVar[bool] = False
@@ -119,13 +108,12 @@ class Constant(Delays):
         check_number("delay", self.delay, 0.0, 1e15)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        """asked + delay."""
         return asked + float(self.delay)
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """Arrivals and delays of a game. All its runs share them, whoever forecasts.
+    """Arrivals and delays of a game, which all its runs share.
 
     Parameters
     ----------
@@ -153,16 +141,14 @@ class Schedule:
     @property
     def immediate(self) -> bool:
         """Whether every outcome is known before the next question is asked, one question a unit."""
-        # Of these classes themselves: what somebody derives from them may do something else.
         return type(self.arrivals) is EveryUnit and type(self.delays) is Constant and self.delays.delay == 0
 
     @property
     def label(self) -> str:
-        """For people: what differs from a question every unit and no delay; "" for nothing."""
+        """The difference from a question every unit and no delay, in words; "" for none."""
         parts = [] if type(self.arrivals) is EveryUnit else [strategy_label(self.arrivals)]
         if type(self.delays) is Constant:
             delay = float(self.delays.delay)
-            # All its digits: two delays are two labels.
             text = f"{delay:g}" if float(f"{delay:g}") == delay else repr(delay).removesuffix(".0")
             parts += [f"delay {text}"] if delay else []
         else:
@@ -175,23 +161,16 @@ class Schedule:
         return min((n for n in (self.arrivals.length, self.delays.length) if n is not None), default=None)
 
     def clock(self, horizon: int, seed: int) -> Clock:
-        """The times of a game of so many questions: a function of the schedule, the horizon and the seed alone."""
+        """The times of a game: a function of the schedule, the horizon and the seed alone."""
         return Clock(self, horizon, seed)
 
 
 class Clock:
-    """When each question of a game is asked, and when its outcome becomes known; read in order, block by block.
-
-    Parameters
-    ----------
-    schedule : Schedule
-    horizon : int
-        T. The game ends when question T + 1 would be asked; where there is none, when everything is known.
-    seed : int
+    """The times of questions and outcomes of a game, read in order, block by block. The game ends when question T + 1
+    would be asked; where there is none, when everything is known.
     """
 
     def __init__(self, schedule: Schedule, horizon: int, seed: int) -> None:
-        # Its own: one that changes while it is read is the same at the beginning of every game.
         self.schedule, self.horizon = copy.deepcopy(schedule), horizon
         self._streams = [
             Stream(seed, (role, strategy_key(part), f"T={horizon}"), range(1))
@@ -204,13 +183,7 @@ class Clock:
         self._known: Floats = np.empty(0)
 
     def times(self, number: int) -> tuple[float, float]:
-        """When question `number` is asked and its outcome becomes known; infinite beyond the last question.
-
-        Raises
-        ------
-        InvalidParameter
-            Times that go back, are not finite or, of an outcome, before its question; or of a question long past.
-        """
+        """The times of question `number` and of its outcome; infinite beyond the last question."""
         if number > self._last:
             return math.inf, math.inf
         at = self._place(number)
@@ -230,7 +203,7 @@ class Clock:
         return asked, known
 
     def _place(self, number: int) -> int:
-        """Where a question is in the block that was drawn last, after drawing as many as it takes."""
+        """The place of a question in the block that was drawn last."""
         if number < self._first:
             raise InvalidParameter(f"question {number} was asked before; expected them in their order")
         while number >= self._first + len(self._asked):
@@ -240,11 +213,7 @@ class Clock:
     def check(self) -> None:
         """Refuses a schedule by which no outcome would become known in the game, or with times that cannot be.
 
-        Times that are drawn are looked at until one outcome is known in time, those of a file to the end.
-
-        Raises
-        ------
-        InvalidParameter
+        Drawn times are looked at until one outcome is known in time, those of a file to the end.
         """
         length = self.schedule.length
         if length is not None and self.horizon > length:
@@ -274,7 +243,6 @@ class Clock:
         first = self._first
         schedule = self.schedule
         u, v = (
-            # By the class itself: one that is derived from it may look at them.
             stream.block_from(first - 1, count)[:, 0]
             if vars(type(part)).get("draws", True)
             else np.zeros(count)
@@ -285,9 +253,7 @@ class Clock:
 
 
 class Load(NamedTuple):
-    """What a schedule asks of a game: how many questions are open at once, at most, from when one is asked, itself
-    included; and how many outcomes are known when the game ends.
-    """
+    """The most questions open at once, from when one is asked, itself included; and the outcomes known at the end."""
 
     most_open: int
     resolved: int
@@ -295,11 +261,10 @@ class Load(NamedTuple):
 
 @lru_cache(maxsize=256)
 def load(schedule: Schedule, horizon: int, seed: int) -> Load:
-    """Of a game of so many questions."""
+    """The load of a game."""
     clock = schedule.clock(horizon, seed)
     asked, known = clock.span(1, horizon)
     known.sort()
-    # What becomes known when a question is asked, does so after it.
     open = np.arange(1, horizon + 1) - np.searchsorted(known, asked, side="left")
     resolved = np.searchsorted(known, clock.times(horizon + 1)[0], side="left")
     return Load(int(open.max()), int(resolved))
@@ -308,10 +273,9 @@ def load(schedule: Schedule, horizon: int, seed: int) -> Load:
 def beginnings(
     arrivals: Arrivals, first: int, before: float, uniforms: Floats, what: str = "question"
 ) -> Floats:
-    """`Arrivals.times`, which may be anybody's code, as an array of its own."""
+    """`Arrivals.times`, checked, as an array of its own."""
     times = _numbers(lambda: arrivals.times(first, before, uniforms.copy()), len(uniforms), arrivals)
     ends = times[[0, -1]] if len(times) else np.full(2, before)
-    # Times that do not descend are finite where the first and the last are.
     good = np.isfinite(ends).all() and (first == 1 or ends[0] >= before) and (times[1:] >= times[:-1]).all()
     if not good:
         steps = np.diff(times, prepend=before if first > 1 else times[:1])
@@ -332,7 +296,7 @@ def endings(
     said: str = "the outcome of question {} is known at time {}, which is asked at {}; expected no outcome before its "
     "question",
 ) -> Floats:
-    """`Delays.known`, which may be anybody's code, as an array of its own."""
+    """`Delays.known`, checked, as an array of its own."""
     times = _numbers(lambda: delays.known(first, begun.copy(), uniforms.copy()), len(begun), delays)
     bad = ~(times >= begun)
     if bad.any():

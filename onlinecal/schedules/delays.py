@@ -23,10 +23,6 @@ class Geometric(Delays):
     ----------
     mean : float, default 10
         At least 0.
-
-    Source
-    ------
-    None. Deviations: none.
     """
 
     mean: float = 10.0
@@ -35,7 +31,6 @@ class Geometric(Delays):
         check_number("mean", self.mean, 0.0, 1e12)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        """By inversion: the least k with 1 − (1 − p)^{k+1} above the uniform."""
         if self.mean == 0:
             return asked
         # log(1 − p) for p = 1/(1 + mean), without the loss of digits at large means
@@ -54,11 +49,7 @@ class Pareto(Delays):
     scale : float, default 1
         The least delay, above 0.
     cap : float, default 10000
-        The longest delay, at least the scale. What would take longer takes so long.
-
-    Source
-    ------
-    None. Deviations: the cap, so that a delay can be stated at all.
+        The longest delay, at least the scale.
     """
 
     shape: float = 1.5
@@ -76,30 +67,19 @@ class Pareto(Delays):
             )
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        """By inversion."""
         return asked + np.minimum(self.scale * (1.0 - uniforms) ** (-1.0 / self.shape), self.cap)
 
 
 @dataclass(frozen=True)
 class Recorded(Delays):
-    """Outcomes become known at the times that stand in a file; where there is none, never.
+    """Outcomes become known at the times in a file; where there is none, never.
 
     Parameters
     ----------
     file : str
         A CSV or Parquet file, as of the nature `replay`.
     column : str, default "resolved"
-        Of times, on the clock of the questions: numbers, or dates, which count as days since 1970. An empty cell is an
-        outcome that does not become known.
-
-    Raises
-    ------
-    InvalidData
-        The file or the column is not as described; the message names the line.
-
-    Source
-    ------
-    None. Deviations: none.
+        Of numbers, or dates, which count as days since 1970. An empty cell is an outcome that does not become known.
     """
 
     file: str = field(metadata={"key": False})
@@ -116,15 +96,13 @@ class Recorded(Delays):
 
     @property
     def length(self) -> int:
-        """Rows in the file."""
         return len(self.moments)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        """As they stand there."""
         return self.moments[first - 1 : first - 1 + len(asked)]
 
 
 def digest(column: Floats) -> str:
-    """Which numbers these are; they can only be read from now on."""
+    """A digest of a column, which becomes read-only."""
     column.flags.writeable = False
     return hashlib.sha256(column.tobytes()).hexdigest()[:16]

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # What plays is imported when it is asked for.
     if name in __all__:
         from onlinecal.search import spaces, worst
 

@@ -18,13 +18,7 @@ SPREAD = 0.3
 
 
 def load() -> Any:
-    """The library.
-
-    Raises
-    ------
-    InvalidParameter
-        It is not installed.
-    """
+    """The library."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what it could draw
@@ -48,7 +42,7 @@ class Cube:
                 "bounds": [0.0, 1.0], "popsize": self.size, "verbose": -9, "seed": math.nan,
                 "randn": lambda *shape: generator.standard_normal(shape),
             }  # fmt: skip
-            # The library refuses a single coordinate: it gets another one, which nobody looks at.
+            # The library refuses a single coordinate: it gets a second one without effect.
             self._strategy = load().CMAEvolutionStrategy([0.5] * max(dimension, 2), SPREAD, options)
         self._points: list[Floats] = []
 
@@ -58,7 +52,7 @@ class Cube:
         return [np.clip(point[: self.dimension], 0.0, 1.0) for point in self._points]
 
     def tell(self, values: Any) -> None:
-        """What they are worth; the more the better."""
+        """Takes the values of the points; larger is better."""
         if self._strategy is not None:
             self._strategy.tell(self._points, [-float(value) for value in values])
 

@@ -1,4 +1,4 @@
-"""What a search has found, as a scenario."""
+"""The result of a search, as a scenario."""
 
 from __future__ import annotations
 

@@ -28,8 +28,7 @@ def _range(low: float, high: float, spacing: str = "linear") -> dict[str, Any]:
 _KINK = _range(0.2, 0.8)
 _APPROACH = {"name": "kink_approach", "kink": _KINK, "dwell": _range(0.01, 10.0, "log")}
 
-#: what is searched where nothing else is said: thresholds and ratchets on biases, coins, drifts, Markov chains, pieces,
-#: and mixtures
+#: the default: thresholds and ratchets on biases, coins, drifts, Markov chains, pieces, and mixtures
 SPACES: tuple[dict[str, Any], ...] = (
     _APPROACH,
     {"name": "ratchet", "kink": _KINK, "low": _range(-3.0, 1.0), "width": _range(0.01, 3.0, "log")},
@@ -84,14 +83,14 @@ class Space:
         name, options = named_table("nature", spec)
         free: list[_Free] = []
         found = cls(_read({"name": name, **options}, finder(), free), tuple(free))
-        # All corners along the diagonal and the middle are natures, as far as can be told before a game.
+        # The ends of the diagonal and its middle.
         for u in (0.0, 0.5, 1.0):
             found.nature([u] * len(free))
         return found
 
     @property
     def label(self) -> str:
-        """What is searched, in words."""
+        """The family in words."""
         names = ", ".join(dict.fromkeys(re.sub(r"\[\d+\]", "", each.name) for each in self.free))
         return f"{self.template['name']} ({names})" if names else str(self.template["name"])
 

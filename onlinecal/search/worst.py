@@ -1,4 +1,4 @@
-"""The search: which nature of several families makes a forecaster pay most, and how much that is in fresh games."""
+"""The search for the nature, of several families, that costs a forecaster most in fresh games."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from onlinecal.search.spaces import SPACES, Space, nature_of
 
 Floats = NDArray[np.float64]
 
-#: natures that are compared once more, in games that no search has seen, before one is chosen
+#: natures that are compared once more, in games that no search has seen
 CHOSEN_FROM = 8
-#: what the seeds of the games are for
+#: kinds of games, for their seeds
 SEARCH, CHOICE, FRESH = range(3)
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one family."""
+    """The result of one family."""
 
     label: str
     evaluations: int
@@ -98,11 +98,10 @@ def search(
 ) -> Found:  # fmt: skip
     r"""Looks for the nature that makes a forecaster pay most, among families of natures with parameters.
 
-    Each family is searched by CMA-ES, and the better half of the families goes on after each of several stages
-    (successive halving) in which all that are left play as many natures. Natures are compared by the mean of T·μ in
-    `runs` games, in each generation others. In the end the most promising ones are compared in further games, and the
-    one that is chosen plays `fresh` games that had no part in all that: what these say of it is an unbiased estimate,
-    while the value of an optimised sample is too large. It is a lower bound on what the worst nature does.
+    Each family is searched by CMA-ES; after each stage the better half of the families goes on (successive halving).
+    Natures are compared by the mean of T·μ in `runs` games, in each generation others. The most promising ones are then
+    compared in further games. The one that is chosen plays `fresh` games, whose mean is an unbiased estimate, and a
+    lower bound on the worst nature.
 
     Parameters
     ----------
@@ -113,7 +112,7 @@ def search(
         T.
     natures : iterable, optional
         Names, or tables as in a scenario in which numbers may be ranges ``{"from": 0.1, "to": 0.9}``, also with
-        ``"spacing": "log"``; also within natures that are made of others. Default: `SPACES`.
+        ``"spacing": "log"``. Default: `SPACES`.
     runs : int, default 8
         Games of each nature in the search.
     evaluations : int, default 400
@@ -130,19 +129,9 @@ def search(
     Found
         Also when it is interrupted (Ctrl-C) after the first generation: the best so far.
 
-    Raises
-    ------
-    UnknownName, InvalidParameter
-        A player or a measure that there is not, a range that is none, a pair that cannot play; `cma` is missing, and
-        there is something to be optimised.
-
     Source
     ------
     Hansen and Ostermeier 2001, CMA-ES (the library `cma`); Jamieson and Talwalkar 2016, successive halving.
-
-    Deviations
-    ----------
-    none
     """
     own = _table(against)
     spaces = [Space.of(spec) for spec in (SPACES if natures is None else _listed(natures))]
@@ -208,7 +197,7 @@ class _Games:
         )
 
     def totals(self, tables: Sequence[Mapping[str, Any]], runs: int, seed: int) -> list[Floats]:
-        """T·μ of so many games of each nature; games of one seed have the same chance in them."""
+        """T·μ of `runs` games of each nature; games of one seed have the same chance in them."""
         # A nature that is there twice plays once.
         found: dict[str, Floats] = {}
         for table in tables:
@@ -248,7 +237,7 @@ class _Family:
         return self.best[0][0] if self.best else -math.inf
 
     def play(self, evaluations: int, runs: int) -> None:
-        """Generations of about so many natures, one at least."""
+        """Generations of about this number of natures, one at least."""
         for _ in range(max(1, evaluations // self.cube.size)):
             if self.generations and self.cube.done:
                 return
@@ -282,7 +271,7 @@ def _work(families: Sequence[_Family], evaluations: int, runs: int, fresh: int) 
 def _chosen(
     families: Sequence[_Family], games: _Games, fresh: int, interrupted: bool
 ) -> tuple[dict[str, Any], bool]:
-    """The best of the most promising natures, in games that the search has not seen; whether that was interrupted."""
+    """The best of the most promising natures in further games, and whether that was interrupted."""
     pairs = sorted((pair for family in families for pair in family.best), key=lambda pair: -pair[0])
     leader = max(families, key=lambda family: family.value)
     tables = [table for _, table in pairs[:CHOSEN_FROM]]
