@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import scipy.optimize
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
@@ -44,7 +44,9 @@ def test_the_coupling_program_lies_in_the_lower_bracket(gamma):
 
 @pytest.mark.parametrize("most", [1, 12])
 @given(gamma=FEW)
+@example(gamma=JointDistribution.from_levels([0.1, 0.8, 0.9], [1] * 3, [0.4, 0.8, 0.0]))
 def test_the_best_of_all_groupings_lies_in_the_upper_bracket(most, gamma):
+    """In the example 0.1 and 0.9 are best moved together, and 0.8 alone."""
     value = oracle.cheapest_grouping(gamma.predictions, gamma.mass, gamma.means)
     bracket = distance_upper(gamma, max_levels=most)
     assert bracket.lower - 1e-9 <= value <= bracket.upper + 1e-9
