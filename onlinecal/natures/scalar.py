@@ -83,6 +83,11 @@ class Scalar(Plain, Nature):  # type: ignore[override]
         """The kinds of context that its class declares."""
         return frozenset(getattr(self.origin, "reveals", ()))
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The labels of the streams that its class declares."""
+        return tuple(getattr(self.origin, "streams", ()))
+
     def start(self, horizon: int, stream: Stream) -> ScalarNaturePlayer:
         """Makes an object."""
         return self.player(horizon)
