@@ -142,7 +142,7 @@ def count_for_all(run, number, size, drawn, outcome):
 @dataclass(frozen=True)
 class Split(Rule):
     def start(self, horizon, stream):
-        return CompiledForecaster(rounds_of_all, count_for_all, Memory(shared=[0.0]))
+        return CompiledForecaster(rounds_of_all, count_for_all, Memory(shared=[0.0]), size=1)
 
 
 @pytest.mark.parametrize(
