@@ -4,6 +4,7 @@ import itertools
 import sys
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from onlinecal.checks import conformance as conformance_module
@@ -12,7 +13,15 @@ from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import Constant, Doubling, Forecaster, Rounded, as_forecaster
+from onlinecal.forecasters import (
+    Constant,
+    Doubling,
+    EmpiricalMean,
+    Forecaster,
+    Rounded,
+    Separate,
+    as_forecaster,
+)
 from onlinecal.naming import named
 from onlinecal.natures import Bernoulli, Nature, as_nature
 from onlinecal.rounds.players import CompiledForecaster
@@ -87,6 +96,18 @@ def test_what_is_no_declaration_is_refused(strategy, match):
     with pytest.raises(InvalidParameter, match=match):
         list(check([pair[0]], [pair[1]], horizon=16, runs=1, seed=0))
     assert [found.check for found in conformance(strategy)] == ["what it declares"]
+
+
+def test_a_plain_nature_has_the_streams_of_its_class():
+    class Turns:
+        reveals, streams = frozenset({"stream"}), ("a", "b")
+        context = staticmethod(lambda round: {"stream": round.number % 2})
+        streams_of = staticmethod(lambda first, last: np.arange(first, last + 1) % 2)
+        probability = staticmethod(lambda: 1.0)
+
+    game = Game(Separate(EmpiricalMean()), as_nature(Turns), horizon=5, runs=range(1))
+    game.advance(5)
+    assert [int(game.gammas(stream)[0].counts.sum()) for stream in (0, 1)] == [2, 3]
 
 
 def test_nested_strategies_conform(seed, monkeypatch):
