@@ -76,6 +76,11 @@ class Scalar(Plain, Nature):  # type: ignore[override]
     def reveals(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset(getattr(self.origin, "reveals", ()))
 
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The labels of the streams that its class declares."""
+        return tuple(getattr(self.origin, "streams", ()))
+
     def start(self, horizon: int, stream: Stream) -> ScalarNaturePlayer:
         return self.player(horizon)
 

@@ -121,6 +121,9 @@ def check_specification(role: str, strategy: Any) -> None:
         raise _undeclared(role, strategy, "sight", strategy.sight, "a Sight")
     if strategy.length is not None and not (is_whole(strategy.length) and strategy.length >= 1):
         raise _undeclared(role, strategy, "length", strategy.length, "None or an integer ≥ 1")
+    if "stream" in strategy.reveals and not strategy.streams:
+        what = "their labels, and a player with streams_of(first, last), where 'stream' is revealed"
+        raise _undeclared(role, strategy, "streams", strategy.streams, what)
 
 
 def check_pair(forecaster: Any, nature: Any, horizon: int) -> None:

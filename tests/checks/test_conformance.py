@@ -4,16 +4,28 @@ import itertools
 import sys
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from onlinecal.checks import conformance as conformance_module
 from onlinecal.checks.conformance import conformance
 from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import Constant, Doubling, Forecaster, Rounded, as_forecaster
+from onlinecal.forecasters import (
+    Constant,
+    Doubling,
+    EmpiricalMean,
+    Forecaster,
+    Rounded,
+    Separate,
+    as_forecaster,
+)
 from onlinecal.naming import named
 from onlinecal.natures import Bernoulli, Nature, as_nature
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.rounds.steps import Memory, law, law_values, law_weights, learn, shared
 from tests.by_hand import Half
 from tests.checks.test_guarantees import HONEST
 
@@ -70,6 +82,7 @@ def declaring(**what):
         (declaring(sight=2), "declares sight = 2; expected a Sight"),
         (declaring(reveals="truth"), "declares reveals = 'truth'; expected a frozenset of names"),
         (declaring(reveals=frozenset({1})), "declares reveals"),
+        (declaring(reveals={"stream"}), r"declares streams = \(\); expected their labels"),
         (declaring(length="5"), "declares length = '5'; expected None or an integer"),
         (declaring(length=0), "declares length = 0"),
         (type("Wants", (Constant,), {"needs": "truth"})(), "declares needs = 'truth'"),
@@ -83,6 +96,18 @@ def test_what_is_no_declaration_is_refused(strategy, match):
     with pytest.raises(InvalidParameter, match=match):
         list(check([pair[0]], [pair[1]], horizon=16, runs=1, seed=0))
     assert [found.check for found in conformance(strategy)] == ["what it declares"]
+
+
+def test_a_plain_nature_has_the_streams_of_its_class():
+    class Turns:
+        reveals, streams = frozenset({"stream"}), ("a", "b")
+        context = staticmethod(lambda round: {"stream": round.number % 2})
+        streams_of = staticmethod(lambda first, last: np.arange(first, last + 1) % 2)
+        probability = staticmethod(lambda: 1.0)
+
+    game = Game(Separate(EmpiricalMean()), as_nature(Turns), horizon=5, runs=range(1))
+    game.advance(5)
+    assert [int(game.gammas(stream)[0].counts.sum()) for stream in (0, 1)] == [2, 3]
 
 
 def test_nested_strategies_conform(seed, monkeypatch):
@@ -102,14 +127,14 @@ class Rule(Forecaster):
     breaks: str = ""
 
     def start(self, horizon, stream):
-        return RulePlayer(self.breaks, stream)
+        return RulePlayer(self.breaks)
 
 
 class RulePlayer(Half):
     clock = itertools.count()
 
-    def __init__(self, breaks, stream):
-        self.breaks, self.asked, self.beside = breaks, 0, len(stream.keys)
+    def __init__(self, breaks):
+        self.breaks, self.asked = breaks, 0
         if breaks == "pickle":
             self.hook = lambda: None
 
@@ -118,26 +143,44 @@ class RulePlayer(Half):
         return {
             "purity": 1 / (1 + self.asked),
             "repeat": next(self.clock) % 997 / 997,
-            "split": self.beside / 10,
             "law": 1.01 if round.number == 100 else 0.5,
         }.get(self.breaks, 0.5)
 
 
+@law
+def rounds_of_all(run, number):
+    """States how many rounds all runs were told, which is none of theirs to know."""
+    law_values(run)[0], law_weights(run)[0] = shared(run)[0] % 997.0 / 997.0, 1.0
+    return 1
+
+
+@learn
+def count_for_all(run, number, size, drawn, outcome):
+    shared(run)[0] += 1.0
+    return 0
+
+
+@dataclass(frozen=True)
+class Split(Rule):
+    def start(self, horizon, stream):
+        return CompiledForecaster(rounds_of_all, count_for_all, Memory(shared=[0.0]), size=1)
+
+
 @pytest.mark.parametrize(
-    ("breaks", "check_", "said"),
+    ("spec", "check_", "said"),
     [
-        ("purity", "pure", "two different laws"),
-        ("law", "pure", "stated the forecasts [1.01]"),
-        ("repeat", "same seed", "differ"),
-        ("split", "split", "played beside it"),
-        ("pickle", "pickled", "cannot be pickled"),
+        (Rule("purity"), "pure", "two different laws"),
+        (Rule("law"), "pure", "stated the forecasts [1.01]"),
+        (Rule("repeat"), "same seed", "differ"),
+        (Split(), "split", "played beside it"),
+        (Rule("pickle"), "pickled", "cannot be pickled"),
     ],
 )
-def test_who_breaks_a_rule_is_told_which(breaks, check_, said):
-    faults = {finding.check: finding.fault for finding in conformance(Rule(breaks))}
+def test_who_breaks_a_rule_is_told_which(spec, check_, said):
+    faults = {finding.check: finding.fault for finding in conformance(spec)}
     (fault,) = [fault for label, fault in faults.items() if check_ in label]
     assert said in fault
-    assert "rule(breaks=" in fault
+    assert strategy_key(spec) in fault
 
 
 def test_who_breaks_none_is_told_so():

@@ -10,7 +10,7 @@ from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
+from onlinecal.forecasters import Forecaster, as_forecaster
 from onlinecal.forecasters import baselines as b
 from onlinecal.forecasters import composed as c
 from onlinecal.natures import Contrarian, Greedy
@@ -50,12 +50,6 @@ def mixed(forecaster, nature, seed, rounds=range(ROUNDS)):
         if any(len(law) > 1 for law in game.laws()):
             return True
     return False
-
-
-def test_everybody_declares(forecasters):
-    assert {type(f) for f in forecasters} == set(FORECASTERS.values())
-    for forecaster in forecasters:
-        assert forecaster.deterministic in (True, False), strategy_key(forecaster)
 
 
 def test_who_is_declared_deterministic_never_mixes_and_the_others_do(forecasters, natures, seed):
@@ -140,15 +134,9 @@ def test_what_a_nature_forces_is_promised_only_where_it_binds():
     ("name", "said"),
     [
         ("constant", "yes"),
-        ("forecast_hedging", "no"),
-        ("perturbed_leader", "no"),
         ("rounded", "depends on its parameters"),
         ("tests.checks.test_deterministic:Liar", "yes"),
     ],
 )
 def test_show_says_it(name, said):
     assert entry(name)["deterministic"] == said
-
-
-def test_natures_have_no_such_line():
-    assert "deterministic" not in entry("contrarian")
