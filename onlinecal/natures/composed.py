@@ -107,7 +107,7 @@ class Switch(OfNatures):
         return self.first.reveals & self.then.reveals
 
     @property
-    def streams(self) -> tuple[str, ...]:  # type: ignore[override]
+    def streams(self) -> tuple[str, ...]:
         """Those of both, by their numbers; none where a part has none."""
         if not (self.first.streams and self.then.streams):
             return ()
@@ -134,7 +134,7 @@ class Switch(OfNatures):
             players.append(begin("nature", part, max(rounds, 1), stream.child(name)))
         player = switch(players, at, self.sight, sorted(self.reveals))
         if self.streams:
-            player.streams_of = partial(_streams_now, *(part.streams_of for part in players), at)
+            player.streams_of = partial(_streams_now, players[0].streams_of, players[1].streams_of, at)
         return player
 
 
