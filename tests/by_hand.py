@@ -9,8 +9,8 @@ import numpy as np
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
-from onlinecal.rounds.hand import Hand
 from onlinecal.forecasters import as_forecaster
+from onlinecal.rounds.hand import Hand
 from onlinecal.rounds.protocol import start
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 
@@ -42,14 +43,14 @@ def came_to(game, run=None):
     ledger, found = game.ledger, [game.asked, game.resolved]
     ends = [-math.inf, *ledger.cuts, math.inf]
     for stream in (None, *range(ledger.streams)):
-        for since, until in {(-math.inf, math.inf), *zip(ends, ends[1:], strict=False)}:
+        for since, until in {(-math.inf, math.inf), *pairwise(ends)}:
             gammas = ledger.gammas(stream, since, until)
             found.append((stream, since, gammas and [bits(gammas[r]) for r in runs]))
         if game.transcripts is not None:
-            for rounds in (game.transcripts.of(r, stream) for r in runs):
-                found.append(
-                    rounds and [v.tobytes() for v in vars(rounds).values() if isinstance(v, np.ndarray)]
-                )
+            found += [
+                rounds and [v.tobytes() for v in vars(rounds).values() if isinstance(v, np.ndarray)]
+                for rounds in (game.transcripts.of(r, stream) for r in runs)
+            ]
     return sorted(map(str, found)), {
         name: totals[list(runs)].tolist() for name, totals in game.certificates().items()
     }

@@ -9,8 +9,8 @@ import pytest
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.rounds.hand import Hand
 from onlinecal.forecasters.base import as_forecaster
+from onlinecal.rounds.hand import Hand
 from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Constant, Schedule
@@ -113,7 +113,7 @@ def test_an_outcome_that_is_none_is_refused_and_changes_nothing(outcome):
     question = game.ask()
     if outcome is not None:
         with pytest.raises(
-            InvalidParameter, match="outcome = .*; expected 0 or 1, or one of them for each run"
+            InvalidParameter, match=r"outcome = .*; expected 0 or 1, or one of them for each run"
         ):
             game.resolve(question, outcome=outcome)
         assert game.resolved == 0

@@ -21,7 +21,7 @@ from onlinecal.engine.history import MovedHistory, RealHistory
 from onlinecal.engine.keeping import Exact, OnGrid, as_history
 from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.spill import Spill, gamma_of
-from onlinecal.forecasters import DefensiveForecasting, EmpiricalMean, ForecastHedging
+from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
 from onlinecal.natures import Bernoulli, Drift, Streams
 from onlinecal.schedules import Constant, Schedule
 from tests.engine.games import game_of, played, same
@@ -199,7 +199,12 @@ def test_counts_and_distance_are_those_of_rounding(rounds, m):
 @given(st.sets(st.integers(1, 200), min_size=1, max_size=8))
 def test_gamma_at_every_checkpoint_is_that_of_the_rounds_so_far(stops):
     """On a grid, exact, and moved to one, in whatever batch."""
-    for forecaster, history in ((ForecastHedging(7), "exact"), (PAIR[0], "exact"), (PAIR[0], 7), (PAIR[0], 1000)):
+    for forecaster, history in (
+        (ForecastHedging(7), "exact"),
+        (PAIR[0], "exact"),
+        (PAIR[0], 7),
+        (PAIR[0], 1000),
+    ):
         game = game_of(forecaster, Drift(), 200, history=history, keeps=())
         alone = game_of(forecaster, Drift(), 200, runs=range(1, 2), history=history)
         for stop in sorted(stops):

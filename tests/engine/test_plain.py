@@ -8,6 +8,7 @@ import signal
 import sys
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -107,8 +108,8 @@ def test_nonsense_is_named_with_round_and_run(said, shown):
     for forecaster, nature, who in games:
         game = game_of(forecaster, nature, 20, runs=range(4, 7))
         for again in (
-            lambda: game.advance(20),
-            lambda: game.advance(20),
+            partial(game.advance, 20),
+            partial(game.advance, 20),
             game.ask,
             game.laws,
             game.gammas,

@@ -40,7 +40,10 @@ class _Groups:
 
     def context(self, round):
         uniforms = self.uniforms[round.number - 1]
-        return {"weather": uniforms[0], **{kind: int(u > 0.5) for kind, u in zip(KINDS, uniforms, strict=True)}}
+        return {
+            "weather": uniforms[0],
+            **{kind: int(u > 0.5) for kind, u in zip(KINDS, uniforms, strict=True)},
+        }
 
     def probability(self):
         return 0.5
@@ -138,7 +141,7 @@ def count(rounds):
 
 
 def test_what_nature_does_not_reveal_is_refused():
-    with pytest.raises(InvalidParameter, match="group 0, .* is to be kept with the rounds; nature 'drift'"):
+    with pytest.raises(InvalidParameter, match=r"group 0, .* is to be kept with the rounds; nature 'drift'"):
         oc.play(ForecastHedging(), Drift(), horizon=10, measures=[multicalibration])
     with pytest.raises(InvalidParameter, match=r"needs = \[3\]"):
         of_rounds(needs=[3])
@@ -172,5 +175,7 @@ def test_context_is_a_number_of_each_kind():
         def probability(self):
             return 0.5
 
-    with pytest.raises(InvalidForecast, match=r"revealed group 0 = \[0, 0, 0\] in round 1, run 0; expected a number"):
+    with pytest.raises(
+        InvalidForecast, match=r"revealed group 0 = \[0, 0, 0\] in round 1, run 0; expected a number"
+    ):
         oc.play(ForecastHedging(), Vectors(), horizon=10, runs=2, measures=[multicalibration])

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.engine.game import Game
-from onlinecal.rounds.hand import Hand
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
     Constant,
@@ -22,6 +21,7 @@ from onlinecal.forecasters import (
 )
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian, Drift
+from onlinecal.rounds.hand import Hand
 from tests.by_hand import Driven
 
 

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.engine.game import Game
-from onlinecal.rounds.hand import Hand
 from onlinecal.forecasters import (
     CDLMinimiser,
     ForecastHedging,
 )
 from onlinecal.forecasters.hedging import _sinh, pair
 from onlinecal.natures import Bernoulli, Greedy
+from onlinecal.rounds.hand import Hand
 from tests.by_hand import Driven
 from tests.forecasters.biases import set_biases, weights
 

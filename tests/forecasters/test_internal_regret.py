@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.engine.game import Game
-from onlinecal.rounds.hand import Hand
 from onlinecal.forecasters import BlumMansour, FosterVohra
 from onlinecal.forecasters._pairwise import LAST, OUTDATED
 from onlinecal.forecasters._stationary import shares
 from onlinecal.natures import Contrarian
+from onlinecal.rounds.hand import Hand
 from tests.by_hand import Driven
 
 

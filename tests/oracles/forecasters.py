@@ -535,8 +535,9 @@ class Doubling:
 
 
 class Delayed:
-    """A list of copies, each with a rule, the rounds that it was asked, and whether one of them is open: a copy that was
-    asked `each` rounds is asked no more; `make` takes the number of the copy.
+    """A list of copies, each with a rule, the rounds that it was asked, and whether one of them is open.
+
+    A copy that was asked `each` rounds is asked no more; `make` takes the number of the copy.
     """
 
     def __init__(self, make, each=math.inf):
