@@ -126,6 +126,10 @@ class Overheard(Nature):
         return self.of.reveals
 
     @property
+    def streams(self):
+        return self.of.streams
+
+    @property
     def length(self):
         return self.of.length
 
