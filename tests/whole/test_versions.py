@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from onlinecal.core import streams
 from onlinecal.decision_makers.responses import RESPONSES
-from onlinecal.engine import game
 from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
@@ -42,14 +42,8 @@ def test_a_change_is_seen_and_the_message_says_what_to_do(now, monkeypatch):
     """The control: another engine, player, measure or account must be complained of, by name."""
     monkeypatch.setattr(Constant, "start", lambda self, *a: versions.Waver().start(*a))
     monkeypatch.setitem(MEASURES, "brier", MEASURES["log_loss"])
-    before = game.Stream.block_from
-
-    def block(self, first, rounds, out=None):
-        numbers = before(self, first, rounds, out)
-        numbers *= 1.0 - 1e-3
-        return numbers
-
-    monkeypatch.setattr(game.Stream, "block_from", block)
+    key = streams._key
+    monkeypatch.setattr(streams, "_key", lambda seed, path, run: key(seed, path, run + 1))
     changed = dict(versions.entries())
     said = {name: complaint(name, now[name], new) for name, new in changed.items()}
     assert said["forecaster constant"].startswith(
