@@ -28,7 +28,8 @@ CASES = [
     for record in MEASURES.values()
     for options in (dict(record.example), *OTHERS.get(record.name, []))
 ]
-#: thresholds and moments look up from 0, bins hold their lower edge, and a cube root is not its mirror image
+#: thresholds and moments look up from 0, bins hold their lower edge, and a cube root is not its mirror image; nor are
+#: blocks of levels, which are counted from the left
 ONE_SIDED = {"step_ce", "subsampled_step_ce", "low_degree_ce", "binned_ece", "binned_ece_width", "binned_ce"}
 
 
@@ -39,7 +40,12 @@ def case_id(case):
 
 
 def sided(record, options):
-    return record.name in ONE_SIDED or callable(options.get("metric")) or options.get("soft") is False
+    return (
+        record.name in ONE_SIDED
+        or callable(options.get("metric"))
+        or options.get("soft") is False
+        or "blocks" in options
+    )
 
 
 def value(record, options, gamma):
