@@ -44,10 +44,7 @@ def test_the_estimate_is_of_games_that_nothing_else_has_seen(seeds):
     assert (again.totals["ece"][-1] == found.totals).all()
     assert found.mean == found.totals.mean()
     assert found.interval[0] <= found.mean <= found.interval[1]
-
-
-def test_it_finds_the_worst_of_those_that_it_looks_at():
-    found = search("constant", "ece", natures=FIXED, **SMALL)
+    # The worst of those that it looks at.
     assert found.nature == {"name": "contrarian"} or found.nature["name"] == "bernoulli"
     means = {each.label: each.best for each in found.tried}
     assert list(means) == sorted(means, key=means.get, reverse=True)
@@ -87,20 +84,14 @@ def test_the_optimiser(dimension, seed):
 def test_the_optimiser_finds_a_corner(seed):
     """Against p = 0 the worst coin is 1, at the end of its range, where every total is T."""
     pytest.importorskip("cma")
-    zero = oc.forecasters.Constant(0.0)
-    found = search(
-        zero, "ece", natures=COIN, horizon=50, runs=2, evaluations=60, fresh=4, seed=seed, progress=False
+    options = {"natures": COIN, "horizon": 50, "runs": 2, "evaluations": 60, "fresh": 4, "progress": False}
+    found, again, other = (
+        search(oc.forecasters.Constant(0.0), "ece", seed=s, **options) for s in (seed, seed, seed + 1)
     )
     assert found.nature["q"] > 0.97
     assert found.against == {"name": "constant", "p": 0.0}
-    again = search(
-        zero, "ece", natures=COIN, horizon=50, runs=2, evaluations=60, fresh=4, seed=seed, progress=False
-    )
     assert (again.nature, again.tried) == (found.nature, found.tried)
     assert (again.totals == found.totals).all()
-    other = search(
-        zero, "ece", natures=COIN, horizon=50, runs=2, evaluations=60, fresh=4, seed=seed + 1, progress=False
-    )
     assert other.fresh_seed != found.fresh_seed
 
 
@@ -116,9 +107,9 @@ def test_its_scenario_plays_the_same_games(tmp_path):
     assert f"{found.mean:.6g}, 95 % interval" in file.read_text("utf-8")
 
 
-@pytest.mark.parametrize("after", [2, 4], ids=["search", "choice"])
-def test_ctrl_c_keeps_the_best_so_far(after, monkeypatch):
-    """Games 1–3 are of the search, 4–6 of the choice."""
+@pytest.mark.parametrize(("after", "evaluations"), [(0, None), (2, 2), (4, 3), (6, 3)])
+def test_ctrl_c_keeps_the_best_so_far(after, evaluations, monkeypatch):
+    """Games 1–3 are of the search, 4–6 of the choice, and those behind give the estimate."""
     played, calls = worst._Games._played, []
 
     def stop(self, *given):
@@ -128,33 +119,16 @@ def test_ctrl_c_keeps_the_best_so_far(after, monkeypatch):
         return played(self, *given)
 
     monkeypatch.setattr(worst._Games, "_played", stop)
+    if evaluations is None:
+        with pytest.raises(KeyboardInterrupt):
+            search("constant", "ece", natures=FIXED, **SMALL)
+        return
     found = search("constant", "ece", natures=FIXED, **SMALL)
     assert found.interrupted
     assert found.nature["name"] in ("contrarian", "bernoulli")
-    assert found.evaluations == (2 if after == 2 else 3)
-
-
-def test_ctrl_c_in_the_fresh_games_leaves_no_estimate(monkeypatch):
-    def stop(self, nature, runs, seed):
-        if seed == self.seed_for(worst.FRESH):
-            raise KeyboardInterrupt
-        return played(self, nature, runs, seed)
-
-    played = worst._Games._played
-    monkeypatch.setattr(worst._Games, "_played", stop)
-    found = search("constant", "ece", natures=FIXED, **SMALL)
-    assert found.interrupted
-    assert np.isnan([found.mean, *found.interval]).all()
-    assert "95 %" not in found.scenario()
-
-
-def test_ctrl_c_before_the_first_game_is_what_it_is(monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(worst._Games, "_played", stop)
-    with pytest.raises(KeyboardInterrupt):
-        search("constant", "ece", natures=FIXED, **SMALL)
+    assert found.evaluations == evaluations
+    assert np.isnan([found.mean, *found.interval]).all() == (after == 6)
+    assert ("95 %" in found.scenario()) == (after != 6)
 
 
 @pytest.mark.parametrize(
