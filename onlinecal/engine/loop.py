@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from threading import current_thread
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ LEAST = 2**17
 SHARES = 8
 #: runs that are played in turn, round by round: while one waits for what it has just written, another goes on
 LANES = 2
+#: what the names of threads begin with
+THREADS = "onlinecal"
 
 
 class Questions:
@@ -112,7 +115,8 @@ class Loop:
         """Plays them."""
         runs = self.questions.runs
         parts = min(threads, runs, self.count * runs // LEAST)
-        if parts < 2:
+        # A thread that plays a player's own game would wait for threads that wait for it.
+        if parts < 2 or current_thread().name.startswith(THREADS):
             self._play(range(runs))
             return
         # In shares that are taken by whoever is free, as a core is not equally fast at all times.
@@ -255,7 +259,7 @@ def fault(forecaster: Any, nature: Any, what: int, run: int, code: int, law: Any
 
 @cache
 def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="onlinecal")
+    return ThreadPoolExecutor(threads, thread_name_prefix=THREADS)
 
 
 # A process that is forked from this one has none of its threads.

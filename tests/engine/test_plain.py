@@ -6,6 +6,7 @@ import math
 import pickle
 import signal
 import sys
+import threading
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -17,6 +18,7 @@ import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
+from onlinecal.engine import loop
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.scalar import as_nature
 from onlinecal.rounds.steps import law_values, learn
@@ -548,6 +550,23 @@ def test_what_it_prints_is_printed(capsys):
 
     oc.play(Prints, "contrarian", horizon=10, runs=1)
     assert capsys.readouterr().out.count("told") == 10
+
+
+def test_a_game_that_a_thread_plays_asks_for_no_other_thread(monkeypatch):
+    """Threads that wait for threads of the same pool would wait for ever."""
+
+    class Inner(Mean):
+        def forecast(self):
+            return played(f.Constant(), horizon=9, runs=range(4), threads=2).resolved / 18
+
+    def pool(threads, made=loop._pool):
+        assert threading.current_thread() is threading.main_thread()
+        return made(threads)
+
+    monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
+    monkeypatch.setattr("onlinecal.engine.loop._pool", pool)
+    game = played(Inner, horizon=9, runs=range(4), threads=2)
+    assert game.gammas()[0].predictions.tolist() == [0.5]
 
 
 @learn
