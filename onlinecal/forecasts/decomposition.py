@@ -72,7 +72,8 @@ def decomposition(gamma: JointDistribution, score: Score = "brier") -> Decomposi
     score : "brier" or "log", default "brier"
 
     Source
-    ------ Dimitriadis, Gneiting, Jordan 2021. On few samples the regression also removes noise, so that the
+    ------
+    Dimitriadis, Gneiting, Jordan 2021. On few samples the regression also removes noise, so that the
     miscalibration is too large by about as much as a calibrated forecast would have.
 
     Examples

@@ -118,7 +118,8 @@ def evaluate(
     suprema); Bröcker & Smith 2007 (reference); Arrieta-Ibarra et al. 2022 (its limit); Davison & Hinkley 1997, §5.2.
 
     Deviations
-    ---------- Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this
+    ----------
+    Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this
     package's. The bound of the lower distance is sharper than BGHN23 Lemma 9.11: its potentials vanish at an end of [0,
     1].
 

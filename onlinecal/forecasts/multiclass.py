@@ -47,7 +47,8 @@ def binary_forecasts(
         For `oc.evaluate(p, y)`, or column by column `oc.evaluate(p[:, k], y[:, k])`.
 
     Source
-    ------ Guo, Pleiss, Sun & Weinberger 2017 (confidence); Kull et al. 2019 (classwise). Gupta & Ramdas 2022 call
+    ------
+    Guo, Pleiss, Sun & Weinberger 2017 (confidence); Kull et al. 2019 (classwise). Gupta & Ramdas 2022 call
     "top-label" what also conditions on the top class: keep the rows with `np.argmax(probabilities, axis=1) == k`, class
     by class.
 

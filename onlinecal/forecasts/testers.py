@@ -102,7 +102,8 @@ def tolerant_test(
     Both bounds hold for every n and every Γ. With n = `samples_to_test` samples both are as asked for.
 
     Source
-    ------ Hu, Jambulapati, Tian and Yang 2024: n of order (far − near)^−2 is enough and needed. Deviations: they
+    ------
+    Hu, Jambulapati, Tian and Yang 2024: n of order (far − near)^−2 is enough and needed. Deviations: they
     compare smCE with a threshold of order `far` and leave constants open; these are our own.
 
     Examples

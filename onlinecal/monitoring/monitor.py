@@ -79,7 +79,8 @@ class Monitor:
     interrupted from the keyboard: `events` says how many are.
 
     Source
-    ------ Robbins 1970 (mixtures of likelihood ratios); Ville 1939; Shin, Ramdas, Rinaldo 2022, "E-detectors" (starts).
+    ------
+    Robbins 1970 (mixtures of likelihood ratios); Ville 1939; Shin, Ramdas, Rinaldo 2022, "E-detectors" (starts).
     The mean of interleaved totals alone is no supermartingale (Henzi and Ziegel 2022, correction). Counting open
     questions at their worst makes its alarms valid: each total, with all its questions asked by a stopping time, has
     mean 1.

@@ -37,7 +37,8 @@ class SmoothRecalibration:
         κ₂ at equal steps; between them it is interpolated.
 
     Source
-    ------ Błasiok and Nakkiran 2024, "Smooth ECE", Theorem 20, for the identity transform. The constant of its O(·) is
+    ------
+    Błasiok and Nakkiran 2024, "Smooth ECE", Theorem 20, for the identity transform. The constant of its O(·) is
     ours: |κ(p) − p| ≤ |E[y − p | κ₁]| + |E[p | κ₁] − p|; the first has mean SmoothECE_σ = σ, the second at most 2
     E|κ₁(p) − p| ≤ 2σ√(2/π). Levels are spread linearly on points σ/100 apart, and the map is linear between them, which
     errs by 1e-4.
