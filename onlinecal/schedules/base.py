@@ -199,6 +199,8 @@ class Clock:
             first += len(self._asked[piece])
             if first > last:
                 break
+        if len(pieces) == 1:
+            return pieces[0]
         asked, known = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
         return asked, known
 
@@ -264,7 +266,7 @@ def load(schedule: Schedule, horizon: int, seed: int) -> Load:
     """The load of a game."""
     clock = schedule.clock(horizon, seed)
     asked, known = clock.span(1, horizon)
-    known.sort()
+    known = np.sort(known)
     open = np.arange(1, horizon + 1) - np.searchsorted(known, asked, side="left")
     resolved = np.searchsorted(known, clock.times(horizon + 1)[0], side="left")
     return Load(int(open.max()), int(resolved))
