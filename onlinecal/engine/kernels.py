@@ -145,24 +145,26 @@ def _play(table, playing):
                     playing = _stop(table, lane, at, what, number, code, q)
                 lane += 1
     else:
-        events, rows = ints_at(table[EVENTS], last), ints_at(table[ROWS], last)
+        events, rows, written = ints_at(table[EVENTS], last), ints_at(table[ROWS], last), 0
         for e in range(first, last):
-            kind, slot = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF
-            part = parts + 8 * PART_WORDS * (events[e] >> PART)
-            if kind != RESOLVE:
-                number += 1
+            kind, slot, part = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF, events[e] >> PART
+            number += np.int64(kind != RESOLVE)
             lane = 0
             while lane < playing:
                 at = lanes + length * lane
+                if part != written:
+                    _write_to(at, parts + 8 * PART_WORDS * part)
+                    if lane == playing - 1:
+                        written = part
                 _turn_to(at, table, slot)
-                what, code, q, of = _event(at, number, kind, part, rows[e], steps, facts)
+                what, code, q, of = _event(at, number, kind, rows[e], steps, facts)
                 if what != FINE:
                     playing = _stop(table, lane, at, what, of, code, q)
                 lane += 1
 
 
 @part_of_kernel
-def _event(lane, number, kind, part, row, steps, facts):
+def _event(lane, number, kind, row, steps, facts):
     """Plays an event of a list. What stopped the run, or `FINE`; the code of the step; q; which round."""
     own = ints_at(lane, VECTORS)
     question = ints_at(own[QUESTION], QUESTION_VECTORS)
@@ -174,7 +176,8 @@ def _event(lane, number, kind, part, row, steps, facts):
             question[OF_PICK],
             question[OF_OUTCOME],
         )
-        _hear_again(lane)
+        if steps[3] != 0:
+            _hear_again(lane)
     else:
         what, code = _ask(lane, number, steps, facts)
         if what == FINE:
@@ -186,7 +189,6 @@ def _event(lane, number, kind, part, row, steps, facts):
             question[OF_PICK], question[OF_OUTCOME] = own[PICK], y
             floats_at(own[QUESTION], QUESTION_VECTORS)[OF_Q] = q
     if what == FINE and (kind != ASK and kind != LOOK):
-        _write_to(lane, part)
         what, code = _tell(lane, number, steps, facts, y, row)
     return what, code, q, number
 

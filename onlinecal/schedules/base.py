@@ -17,7 +17,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats
 
 #: questions whose times are drawn at a time, at least and at most
-BLOCK, MOST = 2**10, 2**15
+BLOCK, MOST = 2**10, 2**13
 
 
 @dataclass(frozen=True)
