@@ -211,7 +211,7 @@ def _list(asked, known, soon, due, was, slot, part, stream, free, left, slots, c
     Where there are several streams, `open` counts the open questions of each, and `most` has the most of them.
     """
     i, j, size, n, now, at_once = was, 0, 0, len(known), 0, 0
-    one, several = len(part) == 1, len(stream) > 1
+    one, several = len(part) < n, len(stream) == n
     until = asked[i] if i < n else soon
     while True:
         k = due[index(j)] if j < n else 0
