@@ -18,7 +18,7 @@ BLOCK = 1024
 #: run-rounds that are played before the game tells of its progress
 SEGMENT = 2**21
 #: run-rounds that are played at a time where a player is in Python, and questions whose events are listed at a time
-IN_PYTHON, LISTED = 2**17, 2**13
+IN_PYTHON, LISTED = 2**17, 2**14
 
 
 def drive(game: Any, until: int, progress: Callable[[int], None] | None) -> None:

@@ -31,7 +31,7 @@ class Events(NamedTuple):
 
     #: kind, place of the question among the open ones, and part, (n,). None: each question is resolved before the next
     codes: Ints | None
-    #: of an outcome: how many of its part came before it in this list, (n,)
+    #: of an outcome: how many of its part came before it in this list, (n,); None where there is one part
     rows: Ints | None
     #: (stretch, stream) of each part, and its outcomes in this list
     parts: list[Part]
@@ -102,7 +102,8 @@ class Agenda:
         parts, part = _numbered(own)
         streams, stream = _numbered(own % self.streams) if self.streams > 1 else (_ONE, _ONE)
         due = np.argsort(known, kind="stable") if (known[1:] < known[:-1]).any() else np.arange(was + new)
-        codes, rows = np.empty((2, was + 2 * new), np.int64)
+        codes = np.empty(was + 2 * new, np.int64)
+        rows = np.empty(len(codes) if len(own) > 1 else 0, np.int64)
         counts = np.zeros(len(parts), np.int64)
         open, most = np.zeros((2, len(streams)), np.int64)
         free = np.concatenate([self._free, np.empty(self.slots - len(self._free) + new, np.int64)])
@@ -117,7 +118,7 @@ class Agenda:
         self._open = np.stack([_numbers(waits, before, first), slot[waits], own[waits]])
         return Events(
             codes[:size],
-            rows[:size],
+            rows[:size] if len(rows) else None,
             [divmod(part, self.streams) for part in parts.tolist()],
             counts,
             new,
@@ -143,18 +144,16 @@ class Agenda:
             self.slots, self._free = max(self.slots, slot + 1), np.array(free, np.int64)
         part = int(np.searchsorted(self.cuts, time, side="right")), stream
         log = _NONE, np.array([time]), np.array([math.inf]), _NONE, number, np.array([stream])
-        code, none = np.array([slot << SLOT | kind]), np.zeros(1, np.int64)
-        events = Events(code, none, [part], none, 1, 1, {stream: 1}, log)
+        codes = np.array([slot << SLOT | kind])
+        events = Events(codes, None, [part], np.zeros(1, np.int64), 1, 1, {stream: 1}, log)
         return events, Question(number, time, slot, part)
 
     def resolve(self, question: Question, time: float) -> Events:
         """The event of an outcome that is told by hand."""
         self._free = np.append(self._free, question.slot)
         log = _ONE, *map(np.array, ([question.time], [time], [question.number])), 0, np.array([question.part[1]])
-        code = question.slot << SLOT | RESOLVE
-        return Events(
-            np.array([code]), np.zeros(1, np.int64), [question.part], np.ones(1, np.int64), 0, 0, {}, log
-        )
+        codes = np.array([question.slot << SLOT | RESOLVE])
+        return Events(codes, None, [question.part], np.ones(1, np.int64), 0, 0, {}, log)
 
 
 @dataclass(eq=False)
@@ -195,7 +194,7 @@ def _numbers(places: Ints, before: Ints, first: int) -> Ints:
 
 def _numbered(values: Ints) -> tuple[Ints, Ints]:
     """The different values in order, and the place of each among them; for values that are close to each other."""
-    least, most = int(values.min()), int(values.max())
+    least, most = (int(values[0]),) * 2 if len(values) == 1 else (int(values.min()), int(values.max()))
     if least == most:
         return np.array([least]), np.zeros(len(values), np.int64)
     there = np.bincount(values - least) > 0
@@ -250,6 +249,7 @@ def _list(asked, known, soon, due, was, slot, part, stream, free, left, slots, c
             now -= 1
             if several:
                 open[stream[k]] -= 1
-            rows[index(size)] = counts[index(own)]
+            if not one:
+                rows[index(size)] = counts[index(own)]
             counts[index(own)] += 1
         size += 1

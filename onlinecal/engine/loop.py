@@ -197,7 +197,8 @@ class Loop:
         said |= dict(zip(at, self.places[:-1], strict=True))
         if events.codes is not None:
             said |= {
-                k.EVENTS: address(events.codes), k.ROWS: address(events.rows), k.TIMES: address(times)
+                k.EVENTS: address(events.codes), k.TIMES: address(times),
+                k.ROWS: 0 if events.rows is None else address(events.rows),
             }  # fmt: skip
         if log is not None:
             said |= {k.LOG: address(log), k.LOG_RUN: log.strides[0], k.LOGGED_WORDS: log.shape[2]}
