@@ -32,11 +32,11 @@ def drive(game: Any, until: int, progress: Callable[[int], None] | None) -> None
         most = max(min(most, IN_PYTHON), 64 * runs)
     while game.asked < until:
         last = min(until, game.asked + max(1, most // runs))
-        if not agenda.simple:
+        if agenda.lag is None:
             # A list costs a pass through the questions that are open.
             last = min(last, game.asked + max(LISTED, agenda.open))
         # What is listed cannot be listed again.
-        events = play(game, partial(agenda.upto, game.asked + 1, last), begun=not agenda.simple)
+        events = play(game, partial(agenda.upto, game.asked + 1, last), begun=agenda.lag is None)
         if progress is not None:
             progress(events.asked)
 

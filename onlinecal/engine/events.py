@@ -29,7 +29,8 @@ _NONE = np.zeros(0, np.int64)
 class Events(NamedTuple):
     """Some events of a game, in order."""
 
-    #: kind, place of the question among the open ones, and part, (n,). None: each question is resolved before the next
+    #: kind, place of the question among the open ones, and part, (n,). None: each question is resolved `lag` questions
+    #: later, just after that one
     codes: Ints | None
     #: of an outcome: how many of its part came before it in this list, (n,); None where there is one part
     rows: Ints | None
@@ -40,22 +41,23 @@ class Events(NamedTuple):
     asked: int
     open: int
     streams: dict[int, int]
-    #: what `told` is made of
-    log: tuple[Any, ...] = ()
+    #: what `told` is made of; None where a question is asked every unit
+    log: tuple[Any, ...] | None = None
+    lag: int = 0
 
     @property
     def asked_at(self) -> Any:
         """The times of the questions, (asked,) floats; None where these are their numbers."""
-        return None if self.codes is None else np.ascontiguousarray(self.log[1][len(self.log[3]) :])
+        return None if self.log is None else np.ascontiguousarray(self.log[1][len(self.log[3]) :])
 
     def told(self, last: int) -> tuple[Any, ...]:
         """The outcomes in order: number of the question, when it was asked, when the outcome became known, stream.
 
         `last` is the number of the last question.
         """
-        if self.codes is None:
-            numbers = np.arange(last - self.asked + 1, last + 1)
-            return numbers, numbers.astype(np.float64), numbers.astype(np.float64), np.zeros_like(numbers)
+        if self.log is None:
+            numbers = np.arange(int(self.resolved[0])) + (last - self.lag + 1 - self.resolved[0])
+            return numbers, numbers.astype(np.float64), numbers + float(self.lag), np.zeros_like(numbers)
         due, asked, known, before, first, stream = self.log
         return _numbers(due, before, first), asked[due], known[due], np.broadcast_to(stream, asked.shape)[due]
 
@@ -75,8 +77,9 @@ class Agenda:
     ) -> None:
         self.clock, self.cuts = clock, np.asarray(cuts, np.float64)
         self.streams, self.streams_of = streams, streams_of
-        #: whether question t is asked at time t, and resolved before the next one, in one part
-        self.simple = clock.schedule.immediate and not len(self.cuts) and streams_of is None
+        #: where question t is asked at time t, and resolved just after question t + lag, in one part: the lag
+        self.parted = len(self.cuts) > 0 or streams_of is not None
+        self.lag = None if self.parted else clock.schedule.lag
         self.slots = 0
         self._free = _NONE
         #: the open questions in the order of their outcomes: when they were asked and these become known; and number,
@@ -91,11 +94,17 @@ class Agenda:
     def upto(self, first: int, last: int) -> Events:
         """The events from question `first` up to, not including, question `last` + 1."""
         new, was, before = last - first + 1, self.open, self._open[0]
-        if self.simple:
-            return Events(None, None, [(0, 0)], np.array([new]), new, 1, {0: 1})
+        if self.lag is not None:
+            lag, were = self.lag, min(first - 1, self.lag)
+            self.slots = min(last, lag + 1) if lag else self.slots
+            told, open = np.array([were + new - min(last, lag)]), min(last, lag + 1) - were
+            return Events(None, None, [(0, 0)], told, new, open, {0: open}, None, lag)
         asked, known = self.clock.span(first, last)
         soon = self.clock.times(last + 1)[0]
         own = self._parts(first, last, asked)
+        if not was and not self.parted and known[-1] < soon and (known[:-1] < asked[1:]).all():
+            log = np.arange(new), asked, known, before, first, _ONE
+            return Events(None, None, [(0, 0)], np.array([new]), new, 1, {0: 1}, log)
         slot = np.concatenate([self._open[1], np.empty(new, np.int64)])
         if was:
             asked, known = (np.concatenate(each) for each in zip(self._times, (asked, known), strict=True))
@@ -103,7 +112,7 @@ class Agenda:
         streams, stream = _numbered(own % self.streams) if self.streams > 1 else (_ONE, _ONE)
         due = np.argsort(known, kind="stable") if (known[1:] < known[:-1]).any() else np.arange(was + new)
         codes = np.empty(was + 2 * new, np.int64)
-        rows = np.empty(len(codes) if len(own) > 1 else 0, np.int64)
+        rows = np.empty(len(codes) if self.parted else 0, np.int64)
         counts = np.zeros(len(parts), np.int64)
         open, most = np.zeros((2, len(streams)), np.int64)
         free = np.concatenate([self._free, np.empty(self.slots - len(self._free) + new, np.int64)])
@@ -118,7 +127,7 @@ class Agenda:
         self._open = np.stack([_numbers(waits, before, first), slot[waits], own[waits]])
         return Events(
             codes[:size],
-            rows[:size] if len(rows) else None,
+            rows[:size] if self.parted else None,
             [divmod(part, self.streams) for part in parts.tolist()],
             counts,
             new,
@@ -129,7 +138,7 @@ class Agenda:
 
     def _parts(self, first: int, last: int, asked: Any) -> Ints:
         """The part of each question, of the open ones too; a single number where there is one part."""
-        if not len(self.cuts) and self.streams_of is None:
+        if not self.parted:
             return _ONE
         own = np.searchsorted(self.cuts, asked, side="right") * self.streams
         if self.streams_of is not None:
@@ -138,15 +147,25 @@ class Agenda:
 
     def ask(self, number: int, time: float, stream: int, kind: int = ASK) -> tuple[Events, Question]:
         """The event of a question that is asked by hand."""
-        free = self._free.tolist()
-        slot = free.pop() if free else self.slots
+        slot = self.slots
         if kind == ASK:
-            self.slots, self._free = max(self.slots, slot + 1), np.array(free, np.int64)
+            self._list_open(number - 1)
+            slot, self._free = (self._free[-1], self._free[:-1]) if len(self._free) else (self.slots, self._free)
+            self.slots = max(self.slots, slot + 1)
         part = int(np.searchsorted(self.cuts, time, side="right")), stream
         log = _NONE, np.array([time]), np.array([math.inf]), _NONE, number, np.array([stream])
         codes = np.array([slot << SLOT | kind])
         events = Events(codes, None, [part], np.zeros(1, np.int64), 1, 1, {stream: 1}, log)
         return events, Question(number, time, slot, part)
+
+    def _list_open(self, last: int) -> None:
+        """Lists the questions up to the last that are resolved so many questions later, as another comes between."""
+        if self.lag:
+            open, places = np.arange(max(1, last + 1 - self.lag), last + 1), self.lag + 1
+            self._times = np.stack([open, open + self.lag]).astype(np.float64)
+            self._open = np.stack([open, (open - 1) % places, np.zeros_like(open)])
+            self._free = np.setdiff1d(np.arange(self.slots), self._open[1])
+            self.lag = None
 
     def resolve(self, question: Question, time: float) -> Events:
         """The event of an outcome that is told by hand."""
@@ -210,7 +229,7 @@ def _list(asked, known, soon, due, was, slot, part, stream, free, left, slots, c
     Where there are several streams, `open` counts the open questions of each, and `most` has the most of them.
     """
     i, j, size, n, now, at_once = was, 0, 0, len(known), 0, 0
-    one, several = len(part) < n, len(stream) == n
+    one, several = len(rows) == 0, len(stream) == n
     until = asked[i] if i < n else soon
     while True:
         k = due[index(j)] if j < n else 0

@@ -42,13 +42,14 @@ from onlinecal.rounds.steps import TIME as FIELD_TIME
 #: questions before; the steps; whether nature sees the draw, and nobody the law; which of nature's numbers of context
 #: the forecaster takes; the grid; the histories of the parts; open questions: address, bytes of a run and of a
 #: question, whether each run has some of its own; what of a question is where; where resolved rounds are logged, and
-#: in how many words; the times of the questions, 0 where these are their numbers
+#: in how many words; the times of the questions, 0 where these are their numbers; what stopped a run; without events,
+#: after how many more questions each is resolved
 (
     LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, DRAW,
     FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
     AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, LOGGED_WORDS, TIMES, WHAT, RUN, ROUND, CODE, Q,
-    STOPPED_LANE, TABLE,
-) = range(43)  # fmt: skip
+    STOPPED_LANE, LAG, TABLE,
+) = range(44)  # fmt: skip
 #: of a part in its table: addresses of counts, of positives and of keys, with the bytes of a run, and how many rounds
 #: it has already
 COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, PART_WORDS = range(7)
@@ -122,7 +123,8 @@ def _play(table, playing):
     )  # fmt: skip
     parts, first, last = table[PARTS], table[FIRST], table[LAST]
     table[WHAT] = FINE
-    if table[EVENTS] == 0:
+    listed, lag = table[EVENTS] != 0, table[LAG]
+    if not listed and lag == 0:
         for e in range(first, last):
             number += 1
             # All laws first: while one waits for its own numbers, the next is worked on.
@@ -147,9 +149,17 @@ def _play(table, playing):
                 lane += 1
     else:
         events, rows, written = ints_at(table[EVENTS], last), ints_at(table[ROWS], last), 0
-        several = table[ROWS] != 0
+        new, old = number % (lag + 1), (number - min(number, lag)) % (lag + 1)
+        several, part, open = table[ROWS] != 0, 0, min(number, lag)
         for e in range(first, last):
-            kind, slot, part = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF, events[e] >> PART
+            if listed:
+                kind, slot, part = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF, events[e] >> PART
+            elif open > lag:
+                kind, slot, open = RESOLVE, old, lag
+                old = old + 1 if old < lag else 0
+            else:
+                kind, slot, open = ASK, new, open + 1
+                new = new + 1 if new < lag else 0
             number += np.int64(kind != RESOLVE)
             lane = 0
             while lane < playing:

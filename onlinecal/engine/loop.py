@@ -111,7 +111,9 @@ class Loop:
         """Plays events that come after `asked` questions; `whole`: forecasters state the whole law."""
         # The table knows addresses alone: what is at them lives as long as these names.
         parts, times = np.array([_part(history) for history in histories], np.int64), events.asked_at
-        count = events.asked if events.codes is None else len(events.codes)
+        count = events.asked + (int(events.resolved[0]) if events.lag else 0)
+        if events.codes is not None:
+            count = len(events.codes)
         table, lane = self._table(asked, events, count, parts, times, log, whole), self._lanes()
         runs, shares = self.runs, min(threads, self.runs, count * self.runs // LEAST)
         # A thread that plays a player's own game would wait for threads that wait for it.
@@ -137,12 +139,12 @@ class Loop:
         lanes = _apart(width, k.VECTORS + room + 4 * self.shown)
         # Questions that are never open at the end of an event need a place in a lane only.
         open = self.words
-        if not table[k.EVENTS]:
+        if not table[k.EVENTS] and not table[k.LAG]:
             open = _apart(width, self.places[-1])[:, None, : self.places[-1]]
         said = {
             k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: first, k.LAST_RUN: last,
             k.OPEN: address(open), k.OPEN_RUN: open.strides[0], k.OPEN_WORDS: open.strides[1] // 8,
-            k.OPEN_OWN: table[k.EVENTS] != 0,
+            k.OPEN_OWN: open is self.words,
         }  # fmt: skip
         table[list(said)] = list(said.values())
         what = played(k.play_runs, table, lane)
@@ -192,14 +194,16 @@ class Loop:
             k.LAST: count, k.NUMBER: asked, k.DRAW: theirs.sight >= Sight.DRAW,
             k.FORECAST_ALONE: mine.alone and not whole and not self.shown, k.GATHER: address(self.gather),
             k.TAKEN: len(self.gather), k.GRID: address(self.grid), k.POINTS: len(self.grid), k.PARTS: address(parts),
+            k.LAG: events.lag,
         }  # fmt: skip
         at = k.AT_CONTEXT, k.AT_MEMO, k.AT_ATOMS, k.AT_VALUES, k.AT_WEIGHTS, k.AT_THEIR_MEMO
         said |= dict(zip(at, self.places[:-1], strict=True))
         if events.codes is not None:
-            said |= {
-                k.EVENTS: address(events.codes), k.TIMES: address(times),
-                k.ROWS: 0 if events.rows is None else address(events.rows),
-            }  # fmt: skip
+            said[k.EVENTS] = address(events.codes)
+        if events.rows is not None:
+            said[k.ROWS] = address(events.rows)
+        if times is not None:
+            said[k.TIMES] = address(times)
         if log is not None:
             said |= {k.LOG: address(log), k.LOG_RUN: log.strides[0], k.LOGGED_WORDS: log.shape[2]}
         table[list(said)] = list(said.values())

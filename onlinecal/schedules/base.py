@@ -17,7 +17,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats
 
 #: questions whose times are drawn at a time, at least and at most
-BLOCK, MOST = 2**10, 2**13
+BLOCK, MOST = 2**10, 2**14
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,14 @@ class Schedule:
     @property
     def immediate(self) -> bool:
         """Whether every outcome is known before the next question is asked, one question a unit."""
-        return type(self.arrivals) is EveryUnit and type(self.delays) is Constant and self.delays.delay == 0
+        return self.lag == 0
+
+    @property
+    def lag(self) -> int | None:
+        """With a question a unit and a constant delay of whole units, the delay; None for any other schedule."""
+        if type(self.arrivals) is not EveryUnit or type(self.delays) is not Constant:
+            return None
+        return int(self.delays.delay) if float(self.delays.delay).is_integer() else None
 
     @property
     def label(self) -> str:
