@@ -11,7 +11,7 @@ import numpy as np
 
 from onlinecal.core.errors import OnlinecalError, in_one_line
 from onlinecal.engine.events import Events
-from onlinecal.engine.loop import LEAST, Loop, Stopped
+from onlinecal.engine.loop import LEAST, Stopped
 
 #: rounds for which a state that grows with each of them has memory reserved
 BLOCK = 1024
@@ -32,11 +32,11 @@ def drive(game: Any, until: int, progress: Callable[[int], None] | None) -> None
         most = max(min(most, IN_PYTHON), 64 * runs)
     while game.asked < until:
         last = min(until, game.asked + max(1, most // runs))
-        if not agenda.simple:
+        if agenda.lag is None:
             # A list costs a pass through the questions that are open.
             last = min(last, game.asked + max(LISTED, agenda.open))
         # What is listed cannot be listed again.
-        events = play(game, partial(agenda.upto, game.asked + 1, last), begun=not agenda.simple)
+        events = play(game, partial(agenda.upto, game.asked + 1, last), begun=agenda.lag is None)
         if progress is not None:
             progress(events.asked)
 
@@ -68,14 +68,12 @@ def play(
         _prepare(mine, events, game.asked + 1)
         mine.reserve(max(resolved, events.asked))
         theirs.reserve(max(resolved, events.asked), _levels(mine))
-        game._questions.reserve(max(1, game._agenda.slots + look))
+        game._loop.reserve(max(1, game._agenda.slots + look))
         log = None
         if game.transcripts is not None:
             log = np.empty((len(game.runs), resolved, 2 + len(game.transcripts.kinds)))
-        keys = game._forecast_uniforms.keys, game._outcome_uniforms.keys
-        loop = Loop(mine, theirs, keys, game._questions, game.asked, events, histories, log, whole=whole)
         begun = begun or not look
-        loop.advance(game.threads)
+        game._loop.play(game.asked, events, histories, log, game.threads, whole)
         if not look:
             game.asked, game.resolved = game.asked + events.asked, game.resolved + resolved
         for history, rounds in zip(histories, events.resolved.tolist(), strict=True):

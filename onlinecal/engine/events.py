@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import index, kernel
 from onlinecal.engine.ledger import Part
 from onlinecal.schedules.base import Clock
 
@@ -29,9 +29,10 @@ _NONE = np.zeros(0, np.int64)
 class Events(NamedTuple):
     """Some events of a game, in order."""
 
-    #: kind, place of the question among the open ones, and part, (n,). None: each question is resolved before the next
+    #: kind, place of the question among the open ones, and part, (n,). None: each question is resolved `lag` questions
+    #: later, just after that one
     codes: Ints | None
-    #: of an outcome: how many of its part came before it in this list, (n,)
+    #: of an outcome: how many of its part came before it in this list, (n,); None where there is one part
     rows: Ints | None
     #: (stretch, stream) of each part, and its outcomes in this list
     parts: list[Part]
@@ -40,29 +41,25 @@ class Events(NamedTuple):
     asked: int
     open: int
     streams: dict[int, int]
-    #: what `told` is made of
-    log: tuple[Any, ...] = ()
+    #: what `told` is made of; None where a question is asked every unit
+    log: tuple[Any, ...] | None = None
+    lag: int = 0
 
     @property
     def asked_at(self) -> Any:
         """The times of the questions, (asked,) floats; None where these are their numbers."""
-        return None if self.codes is None else np.ascontiguousarray(self.log[4][self.log[1] :], np.float64)
+        return None if self.log is None else np.ascontiguousarray(self.log[1][len(self.log[3]) :])
 
     def told(self, last: int) -> tuple[Any, ...]:
         """The outcomes in order: number of the question, when it was asked, when the outcome became known, stream.
 
         `last` is the number of the last question.
         """
-        if self.codes is None:
-            numbers = np.arange(last - self.asked + 1, last + 1)
-            return numbers, numbers.astype(np.float64), numbers.astype(np.float64), np.zeros_like(numbers)
-        due, was, first, before, asked, known, stream = self.log
-        return (
-            _numbers(due, was, first, before),
-            asked[due],
-            known[due],
-            np.broadcast_to(stream, asked.shape)[due],
-        )
+        if self.log is None:
+            numbers = np.arange(int(self.resolved[0])) + (last - self.lag + 1 - self.resolved[0])
+            return numbers, numbers.astype(np.float64), numbers + float(self.lag), np.zeros_like(numbers)
+        due, asked, known, before, first, stream = self.log
+        return _numbers(due, before, first), asked[due], known[due], np.broadcast_to(stream, asked.shape)[due]
 
 
 class Agenda:
@@ -80,90 +77,102 @@ class Agenda:
     ) -> None:
         self.clock, self.cuts = clock, np.asarray(cuts, np.float64)
         self.streams, self.streams_of = streams, streams_of
-        #: whether question t is asked at time t, and resolved before the next one, in one part
-        self.simple = clock.schedule.immediate and not len(self.cuts) and streams_of is None
+        #: where question t is asked at time t, and resolved just after question t + lag, in one part: the lag
+        self.parted = len(self.cuts) > 0 or streams_of is not None
+        self.lag = None if self.parted else clock.schedule.lag
         self.slots = 0
-        self._free = np.zeros(0, np.int64)
-        self._asked = np.zeros(0)
-        self._known = np.zeros(0)
-        #: of the open questions: number, place, part
-        self._open = np.zeros((3, 0), np.int64)
+        self._free = _NONE
+        #: the open questions in the order of their outcomes: when they were asked and these become known; and number,
+        #: place, part
+        self._times, self._open = np.zeros((2, 0)), np.zeros((3, 0), np.int64)
 
     @property
     def open(self) -> int:
         """Questions whose outcome is still to become known."""
-        return len(self._asked)
+        return self._open.shape[1]
 
     def upto(self, first: int, last: int) -> Events:
         """The events from question `first` up to, not including, question `last` + 1."""
-        asked_now = last - first + 1
-        if self.simple:
-            return Events(None, None, [(0, 0)], np.array([asked_now]), asked_now, 1, {0: 1})
+        new, was, before = last - first + 1, self.open, self._open[0]
+        if self.lag is not None:
+            lag, were = self.lag, min(first - 1, self.lag)
+            self.slots = min(last, lag + 1) if lag else self.slots
+            told, open = np.array([were + new - min(last, lag)]), min(last, lag + 1) - were
+            return Events(None, None, [(0, 0)], told, new, open, {0: open}, None, lag)
         asked, known = self.clock.span(first, last)
         soon = self.clock.times(last + 1)[0]
-        was = len(self._asked)
-        slot, own = np.zeros((2, was + asked_now), np.int64)
-        slot[:was], own[:was] = self._open[1:]
-        if len(self.cuts):
-            own[was:] = np.searchsorted(self.cuts, asked, side="right") * self.streams
-        if self.streams_of is not None:
-            own[was:] += self.streams_of(first, last)
+        own = self._parts(first, last, asked)
+        if not was and not self.parted and known[-1] < soon and (known[:-1] < asked[1:]).all():
+            log = np.arange(new), asked, known, before, first, _ONE
+            return Events(None, None, [(0, 0)], np.array([new]), new, 1, {0: 1}, log)
+        slot = np.concatenate([self._open[1], np.empty(new, np.int64)])
         if was:
-            asked, known = np.concatenate([self._asked, asked]), np.concatenate([self._known, known])
+            asked, known = (np.concatenate(each) for each in zip(self._times, (asked, known), strict=True))
         parts, part = _numbered(own)
         streams, stream = _numbered(own % self.streams) if self.streams > 1 else (_ONE, _ONE)
-        due = np.flatnonzero(known < soon)
-        times = known[due]
-        if (times[1:] < times[:-1]).any():
-            due = due[np.argsort(times, kind="stable")]
-        codes, rows = np.empty((2, asked_now + len(due)), np.int64)
+        due = np.argsort(known, kind="stable") if (known[1:] < known[:-1]).any() else np.arange(was + new)
+        codes = np.empty(was + 2 * new, np.int64)
+        rows = np.empty(len(codes) if self.parted else 0, np.int64)
         counts = np.zeros(len(parts), np.int64)
         open, most = np.zeros((2, len(streams)), np.int64)
-        free = np.concatenate([self._free, np.empty(self.slots - len(self._free) + asked_now, np.int64)])
-        size, left, self.slots, at_once = _list(
-            asked, known, due, was, slot, part, stream, free, len(self._free), self.slots, codes, rows, counts, open,
-            most,
+        free = np.concatenate([self._free, np.empty(self.slots - len(self._free) + new, np.int64)])
+        size, told, left, self.slots, at_once = _list(
+            asked, known, soon, due, was, slot, part, stream, free, len(self._free), self.slots, codes, rows, counts,
+            open, most,
         )  # fmt: skip
-        self._free = free[:left].copy()
-        waits = np.flatnonzero(known >= soon)
+        self._free, waits = free[:left].copy(), due[told:]
         waits = waits[known[waits] < math.inf]
-        told = due, was, first, self._open[0], asked, known, streams[stream]
-        self._asked, self._known = asked[waits], known[waits]
-        self._open = np.stack([_numbers(waits, was, first, told[3]), slot[waits], own[waits]])
+        own = np.broadcast_to(own, known.shape)
+        self._times = np.stack([asked[waits], known[waits]])
+        self._open = np.stack([_numbers(waits, before, first), slot[waits], own[waits]])
         return Events(
             codes[:size],
-            rows[:size],
+            rows[:size] if self.parted else None,
             [divmod(part, self.streams) for part in parts.tolist()],
             counts,
-            asked_now,
+            new,
             at_once,
             dict(zip(streams.tolist(), most.tolist(), strict=True)) if self.streams > 1 else {0: at_once},
-            told,
+            (due[:told], asked, known, before, first, streams[stream]),
         )
+
+    def _parts(self, first: int, last: int, asked: Any) -> Ints:
+        """The part of each question, of the open ones too; a single number where there is one part."""
+        if not self.parted:
+            return _ONE
+        own = np.searchsorted(self.cuts, asked, side="right") * self.streams
+        if self.streams_of is not None:
+            own += self.streams_of(first, last)
+        return np.concatenate([self._open[2], own])
 
     def ask(self, number: int, time: float, stream: int, kind: int = ASK) -> tuple[Events, Question]:
         """The event of a question that is asked by hand."""
-        free = self._free.tolist()
-        slot = free.pop() if free else self.slots
+        slot = self.slots
         if kind == ASK:
-            self.slots, self._free = max(self.slots, slot + 1), np.array(free, np.int64)
+            self._list_open(number - 1)
+            slot, self._free = (self._free[-1], self._free[:-1]) if len(self._free) else (self.slots, self._free)
+            self.slots = max(self.slots, slot + 1)
         part = int(np.searchsorted(self.cuts, time, side="right")), stream
-        log = _NONE, 0, number, _NONE, np.array([time]), np.array([math.inf]), np.array([stream])
-        code, none = np.array([slot << SLOT | kind]), np.zeros(1, np.int64)
-        events = Events(code, none, [part], none, 1, 1, {stream: 1}, log)
+        log = _NONE, np.array([time]), np.array([math.inf]), _NONE, number, np.array([stream])
+        codes = np.array([slot << SLOT | kind])
+        events = Events(codes, None, [part], np.zeros(1, np.int64), 1, 1, {stream: 1}, log)
         return events, Question(number, time, slot, part)
+
+    def _list_open(self, last: int) -> None:
+        """Lists the questions up to the last that are resolved so many questions later, as another comes between."""
+        if self.lag:
+            open, places = np.arange(max(1, last + 1 - self.lag), last + 1), self.lag + 1
+            self._times = np.stack([open, open + self.lag]).astype(np.float64)
+            self._open = np.stack([open, (open - 1) % places, np.zeros_like(open)])
+            self._free = np.setdiff1d(np.arange(self.slots), self._open[1])
+            self.lag = None
 
     def resolve(self, question: Question, time: float) -> Events:
         """The event of an outcome that is told by hand."""
         self._free = np.append(self._free, question.slot)
-        log = (
-            np.zeros(1, np.int64), 1, 0, np.array([question.number]), np.array([question.time]), np.array([time]),
-            np.array([question.part[1]]),
-        )  # fmt: skip
-        code = question.slot << SLOT | RESOLVE
-        return Events(
-            np.array([code]), np.zeros(1, np.int64), [question.part], np.ones(1, np.int64), 0, 0, {}, log
-        )
+        log = _ONE, *map(np.array, ([question.time], [time], [question.number])), 0, np.array([question.part[1]])
+        codes = np.array([question.slot << SLOT | RESOLVE])
+        return Events(codes, None, [question.part], np.ones(1, np.int64), 0, 0, {}, log)
 
 
 @dataclass(eq=False)
@@ -196,14 +205,15 @@ class Question:
     resolved: bool = False
 
 
-def _numbers(places: Ints, was: int, first: int, before: Ints) -> Ints:
-    """The numbers of questions by their places: `was` that were open, with numbers `before`, then `first` and so on."""
+def _numbers(places: Ints, before: Ints, first: int) -> Ints:
+    """The numbers of questions by their places: those that were open `before`, then `first` and so on."""
+    was = len(before)
     return np.where(places < was, np.append(before, 0)[np.minimum(places, was)], places - was + first)
 
 
 def _numbered(values: Ints) -> tuple[Ints, Ints]:
     """The different values in order, and the place of each among them; for values that are close to each other."""
-    least, most = int(values.min()), int(values.max())
+    least, most = (int(values[0]),) * 2 if len(values) == 1 else (int(values.min()), int(values.max()))
     if least == most:
         return np.array([least]), np.zeros(len(values), np.int64)
     there = np.bincount(values - least) > 0
@@ -211,45 +221,54 @@ def _numbered(values: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _list(asked, known, due, was, slot, part, stream, free, left, slots, codes, rows, counts, open, most):
-    """Merges questions and outcomes into codes; how many events, free places and places there are then, and how many
-    more questions were open at once. `free[:left]` are the places without a question.
+def _list(asked, known, soon, due, was, slot, part, stream, free, left, slots, codes, rows, counts, open, most):
+    """Merges questions and outcomes that are known before `soon` into codes; how many events, outcomes, free places and
+    places there are then, and how many more questions were open at once. `free[:left]` are the places without a
+    question, and `due` the questions in the order of their outcomes.
 
     Where there are several streams, `open` counts the open questions of each, and `most` has the most of them.
     """
-    i, j, size, n, now, at_once, several = was, 0, 0, len(asked), 0, 0, len(stream) == len(asked)
-    while i < n or j < len(due):
-        if i < n and (j == len(due) or asked[i] <= known[due[j]]):
+    i, j, size, n, now, at_once = was, 0, 0, len(known), 0, 0
+    one, several = len(rows) == 0, len(stream) == n
+    until = asked[i] if i < n else soon
+    while True:
+        k = due[index(j)] if j < n else 0
+        if j < n and known[index(k)] < until:
+            kind, place = RESOLVE, slot[index(k)]
+            free[index(left)] = place
+            left += 1
+            j += 1
+        elif i < n:
             if left == 0:
                 free[0] = slots
                 slots += 1
                 left = 1
-            place = free[left - 1]
+            place, until, last = free[index(left - 1)], soon, known[index(i)]
+            if i + 1 < n:
+                until = asked[index(i + 1)]
             kind = ASK
-            if j < len(due) and due[j] == i and not (i + 1 < n and asked[i + 1] <= known[i]):
-                kind = BOTH
-                j += 1
-            elif known[i] < np.inf:  # a question that is never resolved needs no place once it is asked
-                slot[i] = place
-                left -= 1
-            k = i
-            i += 1
             now += 1
             at_once = max(at_once, now)
             if several:
-                open[stream[k]] += 1
-                most[stream[k]] = max(most[stream[k]], open[stream[k]])
+                open[stream[i]] += 1
+                most[stream[i]] = max(most[stream[i]], open[stream[i]])
+            if k == i and last < until:
+                kind = BOTH
+                j += 1
+            elif last < np.inf:  # a question that is never resolved needs no place once it is asked
+                slot[index(i)] = place
+                left -= 1
+            k = i
+            i += 1
         else:
-            kind, k = RESOLVE, due[j]
-            place = free[left] = slot[k]
-            left += 1
-            j += 1
-        codes[size] = part[k] << PART | place << SLOT | kind
+            return size, j, left, slots, at_once
+        own = part[0 if one else k]
+        codes[index(size)] = own << PART | place << SLOT | kind
         if kind != ASK:
             now -= 1
             if several:
                 open[stream[k]] -= 1
-            rows[size] = counts[part[k]]
-            counts[part[k]] += 1
+            if not one:
+                rows[index(size)] = counts[index(own)]
+            counts[index(own)] += 1
         size += 1
-    return size, left, slots, at_once

@@ -29,7 +29,7 @@ from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
 from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger
-from onlinecal.engine.loop import Questions, Stopped
+from onlinecal.engine.loop import Loop, Stopped
 from onlinecal.engine.transcripts import Transcripts, check_kept
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures.base import Nature
@@ -123,8 +123,8 @@ class Game:
         self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
         self.nature = start("nature", nature, horizon, runs, seed)
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
-        self._outcome_uniforms = Stream(seed, ("outcome", keys[1], at), runs)
-        self._forecast_uniforms = Stream(seed, ("forecast", keys[0], at), runs)
+        outcomes = Stream(seed, ("outcome", keys[1], at), runs).keys
+        draws = Stream(seed, ("forecast", keys[0], at), runs).keys
         self.transcripts = None if keeps is None else Transcripts(size, check_kept(keeps, nature))
         kept = () if self.transcripts is None else self.transcripts.kinds
         self.compiled = made_of_steps(self.forecaster) and made_of_steps(self.nature)
@@ -136,7 +136,7 @@ class Game:
         self._agenda = Agenda(schedule.clock(horizon, seed), self._cuts, self._streams, streams_of)
         #: the questions that were asked by hand, by number
         self._open: dict[int, Question] = {}
-        self._questions: Any = Questions(self.forecaster, self.nature, kept)
+        self._loop = Loop(self.forecaster, self.nature, (draws, outcomes), kept)
         self.threads = count("threads", threads)
         self._keeping = as_history(history)
         self._stopped = ""
@@ -193,7 +193,7 @@ class Game:
             return events
 
         play(self, listed, begun=False, whole=True)
-        question.forecast, question.probability, _, question.laws = self._questions.said(question.slot)
+        question.forecast, question.probability, question.laws = self._loop.said(question.slot)
         self._open[number] = question
         return question
 
@@ -233,7 +233,7 @@ class Game:
                 raise InvalidParameter(
                     f"outcome = {brief(outcome)}; expected 0 or 1, or one of them for each run"
                 )
-            self._questions.tell(question.slot, told)
+            self._loop.tell(question.slot, told)
         del self._open[question.number]
         play(self, lambda: self._agenda.resolve(question, at), begun=True)
         question.resolved = True
@@ -252,7 +252,7 @@ class Game:
             return events
 
         play(self, listed, begun=False, whole=True, look=True)
-        return self._questions.said(slot)[3]
+        return self._loop.said(slot)[2]
 
     def _at(self, number: int, time: float | None) -> tuple[float, int]:
         """The time and the stream of the next question."""

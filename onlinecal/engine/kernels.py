@@ -37,26 +37,28 @@ from onlinecal.rounds.steps import (
 )
 from onlinecal.rounds.steps import TIME as FIELD_TIME
 
-#: the table: lanes, their words, the address of the first; the runs from first to last; events, rows and which of them;
+#: the table: lanes, their words, the address of the first; the runs from first to last; events, rows of their parts (0 where
+#: there is one) and which of them;
 #: questions before; the steps; whether nature sees the draw, and nobody the law; which of nature's numbers of context
 #: the forecaster takes; the grid; the histories of the parts; open questions: address, bytes of a run and of a
 #: question, whether each run has some of its own; what of a question is where; where resolved rounds are logged, and
-#: in how many words; the times of the questions, 0 where these are their numbers
+#: in how many words; the times of the questions, 0 where these are their numbers; what stopped a run; without events,
+#: after how many more questions each is resolved
 (
     LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, DRAW,
     FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
     AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, LOGGED_WORDS, TIMES, WHAT, RUN, ROUND, CODE, Q,
-    STOPPED_LANE, TABLE,
-) = range(43)  # fmt: skip
+    STOPPED_LANE, LAG, TABLE,
+) = range(44)  # fmt: skip
 #: of a part in its table: addresses of counts, of positives and of keys, with the bytes of a run, and how many rounds
 #: it has already
 COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, PART_WORDS = range(7)
 #: a lane: the fields of both players, those of nature once for its move and once for what it hears; where the keys of
 #: the uniforms for forecasts and for outcomes are, and the rows of the history; its run; its question, the size of its
-#: law and which atom was drawn; rounds logged; the uniforms that were made last; then vectors
+#: law and which atom was drawn; rounds told; the uniforms that were made last; then vectors
 THEIRS, HEARS, FORECAST_KEYS = FIELDS, 2 * FIELDS, 3 * FIELDS
 (
-    OUTCOME_KEYS, TO_COUNTS, TO_ONES, TO_KEYS, OF_RUN, QUESTION, SIZE, PICK, LOGGED, FORECAST_DRAWN,
+    OUTCOME_KEYS, TO_COUNTS, TO_ONES, TO_KEYS, OF_RUN, QUESTION, SIZE, PICK, TOLD, FORECAST_DRAWN,
 ) = range(FORECAST_KEYS + 1, FORECAST_KEYS + 11)  # fmt: skip
 OUTCOME_DRAWN, VECTORS = FORECAST_DRAWN + 5, FORECAST_DRAWN + 10
 #: a question that stays open: its number, the size of its law, which atom was drawn, the outcome, q; then vectors
@@ -121,7 +123,8 @@ def _play(table, playing):
     )  # fmt: skip
     parts, first, last = table[PARTS], table[FIRST], table[LAST]
     table[WHAT] = FINE
-    if table[EVENTS] == 0:
+    listed, lag = table[EVENTS] != 0, table[LAG]
+    if not listed and lag == 0:
         for e in range(first, last):
             number += 1
             # All laws first: while one waits for its own numbers, the next is worked on.
@@ -140,29 +143,40 @@ def _play(table, playing):
                 if what == FINE:
                     what, q, y = _choose(at, number, steps, facts)
                 if what == FINE:
-                    what, code = _tell(at, number, steps, facts, y, e)
+                    what, code = _tell(at, number, steps, facts, y, -1)
                 if what != FINE:
                     playing = _stop(table, lane, at, what, number, code, q)
                 lane += 1
     else:
-        events, rows = ints_at(table[EVENTS], last), ints_at(table[ROWS], last)
+        events, rows, written = ints_at(table[EVENTS], last), ints_at(table[ROWS], last), 0
+        new, old = number % (lag + 1), (number - min(number, lag)) % (lag + 1)
+        several, part, open = table[ROWS] != 0, 0, min(number, lag)
         for e in range(first, last):
-            kind, slot = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF
-            part = parts + 8 * PART_WORDS * (events[e] >> PART)
-            if kind != RESOLVE:
-                number += 1
+            if listed:
+                kind, slot, part = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF, events[e] >> PART
+            elif open > lag:
+                kind, slot, open = RESOLVE, old, lag
+                old = old + 1 if old < lag else 0
+            else:
+                kind, slot, open = ASK, new, open + 1
+                new = new + 1 if new < lag else 0
+            number += np.int64(kind != RESOLVE)
             lane = 0
             while lane < playing:
                 at = lanes + length * lane
+                if part != written:
+                    _write_to(at, parts + 8 * PART_WORDS * part)
+                    if lane == playing - 1:
+                        written = part
                 _turn_to(at, table, slot)
-                what, code, q, of = _event(at, number, kind, part, rows[e], steps, facts)
+                what, code, q, of = _event(at, number, kind, rows[e] if several else -1, steps, facts)
                 if what != FINE:
                     playing = _stop(table, lane, at, what, of, code, q)
                 lane += 1
 
 
 @part_of_kernel
-def _event(lane, number, kind, part, row, steps, facts):
+def _event(lane, number, kind, row, steps, facts):
     """Plays an event of a list. What stopped the run, or `FINE`; the code of the step; q; which round."""
     own = ints_at(lane, VECTORS)
     question = ints_at(own[QUESTION], QUESTION_VECTORS)
@@ -174,7 +188,8 @@ def _event(lane, number, kind, part, row, steps, facts):
             question[OF_PICK],
             question[OF_OUTCOME],
         )
-        _hear_again(lane)
+        if steps[3] != 0:
+            _hear_again(lane)
     else:
         what, code = _ask(lane, number, steps, facts)
         if what == FINE:
@@ -186,7 +201,6 @@ def _event(lane, number, kind, part, row, steps, facts):
             question[OF_PICK], question[OF_OUTCOME] = own[PICK], y
             floats_at(own[QUESTION], QUESTION_VECTORS)[OF_Q] = q
     if what == FINE and (kind != ASK and kind != LOOK):
-        _write_to(lane, part)
         what, code = _tell(lane, number, steps, facts, y, row)
     return what, code, q, number
 
@@ -300,7 +314,10 @@ def _hear_again(lane):
 
 @part_of_kernel
 def _tell(lane, number, steps, facts, y, row):
-    """Tells the history, the forecaster and nature a round. What stopped the run, or `FINE`; the code of the step."""
+    """Tells the history, the forecaster and nature a round. What stopped the run, or `FINE`; the code of the step.
+
+    Its key is in this row of the part's, or (−1) in the next.
+    """
     _, learn, _, hear, _ = steps
     own, points = ints_at(lane, VECTORS), facts[5]
     run, hears = run_of(own), run_of(ints_at(lane + 8 * HEARS, FIELDS))
@@ -312,14 +329,15 @@ def _tell(lane, number, steps, facts, y, row):
         ints_at(own[TO_ONES], points)[i] += y
     else:
         # The bits of the value; the encoding of joint.encode.
-        ints_at(own[TO_KEYS] + 8 * row, 1)[0] = np.float64(forecast).view(np.int64) << 1 | y
+        at = own[TOLD] if row < 0 else row
+        ints_at(own[TO_KEYS] + 8 * at, 1)[0] = np.float64(forecast).view(np.int64) << 1 | y
     log, log_run, words = facts[6], facts[7], facts[8]
     if log != 0:
-        logged = floats_at(log + own[OF_RUN] * log_run + 8 * words * own[LOGGED], words)
+        logged = floats_at(log + own[OF_RUN] * log_run + 8 * words * own[TOLD], words)
         logged[0], logged[1] = forecast, y
         for i in range(2, words):  # the last kinds of context
             logged[i] = floats_at(own[CONTEXT], facts[3])[facts[3] - words + i]
-        own[LOGGED] += 1
+    own[TOLD] += 1
     code = call_learn(learn, (run, number, size, pick, y))
     if code < 0:
         return BAD_LEARN, code

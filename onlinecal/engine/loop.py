@@ -31,51 +31,6 @@ LANES = 2
 THREADS = "onlinecal"
 
 
-class Questions:
-    """The open questions of all runs: for each the law that was stated, the outcome, and the memos of both players."""
-
-    def __init__(self, forecaster: Any, nature: Any, kept: Sequence[str] = ()) -> None:
-        self.runs, self.size, self.kept = forecaster.memory.runs, forecaster.size, tuple(kept)
-        context = max(forecaster.memory.context, len(forecaster.needs)) + len(self.kept)
-        lengths = (
-            k.QUESTION_VECTORS, context, forecaster.memory.memo, self.size, self.size, self.size, nature.memory.memo,
-        )  # fmt: skip
-        self.places: list[int] = np.cumsum(lengths).tolist()
-        self.words = np.zeros((self.runs, 0, self.width))
-
-    @property
-    def width(self) -> int:
-        """Words of a question."""
-        return self.places[-1]
-
-    def reserve(self, slots: int) -> None:
-        """Makes room for this number of questions."""
-        if slots > self.words.shape[1]:
-            old = self.words
-            self.words = np.zeros((self.runs, slots, self.width))
-            self.words[:, : old.shape[1]] = old
-
-    def tell(self, slot: int, outcome: Any) -> None:
-        """Puts these outcomes in place of those that were drawn for the question at a place."""
-        self.words.view(np.int64)[:, slot, k.OF_OUTCOME] = outcome
-
-    def said(self, slot: int) -> tuple[Any, Any, Any, Any]:
-        """The question at a place: forecasts, probabilities and outcomes, (runs,) each, and the law of each run."""
-        words = self.words[:, slot]
-        ints, (values, weights) = words.view(np.int64), self.places[3:5]
-        pick = values + ints[:, k.OF_PICK]
-        laws = []
-        for row, size in zip(words, ints[:, k.OF_SIZE].tolist(), strict=True):
-            law: dict[float, float] = {}
-            for v, w in zip(
-                row[values : values + size].tolist(), row[weights : weights + size].tolist(), strict=True
-            ):
-                if w > 0.0:
-                    law[v] = law.get(v, 0.0) + w
-            laws.append(law)
-        return words[np.arange(self.runs), pick], words[:, k.OF_Q].copy(), ints[:, k.OF_OUTCOME].copy(), laws
-
-
 class Stopped(Exception):
     """A player stopped a run."""
 
@@ -85,96 +40,149 @@ class Stopped(Exception):
 
 
 class Loop:
-    """Plays some events in all runs of a game."""
+    """Plays events in all runs of a game, whose open questions it has.
 
-    def __init__(
+    A question has the law that was stated, which atom was drawn, the outcome, and the memos of both players.
+
+    Parameters
+    ----------
+    forecaster, nature : CompiledForecaster and CompiledNature
+    keys : (array, array)
+        Of the streams by which forecasts and outcomes are drawn.
+    kept : sequence of str
+        The kinds of context that are logged with the rounds.
+    """
+
+    def __init__(self, forecaster: Any, nature: Any, keys: tuple[Any, Any], kept: Sequence[str] = ()) -> None:
+        self.forecaster, self.nature, self.keys, self.kept = forecaster, nature, keys, tuple(kept)
+        self.runs, self.size = forecaster.memory.runs, forecaster.size
+        #: atoms of the law that nature is shown, at most
+        self.shown = self.size if nature.sight >= Sight.LAW else 0
+        # Where in nature's context each number of the forecaster's is.
+        kinds = (*forecaster.needs, *self.kept)
+        self.gather = np.array([nature.reveals.index(kind) for kind in kinds], np.int64)
+        self.grid = forecaster.grid if forecaster.grid is not None else np.zeros(0)
+        context = max(forecaster.memory.context, len(forecaster.needs)) + len(self.kept)
+        lengths = (
+            k.QUESTION_VECTORS, context, forecaster.memory.memo, self.size, self.size, self.size, nature.memory.memo,
+        )  # fmt: skip
+        #: the words of a question: where each of its vectors begins, and how many words there are
+        self.places: list[int] = np.cumsum(lengths).tolist()
+        self.words = np.zeros((self.runs, 0, self.places[-1]))
+        self._lane: Any = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Addresses are of the process in which they were taken.
+        return self.__dict__ | {"_lane": None}
+
+    def reserve(self, slots: int) -> None:
+        """Makes room for this number of open questions."""
+        if slots > self.words.shape[1]:
+            old = self.words
+            self.words = np.zeros((self.runs, slots, self.places[-1]))
+            self.words[:, : old.shape[1]] = old
+
+    def tell(self, slot: int, outcome: Any) -> None:
+        """Puts these outcomes in place of those that were drawn for the question at a place."""
+        self.words.view(np.int64)[:, slot, k.OF_OUTCOME] = outcome
+
+    def said(self, slot: int) -> tuple[Any, Any, Any]:
+        """The question at a place: forecasts and probabilities, (runs,) each, and the law of each run."""
+        words = self.words[:, slot]
+        ints, (values, weights) = words.view(np.int64), self.places[3:5]
+        laws = []
+        for row, size in zip(words.tolist(), ints[:, k.OF_SIZE].tolist(), strict=True):
+            law: dict[float, float] = {}
+            for v, w in zip(row[values : values + size], row[weights : weights + size], strict=True):
+                if w > 0.0:
+                    law[v] = law.get(v, 0.0) + w
+            laws.append(law)
+        return words[np.arange(self.runs), values + ints[:, k.OF_PICK]], words[:, k.OF_Q].copy(), laws
+
+    def play(
         self,
-        forecaster: Any,
-        nature: Any,
-        keys: tuple[Any, Any],
-        questions: Questions,
         asked: int,
         events: Events,
         histories: Sequence[History],
-        log: Floats | None = None,
-        *,
+        log: Floats | None,
+        threads: int,
         whole: bool = False,
     ) -> None:
-        self.forecaster, self.nature, self.keys, self.asked = forecaster, nature, keys, asked
-        self.questions, self.events, self.log = questions, events, log
-        # Where in nature's context each number of the forecaster's is.
-        kinds = (*forecaster.needs, *questions.kept)
-        self.gather = np.array([nature.reveals.index(kind) for kind in kinds], np.int64)
-        self.times = events.asked_at
-        self.alone = forecaster.alone and not whole and not self._shown
-        self.parts = np.array([_part(history) for history in histories], np.int64)
-        self.grid = forecaster.grid if forecaster.grid is not None else np.zeros(0)
-        self.count = events.asked if events.codes is None else len(events.codes)
-
-    def advance(self, threads: int = 1) -> None:
-        """Plays them."""
-        runs = self.questions.runs
-        parts = min(threads, runs, self.count * runs // LEAST)
+        """Plays events that come after `asked` questions; `whole`: forecasters state the whole law."""
+        # The table knows addresses alone: what is at them lives as long as these names.
+        parts, times = np.array([_part(history) for history in histories], np.int64), events.asked_at
+        count = events.asked + (int(events.resolved[0]) if events.lag else 0)
+        if events.codes is not None:
+            count = len(events.codes)
+        table, lane = self._table(asked, events, count, parts, times, log, whole), self._lanes()
+        runs, shares = self.runs, min(threads, self.runs, count * self.runs // LEAST)
         # A thread that plays a player's own game would wait for threads that wait for it.
-        if parts < 2 or current_thread().name.startswith(THREADS):
-            self._play(range(runs))
+        if shares < 2 or current_thread().name.startswith(THREADS):
+            self._play(table, lane, 0, runs)
             return
         # In shares that are taken by whoever is free, as a core is not equally fast at all times.
-        even = runs // parts
-        size = min(even, max(LANES, even // SHARES, LEAST // (SHARES * self.count)))
+        even = runs // shares
+        size = min(even, max(LANES, even // SHARES, LEAST // (SHARES * count)))
         size -= size % LANES if size > LANES else 0
         playing = [
-            _pool(parts).submit(self._play, range(at, min(at + size, runs))) for at in range(0, runs, size)
+            _pool(shares).submit(self._play, table.copy(), lane, at, min(at + size, runs))
+            for at in range(0, runs, size)
         ]
         wait(playing)
-        for part in playing:
-            part.result()
+        for share in playing:
+            share.result()
 
-    def _play(self, runs: range) -> None:
-        python = self.forecaster.memory.in_python or self.nature.memory.in_python
-        table, lanes = self.table(1 if self.forecaster.grows or python else LANES, runs)
-        what = played(k.play_runs, table, self.lane())
+    def _play(self, table: Any, lane: Any, first: int, last: int) -> None:
+        mine, theirs = self.forecaster.memory, self.nature.memory
+        width = 1 if self.forecaster.grows or mine.in_python or theirs.in_python else LANES
+        room = len(mine.room) + len(theirs.room) + theirs.context
+        lanes = _apart(width, k.VECTORS + room + 4 * self.shown)
+        # Questions that are never open at the end of an event need a place in a lane only.
+        open = self.words
+        if not table[k.EVENTS] and not table[k.LAG]:
+            open = _apart(width, self.places[-1])[:, None, : self.places[-1]]
+        said = {
+            k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: first, k.LAST_RUN: last,
+            k.OPEN: address(open), k.OPEN_RUN: open.strides[0], k.OPEN_WORDS: open.strides[1] // 8,
+            k.OPEN_OWN: open is self.words,
+        }  # fmt: skip
+        table[list(said)] = list(said.values())
+        what = played(k.play_runs, table, lane)
         if what != k.FINE:
-            raise self.stopped(table, lanes, what)
+            raise self._stopped(table, lanes, what)
 
-    def lane(self) -> Any:
+    def _lanes(self) -> Any:
         """How the lane of each run begins, as `play_runs` takes it."""
+        mine, theirs = (player.memory.fields() for player in (self.forecaster, self.nature))
+        if self._lane is not None and self._lane[0] is mine and self._lane[1] is theirs:
+            return self._lane[2]
         lane = np.zeros((3, k.VECTORS), np.int64)
         first, more, relative = lane
-        rooms, shown = [len(player.memory.room) for player in (self.forecaster, self.nature)], self._shown
+        rooms, shown = [len(player.memory.room) for player in (self.forecaster, self.nature)], self.shown
         at = 8 * k.VECTORS
         scratch, context = (at, at + 8 * rooms[0]), at + 8 * sum(rooms)
         for i, begin in enumerate((0, k.THEIRS, k.HEARS)):
-            memory = (self.forecaster if i == 0 else self.nature).memory
-            fields = slice(begin, begin + FIELDS)
-            first[fields], more[fields] = memory.fields()
+            lane[:2, begin : begin + FIELDS] = mine if i == 0 else theirs
             first[begin + SCRATCH], relative[begin + SCRATCH] = scratch[i > 0], 1
             for place in (ATOMS, VALUES, WEIGHTS):
-                first[begin + place + 1] = self.questions.size if i == 0 else shown * (place != ATOMS)
+                first[begin + place + 1] = self.size if i == 0 else shown * (place != ATOMS)
             if i > 0:
                 # A law for each of nature's steps, as a step may write into what it is given.
-                law = context + 8 * memory.context + 16 * shown * (i == 1)
+                law = context + 8 * self.nature.memory.context + 16 * shown * (i == 1)
                 first[[begin + CONTEXT, begin + VALUES, begin + WEIGHTS]] = context, law, law + 8 * shown
                 relative[[begin + CONTEXT, begin + VALUES, begin + WEIGHTS]] = 1
         for place, keys in zip((k.FORECAST_KEYS, k.OUTCOME_KEYS), self.keys, strict=True):
             first[place], more[place] = address(keys), keys.strides[0]
         more[k.OF_RUN] = 1
         first.view(np.float64)[[k.FORECAST_DRAWN, k.OUTCOME_DRAWN]] = -1.0
+        self._lane = mine, theirs, lane
         return lane
 
-    @property
-    def _shown(self) -> int:
-        """Atoms of the law that nature is shown, at most."""
-        return self.questions.size if self.nature.sight >= Sight.LAW else 0
-
-    def table(self, width: int, runs: range) -> tuple[Any, Any]:
-        """The table of these runs for the compiled code, and the lanes and questions in it."""
-        mine, theirs, questions, events = self.forecaster, self.nature, self.questions, self.events
-        room = len(mine.memory.room) + len(theirs.memory.room) + theirs.memory.context
-        lanes = _lanes(width, k.VECTORS + room + 4 * self._shown)
-        # Questions that are never open at the end of an event need a place in a lane only.
-        own = events.codes is not None
-        open = questions.words if own else _lanes(width, questions.width)[:, None, : questions.width]
+    def _table(
+        self, asked: int, events: Events, count: int, parts: Any, times: Any, log: Any, whole: bool
+    ) -> Any:
+        """The table of these events for the compiled code, but for what differs from share to share of the runs."""
+        mine, theirs = self.forecaster, self.nature
         table = np.zeros(k.TABLE, np.int64)
         laws = (k.LAW, k.LEARN), (k.MOVE, k.HEAR, k.REVEAL)
         for places, player in zip(laws, (mine, theirs), strict=True):
@@ -183,32 +191,31 @@ class Loop:
         if not len(self.gather):
             table[k.REVEAL] = 0
         said = {
-            k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: runs.start,
-            k.LAST_RUN: runs.stop, k.LAST: self.count, k.NUMBER: self.asked, k.DRAW: theirs.sight >= Sight.DRAW,
-            k.FORECAST_ALONE: self.alone, k.GATHER: address(self.gather), k.TAKEN: len(self.gather),
-            k.GRID: address(self.grid), k.POINTS: len(self.grid), k.PARTS: address(self.parts), k.OPEN: address(open),
-            k.OPEN_RUN: open.strides[0], k.OPEN_WORDS: open.strides[1] // 8, k.OPEN_OWN: own,
+            k.LAST: count, k.NUMBER: asked, k.DRAW: theirs.sight >= Sight.DRAW,
+            k.FORECAST_ALONE: mine.alone and not whole and not self.shown, k.GATHER: address(self.gather),
+            k.TAKEN: len(self.gather), k.GRID: address(self.grid), k.POINTS: len(self.grid), k.PARTS: address(parts),
+            k.LAG: events.lag,
         }  # fmt: skip
         at = k.AT_CONTEXT, k.AT_MEMO, k.AT_ATOMS, k.AT_VALUES, k.AT_WEIGHTS, k.AT_THEIR_MEMO
-        said |= dict(zip(at, questions.places[:-1], strict=True))
+        said |= dict(zip(at, self.places[:-1], strict=True))
         if events.codes is not None:
-            said |= {k.EVENTS: address(events.codes), k.ROWS: address(events.rows)}
-        if self.log is not None:
-            said |= {
-                k.LOG: address(self.log), k.LOG_RUN: self.log.strides[0], k.LOGGED_WORDS: self.log.shape[2],
-            }  # fmt: skip
-        if self.times is not None:
-            said[k.TIMES] = address(self.times)
+            said[k.EVENTS] = address(events.codes)
+        if events.rows is not None:
+            said[k.ROWS] = address(events.rows)
+        if times is not None:
+            said[k.TIMES] = address(times)
+        if log is not None:
+            said |= {k.LOG: address(log), k.LOG_RUN: log.strides[0], k.LOGGED_WORDS: log.shape[2]}
         table[list(said)] = list(said.values())
-        # The table knows addresses alone: what is at them lives as long as the loop and what is returned.
-        return table, (lanes, open)
+        return table
 
-    def stopped(self, table: Any, lanes: Any, what: int) -> Stopped:
+    def _stopped(self, table: Any, lanes: Any, what: int) -> Stopped:
         """What the compiled code that stopped says of a player."""
-        lane = lanes[0][table[k.STOPPED_LANE]].view(np.int64)
-        size, places = self.questions.size, self.questions.places
-        stated = min(size, int(table[k.CODE])) if what == k.BAD_LAW else 0
-        atoms, values, weights = (_words_at(int(lane[k.QUESTION]) + 8 * at, stated) for at in places[2:5])
+        lane = lanes[table[k.STOPPED_LANE]].view(np.int64)
+        stated = min(self.size, int(table[k.CODE])) if what == k.BAD_LAW else 0
+        atoms, values, weights = (
+            _words_at(int(lane[k.QUESTION]) + 8 * at, stated) for at in self.places[2:5]
+        )
         law, q = (atoms.view(np.int64), values, weights), float(table.view(np.float64)[k.Q])
         said = fault(self.forecaster, self.nature, what, int(table[k.RUN]), int(table[k.CODE]), law, q)
         return Stopped(
@@ -230,7 +237,7 @@ def _words_at(at: int, count: int) -> Floats:
     return np.array((ctypes.c_double * count).from_address(at), np.float64)
 
 
-def _lanes(width: int, length: int) -> Floats:
+def _apart(width: int, length: int) -> Floats:
     """Lanes of so many words, on no line of the cache with what another thread writes, as each would wait then."""
     edge = 16
     length = -(-length // 8) * 8

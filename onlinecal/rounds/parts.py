@@ -97,7 +97,7 @@ class Whole(Memory, ABC):
         fields = self.ints.reshape(self.runs, len(self.players), FIELDS)
         for k, kinds in enumerate(self.listed):
             size, rows[k] = self.described(k, at)
-            first, more = self.players[k].memory.fields()
+            first, more = self.players[k].memory.fields().copy()
             first[[ATOMS + 1, VALUES + 1, WEIGHTS + 1]] = size
             fields[:, k] = first + np.arange(self.runs)[:, None] * more
             self.shared_ints[at : at + len(kinds)] = kinds

@@ -352,7 +352,8 @@ class Memory:
 
     def __getstate__(self) -> dict[str, Any]:
         part = {} if self.used is None else {"floats": (self.floats.shape[1], self._floats_in_use())}
-        return self.__dict__ | part
+        # Addresses are of the process in which they were taken.
+        return self.__dict__ | {"known": None} | part
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -360,7 +361,8 @@ class Memory:
             self.__dict__["floats"] = _in_rows(*state["floats"])
 
     def touched(self) -> None:
-        """Tells the memory of which it is a part that an array may be another now, as where a state grows."""
+        """Takes note that an array may be another now, as where a state grows; so does the memory of which it is a part."""
+        self.__dict__["known"] = None
         whole = self.__dict__.get("whole")
         if whole is not None:
             whole.touched()
@@ -374,17 +376,25 @@ class Memory:
         self.link()
         return self.ints, self.floats, self.shared_ints, self.shared, self.keys
 
-    def fields(self) -> tuple[Any, Any]:
-        """The fields of the first run, but for context, law and memo, and their differences from run to run."""
+    def fields(self) -> Any:
+        """The fields of the first run, but for context, law and memo, and their differences from run to run.
+
+        The same array until one of its own arrays is another.
+        """
         self.link()
-        first, more = np.zeros((2, FIELDS), np.int64)
+        if self.__dict__["known"] is None:
+            self.__dict__["known"] = self._fields()
+        return self.__dict__["known"]
+
+    def _fields(self) -> Any:
+        known = first, more = np.zeros((2, FIELDS), np.int64)
         for place, rows in ((INTS, self.ints), (FLOATS, self.floats), (KEYS, self.keys)):
             first[place : place + 2] = address(rows), rows.shape[1]
             more[place] = rows.strides[0]
         for place, array in ((SHARED_INTS, self.shared_ints), (SHARED, self.shared), (SCRATCH, self.room)):
             first[place : place + 2] = address(array), len(array)
         first[CONTEXT + 1], first[MEMO + 1] = self.context, self.memo
-        return first, more
+        return np.array(known)
 
 
 def _in_rows(width: int, rows: list[Floats]) -> Floats:

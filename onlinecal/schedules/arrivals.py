@@ -32,10 +32,11 @@ class Poisson(Arrivals):
             raise InvalidParameter("rate = 0; expected a number above 0, or no question would ever be asked")
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
-        gaps = -np.log1p(-uniforms) / self.rate
+        gaps = np.log1p(np.negative(uniforms, out=uniforms), out=uniforms)
+        gaps /= -self.rate
+        gaps[:1] += before
         # One sum after the other, so that they are the same in blocks of any size.
-        sums: Floats = np.cumsum(np.concatenate([[before], gaps]))
-        return sums[1:]
+        return np.cumsum(gaps, out=gaps)
 
 
 @dataclass(frozen=True)

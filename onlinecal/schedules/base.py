@@ -17,7 +17,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats
 
 #: questions whose times are drawn at a time, at least and at most
-BLOCK, MOST = 2**10, 2**15
+BLOCK, MOST = 2**10, 2**14
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,14 @@ class Schedule:
     @property
     def immediate(self) -> bool:
         """Whether every outcome is known before the next question is asked, one question a unit."""
-        return type(self.arrivals) is EveryUnit and type(self.delays) is Constant and self.delays.delay == 0
+        return self.lag == 0
+
+    @property
+    def lag(self) -> int | None:
+        """With a question a unit and a constant delay of whole units, the delay; None for any other schedule."""
+        if type(self.arrivals) is not EveryUnit or type(self.delays) is not Constant:
+            return None
+        return int(self.delays.delay) if float(self.delays.delay).is_integer() else None
 
     @property
     def label(self) -> str:
@@ -199,6 +206,8 @@ class Clock:
             first += len(self._asked[piece])
             if first > last:
                 break
+        if len(pieces) == 1:
+            return pieces[0]
         asked, known = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
         return asked, known
 
@@ -264,7 +273,7 @@ def load(schedule: Schedule, horizon: int, seed: int) -> Load:
     """The load of a game."""
     clock = schedule.clock(horizon, seed)
     asked, known = clock.span(1, horizon)
-    known.sort()
+    known = np.sort(known)
     open = np.arange(1, horizon + 1) - np.searchsorted(known, asked, side="left")
     resolved = np.searchsorted(known, clock.times(horizon + 1)[0], side="left")
     return Load(int(open.max()), int(resolved))

@@ -265,8 +265,8 @@ def test_ctrl_c_is_ctrl_c_wherever_it_comes():
     try:
         for i in range(40):
             game = game_of(Mean, n.Drift(), 10**7, runs=range(1), history=8)
-            signal.setitimer(signal.ITIMER_REAL, 0.004 + i / 4000)
             with pytest.raises(KeyboardInterrupt):
+                signal.setitimer(signal.ITIMER_REAL, 0.004 + i / 4000)
                 game.advance(10**7)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -78,6 +78,6 @@ def _probability(nature, horizon, laws, history):
     for law, (forecast, y) in zip(laws, history, strict=False):
         question = game.ask()
         # The forecast that the history has, whatever was drawn.
-        game._questions.words.view(np.int64)[0, question.slot, k.OF_PICK] = list(law).index(forecast)
+        game._loop.words.view(np.int64)[0, question.slot, k.OF_PICK] = list(law).index(forecast)
         game.resolve(question, outcome=y)
     return float(game.ask().probability[0])

@@ -197,7 +197,7 @@ def play(spec, rules, nature, flying, order, horizon, seed):
 
     for number in range(1, horizon + 1):
         question, memos = game.ask(), []
-        place = game._questions.words[:, question.slot].view(np.int64)[:, OF_PICK].copy()
+        place = game._loop.words[:, question.slot].view(np.int64)[:, OF_PICK].copy()
         for run, said in enumerate(question.laws):
             context = {kind: float(values[number - 1]) for kind, values in shown[run].items()}
             if hasattr(rules[run], "agrees"):
