@@ -14,9 +14,9 @@ from pathlib import Path
 from types import FrameType, ModuleType
 from typing import Any
 
+from onlinecal.core.content import named_in
 from onlinecal.core.errors import InvalidParameter, UnknownName, failure, in_one_line, place, suggestion
 from onlinecal.core.files import local
-from onlinecal.core.sources import named_in
 
 #: seconds after which it is said which module is still being imported
 PATIENCE = 5.0

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter, suggestion
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.progress import Progress
-from onlinecal.core.sight import Sight
 from onlinecal.core.validation import count
 from onlinecal.exact.stage import UNITS, against_draw, against_law, look, moves, stage
 from onlinecal.exact.totals import SYMMETRIC, alphabet_for, measure_named, totals

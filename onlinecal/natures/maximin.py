@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from onlinecal.core.columns import Column
-from onlinecal.core.guarantee import Guarantee, OnGrid
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, OnGrid, Sight
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.exact.policy import play

@@ -6,8 +6,7 @@ import onlinecal as oc
 from onlinecal.checks.conformance import conformance
 from onlinecal.checks.facts import stated_facts
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.guarantee import Forecasters, Guarantee
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Forecaster, as_forecaster

@@ -15,8 +15,16 @@ from onlinecal import natures as n
 from onlinecal.checks import facts
 from onlinecal.checks.conformance import conformance
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.facts import FACTS, counts_open, every, memory_at, memory_of, some
-from onlinecal.core.strategy import parameters, strategy_key
+from onlinecal.core.strategy import (
+    FACTS,
+    counts_open,
+    every,
+    memory_at,
+    memory_of,
+    parameters,
+    some,
+    strategy_key,
+)
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
 from onlinecal.natures import NATURES, Sight, as_nature

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from onlinecal.core.cells import cell, cells
+from onlinecal.core.arrays import cell, cells
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant

@@ -16,11 +16,10 @@ import pytest
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.core.content import content, differences, digest
+from onlinecal.core.content import content, differences, digest, sources
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.modules import locate
-from onlinecal.core.sight import Sight
-from onlinecal.core.sources import sources
 from onlinecal.forecasters import Constant, as_forecaster
 from tests import versions
 

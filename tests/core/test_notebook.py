@@ -8,8 +8,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core import progress
-from onlinecal.core.notebook import in_notebook
-from onlinecal.core.progress import Progress
+from onlinecal.core.progress import Progress, in_notebook
 
 
 class _Thing:

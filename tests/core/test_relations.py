@@ -11,10 +11,20 @@ from hypothesis import strategies as st
 
 import onlinecal as oc
 from onlinecal.core.columns import QUADRATIC, SQUARED_LOSS, Column
-from onlinecal.core.guarantee import Forecasters, Guarantee
+from onlinecal.core.guarantee import (
+    QUANTITIES,
+    RELATIONS,
+    Forecasters,
+    Guarantee,
+    Sight,
+    applies,
+    chain,
+    factor,
+    reason,
+    through,
+    tightest,
+)
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.relations import QUANTITIES, RELATIONS, applies, chain, factor, reason, through, tightest
-from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.decisions.tasks import quadratic, three_action, v_shaped
 from onlinecal.engine.game import Game

@@ -12,8 +12,8 @@ from onlinecal.cli import app
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.scenario import load
 from onlinecal.search import search, worst
-from onlinecal.search.optimiser import Cube
-from onlinecal.search.scenario import table_of
+from onlinecal.search.spaces import table_of
+from onlinecal.search.worst import Cube
 from tests.readme import ROOT
 
 #: without free parameters, which no optimiser is needed for

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 
-from onlinecal.core.shipped import scenarios
+from onlinecal.core.writing import scenarios
 from onlinecal.report import page_pictures
 from onlinecal.scenario import load
 from onlinecal.study.store import Store

@@ -171,8 +171,8 @@ def test_facts_of_a_plain_nature():
     assert as_nature(Late).needs_horizon is True
     assert as_nature(lambda: Swing()).memory == "O(1)"
     swing = type("Windowed", (Swing,), {"memory": "O(lean)"})
-    assert oc.core.facts.memory_at(as_nature(swing), 10, 10) == 0.2
-    assert oc.core.facts.memory_at(as_nature(swing(0.4)), 10, 10) == 0.4
+    assert oc.core.strategy.memory_at(as_nature(swing), 10, 10) == 0.2
+    assert oc.core.strategy.memory_at(as_nature(swing(0.4)), 10, 10) == 0.4
 
 
 # ---------------------------------------------------------------- what is refused, in one line
