@@ -10,11 +10,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.checks import facts
 from onlinecal.checks.conformance import conformance
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.strategy import (
     FACTS,
     counts_open,
@@ -26,9 +28,8 @@ from onlinecal.core.strategy import (
     strategy_key,
 )
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
+from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Sight, as_nature
-from onlinecal.report.catalogue import entry
 from tests import examples
 from tests.by_hand import Half
 
@@ -103,6 +104,27 @@ def test_who_needs_the_horizon(cases, seed):
     for case in cases:
         shown = any(facts.horizon(*game, seed) for game in games(case))
         assert shown is case[1].needs_horizon, strategy_key(case[1])
+
+
+def test_who_is_deterministic(cases, folder, seed):
+    """Who says so never mixes, and all others state a law of more than one point against some nature."""
+    inner = f.AlmostOneStepAhead()
+    others = [f.Rounded(inner, 4), f.Rounded(inner, 3, "random"), f.ExpertMixture((inner, f.Constant(0.2)))]
+    natures = examples.natures(folder)
+    for forecaster in [*examples.forecasters(folder), *others]:
+        able = [nature for nature in natures if forecaster.needs <= nature.reveals]
+        assert able
+        rounds = {
+            nature: range(60) if type(nature) in examples.FEW else (0, 1, 2, 5, 13, 34, 59) for nature in able
+        }
+        shown = any(mixed(forecaster, nature, seed, rounds[nature]) for nature in able)
+        assert shown is not forecaster.deterministic, strategy_key(forecaster)
+
+
+def mixed(forecaster, nature, seed, rounds):
+    """Whether a law of more than one point is stated before one of these rounds, without the class's help."""
+    game = Game(forecaster, nature, horizon=60, runs=range(2), seed=seed)
+    return any(game.advance(t) or any(len(law) > 1 for law in game.laws()) for t in rounds)
 
 
 def test_who_plays_on_a_grid_says_so(cases, seed):
@@ -244,29 +266,6 @@ def test_a_lie_is_found(said, spec, seed, monkeypatch):
     assert found[0].fault
 
 
-def test_a_plain_class_that_lies(seed, monkeypatch):
-    only_what_is_stated(monkeypatch)
-
-    class Hoarder:
-        needs_horizon, safe_under_delay, memory = False, True, "O(1)"
-
-        def __init__(self, horizon):
-            self.horizon, self.seen = horizon, []
-
-        def forecast(self):
-            self.last = 1.0 / self.horizon + len(self.seen) % 7 / 10
-            return self.last
-
-        def update(self, forecast, outcome):
-            self.seen.append(self.last - outcome)
-
-    spec = as_forecaster(Hoarder)
-    assert "it states different laws in round 1" in facts.horizon("forecaster", spec, n.Bernoulli(), seed)
-    assert as_forecaster(type("Tuned", (Hoarder,), {"needs_horizon": None})).needs_horizon is True
-    faults = {finding.check: finding.fault for finding in conformance(spec, seed)}
-    assert faults["it plays the same at every horizon, as it declares"]
-
-
 class Keeps:
     """Keeps one outcome a round in a place that all its runs share, and says that it does not."""
 
@@ -304,20 +303,43 @@ def test_what_cannot_be_copied_is_a_finding(seed):
         assert said in fact("forecaster", as_forecaster(Locked), n.Bernoulli(), seed)
 
 
-def test_what_is_not_said_is_not_checked():
-    @dataclass(frozen=True)
-    class Quiet(Forecaster):
-        def start(self, horizon, stream):
-            return f.Constant(0.5).start(horizon, stream)
+def test_whom_a_guarantee_binds():
+    ahead, hedging = f.AlmostOneStepAhead(), f.ForecastHedging()
+    forced = n.Contrarian().guarantees[0]
+    assert forced.against == Forecasters.DETERMINISTIC
+    assert forced.binds(ahead, n.Contrarian())
+    assert not forced.binds(hedging, n.Contrarian())
+    assert not forced.binds(as_forecaster(Half), n.Contrarian())
+    drawn = n.Contrarian("draw").guarantees[0]
+    assert drawn.against == Forecasters.EVERY
+    assert drawn.binds(hedging, n.Contrarian("draw"))
+    (mine,) = hedging.guarantees
+    assert mine.against == Sight.LAW
+    assert mine.binds(hedging, n.Greedy())
+    assert not mine.binds(hedging, n.Contrarian("draw"))
+    with pytest.raises(InvalidParameter, match=r"against .forecasters on Sundays.; expected a Sight"):
+        Guarantee("ece", "T", float, "deterministic", "forecasters on Sundays", "", upper=False)
+    with pytest.raises(
+        InvalidParameter, match="a guarantee on 7; expected a Column or the name of a measure"
+    ):
+        Guarantee(7, "T", float, "deterministic", Sight.LAW, "")
 
-    assert not [found for found in conformance(Quiet()) if "declares" in found.check]
-    assert (Quiet().needs_horizon, Quiet().safe_under_delay, Quiet().memory) == (None, None, None)
-    for whole in (f.Doubling(Quiet()), f.Rounded(Quiet(), 4), f.ExpertMixture((Quiet(), f.Constant()))):
-        assert whole.safe_under_delay is None
-        assert whole.memory is None
-    assert f.Doubling(Quiet()).needs_horizon is False
-    assert f.Rounded(Quiet(), "T^(1/2)").needs_horizon is True
-    assert f.ExpertMixture((Quiet(), f.Constant()), 0.1).needs_horizon is None
+
+def test_what_a_nature_forces_is_promised_only_where_it_binds():
+    study = oc.play(
+        [f.ForecastHedging(), f.AlmostOneStepAhead(), f.Constant(0.3)],
+        [n.Contrarian(), n.Greedy(), n.Contrarian("draw")],
+        horizon=50,
+        runs=2,
+        measures=["ece"],
+    )
+    bound = {(cell.forecaster, cell.nature) for cell in study.cells for p in cell.promises if not p.upper}
+    everybody = {(who, 'contrarian (sees="draw")') for who in study.forecasters}
+    assert bound == everybody | {
+        (who, whom)
+        for who in ("almost one step ahead", "constant (p=0.3)")
+        for whom in ("contrarian", "greedy")
+    }
 
 
 # ---------------------------------------------------------------- form, words
@@ -351,51 +373,3 @@ def test_what_is_no_fact_is_refused(says, complaint):
         Game(spec, n.Bernoulli(), horizon=5, runs=range(1))
     (found,) = conformance(spec)
     assert re.search(complaint, found.fault)
-
-
-def test_show_says_them():
-    assert {key: entry("forecast_hedging")[key] for key in FACTS} == {
-        "deterministic": "no",
-        "needs_horizon": "yes",
-        "safe_under_delay": "yes",
-        "memory": "O(m)",
-    }
-    assert entry("expert_mixture")["memory"] == "depends on its parameters"
-    assert entry("doubling")["needs_horizon"] == "no"
-    assert entry("greedy")["memory"] == "O(t)"
-    assert "deterministic" not in entry("greedy")
-    assert entry("tests.checks.test_facts:InOrder")["memory"] == "not declared"
-
-
-def test_docstrings_leave_to_data_what_is_data():
-    """So that they cannot say something else."""
-    repeats = re.compile(
-        r"(needs?|without) (the|no) horizon|not need the horizon|\bdeterministic\b|\brandomised\b|no state",
-        re.I,
-    )
-    for cls in (*FORECASTERS.values(), *NATURES.values()):
-        information = re.split(r"\n\s+Source\n", cls.__doc__.partition("Information\n")[2])[0]
-        assert information
-        # Of natures nothing but the docstring says where they toss coins.
-        found = [
-            x[0] for x in repeats.finditer(information) if issubclass(cls, Forecaster) or "horizon" in x[0]
-        ]
-        assert not found, (cls.__name__, found)
-
-
-def test_the_measurement_of_delay_is_about_rounds_in_flight(seed):
-    """The same nature, with what it needs on the round, passes."""
-
-    class Keeping(Grudge):
-        def probability(self, round):
-            super().probability(round)
-            round.memo = self.mean
-            return self.q
-
-        def update(self, forecast, outcome, round):
-            self.mean = round.memo
-            super().update(forecast, outcome, round)
-
-    measure = partial(facts.delay, "nature", f.ForecastHedging())
-    assert measure(as_nature(Grudge), seed)
-    assert measure(as_nature(Keeping), seed) == ""

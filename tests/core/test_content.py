@@ -283,12 +283,6 @@ def test_the_module_under_which_a_thing_is_named_counts_too(module, text):
     assert key(locate("measure", "plug_a:X")) == keys[1]
 
 
-def test_a_cached_function_is_the_function(module):
-    cached = module("plug_a", "import functools\n@functools.cache\ndef g(x): return 1\n", "g")
-    assert content(cached)["wrapped"] == content(cached.__wrapped__)
-    assert "plug_a" in content(cached)["wrapped"]["source"]
-
-
 def test_packages_with_relative_imports(module):
     module("plug_p.__init__", "from .inner import helper\n")
     module("plug_p.inner.__init__", "")
@@ -319,19 +313,6 @@ def test_libraries_do_not_count_and_installed_plug_ins_do(module, tmp_path, monk
     assert sources(cls) == before
     (folder / "plugpack" / "part.py").write_text("P = 22\n")
     assert sources(cls) != before
-
-
-def test_a_plug_in_of_ours_has_our_version_too(module, monkeypatch):
-    text = "from onlinecal.forecasters import Constant\nclass Mine(Constant):\n    pass\n"
-    mine = module("plug_a", text, "Mine")
-    assert content(mine(0.25))["version"] == Constant.version
-    before = key(mine(0.25))
-    monkeypatch.setattr(Constant, "version", 2)
-    assert key(mine(0.25)) != before
-    monkeypatch.undo()
-    monkeypatch.setattr(oc, "__version__", "9.9")
-    assert content(Constant()) == content(Constant())
-    assert content(mine(0.25))["onlinecal"] == "9.9"
 
 
 def test_state_outside_of_the_fields_of_a_dataclass(module):

@@ -324,16 +324,3 @@ def test_the_control_breaks_what_follows(seed):
     kept = through(oc.forecasters.ForecastHedging().guarantees[0], "cdl")
     study = oc.play(oc.forecasters.AlmostOneStepAhead(), FEW[1], horizon=2000, runs=1, measures=["cdl"])
     assert study.cells[0].totals["cdl"][-1].min() > 1.4 * kept.bound(2000)
-
-
-def test_what_is_implied_is_promised_and_drawn():
-    umbrellas = ["umbrella", {"name": "umbrella", "response": "rounded"}]
-    study = oc.play("forecast_hedging", "contrarian", horizon=[100, 400, 1600], runs=2, tasks=umbrellas,
-                    measures=["smooth_ce", "cdl", "brier", "distance_lower"])  # fmt: skip
-    formulas = {(p.measure, p.formula) for cell in study.cells for p in cell.promises}
-    own = "T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
-    regrets = [f"{name}[umbrella]" for name in REGRETS]
-    assert formulas == {(name, own) for name in ("smooth_ce", "distance_lower[lower]")} | {
-        (name, f"2({own})") for name in ("cdl", *regrets)
-    }
-    assert study.curve("smooth_ce").proven() == study.curve("cdl").proven() is not None

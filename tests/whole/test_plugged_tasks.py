@@ -5,7 +5,6 @@ import sys
 
 import pytest
 
-import onlinecal as oc
 from onlinecal.core.errors import ScenarioError
 from onlinecal.scenario import load
 
@@ -82,17 +81,6 @@ def test_tasks_in_a_scenario(planned, tasks, names):
     assert [name for name in columns if name.startswith("swap_regret")] == [
         f"swap_regret[{name}]" for name in names
     ]
-
-
-def test_its_numbers_are_those_of_the_task(planned):
-    (cell,) = planned('[{name = "plugged_tasks_mine:threshold", t = 0.3}, "plugged_tasks_mine:harvest"]')
-    gamma = oc.JointDistribution.from_counts([0.2, 0.6], [5, 5], [3, 1])
-    own = oc.tasks.DecisionTask("threshold", [[0.3, 0.3], [0.0, 1.0]])
-    same = dict(zip(cell.panel.names, cell.panel.read(gamma), strict=True))
-    assert same["swap_regret[threshold]"] == pytest.approx(10 * own.account(gamma).swap)
-    task = {"name": "plugged_tasks_mine:threshold", "t": 0.3}
-    study = oc.play("constant", "bernoulli", horizon=50, runs=2, tasks=[task])
-    assert "swap_regret[threshold]" in study.measures
 
 
 def kept_under(cell):

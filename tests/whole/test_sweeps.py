@@ -162,28 +162,6 @@ def test_every_strategy_is_started_once_and_of_very_many_some_are(tmp_path, monk
         cells(tmp_path, *tables)
 
 
-def test_cells_of_several_horizons_and_schedules(tmp_path):
-    (tmp_path / "rain.csv").write_text("outcome\n" + "1\n0\n" * 10)
-    planned = loaded(
-        tmp_path,
-        """
-runs = 1
-horizons = [5, 10, 40]
-measures = ["ece"]
-delays = [0, 2]
-forecasters = [{name = "constant", p = [0.1, 0.2]}, {name = "empirical_mean", longest = 10}]
-natures = ["drift", {name = "replay", file = "rain.csv"}, {name = "bernoulli", q = [0.3, 0.4]}, "contrarian"]
-""",
-    ).cells
-
-    def said(cell):
-        return cell.forecaster.label, cell.nature_label, cell.horizon
-
-    assert len(set(map(said, planned))) == len(planned) == (3 + 3 + 2) * 2 * 5
-    assert planned.work == sum(c.work for c in planned)
-    assert {c.horizon for c in planned if c.nature.label == 'replay (file="rain.csv")'} <= {5, 10, 20}
-
-
 TWO = f'{HEAD}measures = ["ece"]\nforecasters = [{{name = "constant", p = [0.2, 0.4]}}]\nnatures = ["drift"]'
 
 
