@@ -389,9 +389,11 @@ def check_range(name: str, spec: Mapping[str, Any], keys: Sequence[str], whole: 
     said = f"{name} = {dict(spec)!r}"
     for key in spec:
         if key not in keys:
-            raise InvalidParameter(f"{said}: a range here has no {key!r}{suggestion(str(key), keys)}")
-    for key in ("from", "to", "step"):
-        value = spec.get(key, 0 if key == "step" else None)
+            raise InvalidParameter(f"{said}: a range has no {key!r}{suggestion(str(key), keys)}")
+    for key in ("from", "to", *({"step"} & spec.keys())):
+        if key not in spec:
+            raise InvalidParameter(f"{said}: a range needs {key!r}")
+        value = spec[key]
         if not (is_number(value) and math.isfinite(value)):
             raise InvalidParameter(f"{said}: {key} = {shown(value)}; expected a finite number")
         if whole and value != int(value):

@@ -177,7 +177,7 @@ class Clock:
 
     def span(self, first: int, last: int) -> tuple[Floats, Floats]:
         """The same of questions `first` to `last`, none of them beyond the last one."""
-        pieces = []
+        pieces: list[tuple[Floats, Floats]] = []
         while not pieces or first <= last:
             at = self._place(first)
             piece = slice(at, at + last + 1 - first)
