@@ -146,10 +146,8 @@ def test_values_that_are_the_same_number_are_the_same_value():
     ("one", "other"),
     [
         (b"one", b"two"), (bytearray(b"one"), bytearray(b"two")),
-        (datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)),
         (datetime.datetime(2024, 1, 1, 3), datetime.datetime(2024, 1, 1, 4)),
         (datetime.timedelta(1), datetime.timedelta(2)),
-        (np.datetime64("2024-01-01"), np.datetime64("2024-01-02")),
         (np.datetime64("2024-01-01", "ns"), np.datetime64("2024-01-02", "ns")),
         (fractions.Fraction(1, 3), fractions.Fraction(2, 3)), (decimal.Decimal(1), decimal.Decimal(2)),
         (1 + 2j, 1 + 3j), (range(3), range(4)), (slice(3), slice(4)),
@@ -229,11 +227,9 @@ def test_the_source_counts_and_comments_do_not(module):
     [
         "import plug_h\n{0}",
         "from plug_h import P\n{0}",
-        "import plug_h as h\n{0}",
         "{0}def later():\n    import plug_h\n",
         "import plug_between\n{0}",
         "import importlib\nh = importlib.import_module('plug_h')\n{0}",
-        "h = __import__('plug_h')\n{0}",
         "try:\n    from plug_h import P\nexcept ImportError:\n    P = 1\n{0}",
     ],
 )
@@ -261,11 +257,9 @@ MADE = (
     "text",
     [
         "import plug_h\nplug_h.Made.x = {0}\nfrom plug_h import Made as X\n",
-        "import plug_h\nplug_h.Made.x = {0}\nfrom plug_h import f as X\n",
         "import plug_h\nplug_h.Made.x = {0}\nX = plug_h.Made()\n",
         "import plug_h\nX = type('X', (plug_h.Made,), {{'x': {0}}})\n",
         "import plug_h\nX = plug_h.make({0})\n",
-        "import functools\n@functools.lru_cache\ndef X(gamma): return {0}\n",
         "import numba\nP = {0}\n@numba.njit\ndef X(gamma): return P\n",
         "from onlinecal.forecasters import Constant\nX = Constant({0} / 4)\n",
     ],

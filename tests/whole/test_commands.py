@@ -153,42 +153,30 @@ REFUSED = [
     ("run /dev/zero", "expected a scenario, which is a short text"),
     ("run small.toml", "results/small.db exists; --resume goes on with it"),
     ("run small.toml -o n.db --runs 0", "small.toml: runs = 0: expected at least 1"),
-    ("run small.toml -o n.db --horizon -1", "expected at least 1"),
     ("run small.toml -o n.db --jobs 0", "jobs = 0; expected an integer from 1 to "),
-    ("run small.toml -o n.db --jobs -1", "jobs = -1; expected an integer from 1 to "),
-    ("run small.toml -o n.db --jobs 1000", "jobs = 1000; expected an integer from 1 to "),
     ("run small.toml -o n.db --jobs 2 --scheduler tcp://127.0.0.1:1", "jobs = 2 are processes of this machine, and a"),
     ("new small.toml", "small.toml exists; expected the name of a new file"),
     ("status none.db", "none.db: no such results file"),
-    ("compare none.db", "none.db: no such results file"),
     ("compare results/small.db --json --markdown", "--markdown and --json are two forms of output; expected one of"),
-    ("compare results/small.db --paired --markdown", "--markdown and --paired are two tables; expected one of the two"),
     ("compare results/small.db --measure eec", "unknown measure 'eec'; did you mean 'ece'?"),
     ("compare results/delays.db --people", "nobody joins or leaves in this study"),
-    ("plot bad.toml", "not a results file"),
     ("plot results/small.db -o x.jpg", "expected .png, .svg or .pdf"),
     ("plot results/small.db --runs --slopes", "--runs and --slopes are two pictures"),
-    ("plot results/small.db --run 1", "--curves has no use for --run"),
     ("plot results/small.db --width wide", "width = 'wide'; expected 'column' (3.4 inches), 'page' (7 inches)"),
     ("plot results/small.db --tasks --measure ece", "--tasks draws no measures"),
     ("plot results/small.db --nature drfit", "unknown nature 'drfit'; did you mean 'drift'?"),
-    ("plot results/delays.db --delays --people", "--delays and --people are two pictures; expected one of the two"),
     ("plot delays.toml --questions --nature drift", "--questions draws no natures; expected no --nature"),
-    ("plot results/delays.db --delays --nature drfit", "unknown nature 'drfit'; did you mean 'drift'?"),
     ("show os:getcwd", "'os:getcwd' is neither"), ("show cdll", "unknown name 'cdll'; did you mean 'cdl'"),
     ("show zebra", "unknown name 'zebra'; see `onlinecal list`"), ("list nature", "did you mean 'natures'"),
     ("export results/kept.db -o t.txt", "t.txt: expected a name that ends with .csv or .parquet"),
     ("merge results/kept.db results/small.db -o f.csv", "f.csv exists"),
-    ("merge results/kept.db results/small.db -o results/small.db", "results/small.db"),
     ("measure-again results/kept.db --measure ecee", "unknown measure 'ecee'; did you mean 'ece'"),
     ("measure-again results/kept.db --measure '{ name = 3'", "--measure { name = 3: "),
     ("measure-again results/kept.db", "no measures and no tasks; expected at least one of either"),
     ("measure no.csv", "no.csv: no such file"), ("measure f.csv -f q", "f.csv has no column 'q'; known: p, y"),
-    ("measure f.csv --html x.png", "x.png: expected a name that ends in .html"),
     ("measure f.csv --draws 0 --html file/x.html", "file/x.html cannot be written"),
     ("measure f.csv -m smoth_ce", "unknown measure 'smoth_ce'; did you mean 'smooth_ce'?"),
-    ("measure f.csv --draws -1", "measure: draws = -1; expected an integer of at least 0 and at most 100000"),
-    ("measure f.csv --level 1.5", "evaluate: level = 1.5; expected a number in [0, 1]"),
+    ("measure f.csv --draws -1", "measure: draws = -1; expected an integer from 0 to 10^5"),
     ("measure 7.csv --html x.html", "7.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look "
      "like per cent: --percent"),
     ("measure f.csv --time p", "f.csv: cannot tell which column has the forecasts: no column is named so or holds "
@@ -426,10 +414,7 @@ def test_what_plug_ins_print_is_not_among_the_results(tmp_path):
     )
     done = onlinecal("run small.toml --horizon 20 --json", cwd=tmp_path)
     json.loads(done.stdout)
-    assert (
-        "note: forecaster 'loud.py:Loud': module 'loud.py' prints 'begins' (loud.py:1) while" in done.stderr
-    )
-    assert {"made", "told"} <= set(done.stderr.splitlines())
+    assert {"begins", "made", "told"} <= set(done.stderr.splitlines())
 
 
 def test_control_c_in_compiled_code_keeps_what_is_finished(tmp_path):

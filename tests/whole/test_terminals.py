@@ -38,10 +38,9 @@ DB = "results/e.db"
 SMALL = "--horizon 100 --runs 2"
 MEASURE = "measure x.csv -y y -f first -f second --by by --time t --draws 20 -m smooth_ce -m distance_upper -m brier"
 LINES = (
-    "run narrow.toml --resume", "run narrow.toml --dry-run", f"status {DB}", f"compare {DB}", f"compare {DB} --all",
+    "run narrow.toml --resume", "run narrow.toml --dry-run", f"status {DB}", f"compare {DB} --all",
     f"compare {DB} --ranking", f"compare {DB} --pareto ece log_loss", f"compare {DB} --paired", "list", "list rates",
-    "list scenarios", "show cdl", "show replay", "show almost_one_step_ahead", "run --help", "new --help",
-    f"plot {DB} --nature drift", MEASURE,
+    "show cdl", "show almost_one_step_ahead", "run --help", f"plot {DB} --nature drift", MEASURE,
 )  # fmt: skip
 
 
