@@ -42,36 +42,25 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cases(folder):
     """(role, specification, opponents), of every example and of those whose parameters decide."""
-    ahead = f.AlmostOneStepAhead()
+    pair = f.Constant(0.2), f.EmpiricalMean()
     forecasters = [
-        *examples.forecasters(folder),
-        f.ForecastHedging(12),
-        f.PerturbedLeader(3.0),
-        f.Rounded(f.Constant(0.3), "T^(1/2)"),
-        f.Rounded(f.EmpiricalMean(), 5),
-        f.ExpertMixture((ahead,)),
-        f.ExpertMixture((f.Constant(0.2), f.EmpiricalMean())),
-        f.ExpertMixture((f.Constant(0.2), f.EmpiricalMean()), 0.1),
-    ]
+        *examples.forecasters(folder), f.ForecastHedging(12), f.PerturbedLeader(3.0), f.Rounded(f.EmpiricalMean(), 5),
+        f.Rounded(f.Constant(0.3), "T^(1/2)"), f.ExpertMixture((f.AlmostOneStepAhead(),)), f.ExpertMixture(pair),
+        f.ExpertMixture(pair, 0.1),
+    ]  # fmt: skip
     natures = [
-        *examples.natures(folder),
-        n.RandomWalk("T^(-1/3)"),
-        n.Sinusoid(50),
-        n.Piecewise(change_rate=0.1),
-        n.EarlyStopping(5),
-        n.KinkApproach(cells=9),
-        n.Mixture((n.RandomWalk(), n.Drift())),
-        n.Switch(n.Markov(), n.HalfCrossing(), 30),
-        n.Switch(n.Markov(), n.Sawtooth(), 30),
+        *examples.natures(folder), n.RandomWalk("T^(-1/3)"), n.Sinusoid(50), n.Piecewise(change_rate=0.1),
+        n.EarlyStopping(5), n.KinkApproach(cells=9), n.Mixture((n.RandomWalk(), n.Drift())),
+        n.Switch(n.Markov(), n.HalfCrossing(), 30), n.Switch(n.Markov(), n.Sawtooth(), 30),
+    ]  # fmt: skip
+    of_kind = {
+        "": n.Bernoulli(), "base": n.Replay(str(examples.recording(folder)), base="base"),
+        "features": n.LogisticFeatures(), "stream": n.Streams((n.Drift(), n.Bernoulli(0.3))),
+    }  # fmt: skip
+    found = [
+        ("forecaster", spec, [of_kind.get(min(spec.needs, default=""), n.UniformTruth())])
+        for spec in forecasters
     ]
-    desks = n.Streams((n.Drift(), n.Bernoulli(0.3)))
-    coins, truth, base = (
-        n.Bernoulli(),
-        n.UniformTruth(),
-        n.Replay(str(examples.recording(folder)), base="base"),
-    )
-    of_kind = {"": coins, "base": base, "features": n.LogisticFeatures(), "stream": desks}
-    found = [("forecaster", spec, [of_kind.get(min(spec.needs, default=""), truth)]) for spec in forecasters]
     return found + [("nature", spec, [f.Constant(0.9), as_forecaster(Pair)]) for spec in natures]
 
 
@@ -131,26 +120,15 @@ def mixed(forecaster, nature, seed, rounds):
 def test_who_plays_on_a_grid_says_so(cases, seed):
     """The steps are those of the player's grid, where it has one; all that is forecast lies on it."""
     for case in cases:
-        role, spec, _ = case
-        if role == "nature":
-            continue
-        m = spec.steps_at(facts.HORIZON)
-        for _, forecaster, nature in games(case)[:1]:
+        spec, m = case[1], case[0] == "forecaster" and case[1].steps_at(facts.HORIZON)
+        for role, forecaster, nature in games(case)[: case[0] == "forecaster"]:
             game = Game(forecaster, nature, horizon=facts.HORIZON, runs=range(1), seed=seed)
             points = getattr(game.forecaster, "grid", None)
             if points is not None and len(points) > 1:
                 evenly = np.array_equal(points, np.arange(len(points)) / (len(points) - 1))
                 assert m == (len(points) - 1 if evenly else None), strategy_key(spec)
-            if m is not None:
-                assert facts.grid(role, forecaster, nature, seed) == "", strategy_key(spec)
-    assert (
-        f.Separate(f.AlmostOneStepAhead()).steps_at(100)
-        == f.Delayed(f.ForecastHedging("T")).steps_at(10)
-        == 10
-    )
-    assert (
-        f.Delayed(f.ForecastHedging("T"), slots=3).steps_at(10) == 4
-    )  # those of copies that play ⌈10/3⌉ rounds
+            assert m is None or facts.grid(role, forecaster, nature, seed) == "", strategy_key(spec)
+    assert f.Delayed(f.ForecastHedging("T"), slots=3).steps_at(10) == 4  # of copies that play ⌈10/3⌉ rounds
     assert f.EmpiricalMean().steps_at(100) is f.Doubling(f.AlmostOneStepAhead()).steps_at(100) is None
 
 
@@ -236,32 +214,22 @@ class InOrder:
             self.last.append(outcome)
 
 
-def only_what_is_stated(monkeypatch):
-    """`conformance` without the checks of what nobody states."""
-    monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())
-
-
+SMALL = "its state grows like O(1) at most"
 LIARS = [
     ("it is deterministic", liar(f.ForecastHedging(), deterministic=True)),
-    (
-        "its forecasts are on the grid",
-        liar(f.ForecastHedging(), start=lambda _, *how: f.ForecastHedging(7).start(*how)),
-    ),
+    ("its forecasts are on the grid", liar(f.ForecastHedging(), start=lambda _, *of: f.ForecastHedging(7).start(*of))),
     ("it plays the same at every horizon", liar(f.ForecastHedging(), needs_horizon=False)),
     ("it plays the same at every horizon", liar(n.Sinusoid(), needs_horizon=False)),
-    ("it may be told late", as_forecaster(Forgetful)),
-    ("it may be told late", as_nature(Grudge)),
-    ("it may be told late", as_forecaster(InOrder)),
-    ("its state grows like O(1) at most", liar(f.ForecastHedging(), memory="O(1)")),
-    ("its state grows like O(1) at most", liar(f.DefensiveForecasting(), memory="O(1)")),
-    ("its state grows like O(1) at most", liar(f.ThresholdHedging(), memory="O(1)")),  # in its laws alone
+    *(("it may be told late", who) for who in (as_forecaster(Forgetful), as_nature(Grudge), as_forecaster(InOrder))),
+    (SMALL, liar(f.DefensiveForecasting(), memory="O(1)")),
+    (SMALL, liar(f.ThresholdHedging(), memory="O(1)")),  # in its laws alone
     ("its state grows like O(log(t)) at most", liar(n.Greedy(), memory="O(log(t))")),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("said", "spec"), LIARS, ids=[f"{said}: {strategy_key(s)}" for said, s in LIARS])
 def test_a_lie_is_found(said, spec, seed, monkeypatch):
-    only_what_is_stated(monkeypatch)
+    monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())  # of what nobody states
     found = [finding for finding in conformance(spec, seed) if finding.check.startswith(said)]
     assert len(found) == 1
     assert found[0].fault
