@@ -183,16 +183,6 @@ class Relation:
         return f"{self.smaller} ≤ {_times(self.factor)}{self.larger}"
 
 
-#: what relations speak of beside measures and certificates
-QUANTITIES = {
-    QUADRATIC: "swap regret of the task of naming the probability: the squared calibration error",
-    SQUARED_LOSS: "external regret of the same task: the Brier score less that of the best constant",
-    "distance": "the distance of the sequence from calibration, of which only brackets are tracked",
-    "swap_regret": "swap regret of any one task with payoffs in [0, 1], by best responses",
-    "action_swap_regret": "the same, for swaps that see only the action",
-    "external_regret": "the same, against the best fixed action",
-}
-
 _BGHN = "Błasiok et al. 2023"
 _HW = "Hu and Wu 2024; Gopalan and Hu 2025"
 _SUMS = "both from the prefix sums of the residuals"

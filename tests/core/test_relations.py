@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 import onlinecal as oc
 from onlinecal.core.columns import QUADRATIC, SQUARED_LOSS, Column
 from onlinecal.core.guarantee import (
-    QUANTITIES,
     RELATIONS,
     Forecasters,
     Guarantee,
@@ -59,7 +58,7 @@ ON_GAMMA = [r for r in RELATIONS if not {r.smaller, r.larger} & {"distance", *CE
 
 
 def test_every_name_is_a_column_or_said_to_be_none():
-    columns = {*MEASURES, *CERTIFICATES, QUADRATIC, *QUANTITIES}
+    columns = {*MEASURES, *CERTIFICATES, *REGRETS, QUADRATIC, SQUARED_LOSS, "distance"}
     for relation in RELATIONS:
         assert {relation.smaller, relation.larger} <= columns
         assert relation.factor >= 1.0
