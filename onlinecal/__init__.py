@@ -30,7 +30,7 @@ _HOMES = {
     "Curve": "onlinecal.report.curves",
     "Guarantee": "onlinecal.core.guarantee",
     "OnlinecalError": "onlinecal.core.errors",
-    "of_rounds": "onlinecal.core.transcript",
+    "of_rounds": "onlinecal.core.joint",
     "Recalibrator": "onlinecal.recalibration.recalibrator",
     "recalibrate": "onlinecal.recalibration.replay",
     "smooth_recalibration": "onlinecal.recalibration.smoothing",
@@ -100,8 +100,7 @@ if TYPE_CHECKING:
     from onlinecal.core import errors
     from onlinecal.core.errors import OnlinecalError
     from onlinecal.core.guarantee import Guarantee
-    from onlinecal.core.joint import JointDistribution
-    from onlinecal.core.transcript import of_rounds
+    from onlinecal.core.joint import JointDistribution, of_rounds
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
     from onlinecal.face import load, play, sweep

@@ -19,7 +19,7 @@ from onlinecal.commands import (
     watching,
 )
 from onlinecal.commands.base import guarded
-from onlinecal.core import encodings
+from onlinecal.core import words as encodings
 
 #: in the order in which help lists them
 COMMANDS: dict[str, Callable[..., None]] = {

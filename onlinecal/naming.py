@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from onlinecal.core.content import named_in, namers
 from onlinecal.core.errors import OnlinecalError, ScenarioError, failure, in_one_line
 from onlinecal.core.files import local
 from onlinecal.core.modules import is_file, locate
-from onlinecal.core.sources import named_in, namers
 from onlinecal.core.strategy import build
 from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
 from onlinecal.decisions.base import is_task

@@ -28,7 +28,7 @@ from onlinecal.core.errors import (
     ScenarioError,
     suggestion,
 )
-from onlinecal.core.shipped import scenario_file
+from onlinecal.core.writing import scenario_file
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.horizon import LONGEST
 from onlinecal.engine.keeping import as_history

@@ -9,9 +9,8 @@ from typing import Any
 
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, UnknownName
 from onlinecal.core.modules import locate
-from onlinecal.core.ranges import ENDS, ranged
 from onlinecal.core.strategy import title
-from onlinecal.core.sweeps import RESERVED, Kind, Sweep, Thing, kinds, sweep
+from onlinecal.core.sweeps import ENDS, RESERVED, Kind, Sweep, Thing, kinds, ranged, sweep
 from onlinecal.core.validation import is_number
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decision_makers.tenures import Group

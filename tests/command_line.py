@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from onlinecal.cli import main
-from onlinecal.core import sources
+from onlinecal.core import content as sources
 
 
 class Said(NamedTuple):

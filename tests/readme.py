@@ -15,8 +15,8 @@ from types import ModuleType
 from typing import Any
 
 import onlinecal
-from onlinecal.core.facts import FACTS
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.strategy import FACTS
 from onlinecal.exact.signs import sign_preservation
 from onlinecal.measures import MEASURES
 from onlinecal.report.catalogue import KINDS, entry, parameters_of, rows, said

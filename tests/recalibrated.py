@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from onlinecal.core.shipped import scenarios
+from onlinecal.core.writing import scenarios
 from onlinecal.recalibration.replay import recalibrate
 
 ROUNDS = 2000

@@ -1,4 +1,4 @@
-"""Measures the facts that strategies state of themselves (`onlinecal.core.facts`): what is not so is found."""
+"""Measures the facts that strategies state of themselves (`onlinecal.core.strategy`): what is not so is found."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from onlinecal.core.facts import counts_open, memory_at
-from onlinecal.core.sources import own_modules
+from onlinecal.core.content import own_modules
+from onlinecal.core.strategy import counts_open, memory_at
 from onlinecal.engine.driving import BLOCK
 from onlinecal.engine.events import Question
 from onlinecal.engine.game import Game

@@ -1,19 +1,19 @@
-"""The guarantee report: every promise of every strategy, measured where it applies."""
+"""The guarantee report: every promise of every strategy, measured where it applies, and rounds against proofs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from onlinecal.checks.conformance import Finding, conformance
 from onlinecal.checks.facts import playable
-from onlinecal.checks.proofs import ROUNDING, Proof
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
-from onlinecal.core.guarantee import Guarantee, OnGrid
+from onlinecal.core.guarantee import Guarantee, OnGrid, Potential
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import required, strategy_label
@@ -26,16 +26,18 @@ from onlinecal.natures import NATURES, Nature
 from onlinecal.rounds.protocol import check_specification, start
 from onlinecal.study.panel import Panel
 
-#: false-failure rate of the check of one expected bound
-RATE = 1e-9
-#: false-failure rate of the check of one rate
-TREND_RATE = 1e-6
+#: false-failure rates of the check of one expected bound, and of one rate
+RATE, TREND_RATE = 1e-9, 1e-6
 #: A rate speaks of T → ∞. Terms of lower order bend a total at finite T, so a ratio that grows like T to this power
 #: is not held against it.
 BEND = 0.1
 #: from how many times shorter games the growth of a ratio is measured, and how many times the runs it takes: noise is
 #: what hides a growth
 SHORTER, MORE = 16, 4
+#: what rounding may add to a ratio that is at most 1
+ROUNDING = 1e-9
+#: how many runs are held against the potential of a bound from above, which looks at each law by itself
+LOOKED_AT = 4
 
 
 @dataclass(frozen=True)
@@ -69,27 +71,26 @@ class Report:
 
     def rows(self) -> dict[str, list[dict[str, Any]]]:
         """For JSON: the guarantees and the conformance checks."""
+        trends = ("trend", "trend_above", "trend_below")
         return {
             "guarantees": [
-                {
-                    "strategy": v.strategy,
-                    "guarantee": v.guarantee.short,
-                    "kind": v.guarantee.kind,
-                    "opponent": v.opponent,
-                    "ratio": v.ratio,
-                    "round": v.at,
-                    "holds": v.holds,
-                    "trend": None if v.trend is None else v.trend[0],
-                    "trend_above": None if v.trend is None else v.trend[1],
-                    "trend_below": None if v.trend is None else v.trend[2],
-                    "step": None if math.isnan(v.step) else v.step,
-                }
+                {"strategy": v.strategy, "guarantee": v.guarantee.short, "kind": v.guarantee.kind,
+                 "opponent": v.opponent, "ratio": v.ratio, "round": v.at, "holds": v.holds,
+                 **dict(zip(trends, v.trend or (None,) * 3, strict=True)),
+                 "step": None if math.isnan(v.step) else v.step}
                 for v in self.guarantees
             ],
-            "conformance": [
-                {"strategy": name, "check": f.check, "fault": f.fault} for name, f in self.findings
-            ],
-        }
+            "conformance": [{"strategy": name, **asdict(f)} for name, f in self.findings],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Size:
+    """The size of games."""
+
+    horizon: int
+    runs: int
+    seed: int
 
 
 def report(
@@ -99,46 +100,54 @@ def report(
     check_horizon(horizon)
     forecasters, natures = _playable(FORECASTERS), _playable(NATURES)
     findings: list[tuple[str, Finding]] = []
-    if names:
-        chosen = [_named(name) for name in names]
-        mine = [s for s in chosen if isinstance(s, Forecaster)], [s for s in chosen if isinstance(s, Nature)]
-        pairs = [(f, n) for f in mine[0] for n in [*natures, *mine[1]]]
-        pairs += [(f, n) for n in mine[1] for f in forecasters]
-    else:
-        chosen, pairs = [], [(f, n) for f in forecasters for n in natures]
+    mine = {name: _named(name) for name in names}
+    pairs = [(f, n) for f in forecasters for n in natures]
+    if mine:
+        own = [s for s in mine.values() if isinstance(s, Nature)]
+        pairs = [(f, n) for f in mine.values() if isinstance(f, Forecaster) for n in [*natures, *own]]
+        pairs += [(f, n) for n in own for f in forecasters]
     with Progress(len(pairs) * horizon * runs, shown=progress) as bar:
-        for name, strategy in zip(names, chosen, strict=True):
+        for name, strategy in mine.items():
             bar.describe(f"conformance of {name}")
             findings += [(name, finding) for finding in conformance(strategy, seed, name=name)]
         checked: list[GuaranteeCheck] = []
-        for forecaster, nature in pairs:
-            bar.describe(f"{strategy_label(forecaster)} against {strategy_label(nature)}")
+        for pair in pairs:
+            bar.describe(f"{strategy_label(pair[0])} against {strategy_label(pair[1])}")
+            whose = [name for name, strategy in mine.items() if any(strategy is each for each in pair)]
             try:
-                checked += check(
-                    [forecaster], [nature], horizon=horizon, runs=runs, seed=seed, of=chosen or None
-                )
+                checked += _checked(*pair, _Size(horizon, runs, seed), list(mine.values()) or pair)
             except OnlinecalError as error:
-                whose = [n for n, s in zip(names, chosen, strict=True) if s is forecaster or s is nature]
                 if not whose:
                     raise
                 # Told once: who breaks a rule may do so in every game.
                 if not {name for name, finding in findings if finding.fault}.intersection(whose):
                     findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)
-        for name, strategy in zip(names, chosen, strict=True):
+        for name, strategy in mine.items():
             if strategy_label(strategy) not in {who for v in checked for who in (v.strategy, v.opponent)}:
-                findings.append((name, _plays_on(strategy, pairs, horizon, seed)))
-    remarks = [_remark(name, strategy, checked) for name, strategy in zip(names, chosen, strict=True)]
+                findings.append((name, _plays_on(strategy, pairs, _Size(horizon, 1, seed))))
+    remarks = (_remark(name, strategy, checked) for name, strategy in mine.items())
     return Report(tuple(checked), tuple(findings), tuple(filter(None, remarks)))
 
 
-def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], horizon: int, seed: int) -> Finding:
+def check(
+    forecasters: Iterable[Forecaster], natures: Iterable[Nature], *, horizon: int, runs: int, seed: int,
+    of: Sequence[Any] | None = None,
+) -> Iterator[GuaranteeCheck]:  # fmt: skip
+    """Plays every pair to which a guarantee applies."""
+    whom = list(natures)
+    for forecaster in forecasters:
+        for nature in whom:
+            yield from _checked(forecaster, nature, _Size(horizon, runs, seed), of or (forecaster, nature))
+
+
+def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], size: _Size) -> Finding:
     """Whether one of which no game was played, since no guarantee applies, comes to the end of one."""
     fault = "nobody can be played against it"
     for forecaster, nature in pairs:
         if strategy in (forecaster, nature) and forecaster.needs <= nature.reveals:
             try:
-                _play(forecaster, nature, playable(horizon, forecaster, nature), 1, seed, None)
+                _play(forecaster, nature, replace(size, horizon=playable(size.horizon, forecaster, nature)))
                 fault = ""
             except OnlinecalError as error:
                 fault = str(error)
@@ -166,58 +175,42 @@ def _playable(known: Mapping[str, type]) -> list[Any]:
 
 
 def _named(name: str) -> Any:
-    if name in NATURES:
-        return named("nature", name)
-    if name in FORECASTERS:
-        return named("forecaster", name)
-    if not foreign(name):
-        raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES], LIST)
-    return named(kind_of(locate("strategy", name)) or "forecaster", name)
+    kind = "nature" if name in NATURES else "forecaster"
+    if name not in NATURES and name not in FORECASTERS:
+        if not foreign(name):
+            raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES], LIST)
+        kind = kind_of(locate("strategy", name)) or "forecaster"
+    return named(kind, name)
 
 
-def check(
-    forecasters: Iterable[Forecaster],
-    natures: Iterable[Nature],
-    *,
-    horizon: int,
-    runs: int,
-    seed: int,
-    of: Sequence[Any] | None = None,
+# ---------------------------------------------------------------- one pair
+
+
+def _checked(
+    forecaster: Forecaster, nature: Nature, size: _Size, of: Sequence[Any]
 ) -> Iterator[GuaranteeCheck]:
-    """Plays every pair to which a guarantee applies."""
-    whom = list(natures)
-    for forecaster in forecasters:
-        for nature in whom:
-            check_specification("forecaster", forecaster)
-            check_specification("nature", nature)
-            if forecaster.needs <= nature.reveals:
-                size = playable(horizon, forecaster, nature), runs, seed
-                yield from _pair(forecaster, nature, *size, [forecaster, nature] if of is None else of)
-
-
-def _pair(
-    forecaster: Forecaster, nature: Nature, horizon: int, runs: int, seed: int, of: Sequence[Any]
-) -> Iterator[GuaranteeCheck]:
+    check_specification("forecaster", forecaster)
+    check_specification("nature", nature)
+    if not forecaster.needs <= nature.reveals:
+        return
+    size = replace(size, horizon=playable(size.horizon, forecaster, nature))
     stated = [_guarantees(who) if any(who is each for each in of) else () for who in (forecaster, nature)]
     mine = [g for g in stated[0] if g.binds(forecaster, nature)]
-    theirs = [g for g in stated[1] if _forces(g, forecaster, nature, horizon)]
+    theirs = [g for g in stated[1] if _forces(g, forecaster, nature, size.horizon)]
     if not mine and not theirs:
         return
-    names = strategy_label(forecaster), strategy_label(nature)
     panel = _panel(mine + theirs)
-    times, totals, steps = _play(forecaster, nature, horizon, runs, seed, panel, proved=mine + theirs)
-    for g, step in zip(mine, steps, strict=False):
-        if g.kind == "deterministic":
-            yield _deterministic(g, *names, times, totals[g.measure], horizon)
-        elif g.kind == "expected":
-            yield _expected(g, names, totals[g.measure][-1], horizon, step)
-        else:
-            yield _rate(g, forecaster, nature, horizon, runs, seed, panel, totals[g.measure][-1].mean())
-    for g, step in zip(theirs, steps[len(mine) :], strict=True):
+    times, totals, steps = _play(forecaster, nature, size, panel, proved=mine + theirs)
+    names = strategy_label(forecaster), strategy_label(nature)
+    for i, (g, step) in enumerate(zip(mine + theirs, steps, strict=True)):
+        who = names if i < len(mine) else (names[1], names[0])
+        column = totals[g.measure]
         if g.kind == "expected":
-            yield _expected(g, (names[1], names[0]), totals[g.measure][-1], horizon, step)
+            yield _expected(g, who, column[-1], size.horizon, step)
+        elif g.kind == "deterministic":
+            yield _deterministic(g, who, times, column, size.horizon)
         else:
-            yield _deterministic(g, names[1], names[0], times, totals[g.measure], horizon)
+            yield _rate(g, forecaster, nature, size, panel, column[-1].mean())
 
 
 def _forces(g: Guarantee, forecaster: Forecaster, nature: Nature, horizon: int) -> bool:
@@ -242,19 +235,50 @@ def _expected(g: Guarantee, names: tuple[str, str], totals: Any, horizon: int, s
     return GuaranteeCheck(*names, g, mean / bound, horizon, kept, step=step)
 
 
+def _deterministic(
+    g: Guarantee, names: tuple[str, str], times: Sequence[int], totals: Any, horizon: int
+) -> GuaranteeCheck:
+    # A bound for a player that is tuned to T holds before T too, since what it bounds was smaller then; a bound on what
+    # nature forces, and one that needs no tuning, hold at each time by themselves.
+    bounds = np.array([_bound(g, names[0], t if g.anytime or not g.upper else horizon) for t in times])
+    ratios = totals / bounds[:, None]
+    worst = ratios.max(axis=1) if g.upper else -ratios.min(axis=1)
+    i = int(np.argmax(worst))
+    ratio = float(abs(worst[i]))
+    return GuaranteeCheck(
+        *names, g, ratio, times[i], ratio <= 1 + ROUNDING if g.upper else ratio >= 1 - ROUNDING
+    )
+
+
+def _rate(
+    g: Guarantee, forecaster: Forecaster, nature: Nature, size: _Size, panel: Panel | None, mean: float
+) -> GuaranteeCheck:
+    """The check of a rate: `mean` is that of the totals at the horizon, and more games tell how it came to grow."""
+    growth, kept = None, None
+    times = [size.horizon // SHORTER, size.horizon]
+    if times[0] >= SHORTER:
+        totals = [
+            _play(forecaster, nature, _Size(t, size.runs * many, size.seed), panel, [t])[1][g.measure][-1]
+            for t, many in zip(times, (MORE * SHORTER, MORE), strict=True)
+        ]
+        estimate, low, high = outgrowth(times, totals, g.bound, TREND_RATE)
+        if not math.isnan(estimate):
+            growth = estimate, low, high
+            kept = True if estimate <= BEND else None if low <= BEND else False
+    names = strategy_label(forecaster), strategy_label(nature)
+    return GuaranteeCheck(*names, g, mean / _bound(g, names[0], size.horizon), size.horizon, kept, growth)
+
+
 def _guarantees(strategy: Any) -> tuple[Guarantee, ...]:
     """What a strategy states, which may be anything in a plug-in; `InvalidParameter` where it is none."""
+    who = strategy_label(strategy)
     try:
         stated = tuple(strategy.guarantees)
     except Exception as error:
-        raise InvalidParameter(
-            f"{strategy_label(strategy)} cannot say what it guarantees: {failure(error)}"
-        ) from error
+        raise InvalidParameter(f"{who} cannot say what it guarantees: {failure(error)}") from error
     for g in stated:
         if not isinstance(g, Guarantee):
-            raise InvalidParameter(
-                f"{strategy_label(strategy)} states {in_one_line(g)}; expected a Guarantee"
-            )
+            raise InvalidParameter(f"{who} states {in_one_line(g)}; expected a Guarantee")
     return stated
 
 
@@ -273,79 +297,31 @@ def _bound(g: Guarantee, strategy: str, horizon: int) -> float:
     return value
 
 
-def _rate(
-    g: Guarantee,
-    forecaster: Forecaster,
-    nature: Nature,
-    horizon: int,
-    runs: int,
-    seed: int,
-    panel: Panel | None,
-    mean: float,
-) -> GuaranteeCheck:
-    """The check of a rate: `mean` is that of the totals at the horizon, and more games tell how it came to grow."""
-    growth, kept = None, None
-    times = [horizon // SHORTER, horizon]
-    if times[0] >= SHORTER:
-        totals = [
-            _play(forecaster, nature, t, runs * many, seed, panel, [t])[1][g.measure][-1]
-            for t, many in zip(times, (MORE * SHORTER, MORE), strict=True)
-        ]
-        estimate, low, high = outgrowth(times, totals, g.bound, TREND_RATE)
-        if not math.isnan(estimate):
-            growth = estimate, low, high
-            kept = True if estimate <= BEND else None if low <= BEND else False
-    names = strategy_label(forecaster), strategy_label(nature)
-    return GuaranteeCheck(*names, g, mean / _bound(g, names[0], horizon), horizon, kept, growth)
-
-
-def _deterministic(
-    g: Guarantee, strategy: str, opponent: str, times: Sequence[int], totals: Any, horizon: int
-) -> GuaranteeCheck:
-    # A bound for a player that is tuned to T holds before T too, since what it bounds was smaller then; a bound on what
-    # nature forces, and one that needs no tuning, hold at each time by themselves.
-    bounds = np.array([_bound(g, strategy, t if g.anytime or not g.upper else horizon) for t in times])
-    ratios = totals / bounds[:, None]
-    worst = ratios.max(axis=1) if g.upper else -ratios.min(axis=1)
-    i = int(np.argmax(worst))
-    ratio = float(abs(worst[i]))
-    return GuaranteeCheck(
-        strategy, opponent, g, ratio, times[i], ratio <= 1 + ROUNDING if g.upper else ratio >= 1 - ROUNDING
-    )
-
-
 def _play(
-    forecaster: Forecaster,
-    nature: Nature,
-    horizon: int,
-    runs: int,
-    seed: int,
-    panel: Panel | None,
-    times: list[int] | None = None,
-    *,
+    forecaster: Forecaster, nature: Nature, size: _Size, panel: Panel | None = None, times: list[int] | None = None,
     proved: Sequence[Guarantee] = (),
-) -> tuple[list[int], dict[str, Any], list[float]]:
+) -> tuple[list[int], dict[str, Any], list[float]]:  # fmt: skip
     """Times; totals of every column, (times, runs); and of each guarantee the `step` of its check."""
-    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+    game = Game(forecaster, nature, horizon=size.horizon, runs=range(size.runs), seed=size.seed)
     rows: dict[str, list[Any]] = {}
-    proofs = [Proof(g) for g in proved]
-    times = times or checkpoints(horizon)
+    before: list[Any] = [math.nan] * len(proved)
+    steps = [math.nan] * len(proved)
+    times = times or checkpoints(size.horizon)
     for t in times:
         game.advance(t)
         gammas = game.gammas()
+        columns = dict(game.certificates())
         if panel is not None:
-            columns = np.array([panel.read(gamma) for gamma in gammas]).T
-            for name, column in zip(panel.names, columns, strict=True):
-                rows.setdefault(name, []).append(column)
-        for name, column in game.certificates().items():
+            columns |= zip(panel.names, np.array([panel.read(gamma) for gamma in gammas]).T, strict=True)
+        for name, column in columns.items():
             rows.setdefault(name, []).append(column)
-        for proof in proofs:
-            proof.look(game, gammas)
-    return (
-        times,
-        {name: np.array(values, dtype=float) for name, values in rows.items()},
-        [p.step for p in proofs],
-    )
+        for i, g in enumerate(proved):
+            if g.potential is not None and g.upper:
+                steps[i] = float(np.fmax(steps[i], _next_step(g.potential, game, gammas)))
+            elif g.potential is not None:
+                now = np.array([g.potential.of(gamma, game.horizon) for gamma in gammas])
+                steps[i], before[i] = float(np.fmax(steps[i], (before[i] / now).max())), now
+    return times, {name: np.array(values, float) for name, values in rows.items()}, steps
 
 
 def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
@@ -358,3 +334,37 @@ def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
         elif column.kind != "certificate":
             measures[column.name] = {"name": column.measure, **dict(column.options)}
     return Panel.of(measures.values(), list(tasks)) if measures or tasks else None
+
+
+# ---------------------------------------------------------------- proofs
+
+
+def _next_step(potential: Potential, game: Game, gammas: Sequence[JointDistribution]) -> float:
+    """The growth in the round that comes, over what the proof of a bound from above allows."""
+    if game.asked == game.horizon:
+        return math.nan
+    laws = zip(game.laws()[:LOOKED_AT], gammas, strict=False)
+    return max(step(potential, gamma, list(law), list(law.values()), game.horizon) for law, gamma in laws)
+
+
+def step(potential: Potential, gamma: JointDistribution, values: Any, weights: Any, horizon: int) -> float:
+    """By how much the mean of a potential over a law grows, for the worse outcome, over what its proof allows."""
+    assert potential.growth is not None  # of a bound from above
+    before = potential.of(gamma, horizon)
+    played = [(float(v), float(w)) for v, w in zip(values, weights, strict=True) if w > 0.0]
+    allowed = sum(w * potential.growth(gamma, v, horizon) for v, w in played)
+    # Rounds that may follow: forecasts, the share that each has of the round, and how likely the round is.
+    rounds: list[Any] = [(v, 1.0, w) for v, w in played]
+    if potential.linear:
+        rounds = [(*zip(*played, strict=True), 1.0)]
+    worst = -math.inf
+    for y in (0.0, 1.0):
+        growth = 0.0
+        for v, share, chance in rounds:
+            counts = np.append(gamma.counts, share)
+            positives = np.append(gamma.positives, np.multiply(share, y))
+            after = JointDistribution.from_counts(np.append(gamma.predictions, v), counts, positives)
+            growth += chance * (potential.of(after, horizon) - before)
+        # The rounding of two large numbers that are nearly equal is not growth.
+        worst = max(worst, growth - ROUNDING * abs(before))
+    return worst / allowed

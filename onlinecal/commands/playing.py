@@ -147,7 +147,7 @@ def new(
     overwrite: Overwrite = False,
 ) -> None:
     """Write a scenario with comments, to be changed and played; or (.csv) an example of a log of forecasts."""
-    from onlinecal.core.shipped import create
+    from onlinecal.core.writing import create
 
     create(file, like, overwrite)
     name = shlex.quote(str(file))

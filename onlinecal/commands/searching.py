@@ -36,8 +36,7 @@ def search(
     as_json: Json = False,
 ) -> None:
     """Search for the worst nature of a game too long to be solved, and estimate in fresh games what it does."""
-    from onlinecal.core.shipped import check_ending
-    from onlinecal.core.writing import whole
+    from onlinecal.core.writing import check_ending, whole
     from onlinecal.report.kept import said_table
     from onlinecal.report.tables import print_json
     from onlinecal.search import worst
@@ -72,7 +71,7 @@ def _as_json(found: Any) -> dict[str, Any]:
 
 
 def _said(found: Any, output: Path) -> list[str]:
-    from onlinecal.search.scenario import toml
+    from onlinecal.search.spaces import toml
 
     if len(found.totals):
         (low, high), fresh = found.interval, f"{len(found.totals)} fresh games of T = {found.horizon:,}"

@@ -24,16 +24,17 @@ def solve(
     as_json: Json = False,
 ) -> None:
     """The exact value of the calibration game on a grid, and how both sides play for it."""
-    from onlinecal.exact import game, states
+    from onlinecal.exact import game
+    from onlinecal.exact import rational as exactly
     from onlinecal.report.tables import print_json, say
 
     if clip is not None:
         _bracket(m, horizon, clip, measure, (sight, after), as_json)
         return
-    counts = states.counts_of(after, m, horizon)
+    counts = exactly.counts_of(after, m, horizon)
     solution = game.solve(m, horizon, measure, sight, keep=bool(after))
     here = solution.at(counts, horizon - int(counts[:, 0].sum()))
-    rational = states.rational_text(m, horizon, measure, sight)
+    rational = exactly.rational_text(m, horizon, measure, sight)
     if as_json:
         print_json(
             {

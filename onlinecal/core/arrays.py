@@ -1,4 +1,4 @@
-"""Arrays that are written once and then only read."""
+"""Arrays that are written once and then only read, and the one rule by which a value in [0, 1] falls into a cell."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from onlinecal.core._compile import part_of_kernel
 
 
 class _Window:
@@ -24,3 +26,13 @@ def locked(array: NDArray[Any]) -> Any:
 def address(array: Any) -> int:
     """The address of an array's numbers."""
     return int(array.__array_interface__["data"][0])
+
+
+def cells(v: Any, m: Any) -> Any:
+    """The number j of the cell [j/m, (j + 1)/m) of v in [0, 1], with edges as rounded to floats; m of v = 1."""
+    nearest = np.rint(v * m)
+    return np.int64(nearest) - (v < nearest / m)
+
+
+#: the same of one value, in kernels
+cell = part_of_kernel(cells)

@@ -86,7 +86,7 @@ class Column:
 
     @cached_property
     def quantity(self) -> str:
-        """Its name in `onlinecal.core.relations`, of a bracket that of what lies in it; "" if they have none."""
+        """Its name in `onlinecal.core.guarantee`, of a bracket that of what lies in it; "" if they have none."""
         if self.stream:
             return ""
         if self.kind in ("measure", "certificate"):

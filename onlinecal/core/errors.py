@@ -110,17 +110,14 @@ def failure(error: BaseException) -> str:
 
 def user_lines(error: BaseException) -> list[str]:
     """The lines of users that an error went through, and those of what caused it, the outermost first."""
-    import sysconfig
     import traceback
 
-    folders = [_HERE, *(Path(path) for path in set(sysconfig.get_paths().values()))]
     found: dict[tuple[str, int | None], str] = {}
     below: BaseException | None = error
     while below is not None:
-        for frame in traceback.extract_tb(below.__traceback__):
-            if not frame.filename.startswith("<frozen") and not _within(frame.filename, folders):
-                where = f"{_short(frame.filename)}, line {frame.lineno}, in {frame.name}"
-                found[frame.filename, frame.lineno] = f"  {where}\n    {frame.line}"
+        for frame in _outside(traceback.extract_tb(below.__traceback__), installed=False):
+            where = f"{_short(frame.filename)}, line {frame.lineno}, in {frame.name}"
+            found[frame.filename, frame.lineno] = f"  {where}\n    {frame.line}"
         below = below.__cause__
     return list(found.values())
 
@@ -130,10 +127,7 @@ def place(where: BaseException | FrameType | None) -> str:
 
     A place in an installed library is named only where there is no other.
     """
-    # Only for errors, and help must not wait for them.
-    import importlib
-    import sysconfig
-    import traceback
+    import traceback  # only for errors, and help must not wait for it
 
     if isinstance(where, BaseException):
         frames = list(traceback.extract_tb(where.__traceback__))
@@ -141,18 +135,26 @@ def place(where: BaseException | FrameType | None) -> str:
             frames.append(traceback.FrameSummary(where.filename, where.lineno, "", lookup_line=False))
     else:
         frames = [] if where is None else list(traceback.extract_stack(where))
-    # The code that imports modules is a part of Python, and no place to look at.
-    imports = Path(importlib.__file__).parent
-    frames = [
-        f for f in frames if not f.filename.startswith("<frozen") and Path(f.filename).parent != imports
-    ]
-    frames = [f for f in frames if not _within(f.filename, [_HERE])]
-    installed = [Path(path) for path in set(sysconfig.get_paths().values())]
-    own = [f for f in frames if not _within(f.filename, installed)]
-    if not own and not isinstance(where, BaseException):
-        return ""  # of what runs, the outermost frames are those that have begun onlinecal
-    frames = own or frames
+    own = _outside(frames, installed=False)
+    # Of what runs, the outermost frames are those that have begun onlinecal.
+    frames = own or (_outside(frames, installed=True) if isinstance(where, BaseException) else [])
     return f" ({_short(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+
+
+def _outside(frames: Iterable[Any], installed: bool) -> list[Any]:
+    """The frames outside of onlinecal and of what imports modules; with `installed`, those in libraries too."""
+    import importlib
+    import sysconfig
+
+    imports, here = Path(importlib.__file__).parent, Path(__file__).parents[1]
+    folders = [here] if installed else [here, *map(Path, set(sysconfig.get_paths().values()))]
+    return [
+        frame
+        for frame in frames
+        if not frame.filename.startswith("<frozen")
+        and (path := Path(frame.filename)).parent != imports
+        and not any(path.is_relative_to(folder) for folder in folders)
+    ]
 
 
 def in_one_line(value: Any, words: Callable[[Any], str] = repr) -> str:
@@ -162,13 +164,6 @@ def in_one_line(value: Any, words: Callable[[Any], str] = repr) -> str:
     except Exception:
         text = f"({type(value).__name__} without words)"
     return text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
-
-
-_HERE = Path(__file__).parents[1]
-
-
-def _within(file: str, folders: Iterable[Path]) -> bool:
-    return any(Path(file).is_relative_to(folder) for folder in folders)
 
 
 def _short(file: str) -> str:

@@ -1,18 +1,35 @@
-"""Proved bounds as data that plots draw, tables print and tests check."""
+"""Proved bounds as data that plots draw, tables print and tests check, and what follows from them by A ≤ c·B.
+
+A bound on the total of B from above is then one on A, and a bound on A from below one on B.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
+from functools import cache
 from typing import Any, Literal
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import QUADRATIC, SQUARED_LOSS, Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.sight import Sight
 
 Kind = Literal["deterministic", "expected", "rate"]
+
+
+class Sight(IntEnum):
+    """The sight of a nature before it chooses q_t; each level includes those before it."""
+
+    #: nothing: it is oblivious
+    NOTHING = 0
+    #: the forecasts and outcomes of past rounds
+    HISTORY = 1
+    #: also this round's law: an adversary that knows the algorithm
+    LAW = 2
+    #: also the forecast drawn from it
+    DRAW = 3
 
 
 class Forecasters(Enum):
@@ -148,3 +165,226 @@ _WHOM = {
     Sight.LAW: "every nature that sees the law",
     Sight.DRAW: "every sequence",
 }
+
+
+# ---------------------------------------------------------------- what follows
+
+
+@dataclass(frozen=True)
+class Relation:
+    """smaller ≤ factor · larger, for every Γ; both as totals or both as averages."""
+
+    smaller: str
+    larger: str
+    source: str
+    factor: float = 1.0
+
+    def __str__(self) -> str:
+        return f"{self.smaller} ≤ {_times(self.factor)}{self.larger}"
+
+
+_BGHN = "Błasiok et al. 2023"
+_HW = "Hu and Wu 2024; Gopalan and Hu 2025"
+_SUMS = "both from the prefix sums of the residuals"
+
+RELATIONS = (
+    # Distances and what is continuous.
+    Relation("distance_lower", "distance", f"{_BGHN}, Lemma 5.4"),
+    Relation("distance", "distance_upper", f"{_BGHN}, Lemma 5.4"),
+    Relation("distance", "distance_certificate", "the certificate moves every forecast by that much"),
+    Relation("distance_upper", "interval_ce", f"{_BGHN}, Theorem 6.2"),
+    Relation("interval_ce", "surrogate_interval_ce", f"{_BGHN}, Claim 6.6"),
+    Relation("surrogate_interval_ce", "ece", f"{_BGHN}, Definition 6.10, at ever narrower intervals"),
+    Relation("distance_lower", "smooth_ce", f"{_BGHN}, Theorem 7.3", 2.0),
+    Relation("smooth_ce", "distance_lower", f"{_BGHN}, Theorem 7.3", 2.0),
+    # The theorem has 3. On the line the squared norm of f in the space of the kernel is ½∫(f² + f'²). A weight of smCE,
+    # continued by e^{−|x|} on both sides, has ½(∫₀¹(f² + f'²) + f(0)² + f(1)²) ≤ 2, and one with f² and f'² near 1
+    # throughout comes near that.
+    Relation("smooth_ce", "kernel_ce", f"after {_BGHN}, Theorem 8.5, whose 3 can be √2", math.sqrt(2.0)),
+    Relation("smooth_ce", "ece", "|ω| ≤ 1"),
+    # For ω that attains smCE and its convolution ω_σ with the reflected kernel: E[ω r] = E[ω_σ r] + E[(ω − ω_σ) r],
+    # at most smECE_σ + σ √(2/π), and both terms are at most their factor times smECE at σ = smECE.
+    Relation("smooth_ce", "smooth_ece", "after Błasiok and Nakkiran 2024, Lemma 8", 1.8),
+    Relation("smooth_ece", "ece", "the kernel averages"),
+    Relation("kernel_ce", "ece", "K ≤ 1"),
+    Relation("kernel_ce", "kernel_ce_certificate", "Vovk, Takemura and Shafer 2005"),
+    # Decisions.
+    Relation("cdl", "ece", _HW, 2.0),
+    Relation("cdl", "v_cdl", f"{_HW}, Theorem 4.10", 2.0),
+    Relation("v_cdl", "cdl", "CDL is the largest over more tasks"),
+    Relation("swap_regret", "cdl", "CDL is the largest over all tasks"),
+    Relation(QUADRATIC, "cdl", "CDL is the largest over all tasks"),
+    Relation(QUADRATIC, "ece", "(q − v)² ≤ |q − v|"),
+    Relation(QUADRATIC, "cfdl", "the same number"),
+    Relation("cfdl", QUADRATIC, "the same number"),
+    Relation(SQUARED_LOSS, QUADRATIC, "fewer swaps"),
+    Relation(SQUARED_LOSS, "u_calibration", "UCal is the largest over all tasks"),
+    Relation("action_swap_regret", "swap_regret", "fewer swaps"),
+    Relation("external_regret", "action_swap_regret", "fewer swaps"),
+    Relation("external_regret", "u_calibration", "UCal is the largest over all tasks"),
+    Relation("u_calibration", "cdl", "Kleinberg et al. 2023: fewer swaps"),
+    # R_ext(t) = Σ_{v ≤ t} w (q − t) or −Σ_{v > t} w (q − t), each at most the bias of its interval, and the measure of
+    # the kinks of a task with payoffs in [0, 1] is at most 2.
+    Relation("u_calibration", "cutoff_ce", "external regret at a kink is at most the bias of an interval", 2.0),
+    Relation("scdl", "cdl", "Bairaktari et al. 2026, Lemma 3.4"),
+    Relation("scdl_binned", "cdl", "Bairaktari et al. 2026, Lemma 3.4"),
+    # Tests of the residual.
+    Relation("step_ce", "cutoff_ce", _SUMS),
+    Relation("cutoff_ce", "step_ce", _SUMS, 2.0),
+    Relation("cutoff_ce", "ece", "an interval is a set of levels"),
+    Relation("binned_ece", "ece", "errors within a bin cancel"),
+    Relation("weighted_ce", "smooth_ce", "ω = 1"),
+    Relation("weighted_ce", "step_ce", "the threshold 1"),
+    Relation("low_degree_ce", "cutoff_ce", "powers of v rise: a mean of half-lines"),
+    Relation("low_degree_ce", "smooth_ce", "v² changes by at most 2 |v − v'|", 2.0),
+)  # fmt: skip
+
+
+@cache
+def chain(smaller: str, larger: str) -> tuple[Relation, ...] | None:
+    """The relations from one quantity to another with the least product of factors; None if there is no way.
+
+    >>> [str(r) for r in chain("smooth_ce", "distance_certificate")]
+    ['smooth_ce ≤ 2 distance_lower', 'distance_lower ≤ distance', 'distance ≤ distance_certificate']
+    """
+    found: dict[str, tuple[float, tuple[Relation, ...]]] = {smaller: (1.0, ())}
+    open_ = [smaller]
+    while open_:
+        here = min(open_, key=lambda name: found[name][0])
+        open_.remove(here)
+        factor, way = found[here]
+        for relation in RELATIONS:
+            if relation.smaller == here:
+                known = found.get(relation.larger)
+                product = factor * relation.factor
+                if known is None or product < known[0]:
+                    found[relation.larger] = product, (*way, relation)
+                    open_.append(relation.larger)
+    return found[larger][1] if larger in found else None
+
+
+def factor(relations: Iterable[Relation]) -> float:
+    """The product of their factors."""
+    return math.prod(relation.factor for relation in relations)
+
+
+def reason(relations: Sequence[Relation]) -> str:
+    """A chain in words, with its sources.
+
+    >>> reason(chain("smooth_ce", "distance"))
+    'smooth_ce ≤ 2 distance_lower ≤ 2 distance (Błasiok et al. 2023, Theorem 7.3; Lemma 5.4)'
+    """
+    text, product = relations[0].smaller, 1.0
+    sources: list[str] = []
+    for relation in relations:
+        product *= relation.factor
+        text += f" ≤ {_times(product)}{relation.larger}"
+        # A paper is named once, then its theorems alone.
+        author, comma, place = relation.source.partition(", ")
+        known = comma and any(source.startswith(f"{author}, ") for source in sources)
+        source = place if known else relation.source
+        if source not in sources:
+            sources.append(source)
+    return f"{text} ({'; '.join(sources)})"
+
+
+def _times(factor: float) -> str:
+    return "" if factor == 1.0 else f"{_number(factor)} "
+
+
+def _number(x: float) -> str:
+    """``2``, ``√2``, ``2√2`` or ``1.8``."""
+    square = round(x * x)
+    if abs(x * x - square) > 1e-9:
+        return f"{x:.4g}"
+    outside = max(n for n in range(1, 1 + math.isqrt(square)) if square % (n * n) == 0)
+    inside = square // outside**2
+    return f"{outside}" if inside == 1 else f"{outside if outside > 1 else ''}√{inside}"
+
+
+def through(guarantee: Guarantee, measure: str) -> Guarantee:
+    """The guarantee on a measure that follows from one on another quantity; LookupError if no relation leads there.
+
+    >>> own = Guarantee("ece", "√T", lambda t: t**0.5, "expected", Sight.LAW, "source")
+    >>> through(own, "cdl").short
+    'cdl ≤ 2√T'
+    >>> through(own, "cdl").source
+    'source; with cdl ≤ 2 ece (Hu and Wu 2024; Gopalan and Hu 2025)'
+    """
+    upper = guarantee.upper
+    own = guarantee.column.quantity
+    way = (chain(measure, own) if upper else chain(own, measure)) if own and measure else None
+    if way is None:
+        raise LookupError(f"no relation leads from {guarantee.measure} to {measure}")
+    if not way:
+        return guarantee
+    times = factor(way)
+    scale = times if upper else 1.0 / times
+    formula, bound, slack, delayed = guarantee.formula, guarantee.bound, guarantee.slack, guarantee.delayed
+    if guarantee.kind != "rate" and times != 1.0:
+        formula = _scaled(formula, scale)
+    return replace(
+        guarantee,
+        column=Column("measure", measure),
+        formula=formula,
+        bound=lambda horizon: scale * bound(horizon),
+        source=f"{guarantee.source}; with {reason(way)}",
+        slack=None if slack is None else lambda horizon, runs, rate: scale * slack(horizon, runs, rate),
+        delayed=None if delayed is None else lambda horizon, most: scale * delayed(horizon, most),
+    )
+
+
+def _scaled(formula: str, scale: float) -> str:
+    """A formula times a number: ``2(2√T + 1)``; of ``T/2`` another share of T. The meaning of letters comes last."""
+    plain = re.fullmatch(r"(√?T)(?:/(\d+))?", formula)
+    if plain is not None:
+        number = scale / int(plain[2] or 1)
+        if (2.0 * number).is_integer() and number >= 1.0:
+            return f"{number:.4g}{plain[1]}" if number > 1.0 else plain[1]
+        if number < 1.0 and abs(round(1.0 / number) - 1.0 / number) < 1e-9:
+            return f"{plain[1]}/{round(1.0 / number)}"
+    value, word, where = formula.partition(" with ")
+    value = f"{_number(scale)}({value})" if scale > 1.0 else f"({value})/{_number(1.0 / scale)}"
+    return value + word + where
+
+
+#: of a bracket, which bounds on the quantity hold for its end
+_BOUNDS: dict[str, tuple[bool, ...]] = {"": (False, True), "lower": (True,), "upper": (False,)}
+
+
+def applies(column: Column, upper: bool) -> bool:
+    """Whether bounds of this direction on the quantity of a column hold for the column."""
+    return upper in _BOUNDS[column.end]
+
+
+def tightest(guarantees: Iterable[Guarantee], column: Column, horizon: float) -> list[Guarantee]:
+    """The tightest bounds on a column, stated or following: of each direction one with a constant, and one rate."""
+    return tightest_of(following(guarantees, column), horizon)
+
+
+def following(guarantees: Iterable[Guarantee], column: Column) -> list[Guarantee]:
+    """All bounds on a column that are stated or follow, the stated ones first; T does not matter."""
+    found = []
+    for guarantee in sorted(guarantees, key=lambda g: g.column != column):
+        follows = guarantee
+        if guarantee.column != column:
+            if not applies(column, guarantee.upper):
+                continue
+            try:
+                follows = through(guarantee, column.quantity)
+            except LookupError:
+                continue
+        found.append(replace(follows, column=column))
+    return found
+
+
+def tightest_of(following: Iterable[Guarantee], horizon: float) -> list[Guarantee]:
+    """Of the bounds on one column those that `tightest` returns."""
+    best: dict[tuple[bool, bool], Guarantee] = {}
+    for follows in following:
+        key = follows.upper, follows.kind == "rate"
+        rival = best.get(key)
+        sign = 1.0 if follows.upper else -1.0
+        if rival is None or sign * (follows.bound(horizon) - rival.bound(horizon)) < 0.0:
+            best[key] = follows
+    return [best[key] for key in sorted(best, key=lambda key: (key[1], not key[0]))]

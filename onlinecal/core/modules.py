@@ -5,18 +5,17 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.util
-import io
 import os
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter, UnknownName, failure, in_one_line, place, suggestion
+from onlinecal.core.content import named_in
+from onlinecal.core.errors import InvalidParameter, UnknownName, failure, place, suggestion
 from onlinecal.core.files import local
-from onlinecal.core.sources import named_in
 
 #: seconds after which it is said which module is still being imported
 PATIENCE = 5.0
@@ -123,13 +122,9 @@ def _without(module: ModuleType, attribute: str) -> str:
     return f"module {module.__name__!r} has no {attribute!r}{suggestion(attribute, own) if own else ''}"
 
 
-# ---------------------------------------------------------------- what modules do meanwhile
-
-
 @contextlib.contextmanager
 def _watched(whose: str, module: str) -> Iterator[None]:
-    """Says what a module that is being imported prints, and that it takes long, each with file and line."""
-    aside = _Aside(sys.stderr)
+    """Sends what a module prints while it is imported to stderr, and says there that the import takes long."""
     me = threading.get_ident()
 
     def slow() -> None:
@@ -140,36 +135,7 @@ def _watched(whose: str, module: str) -> Iterator[None]:
     timer.daemon = True
     timer.start()
     try:
-        with contextlib.redirect_stdout(aside):
+        with contextlib.redirect_stdout(sys.stderr):
             yield
     finally:
         timer.cancel()
-    if aside.first:
-        print(f"note: {whose}: module {module!r} prints {aside.first} while it is imported", file=sys.stderr)
-
-
-class _Aside(io.TextIOBase):
-    """Hands on what is printed, and keeps the first words and the place from where they come."""
-
-    def __init__(self, to: Any) -> None:
-        self._to = to
-        self.first = ""
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]  # read only
-        """Of where it goes."""
-        return str(getattr(self._to, "encoding", None) or "utf-8")
-
-    def fileno(self) -> int:
-        """Of where it goes."""
-        return int(self._to.fileno())
-
-    def write(self, text: str) -> int:
-        """Hands it on."""
-        if not self.first and text.strip():
-            words = in_one_line(text.strip().partition("\n")[0][:60])
-            frame: FrameType | None = sys._getframe(1)
-            self.first = f"{words}{place(frame)}"
-        if self._to is not None:
-            self._to.write(text)
-        return len(text)

@@ -26,14 +26,7 @@ TRIED = 1000
 class Maker:
     """Makes a fresh object by calling a class or function with copies of its parameters, which no two objects share.
 
-    Attributes
-    ----------
-    make : callable
-    arguments : tuple
-    options : tuple of (name, value)
-        In the order of the names.
-    of : type, optional
-        What a function makes.
+    `options` are in the order of their names; `of` is the type of what a function makes.
     """
 
     version: ClassVar[int] = 1
@@ -74,13 +67,7 @@ class Maker:
 
 @dataclass(frozen=True, eq=False)
 class Copier:
-    """Makes a fresh object by copying one.
-
-    Attributes
-    ----------
-    thing : object
-        A copy of what was given, so that it stays as it is.
-    """
+    """Makes a fresh object by copying one; `thing` is a copy of what was given, so that it stays as it is."""
 
     version: ClassVar[int] = 1
 
@@ -119,43 +106,21 @@ def lifted(
     called: str | None = None,
     refuse: type[OnlinecalError] = InvalidParameter,
 ) -> tuple[Any, str, Any]:
-    """How objects with these methods are made of what somebody gave.
+    """How objects with these methods (name → arguments) are made of a class, function, partial or object.
 
-    Parameters
-    ----------
-    role : {"forecaster", "nature"}
-    thing : class, function, functools.partial or object
-    options : mapping
-        Parameters for a class or function.
-    methods : mapping
-        Name of a method that it must have → its arguments.
-    called : str, optional
-        What messages call it.
-    refuse : type of error
-        For what is nothing of the kind.
-
-    Returns
-    -------
-    make : callable
-        Without arguments, or with the one argument `horizon`.
-    name : str
-    sample : object
-        What has the methods: the class, the object, or what the function made when it was tried. It may also be a
-        finished specification, which is then to be taken instead.
-
-    Raises
-    ------
-    InvalidParameter
-        It is nothing of the kind; a parameter that it does not have, lacks or refuses.
+    Returns `make`, to be called without arguments or with `horizon`; a name; and a sample that has the methods: the
+    class, the object, or what the function made when it was tried. A sample may also be a finished specification, which
+    is then to be taken instead. `called` is its name in messages, `refuse` the error for what is nothing of the kind.
     """
     has = " and ".join(f"{method}({arguments})" for method, arguments in methods.items())
     expected = f"expected a {role.capitalize()}, or a class with {has}"
     function, arguments = thing, ()
     if isinstance(thing, functools.partial):
         function, arguments, options = thing.func, thing.args, {**thing.keywords, **options}
-    if not (isinstance(function, type) or inspect.isroutine(function)):
-        if _missing(function, methods):
-            raise refuse(f"{called or in_one_line(thing)} is not a {role}; {expected}")
+    made = not (isinstance(function, type) or inspect.isroutine(function))
+    if (made or isinstance(function, type)) and _missing(function, methods):
+        raise refuse(f"{called or in_one_line(thing)} is not a {role}; {expected}")
+    if made:
         name = type(function).__name__
         no_options(role, function, options, called)
         try:
@@ -166,8 +131,6 @@ def lifted(
                 "expected its class"
             ) from error
     name = function.__name__
-    if isinstance(function, type) and _missing(function, methods):
-        raise refuse(f"{called or in_one_line(thing)} is not a {role}; {expected}")
     make = _maker(role, called or name, function, arguments, options)
     if isinstance(function, type):
         return make if make.given else function, name, function
@@ -199,6 +162,14 @@ def check_made(role: str, name: str, sample: Any, methods: Mapping[str, str]) ->
         )
 
 
+def required(made: Any) -> list[str]:
+    """The parameters of a specification, or of anything that can be called, that have no default."""
+    parameters = inspect.signature(made).parameters.values()
+    return [
+        p.name for p in parameters if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+    ]
+
+
 def _missing(thing: Any, methods: Mapping[str, str]) -> list[str]:
     return [name for name in methods if not callable(getattr(thing, name, None))]
 
@@ -217,24 +188,19 @@ def _maker(
             "expected values that can"
         ) from error
     try:
-        known = inspect.signature(function).parameters
+        signature = inspect.signature(function)
     except ValueError:  # made in C
         return made
+    known = signature.parameters
     anything = any(p.kind is p.VAR_KEYWORD for p in known.values())
     for key in options:
         if key not in known and not anything:
             raise InvalidParameter(f"{role} {name!r} has no parameter {key!r}{suggestion(key, known)}")
     try:
-        inspect.signature(function).bind_partial(*arguments, **options)
+        signature.bind_partial(*arguments, **options)
     except TypeError as error:  # too many, or one given twice
         raise InvalidParameter(f"{role} {name!r} cannot be made: {error}") from None
-    left = inspect.signature(made).parameters.values()
-    needed = [
-        p.name
-        for p in left
-        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) and p.name != "horizon"
-    ]
-    if needed:
+    if needed := [key for key in required(made) if key != "horizon"]:
         raise InvalidParameter(
             f"{role} {name!r} cannot be made without arguments: {in_one_line(function)} needs {', '.join(needed)}; "
             "expected defaults for all but horizon, or parameters"
@@ -243,10 +209,7 @@ def _maker(
 
 
 class Plain:
-    """What specifications of plain players have in common: the facts that their classes declare.
-
-    `make` is as `lifted` returns it.
-    """
+    """The facts that specifications of plain players take from their classes; `make` is as `lifted` returns it."""
 
     make: Callable[..., Any]
 
@@ -279,22 +242,22 @@ class Plain:
     def settings(self) -> dict[str, Any]:
         """Its parameters with their values, also where those are defaults."""
         origin = getattr(self.make, "origin", self.make)
-        try:
-            known = list(inspect.signature(origin if callable(origin) else type(origin)).parameters.values())
-        except ValueError:  # made in C
-            known = []
-        return {p.name: p.default for p in known if p.default is not p.empty} | getattr(
-            self.make, "given", {}
-        )
+        known = _parameters(origin if callable(origin) else type(origin))
+        defaults = {key: p.default for key, p in known.items() if p.default is not p.empty}
+        return defaults | getattr(self.make, "given", {})
 
     @property
     def tuned(self) -> bool:
         """Whether it is told the horizon."""
-        try:
-            return "horizon" in inspect.signature(self.make).parameters
-        except ValueError:  # made in C
-            return False
+        return "horizon" in _parameters(self.make)
 
     def player(self, horizon: int) -> Any:
         """A fresh object."""
         return self.make(horizon=horizon) if self.tuned else self.make()
+
+
+def _parameters(made: Any) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(made).parameters
+    except ValueError:  # made in C
+        return {}

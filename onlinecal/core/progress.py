@@ -1,19 +1,20 @@
-"""Progress of work: a bar on a terminal or in a notebook, a line now and then in a file."""
+"""Progress of work: a bar on a terminal or in a notebook, a line now and then in a file; and pictures in a notebook."""
 
 from __future__ import annotations
 
+import functools
 import html
+import io
 import sys
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from onlinecal.core.notebook import Spot, in_notebook
+#: seconds after which a bar is shown, and between two lines in a file
+PATIENCE, EVERY = 2.0, 30.0
 
-#: seconds after which a bar is shown
-PATIENCE = 2.0
-#: seconds between two lines in a file
-EVERY = 30.0
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 #: function that shows the state and a text, seconds between two calls of it, function that ends it
 _Shown = tuple[Callable[[str], Any], float, Callable[[], Any]]
@@ -78,13 +79,16 @@ class Progress:
 
     def _cell(self) -> _Shown:
         """Below a cell of a notebook, gone when it is done."""
-        spot = Spot()
+        from IPython.display import HTML, display
+
+        spot = display(HTML(""), display_id=True)
 
         def show(text: str) -> None:
             share = min(1.0, self._done / self._total if self._total else 1.0)
-            spot.put(f'<progress value="{share:.4f}" max="1"></progress> {html.escape(self._so_far(text))}')
+            said = html.escape(self._so_far(text))
+            spot.update(HTML(f'<progress value="{share:.4f}" max="1"></progress> {said}'))
 
-        return show, 0.2, lambda: spot.put("")
+        return show, 0.2, lambda: spot.update(HTML(""))
 
     def _bar(self) -> _Shown:
         """On a terminal, gone when it is done."""
@@ -119,3 +123,36 @@ def _time(seconds: float) -> str:
     if seconds < 100:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
+
+
+# ---------------------------------------------------------------- notebooks
+
+
+def in_notebook() -> bool:
+    """Whether the code runs in a cell of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def showing(plot: Callable[_P, _T]) -> Callable[_P, _T]:
+    """A function that returns axes, and in a notebook shows the figure that it has made for them."""
+
+    @functools.wraps(plot)
+    def shown(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        axes = plot(*args, **kwargs)
+        if in_notebook() and kwargs.get("axes") is None and kwargs.get("ax") is None:
+            made: Any = axes
+            show((made.flat[0] if hasattr(made, "flat") else made).figure)
+        return axes
+
+    return shown
+
+
+def show(figure: Any) -> None:
+    """Shows a figure of matplotlib below the cell, whatever backend there is."""
+    from IPython.display import Image, display
+
+    file = io.BytesIO()
+    figure.savefig(file, format="png", dpi=figure.dpi)
+    display(Image(data=file.getvalue(), width=round(figure.get_figwidth() * 100)))

@@ -1,9 +1,26 @@
-"""What forecasters and natures have in common: a specification is a frozen dataclass of parameters."""
+"""Specifications of forecasters and natures: frozen dataclasses of parameters, their names, and facts as class data.
+
+Facts are what strategies state of themselves; `onlinecal.checks.facts` measures them. None stands for "does not say".
+
+`deterministic`
+    Of forecasters: every law is a single forecast that depends on the past alone.
+`needs_horizon`
+    The play may depend on the horizon that the player is started with. False: it is the same for every horizon.
+`safe_under_delay`
+    Rounds may be resolved late and in any order: what is stated in a round depends on its number, on its context or
+    what nature sees of it, and on the rounds told before, in the order in which they were told; not on when other
+    questions were asked, answered or not. "The last outcome" then is the last that was told. What is proved of play
+    without delays is not said to hold with them. Only who shares questions out by what is open (`counts_open`, of
+    `Delayed` and what is made of it) may depend on that, too.
+`memory`
+    How the state of a run grows, ``"O(m)"``: in t, the rounds played, in T, and in parameters, at most so fast. Beside
+    it there may be what all runs share, which grows with t no faster. Rounds that are open have memory of their own.
+    `unit_bytes` says how many bytes one unit takes, at most; batches of runs are made so that they fit.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 import math
 import re
@@ -11,17 +28,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onlinecal.core.content import content, digest, keyed_fields
-from onlinecal.core.errors import (
-    LIST,
-    InvalidParameter,
-    OnlinecalError,
-    UnknownName,
-    failure,
-    shown,
-    suggestion,
-)
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, suggestion
+from onlinecal.core.expressions import value_at
 from onlinecal.core.plain import Copier, Maker
-from onlinecal.core.validation import is_number, is_whole
+from onlinecal.core.plain import required as required
+from onlinecal.core.validation import integer, is_number, is_whole, number
 
 
 def strategy_name(strategy: Any) -> str:
@@ -50,10 +61,8 @@ def strategy_key(strategy: Any) -> str:
     metadata ``{"key": False}``; a parameter that was added later is not in the text where it is the default
     (``{"key": "unless default"}``).
     """
-    shown = {field.name for field in keyed_fields(strategy)}
-    values = [
-        f"{name}={_text(value)}" for name, value in sorted(parameters(strategy).items()) if name in shown
-    ]
+    keyed = {field.name for field in keyed_fields(strategy)}
+    values = [f"{key}={_text(value)}" for key, value in sorted(parameters(strategy).items()) if key in keyed]
     fingerprint = getattr(strategy, "fingerprint", None)
     if fingerprint is not None:
         values.append(f"sha256={fingerprint}")
@@ -113,13 +122,7 @@ def registry(classes: Iterable[type]) -> dict[str, type]:
 def named_table(
     what: str, spec: Any, expected: str = "a name or a table with a name"
 ) -> tuple[str, dict[str, Any]]:
-    """Name and options of what a scenario gives by its name, or by a table with a name; `what` begins the message.
-
-    Raises
-    ------
-    InvalidParameter
-        It is neither.
-    """
+    """Name and options of what a scenario gives by its name, or by a table with a name; `what` begins the refusal."""
     if isinstance(spec, str):
         return spec, {}
     if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
@@ -128,15 +131,7 @@ def named_table(
 
 
 def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, Any]) -> Any:
-    """The specification called `name` with these parameters.
-
-    Raises
-    ------
-    UnknownName
-        No such name.
-    InvalidParameter
-        A parameter that it does not have, lacks, or refuses.
-    """
+    """The specification called `name` with these parameters, none of which it may lack or refuse."""
     if name not in known:
         raise UnknownName.of(kind, name, known, LIST)
     cls = known[name]
@@ -162,41 +157,19 @@ def make(kind: str, cls: Any, name: str | None = None, **options: Any) -> Any:
         ) from error
 
 
-def required(cls: Any) -> list[str]:
-    """The parameters of a specification, or of anything that can be called, that have no default."""
-    named = (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        inspect.Parameter.KEYWORD_ONLY,
-    )
-    return [
-        p.name
-        for p in inspect.signature(cls).parameters.values()
-        if p.kind in named and p.default is inspect.Parameter.empty
-    ]
-
-
 def check_probability(name: str, value: Any) -> None:
     """Refuse a parameter that is not a number in [0, 1]."""
-    check_number(name, value, 0.0, 1.0)
+    number("", name, value, 0.0, 1.0)
 
 
 def check_number(name: str, value: Any, low: float, high: float) -> None:
     """Refuse a parameter that is not a number in [low, high]."""
-    if not is_number(value) or not low <= value <= high:
-        raise InvalidParameter(f"{name} = {shown(value)}; expected a number in [{low:g}, {high:g}]")
+    number("", name, value, low, high)
 
 
 def check_whole(name: str, value: Any, low: int, high: int) -> None:
     """Refuse a parameter that is not an integer from low to high."""
-    if not is_whole(value) or not low <= value <= high:
-        raise InvalidParameter(f"{name} = {shown(value)}; expected an integer from {low} to {_power(high)}")
-
-
-def _power(number: int) -> str:
-    """10^6 for a million."""
-    zeros = len(str(number)) - 1
-    return f"10^{zeros}" if zeros > 4 and number == 10**zeros else str(number)
+    integer("", name, value, low, high)
 
 
 def _words(strategy: Any) -> list[str]:
@@ -232,3 +205,120 @@ def _text(value: Any) -> str:
         return json.dumps(value)
     except (TypeError, ValueError):  # of a plain plug-in, which may have any
         return f"{type(value).__name__} {digest(content(value))[:8]}"
+
+
+# ---------------------------------------------------------------- facts
+
+#: names of facts that are true or false, and of all, as they are listed
+TRUTHS = ("deterministic", "needs_horizon", "safe_under_delay")
+FACTS = (*TRUTHS, "memory")
+
+_GROWTH = re.compile(r"O\((.+)\)")
+#: a parameter in a growth, maybe of a part: ``m``, ``of.m``, ``natures[1].cells``
+_PARAMETER = re.compile(
+    r"(?<![\w.])(?!(?:t|T|sqrt|log|ceil|floor|min|max)\b)[A-Za-z_]\w*(?:\[\d+\]|\.[A-Za-z_]\w*)*"
+)
+
+
+def some(facts: Iterable[bool | None]) -> bool | None:
+    """Whether one of the facts is true: None where that hangs on one that is not said.
+
+    >>> some([False, None, True]), some([False, None])
+    (True, None)
+    """
+    known = set(facts)
+    return True if True in known else None if None in known else False
+
+
+def every(facts: Iterable[bool | None]) -> bool | None:
+    """Whether all are true: None where that hangs on one that is not said.
+
+    >>> every([True, None, False]), every([True, None])
+    (False, None)
+    """
+    known = set(facts)
+    return False if False in known else None if None in known else True
+
+
+def counts_open(strategy: Any) -> bool:
+    """Whether what it states may depend on which questions are open: it declares so, or one of its parts does."""
+    if getattr(strategy, "counts_open", False) is True:
+        return True
+    return any(counts_open(part) for part in _parts(strategy))
+
+
+def memory_of(parts: Mapping[str, Any]) -> str | None:
+    """The growth of a strategy made of others that keeps nothing but their states, from where each is in the whole.
+
+    >>> from onlinecal.forecasters import Constant, ForecastHedging
+    >>> memory_of({"of[0]": Constant(), "of[1]": ForecastHedging()})
+    'O(of[1].m)'
+    """
+    terms = []
+    for path, part in parts.items():
+        stated = part.memory
+        if stated is None:
+            return None
+        terms.append(_PARAMETER.sub(rf"{path}.\g<0>", _inside(stated)))
+    grow = list(dict.fromkeys(term for term in terms if term != "1"))
+    return f"O({' + '.join(grow) or '1'})"
+
+
+def memory_at(strategy: Any, rounds: int, horizon: int) -> float:
+    """The value of the growth that a strategy states, after so many rounds of a game of this horizon."""
+
+    def parameter(found: re.Match[str]) -> str:
+        value = strategy
+        for part in re.findall(r"\w+", found[0]):
+            settings = getattr(value, "settings", {})  # of what is made of somebody's plain class
+            value = value[int(part)] if part.isdigit() else settings.get(part) or getattr(value, part)
+        return repr(float(value) if is_number(value) else value_at(value, horizon))
+
+    text = _inside(strategy.memory)
+    try:
+        text = _PARAMETER.sub(parameter, text)
+        return value_at(re.sub(r"\bt\b", str(rounds), text), horizon)
+    except (AttributeError, IndexError, TypeError) as error:
+        raise InvalidParameter(f"memory = {strategy.memory!r}: {error}") from None
+
+
+def bytes_at(strategy: Any, rounds: int, horizon: int) -> float:
+    """About how many bytes the state of a run takes at most: `memory` times the largest `unit_bytes` of its parts."""
+    if getattr(strategy, "memory", None) is None:
+        return 0.0
+    return memory_at(strategy, rounds, horizon) * _unit(strategy)
+
+
+def _unit(strategy: Any) -> float:
+    parts = (_unit(part) for part in _parts(strategy) if hasattr(part, "unit_bytes"))
+    return max(float(strategy.unit_bytes), *parts, 0.0)
+
+
+def _parts(strategy: Any) -> list[Any]:
+    """The strategies that it is made of."""
+    held = parameters(strategy).values()
+    every = [each for value in held for each in (value if isinstance(value, tuple) else (value,))]
+    return [part for part in every if dataclasses.is_dataclass(part)]
+
+
+def check_facts(strategy: Any) -> str:
+    """What is wrong with the form of the facts that a strategy states, in words; "" if nothing is."""
+    for name in TRUTHS:
+        fact = getattr(strategy, name, None)
+        if fact is not None and not isinstance(fact, bool):
+            return f"{name} = {fact!r}; expected True, False, or None for 'does not say'"
+    if getattr(strategy, "memory", None) is not None:
+        try:
+            memory_at(strategy, 1000, 1000)
+        except InvalidParameter as error:
+            return str(error)
+    return ""
+
+
+def _inside(growth: Any) -> str:
+    found = _GROWTH.fullmatch(growth) if isinstance(growth, str) else None
+    if found is None:
+        raise InvalidParameter(
+            f"memory = {growth!r}; expected 'O(…)' of t, T and parameters, such as 'O(1)', 'O(m)' or 'O(t)'"
+        )
+    return found[1]

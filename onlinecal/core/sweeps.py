@@ -13,23 +13,25 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal, localcontext
 from functools import cached_property
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.ranges import ENDS, MOST, ranged
+from onlinecal.core.errors import InvalidParameter, shown, suggestion
 from onlinecal.core.strategy import strategy_label
-from onlinecal.core.validation import is_number
+from onlinecal.core.validation import integer, is_number, is_whole
 
-#: labels are no longer than this where that is possible
-WIDTH = 60
-#: nor are values in them; longer ones are numbered
-VALUE = 30
-#: more combinations than this are a mistake
-LARGEST = 10**6
+#: characters of a label, and of a value in one, at most where that is possible; longer values are numbered
+WIDTH, VALUE = 60, 30
+#: combinations, and values of one parameter, at most
+LARGEST = MOST = 1_000_000
+#: the keys of which one at least tells a range
+ENDS = ("from", "to", "steps", "step", "spacing")
+#: significant digits of what is not whole: the decimal number that was meant, 0.3 and not 0.30000000000000004
+DIGITS = 15
 
 #: keys of a table of a strategy that are no parameters
 RESERVED = ("name", "label", "longest")
@@ -93,12 +95,8 @@ class Sweep:
     axes: tuple[Axis, ...]
     template: Mapping[str, Any]
 
-    @cached_property
-    def _shape(self) -> tuple[int, ...]:
-        return tuple(len(axis.values) for axis in self.axes)
-
     def __len__(self) -> int:
-        return math.prod(self._shape)
+        return math.prod(len(axis.values) for axis in self.axes)
 
     def __getitem__(self, place: int) -> Case:
         values = [axis.values[i] for axis, i in zip(self.axes, self._chosen(place), strict=True)]
@@ -111,7 +109,7 @@ class Sweep:
         """Which value of each axis."""
         if not 0 <= place < len(self):
             raise IndexError(place)
-        return np.unravel_index(place, self._shape) if self.axes else ()
+        return np.unravel_index(place, [len(axis.values) for axis in self.axes]) if self.axes else ()
 
     def text(self, place: int) -> str:
         """The values that were chosen, in words."""
@@ -346,3 +344,91 @@ def _filled(template: Any, values: Sequence[Any]) -> Any:
     if isinstance(template, Mapping):
         return {key: _filled(item, values) for key, item in template.items()}
     return [_filled(item, values) for item in template] if isinstance(template, list) else template
+
+
+# ---------------------------------------------------------------- ranges
+
+
+def ranged(name: str, spec: Mapping[str, Any], *, whole: bool = False) -> list[int | float]:
+    """The numbers of a range, ascending, computed in decimal numbers; rounded to integers, each once, if `whole`.
+
+    >>> ranged("q", {"from": 0.1, "to": 0.5, "steps": 5})
+    [0.1, 0.2, 0.3, 0.4, 0.5]
+    >>> ranged("m", {"from": 10, "to": 1000, "steps": 3, "spacing": "log"})
+    [10, 100, 1000]
+    """
+    said = f"{name} = {dict(spec)!r}"
+    log = check_range(name, spec, ENDS, whole)
+    if ("steps" in spec) == ("step" in spec):
+        raise InvalidParameter(
+            f"{said}; expected either steps (how many) or step (how far apart), one of the two"
+        )
+    low, high = _exact(spec["from"]), _exact(spec["to"])
+    if low > high:
+        raise InvalidParameter(f"{said}: from is above to; expected from ≤ to")
+    if log and "step" in spec:
+        raise InvalidParameter(f"{said}: expected steps with spacing = 'log'")
+    with localcontext() as context:
+        context.prec = 40
+        values = _spaced(said, spec, low, high, log)
+        if whole:
+            values = list(dict.fromkeys(value.to_integral_value() for value in values))
+            if len(values) < spec.get("steps", 0) and high - low + 1 < spec["steps"]:
+                there = f"there are {int(high - low) + 1} whole numbers"
+                raise InvalidParameter(f"{said}: {there}, fewer than steps = {spec['steps']}")
+        else:
+            context.prec = DIGITS
+            values = [value if value in (low, high) else +value for value in values]
+    given = [spec[key] for key in ("from", "to", "step") if key in spec]
+    as_whole = whole or (all(map(is_whole, given)) and all(value == int(value) for value in values))
+    return [int(value) if as_whole else float(value) for value in values]
+
+
+def check_range(name: str, spec: Mapping[str, Any], keys: Sequence[str], whole: bool) -> bool:
+    """Refuse a range that has other keys or no ends; whether it is spaced in the logarithm."""
+    said = f"{name} = {dict(spec)!r}"
+    for key in spec:
+        if key not in keys:
+            raise InvalidParameter(f"{said}: a range has no {key!r}{suggestion(str(key), keys)}")
+    for key in ("from", "to", *({"step"} & spec.keys())):
+        if key not in spec:
+            raise InvalidParameter(f"{said}: a range needs {key!r}")
+        value = spec[key]
+        if not (is_number(value) and math.isfinite(value)):
+            raise InvalidParameter(f"{said}: {key} = {shown(value)}; expected a finite number")
+        if whole and value != int(value):
+            raise InvalidParameter(
+                f"{said}: {key} = {shown(value)}; expected a whole number, as {name} is one"
+            )
+    spacing = spec.get("spacing", "linear")
+    if spacing not in ("linear", "log"):
+        raise InvalidParameter(f"{said}: spacing = {spacing!r}; expected 'linear' or 'log'")
+    if spacing == "log" and spec["from"] <= 0:
+        raise InvalidParameter(f"{said}: expected from > 0 with spacing = 'log'")
+    return bool(spacing == "log")
+
+
+def _spaced(said: str, spec: Mapping[str, Any], low: Decimal, high: Decimal, log: bool) -> list[Decimal]:
+    if "step" in spec:
+        step = _exact(spec["step"])
+        if step <= 0:
+            raise InvalidParameter(f"{said}: step = {spec['step']!r}; expected a number above 0")
+        count = (high - low) / step
+        if count >= MOST:
+            raise InvalidParameter(f"{said}: {count:.3g} values; expected at most {MOST:,}")
+        return [low + i * step for i in range(int(count) + 1)]
+    steps = integer(said, "steps", spec["steps"], 2, MOST)
+    if low == high:
+        raise InvalidParameter(f"{said}: from and to are the same; expected from < to")
+    last = steps - 1
+    if log:
+        ratio = (high / low).ln() / last
+        inner = [low * (ratio * i).exp() for i in range(1, last)]
+    else:
+        inner = [low + (high - low) * i / last for i in range(1, last)]
+    return [low, *inner, high]
+
+
+def _exact(number: Any) -> Decimal:
+    """The decimal number that was written."""
+    return Decimal(int(number)) if is_whole(number) else Decimal(repr(float(number)))

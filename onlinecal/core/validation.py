@@ -32,27 +32,22 @@ def is_whole(value: Any) -> bool:
 
 
 def integer(where: str, name: str, value: Any, least: int, most: int | None = None) -> int:
-    """`value` as an int from `least` to `most`."""
-    upper = "" if most is None else f" and at most {most}"
-    return _whole(f"{where}: {name}", value, least, most, f"an integer of at least {least}{upper}")
+    """`value` as an int from `least` to `most`; `where` begins the message of the refusal."""
+    if not is_whole(value) or value < least or (most is not None and value > most):
+        expected = f"an integer ≥ {least}" if most is None else f"an integer from {least} to {_power(most)}"
+        raise _refused(where, name, value, expected)
+    return int(value)
 
 
 def count(name: str, value: Any, least: int = 1, most: int | None = None) -> int:
     """The same for an option that several measures have in common: a number, a seed."""
-    return _whole(name, value, least, most, f"an integer ≥ {least}{'' if most is None else f' and ≤ {most}'}")
-
-
-def _whole(name: str, value: Any, least: int, most: int | None, expected: str) -> int:
-    if not is_whole(value) or value < least or (most is not None and value > most):
-        raise InvalidParameter(f"{name} = {shown(value)}; expected {expected}")
-    return int(value)
+    return integer("", name, value, least, most)
 
 
 def number(where: str, name: str, value: Any, least: float, most: float = math.inf) -> float:
     """`value` as a float in [least, most]."""
     if not is_number(value) or not least <= value <= most:
-        in_ = f"{where}: {name}" if where else name
-        raise InvalidParameter(f"{in_} = {shown(value)}; expected a number in [{least:g}, {most:g}]")
+        raise _refused(where, name, value, f"a number in [{least:g}, {most:g}]")
     return as_float(value)
 
 
@@ -61,18 +56,27 @@ def probability(name: str, value: Any) -> float:
     return number("", name, value, 0.0, 1.0)
 
 
+def _refused(where: str, name: str, value: Any, expected: str) -> InvalidParameter:
+    return InvalidParameter(f"{where}{where and ': '}{name} = {shown(value)}; expected {expected}")
+
+
+def _power(number: int) -> str:
+    """10^6 for a million."""
+    zeros = len(str(number)) - 1
+    return f"10^{zeros}" if zeros > 4 and number == 10**zeros else str(number)
+
+
 def positive(name: str, value: Any, what: str) -> float:
     """`value` as a finite float > 0; `what` it is, for the message: "a positive width"."""
     if not is_number(value) or not 0.0 < (real := as_float(value)) < math.inf:
-        raise InvalidParameter(f"{name} = {shown(value)}; expected {what}")
+        raise _refused("", name, value, what)
     return real
 
 
 def choice(where: str, name: str, value: Any, known: tuple[str, ...]) -> str:
     """`value` if it is one of the known words."""
     if not isinstance(value, str) or value not in known:
-        words = ", ".join(repr(word) for word in known)
-        raise InvalidParameter(f"{where}: {name} = {shown(value)}; expected one of {words}")
+        raise _refused(where, name, value, f"one of {', '.join(map(repr, known))}")
     return value
 
 

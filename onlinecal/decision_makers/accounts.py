@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,30 +30,27 @@ def account(tenure: Tenure, gammas: Sequence[JointDistribution] | None, runs: in
     return entries
 
 
-@dataclass(frozen=True)
 class Batch:
     """The accounts of many best-responding decision makers with tables of payoffs, in one pass over counts."""
 
-    tenures: Sequence[Tenure]
+    def __init__(self, tenures: Sequence[Tenure]) -> None:
+        self.tenures = tenures
+        envelopes = [t.who.envelope for t in tenures if isinstance(t.who, DecisionTask)]
+        ends = np.cumsum([0] + [len(best) for best, *_ in envelopes])
+        kinks = np.cumsum([0] + [len(low) for _, _, low, _ in envelopes])
+        empty = np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0), np.zeros(0)
+        parts = [np.concatenate([none, *(e[i] for e in envelopes)]) for i, none in enumerate(empty)]
+        self._envelopes: tuple[Any, ...] = (ends, kinks, *parts)
 
     @staticmethod
     def takes(tenure: Tenure) -> bool:
         """Whether it takes this one; a derived class may account otherwise."""
         return isinstance(tenure.who, DecisionTask) and type(tenure.who).account is DecisionTask.account
 
-    def __post_init__(self) -> None:
-        envelopes = [t.who.envelope for t in self.tenures if isinstance(t.who, DecisionTask)]
-        ends = np.cumsum([0] + [len(best) for best, *_ in envelopes])
-        kinks = np.cumsum([0] + [len(low) for _, _, low, _ in envelopes])
-        empty = np.zeros(0, np.int64), np.zeros((0, 2)), np.zeros(0), np.zeros(0)
-        parts = [np.concatenate([none, *(e[i] for e in envelopes)]) for i, none in enumerate(empty)]
-        object.__setattr__(self, "_envelopes", (ends, kinks, *parts))
-
     def accounts(self, grid: Floats, counts: Ints, positives: Ints, stretches: Ints) -> Floats:
         """The `ENTRIES`, (decision makers, runs, 5)."""
         out = np.zeros((len(self.tenures), counts.shape[1], len(ENTRIES)))
-        envelopes: Any = vars(self)["_envelopes"]
-        _accounts(grid, counts, positives, stretches, *envelopes, out)
+        _accounts(grid, counts, positives, stretches, *self._envelopes, out)
         return out
 
 

@@ -37,7 +37,13 @@ class Response(Protocol):
 
 
 @dataclass(frozen=True)
-class Best:
+class _Kept:
+    #: raised when beliefs or accounts change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
+
+@dataclass(frozen=True)
+class Best(_Kept):
     """Best response to the forecast itself.
 
     Guarantee
@@ -49,16 +55,13 @@ class Best:
     Hu & Wu 2024; Gopalan & Hu 2025, §4.
     """
 
-    #: raised when its beliefs change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
-
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ as it is."""
         return gamma
 
 
 @dataclass(frozen=True)
-class Rounded:
+class Rounded(_Kept):
     """Rounds the forecast at random to a neighbouring multiple of 1/m, keeping its mean, and best-responds to that.
 
     Parameters
@@ -85,9 +88,6 @@ class Rounded:
     (array([0.25, 0.5 ]), array([0.5, 0.5]))
     """
 
-    #: raised when its beliefs change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
-
     m: int | None = None
 
     def __post_init__(self) -> None:
@@ -106,7 +106,7 @@ class Rounded:
 
 
 @dataclass(frozen=True)
-class RoundedDown:
+class RoundedDown(_Kept):
     """Rounds the forecast down to a multiple of 1/m, ignoring further digits, and best-responds to that.
 
     Parameters
@@ -128,9 +128,6 @@ class RoundedDown:
     JointDistribution(2 levels in [0.25, 0.5], weight 4, base rate 0.5)
     """
 
-    #: raised when its beliefs change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
-
     m: int = 10
 
     def __post_init__(self) -> None:
@@ -145,7 +142,7 @@ Noise = Literal["laplace", "gaussian", "uniform"]
 
 
 @dataclass(frozen=True)
-class Noisy:
+class Noisy(_Kept):
     """Adds noise to the forecast, keeps it in [0, 1], reads it to 1/m, and best-responds to what is read.
 
     The belief is the multiple of 1/m nearest to v + Z; what falls outside [0, 1] is read as 0 or 1.
@@ -181,9 +178,6 @@ class Noisy:
     array([0.25, 0.5 , 0.25])
     """
 
-    #: raised when its beliefs change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
-
     scale: float = 0.05
     noise: Noise = "laplace"
     m: int = 100
@@ -217,7 +211,7 @@ def _is_response(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class DecisionMaker:
+class DecisionMaker(_Kept):
     """A task with a response: itself a task, and accounted for like one.
 
     Parameters
@@ -234,9 +228,6 @@ class DecisionMaker:
     >>> round(swap_regret(JointDistribution.from_levels([0.35], [1], [0.2]), who), 6)
     0.1
     """
-
-    #: raised when its account changes: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
 
     task: Task
     response: Response
@@ -295,8 +286,6 @@ def response_name(response: Any) -> str:
 def as_response(spec: Any) -> Response:
     """A response from one, its name, or a table with its name and options.
 
-    Examples
-    --------
     >>> as_response({"name": "noisy", "scale": 0.1})
     Noisy(scale=0.1, noise='laplace', m=100)
     """
@@ -307,13 +296,10 @@ def as_response(spec: Any) -> Response:
 
 
 def as_decision_maker(spec: Any) -> Task:
-    """A task, with a response or without, from what stands in a scenario.
+    """A task, with a response or without, from what stands in a scenario: a name, a table with one, or a task.
 
-    Parameters
-    ----------
-    spec : str, mapping or Task
-        A name; a mapping ``{"name": "v_shaped", "t": 0.3}`` or ``{"name": "mine", "payoffs": [[…, …], …]}``, which may
-        have a ``"response"``; or a task.
+    A table is ``{"name": "v_shaped", "t": 0.3}`` or ``{"name": "mine", "payoffs": [[…, …], …]}``, and may have a
+    ``"response"``.
     """
     if is_task(spec):
         return cast(Task, spec)

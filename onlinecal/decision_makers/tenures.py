@@ -123,10 +123,13 @@ class Group:
         names = ("join", "leave", "count", "arrivals", "stay")
         own = self._random
         task = as_decision_maker(self.task) if own is None else random_task(**{"seed": 0, **own})
-        response = Best() if self.response is None else as_response(self.response)
         found = {name: content(getattr(self, name)) for name in names}
-        found |= {"task": content(task), "response": content(response)}
+        found |= {"task": content(task), "response": content(self._acting)}
         return found if own is None else found | {"random": True}
+
+    @property
+    def _acting(self) -> Any:
+        return Best() if self.response is None else as_response(self.response)
 
     def tenures(self, seed: int, place: int) -> list[Tenure]:
         """The decision makers, for the scenario's seed and the place of the group in its list."""
@@ -151,7 +154,7 @@ class Group:
         leaves = np.maximum(leaves, joins)  # one that would come after all have left never acts
         options = self._random
         common = None if options is not None else as_decision_maker(self.task)
-        response = Best() if self.response is None else as_response(self.response)
+        response = self._acting
         if isinstance(common, DecisionMaker) and self.response is not None:
             raise InvalidParameter(f"decision makers of {common.name!r} have two responses; expected one")
         found = []

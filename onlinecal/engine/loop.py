@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import address
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.engine import kernels as k
 from onlinecal.engine.events import Events
 from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.facts import bytes_at
 from onlinecal.core.memory import GIB, free_memory
-from onlinecal.core.strategy import strategy_name
+from onlinecal.core.strategy import bytes_at, strategy_name
 
 
 def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> float:

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import count, number
-from onlinecal.exact.alphabets import Biases, Floats, Ints
-from onlinecal.exact.game import LONGEST, Solution, _Game
-from onlinecal.exact.memory import check_memory, threads_of
+from onlinecal.exact.game import LONGEST, solved
 from onlinecal.exact.totals import ROUNDING, measure_named, of_biases, totals
+from onlinecal.exact.words import Biases, Floats
 from onlinecal.measures.base import Measure
 
 
@@ -107,26 +105,20 @@ def value_bracket(
     """
     m, horizon = count("m", m), count("horizon", horizon, 1, LONGEST)
     clip = number("value_bracket", "clip", clip, 1.0)
-    record = measure_named(measure)
+    record, ece = measure_named(measure), measure == "ece"
     if not of_biases(record):
         expected = "ece, smooth_ce, kernel_ce, cutoff_ce, step_ce or another seminorm of the biases"
         said = "depends on more than the biases, so that no clip brackets it"
         raise InvalidParameter(f"measure {measure!r} {said}; expected {expected}")
-    most = int(min(clip, horizon) * m)
     found: list[Floats] = []
     states = 0
     for sign in (-1, 1):
-        if measure == "ece":
-            alphabet: Biases = Clipped(m, horizon, most, upper=sign > 0)
-        else:
-            alphabet = Charged(m, horizon, most, sign * charges(record, m))
-        check_memory(alphabet, horizon, measure, False)
-        game = _Game(record, m, horizon, "law", False, threads_of(threads), alphabet)
-        solution = Solution(m, horizon, measure, "law")
-        game.run(solution, progress)
+        charged = None if ece and sign < 0 else sign * charges(record, m)
+        alphabet = Biases(m, horizon, ece, int(min(clip, horizon) * m), charged)
+        solution = solved(record, alphabet, "law", progress=progress, threads=threads)
         assert solution.values is not None
         # The charges of rounds are, like the totals at the end, not exact.
-        error = solution.error + ROUNDING * horizon * record.largest * (measure != "ece")
+        error = solution.error + ROUNDING * horizon * record.largest * (not ece)
         found.append(solution.values + sign * error)
         states = max(states, solution.states)
     lowers, uppers = locked(np.maximum(found[0], 0.0)), locked(found[1])
@@ -136,62 +128,9 @@ def value_bracket(
 
 def charges(measure: Measure, m: int) -> Floats:
     """(m + 1, 2): the seminorm of the bias that a round at each point leaves, with outcome 0 and with 1."""
-    grid = np.arange(m + 1) / m
+    steps = np.arange(m + 1)
+    if measure.name == "ece":
+        return np.stack([steps, m - steps], axis=1) / m
+    grid = steps / m
     left = np.eye(m + 1) * np.stack([-grid, 1.0 - grid])[:, :, None]
     return np.stack([totals(measure, grid, biases)[0] for biases in left], axis=1)
-
-
-class Clipped(Biases):
-    """Biases of which those beyond a number are one letter (lower bound), or are not reached (upper bound)."""
-
-    def __init__(self, m: int, horizon: int, most: int, *, upper: bool) -> None:
-        super().__init__(m, horizon, separate=True)
-        self.most, self.upper = most, upper
-
-    def settled(self, point: int, left: int) -> tuple[int, int]:
-        """As `Biases` has it; for a lower bound, from `most` on too."""
-        low, high = super().settled(point, left)
-        return (low, high) if self.upper else (max(low, -self.most), min(high, self.most))
-
-    def told_apart(self, value: Ints) -> NDArray[np.bool_]:
-        """All biases for a lower bound; for an upper one those up to `most`."""
-        return np.abs(value) <= self.most if self.upper else super().told_apart(value)
-
-    def moved(self, point: int, left: int, value: Ints) -> tuple[Ints, Floats]:
-        """As `Biases` has it, but beyond the largest bias."""
-        after, shift = super().moved(point, left, value)
-        if self.upper:
-            # |d| is added as it is: the bias has the sign of what it is moved by.
-            return np.where(np.abs(after) > self.most, value, after), shift
-        low, high = self.settled(point, left)
-        then_low, then_high = self.settled(point, left - 1)
-        above = value >= high
-        below = ~above & (value <= low)
-        change = np.array([[-point], [self.m - point]]) / self.m
-        shift = np.where(above, change, np.where(below, -change, shift))
-        after = np.where(above, np.maximum(after, then_high), after)
-        return np.where(below, np.minimum(after, then_low), after), shift
-
-    def shorter(self, horizon: int) -> Clipped:
-        return Clipped(self.m, horizon, self.most, upper=self.upper)
-
-
-class Charged(Biases):
-    """Biases up to a number; a round that would lead beyond it leaves the bias as it is, and is charged."""
-
-    def __init__(self, m: int, horizon: int, most: int, charged: Floats) -> None:
-        super().__init__(m, horizon, separate=False)
-        self.most, self.charged = most, charged
-
-    def told_apart(self, value: Ints) -> NDArray[np.bool_]:
-        """Those up to `most`."""
-        return np.abs(value) <= self.most
-
-    def moved(self, point: int, left: int, value: Ints) -> tuple[Ints, Floats]:
-        """As `Biases` has it, but beyond the largest bias."""
-        after, _ = super().moved(point, left, value)
-        beyond = np.abs(after) > self.most
-        return np.where(beyond, value, after), np.where(beyond, self.charged[point][:, None], 0.0)
-
-    def shorter(self, horizon: int) -> Charged:
-        return Charged(self.m, horizon, self.most, self.charged)

@@ -1,12 +1,13 @@
-"""The value of the calibration game on a grid, and optimal play of both sides."""
+"""The value of the calibration game on a grid, optimal play of both sides, and the memory that it takes."""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,27 +15,27 @@ from numpy.typing import NDArray
 
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter, suggestion
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.progress import Progress
-from onlinecal.core.sight import Sight
 from onlinecal.core.validation import count
-from onlinecal.exact.alphabets import Alphabet
-from onlinecal.exact.matrix import against_draw, against_law
-from onlinecal.exact.memory import KEPT, all_states, check_memory, threads_of
-from onlinecal.exact.stage import UNITS, look, moves, stage
+from onlinecal.exact.stage import UNITS, against_draw, against_law, look, moves, stage
 from onlinecal.exact.totals import SYMMETRIC, alphabet_for, measure_named, totals
-from onlinecal.exact.words import Words, words, words_between
+from onlinecal.exact.words import Alphabet, Words, how_many, words, words_between
 from onlinecal.measures.base import Measure
 
 Floats = NDArray[np.float64]
 
 #: what nature may see, by name, and what a game is called where it does
 SIGHTS = {"history": Sight.HISTORY, "law": Sight.LAW, "draw": Sight.DRAW}
-
 #: rounds of the longest game: on two steps some 10^10 states
 LONGEST = 100_000
-
 #: states that one thread works on at a time
 CHUNK = 1 << 17
+#: layers that are counted to tell the memory of a game, at most; rounds of the first length that is tried
+LOOKED_AT, COUNTED = 128, 60
+#: bytes of layers that are kept beside the two that the programme needs
+KEPT = 1 << 26
 
 
 @dataclass(frozen=True)
@@ -150,9 +151,20 @@ def solve(
     if not isinstance(sight, str) or sight not in SIGHTS:
         raise InvalidParameter(f"sight = {sight!r}{suggestion(str(sight), SIGHTS)}")
     m, horizon = count("m", m), count("horizon", horizon, 1, LONGEST)
-    game = _Game(record, m, horizon, sight, keep, threads_of(threads))
-    check_memory(game.alphabet, horizon, measure, keep)
-    solution = Solution(m, horizon, measure, sight, _game=game)
+    return solved(
+        record, alphabet_for(record, m, horizon), sight, keep=keep, progress=progress, threads=threads
+    )
+
+
+def solved(
+    record: Measure, alphabet: Alphabet, sight: str, *, keep: bool = False, progress: bool | None, threads: int | None
+) -> Solution:  # fmt: skip
+    """The game with these letters; `InvalidParameter` where memory has no room for it."""
+    if threads is None:
+        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    game = _Game(record, alphabet, sight, keep, count("threads", threads))
+    check_memory(alphabet, record.name, keep)
+    solution = Solution(alphabet.m, alphabet.horizon, record.name, sight, _game=game)
     game.run(solution, progress)
     return solution
 
@@ -160,15 +172,12 @@ def solve(
 class _Game:
     """The layers of a game: the values of all states by the number of rounds left."""
 
-    def __init__(
-        self, measure: Measure, m: int, horizon: int, sight: str, keep: bool, threads: int,
-        alphabet: Alphabet | None = None,
-    ) -> None:  # fmt: skip
-        self.measure, self.m, self.horizon, self.keep, self.threads = measure, m, horizon, keep, threads
-        self.alphabet: Alphabet = alphabet or alphabet_for(measure, m, horizon)
+    def __init__(self, measure: Measure, alphabet: Alphabet, sight: str, keep: bool, threads: int) -> None:
+        self.measure, self.alphabet, self.keep, self.threads = measure, alphabet, keep, threads
+        self.m, self.horizon = alphabet.m, alphabet.horizon
         self.drawn = SIGHTS[sight] is Sight.DRAW
-        self.symmetric = measure.name in SYMMETRIC and m > 1
-        self.apart = math.isqrt(horizon - 1) + 1
+        self.symmetric = measure.name in SYMMETRIC and self.m > 1
+        self.apart = math.isqrt(self.horizon - 1) + 1
         #: rounds left → values
         self.layers: dict[int, Floats] = {}
 
@@ -190,7 +199,8 @@ class _Game:
         solution.states = its.number
         self._store(0, values)
         shorter: list[float] = []
-        work = int(all_states(self.alphabet, self.horizon))
+        lefts, states = _layers(self.alphabet)
+        work = int(np.interp(np.arange(1, self.horizon + 1), lefts, states).sum())
         with Progress(work, shown=progress, unit="states") as bar, self._pool() as pool:
             bar.describe(f"m = {self.m}, T = {self.horizon}")
             for left in range(1, self.horizon + 1):
@@ -310,3 +320,50 @@ class _Game:
         if counted:
             return given.astype(np.int64)
         return self.m * given[:, 1] - np.arange(self.m + 1) * given[:, 0]
+
+
+# ---------------------------------------------------------------- memory
+
+
+def memory_there() -> float:
+    """Bytes that this process may take now; of a machine that does not say, 8 GB."""
+    return free if (free := free_memory()) < math.inf else 8e9
+
+
+def _layers(alphabet: Alphabet) -> tuple[Floats, Floats]:
+    """Numbers of rounds left, all or some of them, and the number of states for each."""
+    horizon = alphabet.horizon
+    lefts = np.unique(np.linspace(0, horizon, min(horizon + 1, LOOKED_AT)).astype(int))
+    return lefts, np.array([how_many(alphabet, left, horizon - left) for left in lefts.tolist()])
+
+
+def check_memory(alphabet: Alphabet, measure: str, keep: bool) -> None:
+    """Refuse a game that memory has no room for."""
+    room, horizon = memory_there(), alphabet.horizon
+
+    def needed(length: int) -> float:
+        """Bytes for a game of this length, interpolated for long ones; counting stops above `room`."""
+        shorter = replace(alphabet, horizon=length)
+        tables = KEPT + shorter.tables()
+        layers = 2.0 * math.sqrt(length) + 2.0 if keep else 2.0
+        return tables if tables > room else tables + 8.0 * layers * float(_layers(shorter)[1].max())
+
+    # Of a game that is far too long the states are not even counted: a shorter one does not fit.
+    low, high = 0, min(horizon, COUNTED)
+    while (least := needed(high)) <= room:
+        if high == horizon:
+            return
+        low, high = high, min(2 * high, horizon)
+    needs = f"{'' if high == horizon else 'more than '}{size_text(least)}"
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if needed(middle) <= room else (low, middle)
+    longest = f"the largest T that fits is {low}" if low else "none of this grid fits"
+    said = f"m = {alphabet.m}, T = {horizon}: the game of {measure} needs {needs}"
+    raise InvalidParameter(f"{said}, and there are {size_text(room)}; {longest}")
+
+
+def size_text(number: float) -> str:
+    """A number of bytes in words."""
+    size = number / GIB
+    return f"{size:,.1f} GiB" if size < 1e6 else f"{size:.1e} GiB"

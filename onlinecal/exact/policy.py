@@ -1,4 +1,4 @@
-"""How both sides play for the value of total ECE, as tables that compiled steps look up."""
+"""How both sides play for the value of total ECE: tables, and the kernels by which steps of players look them up."""
 
 from __future__ import annotations
 
@@ -10,27 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact.game import solve
-from onlinecal.exact.tables import FIRST, value_of
+from onlinecal.exact.stage import against_law
 from onlinecal.exact.words import words
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+#: what the tables say first of a layer: points, cost of the dearest word, letters, where its values and the costs of
+#: its letters begin; and then of each point which it is, its least and its largest bias, and where its letters are
+POINTS, DEAREST, LETTERS, VALUES, COSTS, FIRST = range(6)
 #: the longest game on each grid whose tables are made, by its steps m: some seconds and 100 MB
 LONGEST = {1: 1200, 2: 1200, 3: 150, 4: 64, 5: 32, 6: 22, 7: 18, 8: 16}
 
 
 def longest(m: int) -> int:
-    """Rounds of the longest game whose tables are made.
-
-    Raises
-    ------
-    InvalidParameter
-        There are none for so fine a grid.
-    """
+    """Rounds of the longest game whose tables are made; `InvalidParameter` for a grid without any."""
     if m not in LONGEST:
         raise InvalidParameter(
             f"m = {m}; expected a grid of at most {max(LONGEST)} steps, for which games are solved beforehand"
@@ -49,14 +46,8 @@ def slack(horizon: float, runs: int, rate: float) -> float:
 class Policy:
     """The tables of one game.
 
-    Attributes
-    ----------
-    ints : (…,) ints
-        m, T, where the layer with 1, 2, …, T rounds left begins; the layers.
-    floats : (…,) floats
-        The value of each state, without Σ |E_i|.
-    value, error : float
-        Of the game.
+    `ints` has m, T, where the layer with 1, 2, …, T rounds left begins, and the layers; `floats` the value of each
+    state without Σ |E_i|; `value` and `error` are of the game.
     """
 
     ints: Ints
@@ -72,13 +63,9 @@ class Policy:
 
 @lru_cache(maxsize=4)
 def policy(m: int, horizon: int) -> Policy:
-    """The tables of the game of total ECE on 0, 1/m, …, 1, with nature seeing at most the law.
+    """The tables of the game of total ECE on 0, 1/m, …, 1, with nature seeing at most the law; T up to `longest`."""
+    from onlinecal.exact.game import solve  # players look tables up without what makes them
 
-    Raises
-    ------
-    InvalidParameter
-        The game is longer than `longest`.
-    """
     if horizon > longest(m):
         raise InvalidParameter(
             f"m = {m}, T = {horizon}; expected T ≤ {longest(m)}, up to which games on this grid are solved beforehand"
@@ -116,3 +103,53 @@ def _block(alphabet: Any, left: int, played: int, at: int, number: int) -> Ints:
         begin += len(letters)
     head[:FIRST] = points, played, most, number, begin
     return np.concatenate([*parts, its.cost.ravel(), its.before[: points - 1].ravel(), its.last, its.offset])
+
+
+@kernel
+def value_of(table, values, left, biases):
+    """The value of a state of biases m·E_i, without Σ |E_i|; NaN where so few rounds cannot have led there."""
+    if left <= 0:
+        return 0.0
+    block = table[1 + left]
+    points, dearest, letters = table[block + POINTS], table[block + DEAREST], table[block + LETTERS]
+    # The words as in `onlinecal.exact.words`.
+    costs = table[block + COSTS]
+    before = costs + points * letters
+    last = before + (points - 1) * (dearest + 1) * letters
+    c = at = 0
+    for j in range(points - 1, -1, -1):
+        row = block + FIRST + 4 * j
+        bias = min(max(biases[table[row]], table[row + 1]), table[row + 2])
+        k = table[table[row + 3] + bias - table[row + 1]]
+        if k < 0:
+            return np.nan
+        c += table[costs + j * letters + k]
+        if c > dearest:
+            return np.nan
+        at += table[last + k] if j == points - 1 else table[before + (j * (dearest + 1) + c) * letters + k]
+    return values[table[block + VALUES] + at + table[last + letters + c]]
+
+
+@kernel
+def play(table, values, number, biases, room):
+    """How both sides play in round `number` of a state: the two points of the law, the share of the first, nature's q.
+
+    `room` is for 2 (m + 1) numbers. In a state that the rounds of the game do not lead to, the middle and a coin.
+    """
+    m = table[0]
+    left = min(max(table[1] - number + 1, 1), table[1])
+    a, b = room[: m + 1], room[m + 1 : 2 * (m + 1)]
+    for i in range(m + 1):
+        now = biases[i]
+        for y in range(2):
+            biases[i] = now + m * y - i
+            value = value_of(table, values, left - 1, biases) + (abs(biases[i]) - abs(now)) / m
+            if y == 0:
+                a[i] = value
+            else:
+                b[i] = value
+        biases[i] = now
+        if not abs(a[i] + b[i]) < np.inf:
+            return m // 2, m // 2, 1.0, 0.5
+    _, _, low, high, share, q = against_law(a, b)
+    return low, high, share, q

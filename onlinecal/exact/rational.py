@@ -1,19 +1,24 @@
-"""Values as rational numbers, for games that are small enough to write them down."""
+"""Values of small games without rounding, and states as people write them."""
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import cache
+from itertools import accumulate
 
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice, count
 
 #: measures with totals that are rational numbers on a grid of rational points
 RATIONAL = ("ece", "cutoff_ce", "step_ce")
-
 #: rounds up to which a value is computed: its digits double with each
 LONGEST = 10
-
-State = tuple[int, ...]
+#: a rational number of more characters is not printed
+LEGIBLE = 40
 
 
 def rational_value(m: int, horizon: int, measure: str = "ece", sight: str = "law") -> Fraction:
@@ -27,7 +32,7 @@ def rational_value(m: int, horizon: int, measure: str = "ece", sight: str = "law
     sight = choice("rational_value", "sight", sight, ("law", "draw", "history"))
 
     @cache
-    def value(left: int, state: State) -> Fraction:
+    def value(left: int, state: tuple[int, ...]) -> Fraction:
         if left == 0:
             return _total(measure, m, state)
         outcomes = [
@@ -45,12 +50,39 @@ def rational_value(m: int, horizon: int, measure: str = "ece", sight: str = "law
     return value(horizon, (0,) * (m + 1))
 
 
-def _total(measure: str, m: int, state: State) -> Fraction:
+def _total(measure: str, m: int, state: tuple[int, ...]) -> Fraction:
     if measure == "ece":
         return Fraction(sum(map(abs, state)), m)
-    prefixes = [0]
-    for bias in state:
-        prefixes.append(prefixes[-1] + bias)
-    if measure == "cutoff_ce":
-        return Fraction(max(prefixes) - min(prefixes), m)
-    return Fraction(max(map(abs, prefixes)), m)
+    sums = [0, *accumulate(state)]
+    return Fraction(max(sums) - min(sums) if measure == "cutoff_ce" else max(map(abs, sums)), m)
+
+
+def rational_text(m: int, horizon: int, measure: str, sight: str) -> str:
+    """The value of a small game as a fraction; "" where that is long."""
+    if measure not in RATIONAL or horizon > 6 or m > 6:
+        return ""
+    text = str(rational_value(m, horizon, measure, sight))
+    return text if len(text) <= LEGIBLE else ""
+
+
+def counts_of(text: str, m: int, horizon: int) -> NDArray[np.int64]:
+    """Rounds and outcomes 1 of each point, (m + 1, 2), from rounds as ``forecast:outcome``, with commas.
+
+    >>> counts_of("0.5:1, 0.5:0", 2, 4).tolist()
+    [[0, 0], [2, 1], [0, 0]]
+    """
+    counts = np.zeros((count("m", m) + 1, 2), np.int64)
+    for said in filter(None, (part.strip() for part in text.split(","))):
+        forecast, _, outcome = said.partition(":")
+        try:
+            place = float(forecast) * m
+        except ValueError:
+            place = math.nan
+        on_grid = -1e-9 <= place <= m + 1e-9 and abs(place - round(place)) <= 1e-9
+        if not on_grid or outcome.strip() not in ("0", "1"):
+            expected = f"forecast:outcome with a forecast of 0, 1/{m}, …, 1 and an outcome 0 or 1"
+            raise InvalidParameter(f"round {said!r}; expected {expected}")
+        counts[round(place)] += 1, int(outcome)
+    if (played := int(counts[:, 0].sum())) >= count("horizon", horizon):
+        raise InvalidParameter(f"{played} rounds have been played of T = {horizon}; expected fewer")
+    return counts

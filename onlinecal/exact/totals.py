@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.exact.alphabets import Alphabet, Biases, Counts
+from onlinecal.exact.words import Alphabet, Biases, Counts
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.decision import cdl_totals, v_cdl_totals

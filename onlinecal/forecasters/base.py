@@ -11,10 +11,9 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, shown
 from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
-from onlinecal.core.facts import every, memory_of, some
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import Plain, check_made, lifted, no_options
-from onlinecal.core.strategy import build, required, strategy_name
+from onlinecal.core.strategy import build, every, memory_of, required, some, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats
 
@@ -34,7 +33,7 @@ class Forecaster:
     certifies: ClassVar[frozenset[str]] = frozenset()
     #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
     deterministic: ClassVar[bool | None] = None
-    #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.facts
+    #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.strategy
     needs_horizon: ClassVar[bool | None] = None
     #: whether rounds may be resolved late and in any order
     safe_under_delay: ClassVar[bool | None] = None
@@ -159,7 +158,7 @@ class Scalar(Plain, Forecaster):  # type: ignore[override]
     Information
     -----------
     One Python object a run. A law has at most 64 values, or the class attribute `atoms`. The facts of
-    `onlinecal.core.facts`, and `needs`, are class attributes of those names.
+    `onlinecal.core.strategy`, and `needs`, are class attributes of those names.
     """
 
     make: Callable[..., ScalarPlayer]

@@ -9,8 +9,7 @@ from typing import ClassVar, Literal
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, value_at
-from onlinecal.core.facts import some
-from onlinecal.core.strategy import check_whole
+from onlinecal.core.strategy import check_whole, some
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._composed import doubling, mixture, rounded
 from onlinecal.forecasters.base import Forecaster, OfOthers, OnGrid, grid_of

@@ -11,9 +11,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.relations import through
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.strategy import check_number
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._laplace import Tree, laplace_learn, laplace_root, make_room, note_open, raise_norm

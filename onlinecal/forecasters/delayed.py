@@ -89,7 +89,7 @@ class Delayed(OfCopies):
 
     version: ClassVar[int] = 2
 
-    #: which copy forecasts depends on what is open (`onlinecal.core.facts`)
+    #: which copy forecasts depends on what is open (`onlinecal.core.strategy`)
     counts_open: ClassVar[bool] = True
     safe_under_delay: ClassVar[bool | None] = True
 

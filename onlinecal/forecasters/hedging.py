@@ -14,9 +14,7 @@ import numpy as np
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.relations import through
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
 from onlinecal.forecasters._steps import state_pair

@@ -15,8 +15,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.guarantee import Guarantee, log
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, Sight, log
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
 from onlinecal.forecasters._pairwise import pairwise_player

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.columns import Column
-from onlinecal.core.guarantee import Guarantee, Potential
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, Potential, Sight
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
-from onlinecal.exact.tables import play
+from onlinecal.exact.policy import play
 from onlinecal.forecasters.base import Forecaster, grid_of
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (

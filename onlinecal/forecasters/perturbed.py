@@ -10,8 +10,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_expression, depends_on_horizon
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.cells import cell
+from onlinecal.core.arrays import cell
 from onlinecal.core.strategy import check_number, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._steps import nothing

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import grid_steps
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import InSteps
 from onlinecal.forecasters.hedging import share_of_low, weight

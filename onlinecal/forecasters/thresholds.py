@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters import _potentials
 from onlinecal.forecasters._steps import state_pair

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.rows import Rows
-from onlinecal.core.spellings import WORDS, as_number
+from onlinecal.core.rows import WORDS, Rows, as_number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.columns import QUADRATIC, SQUARED_LOSS, Column
-from onlinecal.core.relations import applies, chain, reason
+from onlinecal.core.guarantee import applies, chain, reason
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.cells import cell
+from onlinecal.core.arrays import cell
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.measures.base import Measure, Sampling

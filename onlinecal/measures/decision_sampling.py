@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.cells import cells
+from onlinecal.core.arrays import cells
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.decisions.tasks import Task, as_task

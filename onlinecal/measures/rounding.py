@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.cells import cell
+from onlinecal.core.arrays import cell
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import FINEST, Floats, JointDistribution
 from onlinecal.core.validation import check_unit, count, integer, probability, vector

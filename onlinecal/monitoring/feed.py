@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import check_delimiter, codec, csv_rows, encoding_of, header_of, not_encoded
-from onlinecal.core.rows import NO_TIME, Rows
-from onlinecal.core.spellings import as_time
+from onlinecal.core.rows import NO_TIME, Rows, as_time
 from onlinecal.core.words import number_of
 from onlinecal.forecasts.reading import Asked, never_positive, one_forecast, probabilities, unit_caution
 from onlinecal.monitoring.alarms import Alarm

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core._compile import part_of_kernel
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.parts import Whole, reserve_parts
 from onlinecal.rounds.players import CompiledNature

@@ -7,7 +7,7 @@ from functools import partial
 from typing import ClassVar, Literal, get_args
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
-from onlinecal.core.cells import cell
+from onlinecal.core.arrays import cell
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee

@@ -7,10 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.facts import every, memory_of, some
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.sight import Sight
-from onlinecal.core.strategy import check_number
+from onlinecal.core.guarantee import Guarantee, Sight
+from onlinecal.core.strategy import check_number, every, memory_of, some
 from onlinecal.core.streams import Stream
 
 
@@ -26,7 +24,7 @@ class Nature:
     streams: ClassVar[Any] = ()
     #: whether its outcomes are recorded: games of several horizons then meet the same ones, and are not independent
     recorded: ClassVar[Any] = False
-    #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.facts
+    #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.strategy
     needs_horizon: ClassVar[bool | None] = None
     #: whether rounds may be resolved late and in any order
     safe_under_delay: ClassVar[bool | None] = None

@@ -11,8 +11,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
-from onlinecal.core.facts import some
-from onlinecal.core.strategy import strategy_name
+from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures._composed import mixture, switch
 from onlinecal.natures.base import Nature, OfNatures, check_list, check_nature, check_weights

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onlinecal.core._compile import index, kernel
-from onlinecal.core.cells import cell
+from onlinecal.core.arrays import cell
 from onlinecal.core.strategy import check_number, check_probability, check_whole
 from onlinecal.core.streams import Stream
 from onlinecal.natures._levels import ROOM, ends, enter, find, level_table, make_room

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 
 from onlinecal.core.columns import Column
-from onlinecal.core.guarantee import Guarantee, OnGrid
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, OnGrid, Sight
 from onlinecal.core.strategy import check_whole
 from onlinecal.core.streams import Stream
-from onlinecal.exact.tables import play
+from onlinecal.exact.policy import play
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, hear, ints, move, scratch, shared, shared_ints

@@ -43,7 +43,7 @@ class Scalar(Plain, Nature):  # type: ignore[override]
     Information
     -----------
     Sees what its class declares: ``sight = "law"``, or a `Sight`. Default: HISTORY if it has `update`, else nothing.
-    One Python object a run. The facts of `onlinecal.core.facts` are class attributes of those names.
+    One Python object a run. The facts of `onlinecal.core.strategy` are class attributes of those names.
     """
 
     make: Callable[..., ScalarNaturePlayer]

@@ -9,8 +9,7 @@ from typing import ClassVar
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import check_expression, depends_on_horizon, value_at
-from onlinecal.core.guarantee import Forecasters, Guarantee
-from onlinecal.core.relations import through
+from onlinecal.core.guarantee import Forecasters, Guarantee, through
 from onlinecal.core.strategy import check_number, check_probability
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.cells import cells
+from onlinecal.core.arrays import cells
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, shown
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream

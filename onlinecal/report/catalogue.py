@@ -10,12 +10,10 @@ from typing import Any
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import LIST, UnknownName
-from onlinecal.core.facts import FACTS
-from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.guarantee import Guarantee, tightest
 from onlinecal.core.modules import locate
-from onlinecal.core.relations import tightest
-from onlinecal.core.shipped import scenarios
-from onlinecal.core.strategy import parameters
+from onlinecal.core.strategy import FACTS, parameters
+from onlinecal.core.writing import scenarios
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS, as_forecaster
@@ -159,7 +157,7 @@ def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
 
 
 def _facts(kind: str, thing: Any) -> dict[str, str]:
-    """The facts that a strategy states (`onlinecal.core.facts`), in words."""
+    """The facts that a strategy states (`onlinecal.core.strategy`), in words."""
     if kind not in ("forecasters", "natures"):
         return {}
     names = FACTS if kind == "forecasters" else [name for name in FACTS if name != "deterministic"]

@@ -12,8 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from onlinecal.core.encodings import readable
-from onlinecal.core.words import fixed
+from onlinecal.core.words import fixed, readable
 from onlinecal.report.tables import broken, fits, flowing, new_console, print_json, say
 
 if TYPE_CHECKING:

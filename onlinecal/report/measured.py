@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from onlinecal.core.encodings import readable
-from onlinecal.core.words import number_of
+from onlinecal.core.words import number_of, readable
 from onlinecal.forecasts.intervals import FEW
 from onlinecal.forecasts.measuring import Measured, Part, Report
 from onlinecal.forecasts.table import Row

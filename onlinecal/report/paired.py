@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.growth import simultaneous
 from onlinecal.growth.orders import differences
 from onlinecal.report.curves import Study, columns_of, runs_of

@@ -25,7 +25,7 @@ Figures that they make show themselves in a notebook.
 from collections.abc import Callable, Sequence
 from types import MappingProxyType
 
-from onlinecal.core.notebook import showing
+from onlinecal.core.progress import showing
 from onlinecal.report import curve_plot
 from onlinecal.report.curves import Curve
 from onlinecal.report.decision_plot import plot_decision, plot_murphy

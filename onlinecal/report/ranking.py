@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.growth import check_level, simultaneous
 from onlinecal.growth.orders import Pairs, adjusted, differences, lower, ranks
 from onlinecal.report.curves import Study, columns_of, in_common, open_at_the_end

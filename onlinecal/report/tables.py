@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from onlinecal.core.encodings import readable
+from onlinecal.core.words import readable
 
 
 @dataclass(frozen=True)

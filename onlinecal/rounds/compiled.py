@@ -17,8 +17,8 @@ from numba.core.errors import NumbaError
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.plain import TRIED
-from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import required
 from onlinecal.rounds.arithmetic import NOT_WHOLE
 from onlinecal.rounds.law import law_of

@@ -17,7 +17,7 @@ from numba import types
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.errors import SightError
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.rounds.law import NUMBERS, Unplayable, brief, law_of
 from onlinecal.rounds.steps import (
     CONTEXT,

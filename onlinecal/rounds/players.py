@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.validation import count
 from onlinecal.rounds.law import Floats, Ints, brief
 from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, REVEAL, Memory, Step, check_step

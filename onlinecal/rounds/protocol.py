@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
-from onlinecal.core.facts import check_facts
-from onlinecal.core.sight import Sight
-from onlinecal.core.strategy import strategy_key, strategy_name
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.strategy import check_facts, strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
 from onlinecal.rounds.compiled import compiled_player, is_compiled

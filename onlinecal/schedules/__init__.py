@@ -1,7 +1,4 @@
-"""Schedules: when questions are asked and when their outcomes become known.
-
-To add an arrival process or a kind of delay: write it in its file, as a frozen dataclass, and list it here.
-"""
+"""Schedules: when questions are asked and when their outcomes become known."""
 
 from __future__ import annotations
 
@@ -9,9 +6,8 @@ from typing import Any
 
 from onlinecal.core.strategy import build, named_table, registry
 from onlinecal.core.validation import is_number
-from onlinecal.schedules.arrivals import Bursts, Poisson, Scheduled
 from onlinecal.schedules.base import Arrivals, Clock, Constant, Delays, EveryUnit, Schedule
-from onlinecal.schedules.delays import Geometric, Pareto, Recorded
+from onlinecal.schedules.kinds import Bursts, Geometric, Pareto, Poisson, Recorded, Scheduled
 
 ARRIVALS = registry((EveryUnit, Poisson, Bursts, Scheduled))
 """The arrival processes by name."""
@@ -31,8 +27,6 @@ def as_arrivals(spec: Any) -> Arrivals:
 def as_delays(spec: Any) -> Delays:
     """Delays from what stands in a scenario: as `as_arrivals`, or a number, which is a constant delay.
 
-    Examples
-    --------
     >>> as_delays(10), as_delays("geometric")
     (Constant(delay=10), Geometric(mean=10.0))
     """

@@ -21,13 +21,23 @@ BLOCK, MOST = 2**10, 2**14
 
 
 @dataclass(frozen=True)
-class Arrivals:
-    """When questions are asked; a subclass is a frozen dataclass of parameters."""
+class _Times:
+    """The facts of arrivals and delays; a subclass is a frozen dataclass of parameters."""
 
     #: raised when its times change: results are kept under it (tests/versions.py)
     version: ClassVar[int] = 1
     #: whether this class looks at the uniforms, which are all 0 otherwise; a subclass states it again
     draws: ClassVar[bool] = True
+
+    @property
+    def length(self) -> int | None:
+        """For how many questions there are times; None for any number."""
+        return None
+
+
+@dataclass(frozen=True)
+class Arrivals(_Times):
+    """When questions are asked; a subclass is a frozen dataclass of parameters."""
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
         """The times of questions `first`, first + 1, …, one for each uniform, which do not descend.
@@ -43,20 +53,10 @@ class Arrivals:
         """
         raise TypeError(f"{type(self).__name__} has no method times(first, before, uniforms)")
 
-    @property
-    def length(self) -> int | None:
-        """How many questions there are; None for any number."""
-        return None
-
 
 @dataclass(frozen=True)
-class Delays:
+class Delays(_Times):
     """How long after a question its outcome becomes known; a subclass is a frozen dataclass of parameters."""
-
-    #: raised when its times change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
-    #: as of `Arrivals`
-    draws: ClassVar[bool] = True
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         """The times at which the outcomes of questions `first`, first + 1, … become known; infinite for never.
@@ -70,11 +70,6 @@ class Delays:
         uniforms : (n,) floats on [0, 1)
         """
         raise TypeError(f"{type(self).__name__} has no method known(first, asked, uniforms)")
-
-    @property
-    def length(self) -> int | None:
-        """For how many questions it knows them; None for any number."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -115,16 +110,7 @@ class Constant(Delays):
 class Schedule:
     """Arrivals and delays of a game, which all its runs share.
 
-    Parameters
-    ----------
-    arrivals : Arrivals
-    delays : Delays
-
-    Examples
-    --------
     >>> from onlinecal.schedules import Constant, Poisson, Schedule
-    >>> Schedule(delays=Constant(10)).label
-    'delay 10'
     >>> Schedule(Poisson(2), Constant(10)).label
     'poisson (rate=2), delay 10'
     """
@@ -198,14 +184,12 @@ class Clock:
 
     def span(self, first: int, last: int) -> tuple[Floats, Floats]:
         """The same of questions `first` to `last`, none of them beyond the last one."""
-        pieces = []
-        while True:
+        pieces: list[tuple[Floats, Floats]] = []
+        while not pieces or first <= last:
             at = self._place(first)
             piece = slice(at, at + last + 1 - first)
             pieces.append((self._asked[piece], self._known[piece]))
-            first += len(self._asked[piece])
-            if first > last:
-                break
+            first += len(pieces[-1][0])
         if len(pieces) == 1:
             return pieces[0]
         asked, known = (np.concatenate(columns) for columns in zip(*pieces, strict=True))
@@ -246,19 +230,18 @@ class Clock:
     def _draw(self) -> None:
         if len(self._asked):
             self._before = float(self._asked[-1])
-        self._first += len(self._asked)
+        self._first = first = self._first + len(self._asked)
         # As many as there were before: short games draw few, and long ones seldom.
-        count = min(max(BLOCK, min(MOST, self._first - 1)), self._last + 1 - self._first)
-        first = self._first
-        schedule = self.schedule
+        count = min(max(BLOCK, min(MOST, first - 1)), self._last + 1 - first)
+        parts = self.schedule.arrivals, self.schedule.delays
         u, v = (
             stream.block_from(first - 1, count)[:, 0]
             if vars(type(part)).get("draws", True)
             else np.zeros(count)
-            for stream, part in zip(self._streams, (schedule.arrivals, schedule.delays), strict=True)
+            for stream, part in zip(self._streams, parts, strict=True)
         )
-        self._asked = beginnings(schedule.arrivals, first, self._before, u)
-        self._known = endings(schedule.delays, first, self._asked, v)
+        self._asked = beginnings(parts[0], first, self._before, u)
+        self._known = endings(parts[1], first, self._asked, v)
 
 
 class Load(NamedTuple):

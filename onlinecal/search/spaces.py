@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter, suggestion
-from onlinecal.core.strategy import named_table
-from onlinecal.core.sweeps import Kind
-from onlinecal.core.validation import is_number, is_whole
-from onlinecal.naming import strategies_in
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import named_table, parameters, strategy_name
+from onlinecal.core.sweeps import Kind, check_range
+from onlinecal.naming import STRATEGIES, strategies_in
 from onlinecal.sweeping import finder
 
-#: the keys of a range
-KEYS = ("from", "to", "spacing")
 #: significant digits of a parameter, so that the nature that is written is the one that was played
 DIGITS = 6
 
@@ -124,25 +123,10 @@ def _read(value: Any, find: Any, free: list[_Free], name: str = "", kind: Kind |
 
 
 def _ranged(name: str, spec: Mapping[str, Any], whole: bool) -> _Free:
-    said = f"{name} = {dict(spec)!r}"
-    for key in spec:
-        if key not in KEYS:
-            raise InvalidParameter(
-                f"{said}: a range that is searched has no {key!r}{suggestion(str(key), KEYS)}"
-            )
-    for key in ("from", "to"):
-        if not is_number(spec.get(key)) or not math.isfinite(spec[key]):
-            raise InvalidParameter(f"{said}: expected from and to, finite numbers")
-        if whole and not is_whole(spec[key]):
-            raise InvalidParameter(f"{said}: expected whole numbers, as {name} is one")
-    low, high, spacing = spec["from"], spec["to"], spec.get("spacing", "linear")
-    if not low < high:
-        raise InvalidParameter(f"{said}: expected from < to")
-    if spacing not in ("linear", "log"):
-        raise InvalidParameter(f"{said}: spacing = {spacing!r}; expected 'linear' or 'log'")
-    if spacing == "log" and low <= 0:
-        raise InvalidParameter(f"{said}: expected from > 0 with spacing = 'log'")
-    return _Free(name, low, high, spacing == "log", whole)
+    log = check_range(name, spec, ("from", "to", "spacing"), whole)
+    if not spec["from"] < spec["to"]:
+        raise InvalidParameter(f"{name} = {dict(spec)!r}: expected from < to")
+    return _Free(name, spec["from"], spec["to"], log, whole)
 
 
 def _filled(value: Any, point: Iterator[float]) -> Any:
@@ -153,3 +137,50 @@ def _filled(value: Any, point: Iterator[float]) -> Any:
     if isinstance(value, list):
         return [_filled(item, point) for item in value]
     return value
+
+
+# ---------------------------------------------------------------- tables of strategies
+
+
+def table_of(kind: str, strategy: Any) -> dict[str, Any]:
+    """The table of a registered strategy, as in a scenario: its name, and the parameters that are not the defaults."""
+    name = strategy_name(strategy)
+    if STRATEGIES[kind].get(name) is not type(strategy):
+        raise InvalidParameter(
+            f"{strategy!r} is not a registered {kind}; expected one, its name, module:Class, or a table with a name"
+        )
+    defaults = {field.name: field.default for field in dataclasses.fields(strategy)}
+    return {"name": name} | {
+        key: _value(kind, value) for key, value in parameters(strategy).items() if value != defaults[key]
+    }
+
+
+def _value(kind: str, value: Any) -> Any:
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, tuple | list):
+        return [_value(kind, item) for item in value]
+    return table_of(kind, value)
+
+
+def toml(value: Any) -> str:
+    """A value in one line of TOML.
+
+    Examples
+    --------
+    >>> toml({"name": "bernoulli", "q": 0.25})
+    '{ name = "bernoulli", q = 0.25 }'
+    """
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, Sequence):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, int | float):
+        return repr(value)
+    raise InvalidParameter(
+        f"{value!r} cannot be written in a scenario; expected a number, text, list or table"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -12,13 +13,12 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
+from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import count, integer
 from onlinecal.face import play
 from onlinecal.naming import strategies_in
 from onlinecal.report.curves import summary
-from onlinecal.search.optimiser import Cube
-from onlinecal.search.scenario import scenario_text, table_of
-from onlinecal.search.spaces import SPACES, Space, nature_of
+from onlinecal.search.spaces import SPACES, Space, nature_of, table_of, toml
 
 Floats = NDArray[np.float64]
 
@@ -89,7 +89,7 @@ class Found:
 
     def scenario(self) -> str:
         """A scenario of exactly the fresh games, as text."""
-        return scenario_text(self)
+        return _scenario(self)
 
 
 def search(
@@ -181,6 +181,59 @@ def search(
         except KeyboardInterrupt:
             return replace(found, interrupted=True)
     return replace(found, totals=totals)
+
+
+def _library() -> Any:
+    """The module `cma`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what it could draw
+            import cma
+    except ImportError:
+        raise InvalidParameter(
+            "a search needs cma, which is not installed; install it (pip install 'onlinecal[search]')"
+        ) from None
+    return cma
+
+
+class Cube:
+    """A search for the largest value on [0, 1]^d by CMA-ES, generation by generation."""
+
+    def __init__(self, dimension: int, generator: np.random.Generator) -> None:
+        self.dimension = dimension
+        self.size = 1 if dimension == 0 else 4 + int(3 * math.log(dimension))
+        self._strategy: Any = None
+        if dimension:
+            options = {
+                "bounds": [0.0, 1.0], "popsize": self.size, "verbose": -9, "seed": math.nan,
+                "randn": lambda *shape: generator.standard_normal(shape),
+            }  # fmt: skip
+            # The library refuses a single coordinate: it gets a second one without effect.
+            self._strategy = _library().CMAEvolutionStrategy([0.5] * max(dimension, 2), 0.3, options)
+        self._points: list[Floats] = []
+
+    def ask(self) -> list[Floats]:
+        """The points of the next generation."""
+        self._points = [np.zeros(0)] if self._strategy is None else self._strategy.ask()
+        return [np.clip(point[: self.dimension], 0.0, 1.0) for point in self._points]
+
+    def tell(self, values: Any) -> None:
+        """Takes the values of the points; larger is better."""
+        if self._strategy is not None:
+            self._strategy.tell(self._points, [-float(value) for value in values])
+
+    @property
+    def middle(self) -> Floats:
+        """Where it would look next."""
+        if self._strategy is None:
+            return np.zeros(0)
+        middle: Floats = np.clip(self._strategy.result.xfavorite[: self.dimension], 0.0, 1.0)
+        return middle
+
+    @property
+    def done(self) -> bool:
+        """Whether another generation would bring nothing new."""
+        return self._strategy is None or bool(self._strategy.stop())
 
 
 class _Games:
@@ -300,3 +353,27 @@ def _table(against: Any) -> dict[str, Any]:
 
 def _listed(natures: Any) -> list[Any]:
     return [natures] if isinstance(natures, str | Mapping) else list(natures)
+
+
+def _scenario(found: Found) -> str:
+    """A scenario of the fresh games."""
+    who = strategy_label(strategies_in("forecaster", dict(found.against)))
+    runs = max(len(found.totals), 2)
+    lines = [
+        f"# The worst nature of {found.evaluations} for {who}: found by `onlinecal search`, seed {found.seed}."
+    ]
+    if len(found.totals):
+        low, high = found.interval
+        lines.append(
+            f"# T·{found.measure} in these fresh games: {found.mean:.6g}, 95 % interval {low:.6g} to {high:.6g}."
+        )
+    lines += [
+        f"title = {toml(f'The worst nature found for {who}, T = {found.horizon:,}')}",
+        f"seed = {found.fresh_seed}",
+        f"runs = {runs}",
+        f"horizons = [{found.horizon}]",
+        f"measures = [{toml(found.measure)}]",
+        f"forecasters = [{toml(found.against)}]",
+        f"natures = [{toml(found.nature)}]",
+    ]
+    return "\n".join(lines) + "\n"

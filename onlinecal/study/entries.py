@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Held
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.study.played import Floats, Joined, Promise
 
 

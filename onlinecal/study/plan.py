@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter, shown
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.relations import following
+from onlinecal.core.guarantee import Guarantee, following
 from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.sight import Sight
 from onlinecal.core.validation import is_whole
 from onlinecal.study.gammas import Gammas, Kept
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from onlinecal.core.errors import InvalidParameter, shown
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.relations import following, tightest_of
+from onlinecal.core.guarantee import Guarantee, following, tightest_of
 from onlinecal.core.validation import is_whole
 from onlinecal.schedules.base import load
 from onlinecal.study.plan import Cell

@@ -9,7 +9,7 @@ longer fit are not shown.
                             version, people (labels of decision makers), incompatible (pairs that cannot be played, and
                             why), steps (of the forecaster's grid, for each cell of the plan), seal (of the plan)
     plan(place, key, forecaster, nature, schedule, horizon, runs, recorded, sight, panel)   what is to be shown; key: of
-                            the game; nature: without the schedule; sight: what it sees of forecasts (`core.sight`)
+                            the game; nature: without the schedule; sight: what it sees of forecasts (`core.guarantee`)
     panels(id, columns)     of plan: a JSON list of the ids of columns, in the order in which they are shown
     bounds(place, guarantee, bound), guarantees(id, measure, text, formula, kind, against, upper)
     columns(id, key, name, column, content)   column: what the name stands for, as JSON; content: what its numbers

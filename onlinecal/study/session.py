@@ -13,8 +13,8 @@ import onlinecal
 from onlinecal.core.columns import Held
 from onlinecal.core.content import differences
 from onlinecal.core.errors import StoreError
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.progress import Progress
-from onlinecal.core.sight import Sight
 from onlinecal.core.words import number_of
 from onlinecal.study.again import computable, missing, missing_of_played, read_again
 from onlinecal.study.entries import Planned

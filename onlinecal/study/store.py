@@ -16,7 +16,7 @@ import numpy as np
 
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import StoreError
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.study.database import FORMAT, Database, format_of
 from onlinecal.study.entries import Numbers, Planned, joined, shown
 from onlinecal.study.gammas import Gammas

@@ -6,10 +6,7 @@ turn with each; a compiled loop written for one game alone stands beside the oth
 
 import random
 import statistics
-import subprocess
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numba
@@ -19,11 +16,8 @@ import pytest
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.core.strategy import strategy_name
-from onlinecal.core.streams import Stream
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import Game
-from onlinecal.engine.horizon import checkpoints
-from onlinecal.measures import cdl, ece, smooth_ce
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Entry, plan
@@ -173,26 +167,6 @@ def test_threads(benchmark, pair, threads):
     measure(benchmark, pair, RUNS, HORIZON, threads=threads)
 
 
-@numba.njit(nogil=True)
-def dense(rounds):
-    """Eight sums that wait for nothing: what bounds it is how much a core does at a time."""
-    a = b = c = d = e = f = g = h = 1.0
-    for _ in range(rounds):
-        a, b, c, d = a * 0.99 + 1e-3, b * 0.98 + 1e-3, c * 0.97 + 1e-3, d * 0.96 + 1e-3
-        e, f, g, h = e * 0.95 + 1e-3, f * 0.94 + 1e-3, g * 0.93 + 1e-3, h * 0.92 + 1e-3
-    return a + b + c + d + e + f + g + h
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_threads_of_this_machine(benchmark, threads):
-    """A loop without memory: where the machine's two cores are one in truth, two threads do not take half the time."""
-    rounds = 4 * 10**7
-    dense(1)
-    with ThreadPoolExecutor(threads) as pool:
-        benchmark.pedantic(lambda: list(pool.map(dense, [rounds // threads] * threads)), rounds=3)
-    benchmark.extra_info[RATE] = rounds / benchmark.stats.stats.median / 1e6
-
-
 @pytest.mark.parametrize("runs", [1, 16])
 def test_plain_class(benchmark, runs):
     """A user's own class beside the loop that a user would write for it."""
@@ -271,20 +245,6 @@ def test_defensive(benchmark, horizon):
     measure(benchmark, (f.DefensiveForecasting(), n.Bernoulli()), 16, horizon)
 
 
-def test_play_with_checkpoints(benchmark):
-    """The first game, read at 33 checkpoints with three measures: the surplus is what checkpoints cost."""
-
-    def play():
-        game = Game(f.ForecastHedging(), n.Contrarian(), horizon=HORIZON, runs=range(RUNS))
-        for t in checkpoints(HORIZON):
-            game.advance(t)
-            for gamma in game.gammas():
-                ece(gamma), smooth_ce(gamma), cdl(gamma)
-
-    play()
-    timed(benchmark, play, HORIZON * RUNS)
-
-
 def test_plain_python(benchmark):
     benchmark.pedantic(plain, rounds=5)
     benchmark.extra_info[RATE] = PLAIN_ROUNDS / benchmark.stats.stats.median / 1e6
@@ -323,21 +283,3 @@ def test_fused(benchmark):
 
     play()
     timed(benchmark, play, horizon)
-
-
-def test_help(benchmark):
-    """`onlinecal --help`, the whole process."""
-    benchmark.pedantic(
-        lambda: subprocess.run(
-            [sys.executable, "-m", "onlinecal", "--help"], check=True, capture_output=True
-        ),
-        rounds=5,
-        warmup_rounds=1,
-    )
-
-
-def test_uniforms(benchmark):
-    """What the randomness alone costs: two blocks for 64 runs."""
-    stream = Stream(0, ("outcome",), range(RUNS))
-    benchmark.pedantic(lambda: (stream.block(1024), stream.block(1024)), rounds=20)
-    benchmark.extra_info[RATE] = 1024 * RUNS / benchmark.stats.stats.median / 1e6

@@ -17,7 +17,6 @@ from onlinecal.checks.conformance import CHECKS, RUNS, _open, _Pair, _repeat, co
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
 from onlinecal.natures import NATURES, Nature
-from onlinecal.report.catalogue import entry, rows
 from tests import examples
 from tests.by_hand import Half
 
@@ -124,15 +123,6 @@ def test_specifications_can_be_named_compared_and_pickled(folder):
         assert strategy_label(spec)
         assert type(spec).__name__ in repr(spec)
         assert isinstance(spec, Forecaster | Nature)
-
-
-def test_the_catalogue_copes_with_all(folder):
-    listed = {row["name"] for row in rows()}
-    for registered in (*NATURES, *FORECASTERS):
-        assert registered in listed
-        assert entry(registered)["documentation"]
-    required = {p["name"] for p in entry("mixture")["parameters"] if p["required"]}
-    assert required == {"natures"}
 
 
 @pytest.mark.slow

@@ -10,17 +10,26 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.checks import facts
 from onlinecal.checks.conformance import conformance
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.facts import FACTS, counts_open, every, memory_at, memory_of, some
-from onlinecal.core.strategy import parameters, strategy_key
+from onlinecal.core.guarantee import Forecasters, Guarantee
+from onlinecal.core.strategy import (
+    FACTS,
+    counts_open,
+    every,
+    memory_at,
+    memory_of,
+    parameters,
+    some,
+    strategy_key,
+)
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
+from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Sight, as_nature
-from onlinecal.report.catalogue import entry
 from tests import examples
 from tests.by_hand import Half
 
@@ -33,36 +42,25 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def cases(folder):
     """(role, specification, opponents), of every example and of those whose parameters decide."""
-    ahead = f.AlmostOneStepAhead()
+    pair = f.Constant(0.2), f.EmpiricalMean()
     forecasters = [
-        *examples.forecasters(folder),
-        f.ForecastHedging(12),
-        f.PerturbedLeader(3.0),
-        f.Rounded(f.Constant(0.3), "T^(1/2)"),
-        f.Rounded(f.EmpiricalMean(), 5),
-        f.ExpertMixture((ahead,)),
-        f.ExpertMixture((f.Constant(0.2), f.EmpiricalMean())),
-        f.ExpertMixture((f.Constant(0.2), f.EmpiricalMean()), 0.1),
-    ]
+        *examples.forecasters(folder), f.ForecastHedging(12), f.PerturbedLeader(3.0), f.Rounded(f.EmpiricalMean(), 5),
+        f.Rounded(f.Constant(0.3), "T^(1/2)"), f.ExpertMixture((f.AlmostOneStepAhead(),)), f.ExpertMixture(pair),
+        f.ExpertMixture(pair, 0.1),
+    ]  # fmt: skip
     natures = [
-        *examples.natures(folder),
-        n.RandomWalk("T^(-1/3)"),
-        n.Sinusoid(50),
-        n.Piecewise(change_rate=0.1),
-        n.EarlyStopping(5),
-        n.KinkApproach(cells=9),
-        n.Mixture((n.RandomWalk(), n.Drift())),
-        n.Switch(n.Markov(), n.HalfCrossing(), 30),
-        n.Switch(n.Markov(), n.Sawtooth(), 30),
+        *examples.natures(folder), n.RandomWalk("T^(-1/3)"), n.Sinusoid(50), n.Piecewise(change_rate=0.1),
+        n.EarlyStopping(5), n.KinkApproach(cells=9), n.Mixture((n.RandomWalk(), n.Drift())),
+        n.Switch(n.Markov(), n.HalfCrossing(), 30), n.Switch(n.Markov(), n.Sawtooth(), 30),
+    ]  # fmt: skip
+    of_kind = {
+        "": n.Bernoulli(), "base": n.Replay(str(examples.recording(folder)), base="base"),
+        "features": n.LogisticFeatures(), "stream": n.Streams((n.Drift(), n.Bernoulli(0.3))),
+    }  # fmt: skip
+    found = [
+        ("forecaster", spec, [of_kind.get(min(spec.needs, default=""), n.UniformTruth())])
+        for spec in forecasters
     ]
-    desks = n.Streams((n.Drift(), n.Bernoulli(0.3)))
-    coins, truth, base = (
-        n.Bernoulli(),
-        n.UniformTruth(),
-        n.Replay(str(examples.recording(folder)), base="base"),
-    )
-    of_kind = {"": coins, "base": base, "features": n.LogisticFeatures(), "stream": desks}
-    found = [("forecaster", spec, [of_kind.get(min(spec.needs, default=""), truth)]) for spec in forecasters]
     return found + [("nature", spec, [f.Constant(0.9), as_forecaster(Pair)]) for spec in natures]
 
 
@@ -85,41 +83,52 @@ def test_everybody_states_everything(cases):
             assert getattr(spec, fact) is not None, (strategy_key(spec), fact)
 
 
-def test_who_needs_the_horizon(cases, seed):
+def test_who_needs_the_horizon(cases, seed, monkeypatch):
     """Who says no plays the same at all horizons, for any seed. Who says yes does not.
 
     Of those only who draws numbers could play the same by chance. The likeliest is early stopping: against 0.9 its
     total bias after 64 coins is −25.6 in the mean, and above −4, the end at T = 64, with probability at most
     exp(−2 · 21.6²/64) < 1e-6.
     """
+    monkeypatch.setattr(facts, "MIDDLE", 96)
     for case in cases:
         shown = any(facts.horizon(*game, seed) for game in games(case))
         assert shown is case[1].needs_horizon, strategy_key(case[1])
 
 
+def test_who_is_deterministic(cases, folder, seed):
+    """Who says so never mixes, and all others state a law of more than one point against some nature."""
+    inner = f.AlmostOneStepAhead()
+    others = [f.Rounded(inner, 4), f.Rounded(inner, 3, "random"), f.ExpertMixture((inner, f.Constant(0.2)))]
+    natures = examples.natures(folder)
+    for forecaster in [*examples.forecasters(folder), *others]:
+        able = [nature for nature in natures if forecaster.needs <= nature.reveals]
+        assert able
+        rounds = {
+            nature: range(60) if type(nature) in examples.FEW else (0, 1, 2, 5, 13, 34, 59) for nature in able
+        }
+        shown = any(mixed(forecaster, nature, seed, rounds[nature]) for nature in able)
+        assert shown is not forecaster.deterministic, strategy_key(forecaster)
+
+
+def mixed(forecaster, nature, seed, rounds):
+    """Whether a law of more than one point is stated before one of these rounds, without the class's help."""
+    game = Game(forecaster, nature, horizon=60, runs=range(2), seed=seed)
+    return any(game.advance(t) or any(len(law) > 1 for law in game.laws()) for t in rounds)
+
+
 def test_who_plays_on_a_grid_says_so(cases, seed):
     """The steps are those of the player's grid, where it has one; all that is forecast lies on it."""
     for case in cases:
-        role, spec, _ = case
-        if role == "nature":
-            continue
-        m = spec.steps_at(facts.HORIZON)
-        for _, forecaster, nature in games(case)[:1]:
+        spec, m = case[1], case[0] == "forecaster" and case[1].steps_at(facts.HORIZON)
+        for role, forecaster, nature in games(case)[: case[0] == "forecaster"]:
             game = Game(forecaster, nature, horizon=facts.HORIZON, runs=range(1), seed=seed)
             points = getattr(game.forecaster, "grid", None)
             if points is not None and len(points) > 1:
                 evenly = np.array_equal(points, np.arange(len(points)) / (len(points) - 1))
                 assert m == (len(points) - 1 if evenly else None), strategy_key(spec)
-            if m is not None:
-                assert facts.grid(role, forecaster, nature, seed) == "", strategy_key(spec)
-    assert (
-        f.Separate(f.AlmostOneStepAhead()).steps_at(100)
-        == f.Delayed(f.ForecastHedging("T")).steps_at(10)
-        == 10
-    )
-    assert (
-        f.Delayed(f.ForecastHedging("T"), slots=3).steps_at(10) == 4
-    )  # those of copies that play ⌈10/3⌉ rounds
+            assert m is None or facts.grid(role, forecaster, nature, seed) == "", strategy_key(spec)
+    assert f.Delayed(f.ForecastHedging("T"), slots=3).steps_at(10) == 4  # of copies that play ⌈10/3⌉ rounds
     assert f.EmpiricalMean().steps_at(100) is f.Doubling(f.AlmostOneStepAhead()).steps_at(100) is None
 
 
@@ -205,58 +214,25 @@ class InOrder:
             self.last.append(outcome)
 
 
-def only_what_is_stated(monkeypatch):
-    """`conformance` without the checks of what nobody states."""
-    monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())
-
-
+SMALL = "its state grows like O(1) at most"
 LIARS = [
     ("it is deterministic", liar(f.ForecastHedging(), deterministic=True)),
-    (
-        "its forecasts are on the grid",
-        liar(f.ForecastHedging(), start=lambda _, *how: f.ForecastHedging(7).start(*how)),
-    ),
+    ("its forecasts are on the grid", liar(f.ForecastHedging(), start=lambda _, *of: f.ForecastHedging(7).start(*of))),
     ("it plays the same at every horizon", liar(f.ForecastHedging(), needs_horizon=False)),
     ("it plays the same at every horizon", liar(n.Sinusoid(), needs_horizon=False)),
-    ("it may be told late", as_forecaster(Forgetful)),
-    ("it may be told late", as_nature(Grudge)),
-    ("it may be told late", as_forecaster(InOrder)),
-    ("its state grows like O(1) at most", liar(f.ForecastHedging(), memory="O(1)")),
-    ("its state grows like O(1) at most", liar(f.DefensiveForecasting(), memory="O(1)")),
-    ("its state grows like O(1) at most", liar(f.ThresholdHedging(), memory="O(1)")),  # in its laws alone
+    *(("it may be told late", who) for who in (as_forecaster(Forgetful), as_nature(Grudge), as_forecaster(InOrder))),
+    (SMALL, liar(f.DefensiveForecasting(), memory="O(1)")),
+    (SMALL, liar(f.ThresholdHedging(), memory="O(1)")),  # in its laws alone
     ("its state grows like O(log(t)) at most", liar(n.Greedy(), memory="O(log(t))")),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("said", "spec"), LIARS, ids=[f"{said}: {strategy_key(s)}" for said, s in LIARS])
 def test_a_lie_is_found(said, spec, seed, monkeypatch):
-    only_what_is_stated(monkeypatch)
+    monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())  # of what nobody states
     found = [finding for finding in conformance(spec, seed) if finding.check.startswith(said)]
     assert len(found) == 1
     assert found[0].fault
-
-
-def test_a_plain_class_that_lies(seed, monkeypatch):
-    only_what_is_stated(monkeypatch)
-
-    class Hoarder:
-        needs_horizon, safe_under_delay, memory = False, True, "O(1)"
-
-        def __init__(self, horizon):
-            self.horizon, self.seen = horizon, []
-
-        def forecast(self):
-            self.last = 1.0 / self.horizon + len(self.seen) % 7 / 10
-            return self.last
-
-        def update(self, forecast, outcome):
-            self.seen.append(self.last - outcome)
-
-    spec = as_forecaster(Hoarder)
-    assert "it states different laws in round 1" in facts.horizon("forecaster", spec, n.Bernoulli(), seed)
-    assert as_forecaster(type("Tuned", (Hoarder,), {"needs_horizon": None})).needs_horizon is True
-    faults = {finding.check: finding.fault for finding in conformance(spec, seed)}
-    assert faults["it plays the same at every horizon, as it declares"]
 
 
 class Keeps:
@@ -296,20 +272,43 @@ def test_what_cannot_be_copied_is_a_finding(seed):
         assert said in fact("forecaster", as_forecaster(Locked), n.Bernoulli(), seed)
 
 
-def test_what_is_not_said_is_not_checked():
-    @dataclass(frozen=True)
-    class Quiet(Forecaster):
-        def start(self, horizon, stream):
-            return f.Constant(0.5).start(horizon, stream)
+def test_whom_a_guarantee_binds():
+    ahead, hedging = f.AlmostOneStepAhead(), f.ForecastHedging()
+    forced = n.Contrarian().guarantees[0]
+    assert forced.against == Forecasters.DETERMINISTIC
+    assert forced.binds(ahead, n.Contrarian())
+    assert not forced.binds(hedging, n.Contrarian())
+    assert not forced.binds(as_forecaster(Half), n.Contrarian())
+    drawn = n.Contrarian("draw").guarantees[0]
+    assert drawn.against == Forecasters.EVERY
+    assert drawn.binds(hedging, n.Contrarian("draw"))
+    (mine,) = hedging.guarantees
+    assert mine.against == Sight.LAW
+    assert mine.binds(hedging, n.Greedy())
+    assert not mine.binds(hedging, n.Contrarian("draw"))
+    with pytest.raises(InvalidParameter, match=r"against .forecasters on Sundays.; expected a Sight"):
+        Guarantee("ece", "T", float, "deterministic", "forecasters on Sundays", "", upper=False)
+    with pytest.raises(
+        InvalidParameter, match="a guarantee on 7; expected a Column or the name of a measure"
+    ):
+        Guarantee(7, "T", float, "deterministic", Sight.LAW, "")
 
-    assert not [found for found in conformance(Quiet()) if "declares" in found.check]
-    assert (Quiet().needs_horizon, Quiet().safe_under_delay, Quiet().memory) == (None, None, None)
-    for whole in (f.Doubling(Quiet()), f.Rounded(Quiet(), 4), f.ExpertMixture((Quiet(), f.Constant()))):
-        assert whole.safe_under_delay is None
-        assert whole.memory is None
-    assert f.Doubling(Quiet()).needs_horizon is False
-    assert f.Rounded(Quiet(), "T^(1/2)").needs_horizon is True
-    assert f.ExpertMixture((Quiet(), f.Constant()), 0.1).needs_horizon is None
+
+def test_what_a_nature_forces_is_promised_only_where_it_binds():
+    study = oc.play(
+        [f.ForecastHedging(), f.AlmostOneStepAhead(), f.Constant(0.3)],
+        [n.Contrarian(), n.Greedy(), n.Contrarian("draw")],
+        horizon=50,
+        runs=2,
+        measures=["ece"],
+    )
+    bound = {(cell.forecaster, cell.nature) for cell in study.cells for p in cell.promises if not p.upper}
+    everybody = {(who, 'contrarian (sees="draw")') for who in study.forecasters}
+    assert bound == everybody | {
+        (who, whom)
+        for who in ("almost one step ahead", "constant (p=0.3)")
+        for whom in ("contrarian", "greedy")
+    }
 
 
 # ---------------------------------------------------------------- form, words
@@ -343,51 +342,3 @@ def test_what_is_no_fact_is_refused(says, complaint):
         Game(spec, n.Bernoulli(), horizon=5, runs=range(1))
     (found,) = conformance(spec)
     assert re.search(complaint, found.fault)
-
-
-def test_show_says_them():
-    assert {key: entry("forecast_hedging")[key] for key in FACTS} == {
-        "deterministic": "no",
-        "needs_horizon": "yes",
-        "safe_under_delay": "yes",
-        "memory": "O(m)",
-    }
-    assert entry("expert_mixture")["memory"] == "depends on its parameters"
-    assert entry("doubling")["needs_horizon"] == "no"
-    assert entry("greedy")["memory"] == "O(t)"
-    assert "deterministic" not in entry("greedy")
-    assert entry("tests.checks.test_facts:InOrder")["memory"] == "not declared"
-
-
-def test_docstrings_leave_to_data_what_is_data():
-    """So that they cannot say something else."""
-    repeats = re.compile(
-        r"(needs?|without) (the|no) horizon|not need the horizon|\bdeterministic\b|\brandomised\b|no state",
-        re.I,
-    )
-    for cls in (*FORECASTERS.values(), *NATURES.values()):
-        information = re.split(r"\n\s+Source\n", cls.__doc__.partition("Information\n")[2])[0]
-        assert information
-        # Of natures nothing but the docstring says where they toss coins.
-        found = [
-            x[0] for x in repeats.finditer(information) if issubclass(cls, Forecaster) or "horizon" in x[0]
-        ]
-        assert not found, (cls.__name__, found)
-
-
-def test_the_measurement_of_delay_is_about_rounds_in_flight(seed):
-    """The same nature, with what it needs on the round, passes."""
-
-    class Keeping(Grudge):
-        def probability(self, round):
-            super().probability(round)
-            round.memo = self.mean
-            return self.q
-
-        def update(self, forecast, outcome, round):
-            self.mean = round.memo
-            super().update(forecast, outcome, round)
-
-    measure = partial(facts.delay, "nature", f.ForecastHedging())
-    assert measure(as_nature(Grudge), seed)
-    assert measure(as_nature(Keeping), seed) == ""

@@ -15,21 +15,18 @@ from onlinecal.checks.guarantees import Report, check, report
 from onlinecal.core.errors import OnlinecalError, UnknownName
 from onlinecal.core.guarantee import Guarantee, Potential
 from onlinecal.core.strategy import strategy_label
-from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
     BlumMansour,
     Constant,
     Doubling,
     EmpiricalMean,
     ExpertMixture,
-    Forecaster,
     ForecastHedging,
-    FosterVohra,
     PerturbedLeader,
     Rounded,
 )
 from onlinecal.growth.outgrowth import outgrowth
-from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Sight
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Sight
 
 # ---------------------------------------------------------------- guarantees that lie, or are none
 
@@ -106,26 +103,11 @@ NESTED = ExpertMixture(
 HONEST = [Constant(), ForecastHedging(), Doubling(NESTED, first=1), Rounded(NESTED, 3, "nearest")]
 
 
-@pytest.mark.parametrize("horizon", range(1, 21))
+@pytest.mark.parametrize("horizon", [1, 2, 3, 6, 11])
 def test_honest_strategies_are_not_blamed_in_tiny_games(horizon, seed):
-    natures = [
-        Bernoulli(),
-        n.Contrarian(),
-        n.Switch(n.Mixture((n.Greedy(), Bernoulli())), n.Contrarian(), at=2),
-    ]
-    assert all(
-        v.holds is not False
-        for v in check([ForecastHedging(), Constant()], natures, horizon=horizon, runs=1, seed=seed)
-    )
-    for forecaster in HONEST:
-        for nature in natures:
-            whole = Game(forecaster, nature, horizon=horizon, runs=range(3), seed=seed)
-            alone = Game(forecaster, nature, horizon=horizon, runs=range(2, 0, -2), seed=seed)
-            whole.advance(horizon)
-            for _ in range(horizon):
-                alone.resolve(alone.ask())
-            for name in ("predictions", "counts", "positives"):
-                assert (getattr(whole.gammas()[2], name) == getattr(alone.gammas()[0], name)).all()
+    late = n.Switch(n.Mixture((n.Greedy(), Bernoulli())), n.Contrarian(), at=2)
+    found = check(HONEST, [Bernoulli(), n.Contrarian(), late], horizon=horizon, runs=1, seed=seed)
+    assert all(v.holds is not False for v in found)
 
 
 @dataclass(frozen=True)
@@ -152,12 +134,6 @@ def test_a_promise_that_is_kept_and_one_that_is_not(seed):
     assert contrary.ratio == 1.0
 
 
-def test_an_expected_bound_without_slack_is_not_called_broken(seed):
-    (unknown,) = list(check([Liar(kind="expected")], [Drift(0.0, 0.2)], horizon=2000, runs=8, seed=seed))
-    assert unknown.ratio > 1
-    assert unknown.holds is None
-
-
 def test_a_rate_that_is_outgrown_fails(seed):
     """Its total grows like T, so the ratio like √T: 0.5, with a standard deviation below 0.01 over 20 seeds."""
     (rate,) = list(check([Liar(kind="rate")], [Drift(0.0, 0.2)], horizon=4096, runs=8, seed=seed))
@@ -173,11 +149,6 @@ def test_a_rate_that_is_kept_holds_or_is_open(forecaster, seed):
     (rate,) = list(check([forecaster], [Bernoulli()], horizon=4096, runs=4, seed=seed))
     assert rate.holds is not False
     assert rate.trend[1] < rate.trend[0] < rate.trend[2]
-
-
-def test_a_rate_in_a_short_game_has_no_trend(seed):
-    (rate,) = list(check([Liar(kind="rate")], [Drift()], horizon=255, runs=2, seed=seed))
-    assert (rate.trend, rate.holds) == (None, None)
 
 
 def test_the_trend_and_its_interval(seed):
@@ -198,62 +169,17 @@ def test_the_trend_and_its_interval(seed):
         assert (low, high) == (-math.inf, math.inf)
 
 
-def test_determinism_is_no_matter_of_checkpoints(seed):
-    """Foster–Vohra often plays a single point, in short games at every checkpoint, and randomises between them."""
-    for s in range(seed, seed + 20):
-        found = check([FosterVohra()], [Contrarian(), Greedy()], horizon=8, runs=1, seed=s)
-        assert {v.strategy for v in found} == {"foster vohra"}
-
-
-@dataclass(frozen=True)
-class Silent(Forecaster):
-    """A certain law; it does not say whether it is deterministic."""
-
-    def start(self, horizon, stream):
-        return Constant(0.4).start(horizon, stream)
-
-
-def test_who_does_not_say_is_not_held_to_be_deterministic():
-    assert Silent().deterministic is None
-    assert list(check([Silent()], [Contrarian()], horizon=50, runs=2, seed=0)) == []
-    found = list(check([Constant(0.4)], [Contrarian()], horizon=50, runs=2, seed=0))
-    assert {(v.strategy, v.holds) for v in found} == {("contrarian", True)}
-
-
 def test_a_step_of_a_proof_that_is_broken_fails_the_bound(seed):
-    """Half the growth that hedging's proof allows is too little in some round, and twice as much is plenty."""
-    (guarantee,) = ForecastHedging().guarantees
+    """A quarter of the growth that hedging's proof allows is too little in some round."""
+    (own,) = ForecastHedging().guarantees
     for factor, holds in ((0.25, False), (1.0, True)):
         potential = Potential(
-            guarantee.potential.of, lambda *state, f=factor: f * guarantee.potential.growth(*state)
+            own.potential.of, lambda *state, times=factor: times * own.potential.growth(*state)
         )
-        (found,) = list(
-            check(
-                [Promising((replace(guarantee, potential=potential),))],
-                [Drift()],
-                horizon=1000,
-                runs=4,
-                seed=seed,
-            )
-        )
-        assert (found.step <= 1) is holds
-        assert found.holds is holds
-        assert found.ratio < 1
-
-
-@dataclass(frozen=True)
-class Promising(ForecastHedging):
-    """Hedging with other guarantees."""
-
-    others: tuple = ()
-
-    def __init__(self, others):
-        object.__setattr__(self, "m", "T^(1/3)")
-        object.__setattr__(self, "others", others)
-
-    @property
-    def guarantees(self):
-        return self.others
+        stated = (replace(own, potential=potential),)
+        cls = type("Promising", (ForecastHedging,), {"guarantees": property(lambda _, stated=stated: stated)})
+        (found,) = check([cls()], [Drift()], horizon=1000, runs=4, seed=seed)
+        assert (found.step <= 1, found.holds, found.ratio < 1) == (holds, holds, True)
 
 
 def test_guarantees_apply_only_to_what_they_cover(seed):
@@ -291,18 +217,6 @@ def test_a_report_speaks_of_the_guarantees_of_those_named_alone(monkeypatch):
     ]
     found = report(["constant", "early_stopping"], horizon=1000, runs=2, seed=1, progress=False)
     assert {v.strategy for v in found.guarantees} == {"early stopping"}
-
-
-def test_whose_guarantees_were_not_checked_is_said(monkeypatch):
-    # What must hold for every strategy is among the findings of the test before.
-    monkeypatch.setattr("onlinecal.checks.guarantees.conformance", lambda *_, **__: iter(()))
-    found = report(["constant", "bernoulli", "contrarian"], horizon=64, runs=2, seed=1, progress=False)
-    assert found.remarks == (
-        "constant states no guarantee, so there is none to measure.",
-        "bernoulli states u_calibration = Ω(√T); cdl = Ω(√T): not of a kind, or not against opponents, that are "
-        "measured here.",
-    )
-    assert any(v.strategy == "contrarian" for v in found.guarantees)
 
 
 @pytest.mark.parametrize("first", [1, HORIZON + 10])

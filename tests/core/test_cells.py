@@ -3,12 +3,9 @@
 import numpy as np
 import pytest
 
-from onlinecal.core.cells import cell, cells
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.arrays import cell, cells
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant
-from onlinecal.measures.decision_sampling import grid_cells, grid_errors
-from onlinecal.measures.sampling import Change
 from onlinecal.natures import Greedy, KinkApproach
 
 #: numbers of cells, and edges of each that a product misses or not
@@ -36,16 +33,3 @@ def test_natures_with_cells_write_a_forecast_into_its_cell(nature):
         game.advance(9)
         # The sum of the cell is not 0: 9/2 is no whole number, nor 9i/22 but for i = 0 and 22, whose outcomes differ.
         assert np.flatnonzero(game.nature.memory.floats[0]).tolist() == [i]
-
-
-def test_bounds_of_hard_bins_have_the_bins_of_the_measure():
-    ones, zeros = np.random.default_rng(0).random((2, 1, 22))
-    edges = np.arange(22) / 22
-
-    def at(v):
-        gamma = JointDistribution.from_levels(v, np.ones(22), v)
-        return gamma, Change(gamma, zeros, ones, 100.0, gamma, np.arange(22))
-
-    (gamma, change), (_, inside) = at(edges), at(edges + 0.01)
-    assert grid_errors(change, m=22, soft=False) == grid_errors(inside, m=22, soft=False)
-    assert len(set(grid_cells(gamma, m=22))) == 22

@@ -8,14 +8,10 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.columns import ACCOUNT, Column
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.decisions.base import Account
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
-from onlinecal.schedules import Constant as Delay
-from onlinecal.schedules import Schedule
-from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Entry, plan
 
 #: name → column
 COLUMNS = {
@@ -120,16 +116,6 @@ def test_what_is_proved_of_tasks_is_said_of_those_with_payoffs_within_one():
     assert study.curve("swap_regret[huge]").ceiling == np.inf
 
 
-def test_a_panel_lists_its_columns():
-    panel = Panel.of(
-        ["ece", {"name": "binned_ece", "bins": 3}], [{"name": "umbrella", "response": "rounded"}]
-    )
-    assert [c.kind for c in panel.columns] == ["measure"] * 2 + ["decision_task"] * 4
-    assert [c.measure for c in panel.columns[2:]] == list(ACCOUNT)
-    assert {(c.task, c.response) for c in panel.columns[2:]} == {("umbrella", "rounded")}
-    assert panel.columns[1].options == (("bins", 3),)
-
-
 def scaled(gamma, x):
     return {bool: 0.125, int: 0.25, float: 0.5}[type(x)]
 
@@ -143,20 +129,3 @@ def test_options_of_other_types_are_other_columns(tmp_path):
     columns = study.cells[0].columns
     assert list(map(after_a_file, columns)) == list(columns)
     assert Column("function", "f", (("x", 1),)) != Column("function", "f", (("x", 1.0),))
-
-
-def test_names_that_could_be_put_together_in_two_ways_are_refused():
-    def mine(gamma):
-        return 0.0
-
-    mine.__name__ = "ece @ rain"
-    coins = oc.natures.Bernoulli(0.2), oc.natures.Bernoulli(0.3)
-    streams = oc.natures.Streams(coins, labels=("rain", "snow"))
-    with pytest.raises(InvalidParameter, match=r"two columns of .* are called 'ece @ rain'"):
-        oc.play(oc.forecasters.Constant(), streams, horizon=8, runs=1, measures=["ece", mine])
-    entries = [Entry(oc.natures.Bernoulli(0.2), "coin"), Entry(oc.natures.Drift(), "coin, delay 3")]
-    with pytest.raises(InvalidParameter, match="two natures with their schedules are called 'coin, delay 3'"):
-        plan(
-            [Entry.of(oc.forecasters.Constant())], entries, horizons=[20], runs=1, seed=0, panel=Panel.of(["ece"]),
-            schedules=[Schedule(), Schedule(delays=Delay(3))],
-        )  # fmt: skip

@@ -16,11 +16,10 @@ import pytest
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.core.content import content, differences, digest
+from onlinecal.core.content import content, differences, digest, sources
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.modules import locate
-from onlinecal.core.sight import Sight
-from onlinecal.core.sources import sources
 from onlinecal.forecasters import Constant, as_forecaster
 from tests import versions
 
@@ -147,10 +146,8 @@ def test_values_that_are_the_same_number_are_the_same_value():
     ("one", "other"),
     [
         (b"one", b"two"), (bytearray(b"one"), bytearray(b"two")),
-        (datetime.date(2024, 1, 1), datetime.date(2024, 1, 2)),
         (datetime.datetime(2024, 1, 1, 3), datetime.datetime(2024, 1, 1, 4)),
         (datetime.timedelta(1), datetime.timedelta(2)),
-        (np.datetime64("2024-01-01"), np.datetime64("2024-01-02")),
         (np.datetime64("2024-01-01", "ns"), np.datetime64("2024-01-02", "ns")),
         (fractions.Fraction(1, 3), fractions.Fraction(2, 3)), (decimal.Decimal(1), decimal.Decimal(2)),
         (1 + 2j, 1 + 3j), (range(3), range(4)), (slice(3), slice(4)),
@@ -230,11 +227,9 @@ def test_the_source_counts_and_comments_do_not(module):
     [
         "import plug_h\n{0}",
         "from plug_h import P\n{0}",
-        "import plug_h as h\n{0}",
         "{0}def later():\n    import plug_h\n",
         "import plug_between\n{0}",
         "import importlib\nh = importlib.import_module('plug_h')\n{0}",
-        "h = __import__('plug_h')\n{0}",
         "try:\n    from plug_h import P\nexcept ImportError:\n    P = 1\n{0}",
     ],
 )
@@ -262,11 +257,9 @@ MADE = (
     "text",
     [
         "import plug_h\nplug_h.Made.x = {0}\nfrom plug_h import Made as X\n",
-        "import plug_h\nplug_h.Made.x = {0}\nfrom plug_h import f as X\n",
         "import plug_h\nplug_h.Made.x = {0}\nX = plug_h.Made()\n",
         "import plug_h\nX = type('X', (plug_h.Made,), {{'x': {0}}})\n",
         "import plug_h\nX = plug_h.make({0})\n",
-        "import functools\n@functools.lru_cache\ndef X(gamma): return {0}\n",
         "import numba\nP = {0}\n@numba.njit\ndef X(gamma): return P\n",
         "from onlinecal.forecasters import Constant\nX = Constant({0} / 4)\n",
     ],
@@ -282,12 +275,6 @@ def test_the_module_under_which_a_thing_is_named_counts_too(module, text):
     # As long as nothing is edited, it is the same.
     module("plug_a", text.format(3) + "# a comment\n")
     assert key(locate("measure", "plug_a:X")) == keys[1]
-
-
-def test_a_cached_function_is_the_function(module):
-    cached = module("plug_a", "import functools\n@functools.cache\ndef g(x): return 1\n", "g")
-    assert content(cached)["wrapped"] == content(cached.__wrapped__)
-    assert "plug_a" in content(cached)["wrapped"]["source"]
 
 
 def test_packages_with_relative_imports(module):
@@ -320,19 +307,6 @@ def test_libraries_do_not_count_and_installed_plug_ins_do(module, tmp_path, monk
     assert sources(cls) == before
     (folder / "plugpack" / "part.py").write_text("P = 22\n")
     assert sources(cls) != before
-
-
-def test_a_plug_in_of_ours_has_our_version_too(module, monkeypatch):
-    text = "from onlinecal.forecasters import Constant\nclass Mine(Constant):\n    pass\n"
-    mine = module("plug_a", text, "Mine")
-    assert content(mine(0.25))["version"] == Constant.version
-    before = key(mine(0.25))
-    monkeypatch.setattr(Constant, "version", 2)
-    assert key(mine(0.25)) != before
-    monkeypatch.undo()
-    monkeypatch.setattr(oc, "__version__", "9.9")
-    assert content(Constant()) == content(Constant())
-    assert content(mine(0.25))["onlinecal"] == "9.9"
 
 
 def test_state_outside_of_the_fields_of_a_dataclass(module):

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import onlinecal
-from onlinecal.core import encodings
-from onlinecal.core.encodings import readable
+from onlinecal.core import words as encodings
+from onlinecal.core.words import readable
 
 FILES = [
     *Path(onlinecal.__file__).parent.rglob("*.py"),

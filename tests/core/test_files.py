@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from onlinecal.core import files
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import Table, pieces, times
-from onlinecal.core.rows import _numbers, moments
-from onlinecal.core.spellings import as_number, as_time
+from onlinecal.core.rows import _numbers, as_number, as_time, moments
 
 
 def table(tmp_path, data, name="f.csv", **options):

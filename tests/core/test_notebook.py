@@ -8,8 +8,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core import progress
-from onlinecal.core.notebook import in_notebook
-from onlinecal.core.progress import Progress
+from onlinecal.core.progress import Progress, in_notebook
 
 
 class _Thing:
@@ -69,11 +68,6 @@ def test_figures_show_themselves_once_and_only_those_that_were_made(told, study)
     assert len(told) == 4
 
 
-def test_no_figure_is_shown_where_there_is_no_notebook(study, capsys):
-    assert study.curve("ece", "constant", "drift").plot().figure is not None
-    assert capsys.readouterr().out == ""
-
-
 def test_studies_and_curves_are_short_tables(study):
     html = study._repr_html_()
     for text in (
@@ -97,22 +91,6 @@ def test_studies_and_curves_are_short_tables(study):
         "Study(12 cells; forecasters: constant, empirical mean; natures: drift, con"
     )
     assert "<p>" in oc.evaluate([0.2, 0.8], [0, 1], bootstrap=20, measures=["ece"])._repr_html_()
-
-
-def test_large_studies_long_curves_and_labels_are_shown_in_part_and_as_text():
-    sweep = oc.sweep("constant", label="<b>&", p=[i / 60 for i in range(60)])
-    measures = ["ece", "brier", "cfdl", "smooth_ce", "log_loss", "cdl", "u_calibration", "nce"]
-    html = oc.play(sweep, "drift", horizon=20, runs=1, per_decade=100, measures=measures)._repr_html_()
-    assert html.count("<tr>") == 1 + 40
-    assert "not shown: 20 more pairs, 2 more measures" in html
-    assert "<b>&," not in html
-    assert "&lt;b&gt;&amp;, p = 0" in html
-    study = oc.play("empirical_mean", "drift", horizon=5000, runs=1, per_decade=50, measures=["ece"])
-    html, length = study.curve("ece")._repr_html_(), len(study.curve("ece").rounds)
-    assert length > 40
-    assert 20 <= html.count("<tr>") <= 1 + 40
-    assert "<td>5,000</td>" in html
-    assert f"of {length} T are shown" in html
 
 
 def test_progress_below_a_cell_goes_when_it_is_done(told, monkeypatch):
@@ -142,12 +120,6 @@ def test_a_file_has_a_line_now_and_then(monkeypatch, shown, lines):
     if lines:
         assert said[-1].endswith(" · a vs b")
         assert said[-1].startswith("90 %, 10 run-rounds/s, 10 s left")
-
-
-def test_what_is_over_soon_says_nothing(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    oc.play("constant", "drift", horizon=100, runs=2)
-    assert sys.stderr.getvalue() == ""
 
 
 class _Broken:

@@ -11,10 +11,19 @@ from hypothesis import strategies as st
 
 import onlinecal as oc
 from onlinecal.core.columns import QUADRATIC, SQUARED_LOSS, Column
-from onlinecal.core.guarantee import Forecasters, Guarantee
+from onlinecal.core.guarantee import (
+    RELATIONS,
+    Forecasters,
+    Guarantee,
+    Sight,
+    applies,
+    chain,
+    factor,
+    reason,
+    through,
+    tightest,
+)
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.relations import QUANTITIES, RELATIONS, applies, chain, factor, reason, through, tightest
-from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.decisions.tasks import quadratic, three_action, v_shaped
 from onlinecal.engine.game import Game
@@ -49,7 +58,7 @@ ON_GAMMA = [r for r in RELATIONS if not {r.smaller, r.larger} & {"distance", *CE
 
 
 def test_every_name_is_a_column_or_said_to_be_none():
-    columns = {*MEASURES, *CERTIFICATES, QUADRATIC, *QUANTITIES}
+    columns = {*MEASURES, *CERTIFICATES, *REGRETS, QUADRATIC, SQUARED_LOSS, "distance"}
     for relation in RELATIONS:
         assert {relation.smaller, relation.larger} <= columns
         assert relation.factor >= 1.0
@@ -314,16 +323,3 @@ def test_the_control_breaks_what_follows(seed):
     kept = through(oc.forecasters.ForecastHedging().guarantees[0], "cdl")
     study = oc.play(oc.forecasters.AlmostOneStepAhead(), FEW[1], horizon=2000, runs=1, measures=["cdl"])
     assert study.cells[0].totals["cdl"][-1].min() > 1.4 * kept.bound(2000)
-
-
-def test_what_is_implied_is_promised_and_drawn():
-    umbrellas = ["umbrella", {"name": "umbrella", "response": "rounded"}]
-    study = oc.play("forecast_hedging", "contrarian", horizon=[100, 400, 1600], runs=2, tasks=umbrellas,
-                    measures=["smooth_ce", "cdl", "brier", "distance_lower"])  # fmt: skip
-    formulas = {(p.measure, p.formula) for cell in study.cells for p in cell.promises}
-    own = "T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
-    regrets = [f"{name}[umbrella]" for name in REGRETS]
-    assert formulas == {(name, own) for name in ("smooth_ce", "distance_lower[lower]")} | {
-        (name, f"2({own})") for name in ("cdl", *regrets)
-    }
-    assert study.curve("smooth_ce").proven() == study.curve("cdl").proven() is not None

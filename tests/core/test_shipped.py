@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
-from onlinecal.core.shipped import create, scenario_file, scenarios
+from onlinecal.core.writing import create, scenario_file, scenarios
 from onlinecal.scenario import load
 from tests.readme import README
 

@@ -100,23 +100,6 @@ def test_what_cannot_be_built_is_said(name, options, error, said):
         s.build("nature", KNOWN, name, options)
 
 
-@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan, math.inf, "0.5", None, True, 0.5j, [0.5]])
-def test_only_a_number_from_0_to_1_is_a_probability(bad):
-    with pytest.raises(InvalidParameter, match=r"q = .*; expected a number in \[0, 1\]"):
-        s.check_probability("q", bad)
-    for good in (0, 1, 0.0, 1.0, 0.5, np.float32(0.5), np.int8(1)):
-        s.check_probability("q", good)
-
-
-@pytest.mark.parametrize("bad", [0, 11, 2.0, "2", True, math.nan, None])
-def test_only_a_whole_number_of_the_range_is_good(bad):
-    with pytest.raises(InvalidParameter, match=r"m = .*; expected an integer from 1 to 10$"):
-        s.check_whole("m", bad, 1, 10)
-    s.check_whole("m", np.int64(10), 1, 10)
-    with pytest.raises(InvalidParameter, match=r"from 1 to 10\^6$"):
-        s.check_whole("m", 0, 1, 10**6)
-
-
 @dataclass(frozen=True)
 class Grown:
     q: float = 0.5

@@ -49,9 +49,3 @@ def test_a_child_is_the_stream_of_the_longer_path_whatever_was_drawn():
     parent = Stream(1, ("a",), range(2))
     parent.block(17)
     assert (parent.child("b", "c").block(5) == Stream(1, ("a", "b", "c"), range(2)).block(5)).all()
-
-
-def test_a_stream_over_other_runs_is_that_of_these_runs_and_a_common_one_stays():
-    one = Stream(1, ("a",), range(1))
-    assert (one.over(range(3, 5)).block(4) == Stream(1, ("a",), range(3, 5)).block(4)).all()
-    assert one.common("b").over(range(9)).keys.shape == (1, 2)

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.ranges import ranged
-from onlinecal.core.sweeps import ANYTHING, WIDTH, Kind, Thing, kinds, sweep
+from onlinecal.core.sweeps import ANYTHING, WIDTH, Kind, Thing, kinds, ranged, sweep
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.measures import MEASURES

@@ -43,12 +43,7 @@ BAD = {
     "masked": (np.ma.array([0.2, 0.5], mask=[False, True]), r"p\[1\] is masked, that is a missing value"),
     "text": (["0.2", "0.5"], r"p\[0\] = '0.2' is not a number"),
     "text among numbers": ([0.2, "0.5"], r"p\[1\] = '0.5' is not a number"),
-    "an array of text": (np.array(["0.2", "0.5"]), r"p\[0\] = '0.2' is not a number"),
-    "bytes": ([b"1", b"0"], r"p\[0\] = b'1' is not a number"),
-    "a series of text": (pd.Series(["0.2", "0.5"]), r"p\[0\] = '0.2' is not a number"),
-    "objects": (np.array([0.2, "0.5"], object), r"p\[1\] = '0.5' is not a number"),
     "timedeltas": (np.array([0, 1], "m8[s]"), r"p holds dates or times \(timedelta64\[s\]\)"),
-    "datetimes": (np.array([0, 1], "M8[D]"), r"p holds dates or times \(datetime64\[D\]\)"),
     "a series of times": (pd.to_datetime(pd.Series([0, 1])), "p holds dates or times"),
     "Python's times": ([datetime.timedelta(0)] * 2, r"p\[0\] = datetime.timedelta\(0\) is not"),
     "ragged": ([[0.2], [0.2, 0.5]], r"p is not an array of numbers \(ValueError: setting an array element"),
@@ -56,16 +51,11 @@ BAD = {
         Raises(),
         r"p is not an array of numbers \(RuntimeError: Can't call numpy\(\) on Tensor that ",
     ),
-    "records": (np.zeros(2, [("a", float)]), r"p\[0\] = \(0.0,\) is not a number"),
     "complex": ([0.2, 0.5j], "p holds complex numbers"),
-    "complex objects": ([0.2, None, 0.5j], r"p\[2\] = 0.5j is not a number"),
     "a generator": ((x for x in [0.2, 0.5]), r"p has shape \(\), of type generator"),
-    "a dictionary": ({0: 0.2, 1: 0.5}, r"p has shape \(\), of type dict"),
     "nothing": (None, r"p has shape \(\)"),
     "missing": ([0.2, None], r"p\[1\] = nan is a missing value"),
-    "missing in pandas": (pd.Series([0.2, pd.NA]), r"p\[1\] = nan is a missing value"),
     "missing in an extension": (pd.Series([0, None], dtype="Int64"), r"p\[1\] = nan is a missing value"),
-    "huge": ([0.2, 10**400], r"p\[1\] = inf is outside"),
     "a decimal that signals": ([0.2, Decimal("sNaN")], r"p\[1\] = nan is a missing value"),
 }
 
@@ -77,13 +67,6 @@ def test_what_is_no_vector_of_probabilities_is_refused(case):
         oc.evaluate(p, [0, 1])
     with pytest.raises(InvalidData, match=says.replace("p", "predictions", 1)):
         JointDistribution.from_counts(p, [1, 1], [0, 1])
-
-
-def test_each_argument_is_named():
-    for name in ("p", "y", "weights"):
-        given = {"p": [0.2, 0.5], "y": [0, 1], "weights": [1, 1], name: ["1", "0"]}
-        with pytest.raises(InvalidData, match=rf"{name}\[0\] = '1' is not a number"):
-            JointDistribution.from_samples(given["p"], given["y"], weights=given["weights"])
 
 
 @pytest.mark.parametrize(
@@ -154,16 +137,6 @@ def test_a_power_of_two_in_the_weights_changes_no_digit(record, exponent):
     assert record.function(one, **record.example) == record.function(other, **record.example)
 
 
-def test_levels_of_hardly_any_weight_are_good():
-    """A softmax gives such weights; beside a level of weight 1 they are nothing, and nothing is lost."""
-    alone = JointDistribution.from_levels([0.3], [1.0], [0.5])
-    beside = JointDistribution.from_levels([0.3, 0.7], [1.0, 1e-310], [0.5, 0.0])
-    for record in MEASURES.values():
-        a, b = (record.function(gamma, **record.example) for gamma in (alone, beside))
-        ends = [(x.lower, x.upper) if isinstance(x, measures.Bracket) else (x, x) for x in (a, b)]
-        assert ends[0] == pytest.approx(ends[1], abs=2e-9), record.name
-
-
 # -------------------------------------------------------------------- Γ
 
 
@@ -194,44 +167,26 @@ def test_a_measure_or_task_of_something_else_than_gamma_says_so():
         GAMMA.merge([0.2])
 
 
-def test_a_checked_function_is_still_itself():
-    assert measures.ece.__name__ == "ece"
-    assert "Foster & Vohra" in measures.ece.__doc__
-    assert list(MEASURES["ece"].options) == ["order"]
-    assert measures.smooth_ce.__wrapped__(GAMMA) == measures.smooth_ce(GAMMA)
-
-
 # -------------------------------------------------------------------- options
 
 
 NUMBERS = [
     (lambda x: measures.ece(GAMMA, order=x), 2.5),
-    (lambda x: measures.kernel_ce(GAMMA, scale=x), 0.25),
     (lambda x: measures.kernel_ce(GAMMA, kernel="gaussian", scale=x), 0.25),
     (lambda x: measures.random_interval_ce(GAMMA, epsilon=x), 0.25),
-    (lambda x: measures.smooth_ece_at(GAMMA, sigma=x), 0.25),
     (lambda x: measures.distance_lower(GAMMA, tolerance=x), 0.25),
-    (lambda x: measures.distance_lower(GAMMA, time_limit=x), 2.5),
-    (lambda x: tasks.umbrella(cost=x).payoffs, 0.25),
     (lambda x: tasks.v_shaped(x).payoffs, 0.25),
     (lambda x: tasks.umbrella().respond(x), 0.25),
-    (lambda x: tasks.quadratic().respond(x), 0.25),
     (lambda x: tasks.DecisionTask("x", [[x, 0], [0, 1]]).payoffs, 0.25),
-    (lambda x: measures.soft_binned.SoftRounding(4).law(x), 0.25),
     (lambda x: measures.weighted_ce(GAMMA, weights=lambda v: x), 0.25),
 ]
 NO_NUMBERS = ["0.25", None, True, 0.25j, np.complex64(0.25), [0.25], math.nan, np.float32("nan"), -(10**400)]
 INTEGERS = [
     lambda n: GAMMA.round(n)[0].predictions.tolist(),
     lambda n: measures.binned_ece(GAMMA, bins=n),
-    lambda n: measures.low_degree_ce(GAMMA, degree=n),
-    lambda n: measures.scdl_binned(GAMMA, m=n),
     lambda n: measures.interval_ce(GAMMA, max_levels=n),
-    lambda n: measures.interval_ce_bracket(GAMMA, blocks=n),
-    lambda n: measures.distance_upper(GAMMA, max_levels=n),
     lambda n: measures.true_distance([0.2, 0.5], [0, 1], max_rounds=n),
     lambda n: tasks.random_task(n, n).payoffs,
-    lambda n: MEASURES["smooth_ce"].bind(max_levels=n)(GAMMA),
     lambda n: oc.evaluate([0.2, 0.5], [0, 1], measures=["ece"], bootstrap=n, seed=n).rows[0].interval,
 ]
 
@@ -243,7 +198,7 @@ def test_numbers_of_numpy_are_numbers(call):
     for kind in (np.float32, np.float16, np.float64, np.longdouble, Fraction):
         assert function(kind(x)) == expected
     for bad in NO_NUMBERS:
-        if bad is None and call == 5:
+        if bad is None and call == 3:
             continue  # the default
         with pytest.raises((InvalidParameter, InvalidData)):
             function(bad)
@@ -255,7 +210,7 @@ def test_integers_of_numpy_are_integers(call):
     expected = function(4)
     for kind in (np.int8, np.int64, np.uint8):
         assert function(kind(4)) == expected
-    for bad in (4.0, np.float64(4.0), 1.5, "4", None if call not in (4, 9) else "", True, np.True_, -1):
+    for bad in (4.0, np.float64(4.0), 1.5, "4", None if call != 2 else "", True, np.True_, -1):
         with pytest.raises(InvalidParameter):
             function(bad)
 

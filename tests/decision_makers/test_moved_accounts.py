@@ -51,22 +51,3 @@ def test_who_does_not_act_at_random_has_no_bracket(response):
     assert who.sensitivity is None
     with pytest.raises(InvalidParameter, match=r"umbrella.*random.*rounded"):
         who.account_of_moved(JointDistribution.from_levels([0.5], [1], [0.5]), 0.0)
-
-
-@pytest.mark.parametrize(("response", "edge"), [(Best(), 0.625), (RoundedDown(4), 0.75)])
-def test_a_plain_response_jumps(response, edge):
-    who = DecisionMaker(DecisionTask("0.6 p > 1 - p", [[1, 0], [0, 0.6]]), response)
-    below, above = (
-        who.account(JointDistribution.from_levels([v], [1], [1.0])).payoff for v in (edge - 1e-9, edge + 1e-9)
-    )
-    assert above - below == 0.6
-
-
-def test_somebodys_task_is_not_known_to_pay_between_0_and_1():
-    class Mine:
-        name = "mine"
-
-        def account(self, gamma):
-            return umbrella().account(gamma)
-
-    assert DecisionMaker(Mine(), Rounded(4)).sensitivity is None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 
-import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -138,11 +137,6 @@ def test_without_rounding_the_promise_is_broken():
     assert cdl(gamma) == pytest.approx(1.0, abs=1e-6)
 
 
-@given(gammas(), random_tasks())
-def test_best_response_is_the_task_itself(gamma, task):
-    assert DecisionMaker(task, Best()).account(gamma) == task.account(gamma)
-
-
 def test_noise_forgives_what_best_response_does_not():
     """Hartline, Wu and Yang's point: noise of scale √distance bounds the swap regret by its order."""
     task = tasks.v_shaped(0.5)
@@ -154,26 +148,6 @@ def test_noise_forgives_what_best_response_does_not():
             who = DecisionMaker(task, Noisy(scale, noise, m=100_000))
             # The beliefs of the two levels differ by at most distance/scale in total variation; reading adds 1/m.
             assert tasks.swap_regret(gamma, who) <= 4 * scale + 1e-4
-
-
-def test_small_and_large_noise():
-    gamma = JointDistribution.from_levels([0.2, 0.7], [1, 3], [0.5, 0.5])
-    for noise in LAWS:
-        assert (Noisy(1e-6, noise, m=10).beliefs(gamma).mass == [0.25, 0.75]).all()
-        # At 0 and 1, half of the mass that the noise of a forecast at the end takes out of [0, 1].
-        edge = JointDistribution.from_levels([0.0], [1], [0.5])
-        assert Noisy(0.3, noise, m=1000).beliefs(edge).mass[0] == pytest.approx(0.5, abs=2e-3)
-
-
-def test_noise_agrees_with_drawing_it(seed):
-    """The law of beliefs against 40,000 draws, each share within 4.5/√40000 except with probability < 2·exp(−40)."""
-    rng = np.random.default_rng(seed)
-    for noise, law in LAWS.items():
-        z = law(0.2).rvs(40_000, random_state=rng)
-        read = np.rint(np.clip(0.37 + z, 0, 1) * 10) / 10
-        beliefs = Noisy(0.2, noise, m=10).beliefs(JointDistribution.from_levels([0.37], [1], [1]))
-        for x, w in zip(beliefs.predictions, beliefs.mass, strict=True):
-            assert abs((read == x).mean() - w) < 4.5 / 200
 
 
 # ---------------------------------------------------------------- names, panels, scenarios

@@ -12,7 +12,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.checks.facts import state_bytes
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.core.facts import bytes_at
+from onlinecal.core.strategy import bytes_at
 from onlinecal.engine.game import Game
 from onlinecal.engine.keeping import Exact, OnGrid
 from onlinecal.engine.memory import bytes_of_run

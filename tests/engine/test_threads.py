@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.engine.driving import SEGMENT
 from onlinecal.engine.game import Game
 from onlinecal.engine.loop import LANES, SHARES, Loop

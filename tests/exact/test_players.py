@@ -16,7 +16,6 @@ from onlinecal.exact import solve
 from onlinecal.exact.policy import LONGEST, longest, policy
 from onlinecal.exploit import exploit
 from tests import examples
-from tests.by_hand import Driven
 from tests.exact.game_tree import expectation
 
 ROUNDING = 1e-10
@@ -61,12 +60,6 @@ def test_between_the_points_one_can_do_better(seed):
     # Azuma: by chance with probability 1e-9 at most.
     beyond = math.sqrt(2 * 40 * math.log(1e9) / 400)
     assert mean_total(f.Minimax(4), n.Maximin(2), 40, 400, seed) + beyond < solve(2, 40).value
-
-
-def test_the_value_is_met_in_play(seed):
-    # Azuma: beyond this with probability 2e-9 at most.
-    beyond = math.sqrt(2 * 24 * math.log(1e9) / 4000)
-    assert abs(mean_total(f.Minimax(4), n.Maximin(4), 24, 4000, seed) - solve(4, 24).value) <= beyond
 
 
 def mean_total(forecaster, nature, horizon, runs, seed):
@@ -155,10 +148,3 @@ def test_games_that_are_not_solved_are_refused():
         policy(8, 17)
     with pytest.raises(InvalidParameter, match="at most 8 steps"):
         longest(9)
-
-
-def test_rounds_beyond_the_game_are_played_too():
-    player = Driven(f.Minimax(2), 3, 2)
-    for _ in range(8):
-        player.tell(player.ask(), [0, 1])
-    assert sum(player.law().values()) == pytest.approx(1.0)

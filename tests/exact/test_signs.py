@@ -72,12 +72,6 @@ def test_more_cells_rounds_and_reuse_do_no_harm():
     assert all((without[n - 1][n:] == without[n - 1][n]).all() for n in range(1, 8))
 
 
-def test_half_of_the_cells_keep_a_sign():
-    """What docs/games.md says: with reuse and as many rounds as help."""
-    assert [sign_preservation(n, 20).value for n in range(1, 13)] == [(n + 1) // 2 for n in range(1, 13)]
-    assert all((np.diff(sign_preservation(n, 40).values[20:]) == 0).all() for n in range(1, 9))
-
-
 def test_refusals():
     for cells, rounds in ((CELLS + 1, 3), (0, 3), (3, -1)):
         with pytest.raises(InvalidParameter):

@@ -8,8 +8,7 @@ import pytest
 
 from onlinecal.core.words import at_least, at_most
 from onlinecal.exact import solve, value_bracket
-from onlinecal.exact.rational import rational_value
-from onlinecal.exact.states import counts_of, rational_text
+from onlinecal.exact.rational import rational_text, rational_value
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, Rounded
 from tests.command_line import onlinecal
@@ -84,16 +83,6 @@ def test_the_page_says_before_it_is_computed_that_it_cannot_be_written(tmp_path)
     (tmp_path / "file").write_text("here")
     assert "cannot be written" in onlinecal("games file", cwd=tmp_path, rc=2).stderr
     assert (tmp_path / "file").read_text() == "here"
-
-
-def test_rounds_are_read():
-    assert counts_of("", 2, 3).sum() == 0
-    assert counts_of("1:0,0.3333333333:1", 3, 3).tolist() == [[0, 0], [1, 1], [0, 0], [1, 0]]
-    for wrong in ("0.5", "0.5:2", "x:1", "nan:1", "2:1", "-0.5:1", "0.5:0.5"):
-        with pytest.raises(Exception, match="expected forecast:outcome"):
-            counts_of(wrong, 2, 4)
-    with pytest.raises(Exception, match="expected fewer"):
-        counts_of("0.5:1,0.5:1", 2, 2)
 
 
 def test_only_short_fractions_are_printed():

@@ -5,8 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from onlinecal.exact.alphabets import Biases, Counts
-from onlinecal.exact.words import how_many, place, words, words_between
+from onlinecal.exact.words import Biases, Counts, how_many, place, words, words_between
 
 
 def alphabets():

@@ -14,10 +14,8 @@ from hypothesis import given
 from onlinecal.checks.conformance import trace
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidForecast
-from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.relations import through
-from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import required
 from onlinecal.decisions.tasks import umbrella
 from onlinecal.engine.game import Game

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import onlinecal as oc
 from onlinecal.checks.facts import playable
-from onlinecal.checks.proofs import step
+from onlinecal.checks.guarantees import step
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.sight import Sight
 from onlinecal.core.strategy import required, strategy_label
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import (

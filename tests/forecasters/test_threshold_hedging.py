@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
 
-from onlinecal.checks.proofs import step
+from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import external_regret
 from onlinecal.engine.game import Game

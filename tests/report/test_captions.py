@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.columns import Column
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.report import page_rows
 from onlinecal.report.curves import Study, summary
 from onlinecal.report.exponent_plot import heats

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.report import page_pictures, page_rows
 from onlinecal.report.curve_plot import sentences
 from onlinecal.report.curves import summary

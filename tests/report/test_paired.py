@@ -9,7 +9,7 @@ from scipy.stats import binom, t
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.growth.orders import differences
 from onlinecal.report.curves import Study
 from onlinecal.report.paired import paired

@@ -13,7 +13,7 @@ from scipy.stats import binom
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, UnknownName
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Sight
 from onlinecal.report.curves import Study
 from onlinecal.report.pareto_plot import plot_pareto
 from onlinecal.report.ranking import fronts, ranking

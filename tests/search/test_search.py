@@ -1,7 +1,6 @@
 """The search for the worst nature: it optimises, repeats itself, and reports games that it has not seen."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from onlinecal.cli import app
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.scenario import load
 from onlinecal.search import search, worst
-from onlinecal.search.optimiser import Cube
-from onlinecal.search.scenario import table_of
+from onlinecal.search.spaces import table_of
+from onlinecal.search.worst import Cube
 from tests.readme import ROOT
 
 #: without free parameters, which no optimiser is needed for
@@ -49,17 +48,6 @@ def test_the_estimate_is_of_games_that_nothing_else_has_seen(seeds):
     means = {each.label: each.best for each in found.tried}
     assert list(means) == sorted(means, key=means.get, reverse=True)
     assert found.evaluations == 3
-
-
-def test_an_optimiser_that_is_missing_is_one_line(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "cma", None)
-    with pytest.raises(InvalidParameter, match=r"pip install 'onlinecal\[search\]'"):
-        search("constant", natures=[COIN], **SMALL)
-    given = ["search", "--against", "constant", "--horizon", "9", "-o", str(tmp_path / "a.toml")]
-    done = CliRunner().invoke(app, given)
-    assert done.exit_code == 2
-    assert done.stderr.startswith("error: a search needs cma")
-    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("dimension", [1, 2, 5])

@@ -9,8 +9,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.sight import Sight
+from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.decisions import base as decisions
 from onlinecal.engine import game
 from onlinecal.natures.scalar import as_nature

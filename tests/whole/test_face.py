@@ -3,12 +3,10 @@
 import functools
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownName
-from onlinecal.core.strategy import strategy_key
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, UnknownName
 from onlinecal.sweeping import lineup
 
 F, N = oc.forecasters, oc.natures
@@ -19,8 +17,8 @@ def test_strategies_by_name():
     made = oc.play(F.ForecastHedging(), [N.Contrarian(), N.Drift()], horizon=60, runs=2, seed=4)
     assert called == made
     assert called.forecasters == ["forecast hedging"]
-    own = oc.play("tests.checks.test_deterministic:Sure", "bernoulli", horizon=5, runs=1)
-    assert own.forecasters == ["Sure"]
+    own = oc.play("tests.by_hand:Half", "bernoulli", horizon=5, runs=1)
+    assert own.forecasters == ["Half"]
     with pytest.raises(UnknownName, match="did you mean 'contrarian'"):
         oc.play("forecast_hedging", "contrarain", horizon=5)
     with pytest.raises(InvalidParameter, match="needs the parameter"):
@@ -76,19 +74,6 @@ def test_curves_by_name_or_label():
         several.curve("cdl", "constant")
 
 
-def test_measures_of_samples():
-    p, y = [0.2, 0.2, 0.7], [0, 1, 1]
-    gamma = oc.JointDistribution.from_samples(p, y)
-    for name in ("ece", "smooth_ce", "cdl", "brier"):
-        measure = getattr(oc.measures, name)
-        assert measure(p, y) == measure(np.array(p), np.array(y)) == measure(gamma)
-    assert oc.measures.ece(p, y, order=2) == oc.measures.ece(gamma, order=2)
-    with pytest.raises(InvalidData, match="ece: list given; expected a JointDistribution"):
-        oc.measures.ece(p)
-    with pytest.raises(InvalidData):
-        oc.measures.ece([1.2], [0])
-
-
 def test_results_are_compared_number_by_number():
     def played(seed, measures=("ece",)):
         return oc.play(F.ForecastHedging(), N.Bernoulli(), horizon=100, runs=3, seed=seed, measures=measures)
@@ -99,44 +84,6 @@ def test_results_are_compared_number_by_number():
     assert played(1) != played(1, ("ece", "cdl"))
     assert played(1).cells[0] != "ece"
     assert len({played(1), played(1), played(2)}) == 2
-
-
-@pytest.mark.parametrize(
-    ("mine", "same"),
-    [
-        (F.Constant(np.float32(0.25)), F.Constant(0.25)),
-        (F.Constant(np.int64(1)), F.Constant(1.0)),
-        (F.ForecastHedging(np.int64(5)), F.ForecastHedging(5)),
-        (F.PerturbedLeader(np.float64(3.0), np.int32(4)), F.PerturbedLeader(3, 4)),
-        (F.Doubling(F.EmpiricalMean(), np.int64(8)), F.Doubling(F.EmpiricalMean(), 8)),
-        (N.Greedy(cells=np.int64(5)), N.Greedy(cells=5)),
-        (N.Bernoulli(np.float64(0.25)), N.Bernoulli(0.25)),
-        (N.Sawtooth(np.float64(2.5)), N.Sawtooth(2.5)),
-    ],
-    ids=lambda s: strategy_key(s),
-)
-def test_numbers_of_numpy_are_numbers(mine, same):
-    def played(strategy):
-        pair = (F.Constant(), strategy) if isinstance(strategy, N.Nature) else (strategy, N.Drift())
-        return oc.play(*pair, horizon=40, runs=2)
-
-    assert strategy_key(mine) == strategy_key(same)
-    assert played(mine) == played(same)
-
-
-def test_numbers_of_a_study_may_be_numpys():
-    numbers = {
-        "horizon": np.array([40, 80]),
-        "runs": np.int64(2),
-        "seed": np.int32(3),
-        "per_decade": np.int64(4),
-    }
-    study = oc.play("constant", "drift", **numbers)
-    assert study == oc.play("constant", "drift", horizon=[40, 80], runs=2, seed=3)
-    assert type(study.cells[0].horizon) is int
-    assert strategy_key(F.Calibeating(np.int64(5))) == strategy_key(F.Calibeating(5))
-    with pytest.raises(InvalidParameter, match=r"bins = np.int64\(0\); expected an integer from 1 to 10\^6"):
-        F.Calibeating(np.int64(0))
 
 
 def test_an_expression_is_checked_at_the_horizons_that_are_played():

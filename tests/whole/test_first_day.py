@@ -2,11 +2,8 @@
 
 import json
 import re
-import sys
 
-from onlinecal.core.shipped import scenarios
 from onlinecal.report import page_pictures
-from onlinecal.scenario import load
 from onlinecal.study.store import Store
 from tests.command_line import onlinecal
 from tests.readme import DOCS
@@ -34,23 +31,6 @@ def test_from_an_empty_folder_to_an_own_forecaster(tmp_path):
     (tmp_path / "my.toml").write_text(uncommented(text).replace("mine.py:EMA", "mine:EMA"))
     again = onlinecal("run my.toml --runs 2 --horizon 100 --horizon 200 --resume", cwd=tmp_path)
     assert (again.stdout, again.stderr) == (said, "")
-
-
-def test_what_the_guide_says_to_write_is_what_the_template_says(tmp_path, monkeypatch):
-    """The lines of docs/writing.md: without their #, or at the end of the file, they are the same forecaster."""
-    guide, template = (DOCS / "writing.md").read_text("utf-8"), scenarios()["template"].read_text("utf-8")
-    lines = re.search(
-        r"^```toml\n(\[\[forecasters\]\]\nname = \"mine\.py:EMA\".*?)^```$", guide, re.M | re.S
-    )[1]
-    assert lines in uncommented(template)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / MINE.name).write_text(MINE.text)
-    keys = []
-    for text in (uncommented(template), f"{template}\n{lines}"):
-        (tmp_path / "my.toml").write_text(text)
-        keys.append([cell.key for cell in load(tmp_path / "my.toml").cells if "EMA" in cell.forecaster.label])
-    sys.modules.pop("mine")  # others have a mine.py of their own
-    assert keys[0] == keys[1] != []
 
 
 def test_a_scenario_of_the_package_leaves_its_results_with_the_user(tmp_path):
@@ -83,8 +63,3 @@ def test_options_in_place_of_keys_are_told_with_the_results(tmp_path, monkeypatc
     # One horizon: one game, read on the way.
     rows = json.loads(onlinecal("run small.toml --horizon 60 -o o.db --json", cwd=tmp_path).stdout)
     assert {row["horizon"] for row in rows} == {60}
-
-
-def test_scenarios_with_a_mark_of_their_encoding_and_without_an_end(tmp_path):
-    (tmp_path / "bom.toml").write_bytes(b"\xef\xbb\xbf" + SCENARIO.replace("\n", "\r\n").encode())
-    onlinecal("run bom.toml --horizon 20 --runs 1", cwd=tmp_path)

@@ -82,29 +82,6 @@ def test_another_delay_is_played_and_no_other(tmp_path):
     assert labels == {"", "delay 2", "delay 10", "delay 15", "delay 20"}
 
 
-def test_labels_of_decision_makers_are_the_plans(tmp_path):
-    """Numbers are not kept under them, more runs go beside those that were played under other labels."""
-    path, fresh = tmp_path / "a.db", tmp_path / "b.db"
-    played(small("newsroom", tmp_path), path)
-    before = read(path).cells[0].people.labels
-    text = (tmp_path / "newsroom.toml").read_text()
-
-    def edited(runs):
-        other = re.sub('label = "', 'label = "other ', text).replace("runs = 2", runs)
-        (tmp_path / "newsroom.toml").write_text(other)
-        return load(tmp_path / "newsroom.toml")
-
-    new, _ = played(edited("runs = 2"), path, resume=True)
-    labels = read(path).cells[0].people.labels
-    assert (new, len(labels)) == (set(), len(before))
-    assert labels != before
-    more = edited("runs = 3")
-    played(more, path, resume=True)
-    played(more, fresh)
-    assert [c.people for c in read(path).cells] == [c.people for c in read(fresh).cells]
-    assert read(path).cells[0].people.labels == labels
-
-
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [

@@ -1,10 +1,7 @@
 """The documentation says what the code says, and every source of a measure can be looked up."""
 
 import datetime
-import os
 import re
-import subprocess
-import sys
 
 import pytest
 from hatchling.metadata.core import ProjectMetadata
@@ -15,7 +12,7 @@ from PIL import Image
 
 from onlinecal.cli import COMMANDS
 from onlinecal.measures import MEASURES
-from tests.benchmarks.speed import FILE, PLAIN, ROWS, table
+from tests.benchmarks.speed import PLAIN, ROWS, table
 from tests.gallery import digests
 from tests.index_page import alone, links
 from tests.readme import DOCS, GENERATED, README, ROOT, block, home, rooms
@@ -101,16 +98,6 @@ def test_a_package_index_shows_the_first_page_without_links_to_nowhere(tmp_path)
     assert alone(shown, "", links="", pictures="") == shown  # nothing is left to do
 
 
-def test_what_is_code_or_an_address_stays():
-    page = (
-        "`[a](b)` ``[a](`b`)`` [`c`](d.md) [e](mailto:f@g.h) [i [j]](./k.md)\n\n```py\n[l](m)\n```\n[n](o)\n\n"
-        "~~~\n[p](q)\n~~~\n"
-    )
-    assert links(page) == ["d.md", "mailto:f@g.h", "./k.md", "o"]
-    absolute = page.replace("(d", "(r:/d").replace("(./k", "(r:/k").replace("(o)", "(r:/o)")
-    assert alone(page, "r:", links="{repository}/{file}", pictures="") == absolute
-
-
 @pytest.mark.parametrize("page", [README, DOCS / "command-line.md"], ids=["README", "command-line"])
 def test_every_command_is_listed(page):
     listed = re.findall(r"^\| `onlinecal ([\w-]+)", page.read_text("utf-8"), re.MULTILINE)
@@ -143,13 +130,3 @@ def test_the_table_of_speed_has_the_rows_that_are_measured():
     assert "| forecast hedging vs contrarian | 12 | 6.0 |" in made
     first = re.compile(r"^\|[^|]*\|", re.MULTILINE)
     assert first.findall(written) == first.findall(made)
-
-
-def test_the_benchmarks_that_the_table_names_are_there():
-    named = [f"{FILE}::{name}" for name in ROWS.values()]
-    said = subprocess.run(
-        [sys.executable, "-m", "pytest", "-n", "0", "-q", "--collect-only", *named],
-        cwd=ROOT, capture_output=True, text=True, check=False,
-        env={key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")},
-    )  # fmt: skip
-    assert said.returncode == 0, said.stdout + said.stderr

@@ -205,17 +205,6 @@ def test_a_process_that_is_stopped_leaves_what_is_finished_and_no_lock(waiting, 
     assert equal(read(waiting / "my results.db"), fresh(waiting))
 
 
-def test_an_interrupt_before_anything_is_played(waiting):
-    text = 'import os, time\nopen("waiting", "w").close()\nwhile not os.path.exists("go"): time.sleep(0.01)\n'
-    (waiting / "own.py").write_text(text)
-    process = begun(waiting)
-    process.send_signal(signal.SIGINT)
-    said = process.communicate(timeout=60)[1]
-    assert said == "stopped while forecaster 'own:Same' was being imported (own.py:3)\n"
-    assert process.returncode == 130
-    assert not (waiting / "results").exists()
-
-
 # ---------------------------------------------------------------- disks
 
 
@@ -309,17 +298,3 @@ print(json.dumps([errors, rows]))
         assert error.startswith("error: ")
         assert "cannot be written: Read-only file system" in error
     assert rows
-
-
-def test_a_file_that_may_not_be_written(folder):
-    onlinecal("run", "s.toml", cwd=folder)
-    results = folder / "results" / "s.db"
-    results.chmod(0o444)
-    if os.access(results, os.W_OK):
-        pytest.skip("permissions do not bind this user")
-    before = results.read_bytes()
-    for how in ("--resume", "--overwrite"):
-        said = onlinecal("run", "s.toml", how, cwd=folder, rc=2).stderr
-        assert "is read-only" in said
-        assert said.count("\n") == 1
-    assert results.read_bytes() == before

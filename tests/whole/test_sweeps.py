@@ -1,19 +1,20 @@
 """Several values in scenarios and in Python: what is played is every combination, under labels that tell them apart."""
 
 import json
+import re
 import sys
 
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
-from onlinecal.report.plots import plot_curves
+from onlinecal.core.errors import OnlinecalError, ScenarioError
 from onlinecal.rounds import protocol
 from onlinecal.study.session import Session
 from tests.command_line import onlinecal
 from tests.whole.test_scenario import loaded
 
 HEAD = "horizon = 30\nruns = 2\n"
+F, N = oc.forecasters, oc.natures
 
 
 def cells(tmp_path, forecasters='["constant"]', natures='["drift"]', rest='measures = ["ece"]'):
@@ -28,13 +29,9 @@ EXPECTED = [
      [f"forecast hedging, m = {m}" for m in (10, 100, 1000)], "m", [10, 100, 1000]),
     ("forecaster", '{name = "delayed", of = {name = "constant", p = [0.25, 0.5]}}',
      ["delayed (of=constant), of.p = 0.25", "delayed (of=constant), of.p = 0.5"], "of",
-     [oc.forecasters.Constant(0.25), oc.forecasters.Constant(0.5)]),
-    ("forecaster", '{name = "swept_plug_in:Mine", p = [0.1, 0.9], past = [0.3, 0.4], free = [1, 2]}',
-     [f"Mine (past=[0.3, 0.4], free=[1, 2]), p = {p}" for p in (0.1, 0.9)], "free", [(1, 2), (1, 2)]),
+     [F.Constant(0.25), F.Constant(0.5)]),
     ("forecaster", '{name = "swept_plug_in:Mine", p = 0.1, past = [0.3, 0.4], free = {each = [1, 2]}}',
      [f"Mine (p=0.1, past=[0.3, 0.4]), free = {free}" for free in (1, 2)], "free", [1, 2]),
-    ("nature", '{name = "bernoulli", q = {from = 0.1, to = 0.9, steps = 9}, label = "coin"}',
-     [f"coin, q = 0.{i}" for i in range(1, 10)], "q", [i / 10 for i in range(1, 10)]),
     ("nature", STREAMS % "[1, 2]", ['streams (parts=[drift, bernoulli], order="random", weights=[1, 2])'],
      "weights", [(1, 2)]),  # a list that is the value of a parameter is one value
     ("nature", STREAMS % "{each = [[1, 2], [2, 1]]}", [f"streams, weights = {w}" for w in ([1, 2], [2, 1])],
@@ -52,8 +49,9 @@ def test_several_strategies(tmp_path, monkeypatch, role, asked, labels, paramete
     entries = [getattr(cell, role) for cell in cells(tmp_path, **{f"{role}s": f"[{asked}]"})]
     sys.modules.pop("swept_plug_in", None)
     assert [entry.label for entry in entries] == labels
-    found = [getattr(entry.strategy, "settings", vars(entry.strategy)).get(parameter) for entry in entries]
-    assert found == values
+    assert [
+        getattr(entry.strategy, "settings", vars(entry.strategy)).get(parameter) for entry in entries
+    ] == values
 
 
 REST = """
@@ -84,9 +82,8 @@ def test_measures_tasks_responses_schedules_and_people(tmp_path):
     ]  # fmt: skip
 
 
-def test_what_is_swept_is_what_is_played(tmp_path):
+def test_what_is_swept_is_what_is_played():
     """Number by number that of the same strategies by themselves."""
-    F, N = oc.forecasters, oc.natures
     coins, end = oc.sweep(N.Bernoulli, q={"from": 0.2, "to": 0.6, "steps": 2}), {"horizon": 200, "runs": 3}
     several = oc.play([oc.sweep(F.ForecastHedging, m=[2, 4]), F.EmpiricalMean()], coins, **end)
     alone = [F.ForecastHedging(2), F.ForecastHedging(4), F.EmpiricalMean()]
@@ -95,23 +92,19 @@ def test_what_is_swept_is_what_is_played(tmp_path):
     assert several.natures == ["bernoulli, q = 0.2", "bernoulli, q = 0.6"]
     for mine, other in zip(several.cells, alone.cells, strict=True):
         assert all((mine.totals[m] == other.totals[m]).all() for m in other.totals)
-    assert plot_curves(several.curves(["ece"])).shape == (2, 1)
 
 
 def test_sweep_in_python():
     made = oc.sweep("rounded", label="r", of={"name": "constant", "p": [0.1, 0.2]}, m=range(2, 4))
-    assert [entry.label for entry in made] == ["r, of.p = 0.1, m = 2", "r, of.p = 0.1, m = 3",
-                                               "r, of.p = 0.2, m = 2", "r, of.p = 0.2, m = 3"]  # fmt: skip
-    parts = [oc.forecasters.Constant(), oc.forecasters.ForecastHedging(4)]
-    labels = [entry.label for entry in oc.sweep(oc.forecasters.Rounded, of=parts, m=3)]
+    assert [entry.label for entry in made] == [f"r, of.p = {p}, m = {m}" for p in (0.1, 0.2) for m in (2, 3)]
+    parts = [F.Constant(), F.ForecastHedging(4)]
+    labels = [entry.label for entry in oc.sweep(F.Rounded, of=parts, m=3)]
     assert labels == ["rounded (m=3), of = constant", "rounded (m=3), of = forecast hedging (m=4)"]
-    assert len(oc.sweep("bernoulli")) == 1
-    for thing, error, said in (
-        ("bernouli", UnknownName, "did you mean 'bernoulli'"),
-        (3, InvalidParameter, "3 is neither a forecaster nor a nature"),
-        (oc.forecasters.Constant(0.2), InvalidParameter, "has been made and takes no parameter 'p'"),
-    ):
-        with pytest.raises(error, match=said):
+    for thing, said in (
+        ("bernouli", "did you mean 'bernoulli'"), (3, "3 is neither a forecaster nor a nature"),
+        (F.Constant(0.2), "has been made and takes no parameter 'p'"),
+    ):  # fmt: skip
+        with pytest.raises(OnlinecalError, match=said):
             oc.sweep(thing, p=[0.1, 0.2])[0]
 
 
@@ -120,14 +113,12 @@ def test_sweep_in_python():
     [
         ('[{name = "constant", p = []}]', "forecaster 'constant': p is an empty list; expected at least one value"),
         ('[{name = "constant", p = [0.5, 1.5]}]', r"forecaster 'constant, p = 1\.5': p = 1\.5; expected a number in"),
-        ('[{name = "constant", p = [0.5, "x"]}]', r"forecaster 'constant, p = x': p = 'x'"),
         ('[{name = "constant", q = [0.5, 1.5]}]', "has no parameter 'q'"),
         ('[{name = "constant", p = {from = 0, to = 1}}]', "forecaster 'constant': p = .*; expected either steps"),
         ('[{name = "forecast_hedging", m = ["T^(1/3)", "T - 40"]}]', "'forecast_hedging' at T = 30: m = 'T - 40' is a"),
         ('[{name = "constant", p = [0.5, 0.2]}, {name = "constant", p = [0.2]}]', "two forecasters are called"),
         ('[{name = ["constant"]}]', "a forecaster has no name"),
         ('[{name = "rounded", m = 3, of = {name = "constnt", p = [0.1]}}]', "did you mean 'constant'"),
-        ('[{name = "constant", p = [0.1, 0.1]}]', "p = 0.1 is given twice"),
     ],
 )  # fmt: skip
 def test_errors_say_which_value(tmp_path, forecasters, said):
@@ -137,22 +128,19 @@ def test_errors_say_which_value(tmp_path, forecasters, said):
 
 
 def test_every_strategy_is_started_once_and_of_very_many_some_are(tmp_path, monkeypatch):
-    count = [0]
+    count, plans = [0], sys.modules["onlinecal.study.plan"]
 
     def counted(role, *rest):
         count[0] += 1
         return protocol.start(role, *rest)
 
-    plans = sys.modules["onlinecal.study.plan"]
     monkeypatch.setattr(plans, "start", counted)
     tables = (
         '[{name = "forecast_hedging", m = {from = 1, to = 100, step = 1}}]',
         '[{name = "bernoulli", q = {from = 0, to = 1, steps = 100}}]',
     )
     planned = cells(tmp_path, *tables)
-    assert len(planned) == 10**4
-    assert planned.work == 10**4 * 30 * 2
-    assert planned[9_999].forecaster.strategy.m == 100
+    assert (len(planned), planned.work, planned[9_999].forecaster.strategy.m) == (10**4, 10**4 * 30 * 2, 100)
     assert count[0] == 200
     monkeypatch.setattr(plans, "LOOKED_AT", 50)
     cells(tmp_path, *tables)
@@ -160,28 +148,6 @@ def test_every_strategy_is_started_once_and_of_very_many_some_are(tmp_path, monk
     monkeypatch.setattr(plans, "MOST", 9_999)
     with pytest.raises(ScenarioError, match="the study has up to 10,000 cells; expected at most 9,999"):
         cells(tmp_path, *tables)
-
-
-def test_cells_of_several_horizons_and_schedules(tmp_path):
-    (tmp_path / "rain.csv").write_text("outcome\n" + "1\n0\n" * 10)
-    planned = loaded(
-        tmp_path,
-        """
-runs = 1
-horizons = [5, 10, 40]
-measures = ["ece"]
-delays = [0, 2]
-forecasters = [{name = "constant", p = [0.1, 0.2]}, {name = "empirical_mean", longest = 10}]
-natures = ["drift", {name = "replay", file = "rain.csv"}, {name = "bernoulli", q = [0.3, 0.4]}, "contrarian"]
-""",
-    ).cells
-
-    def said(cell):
-        return cell.forecaster.label, cell.nature_label, cell.horizon
-
-    assert len(set(map(said, planned))) == len(planned) == (3 + 3 + 2) * 2 * 5
-    assert planned.work == sum(c.work for c in planned)
-    assert {c.horizon for c in planned if c.nature.label == 'replay (file="rain.csv")'} <= {5, 10, 20}
 
 
 TWO = f'{HEAD}measures = ["ece"]\nforecasters = [{{name = "constant", p = [0.2, 0.4]}}]\nnatures = ["drift"]'
@@ -196,7 +162,7 @@ def test_a_dry_run_plays_nothing(tmp_path):
     for words in ("  compiled  constant, p = 0.2  drift\n", "time: ", "from the speed of 2 pairs, of which"):
         assert words in said
     assert not (tmp_path / "results").exists()
-    assert "constant, p = 0.4" in onlinecal("run a.toml", cwd=tmp_path).stdout
+    onlinecal("run a.toml", cwd=tmp_path)
     (tmp_path / "a.toml").write_text(TWO.replace("[0.2, 0.4]", "[0.2, 0.4, 0.6]"))
     rows = json.loads(onlinecal("run a.toml --dry-run --resume --json", cwd=tmp_path).stdout)
     assert (rows["cells"], rows["finished"], rows["new"], rows["run_rounds"]) == (3, 2, 1, 60)
@@ -218,7 +184,5 @@ def test_a_long_run_says_so_before_it_begins(tmp_path, monkeypatch):
 
     monkeypatch.setattr(Session, "play", stop)
     first, second = onlinecal("run a.toml", cwd=tmp_path, rc=130).stderr.splitlines()
-    assert first.startswith("note: 1 cell, about ")
-    assert " days (" in first
-    assert "--dry-run says more" in first
+    assert re.match(r"note: 1 cell, about .* days \(.*--dry-run says more", first)
     assert second.startswith("stopped: 0 of 1 cells")

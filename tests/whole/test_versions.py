@@ -11,7 +11,7 @@ from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
 from tests import versions
-from tests.versions import complaint, entry, recorded, renewed, same
+from tests.versions import complaint, entry, recorded, renewed
 
 
 @pytest.fixture(scope="module")
@@ -98,11 +98,3 @@ def test_the_command_writes_nothing_that_it_refuses(tmp_path, monkeypatch, capsy
     assert versions.main() == 1
     assert versions.RECORD.read_text() == text
     assert "raise `version` of measure ece to 2" in capsys.readouterr().err
-
-
-def test_numbers_of_what_is_certain_to_less_may_differ_more():
-    assert same("measure smooth_ece", [0.25], [0.25 + 1e-6])
-    assert not same("measure smooth_ece", [0.25], [0.25 + 1e-5])
-    assert not same("measure ece", [0.25], [0.25 + 1e-8])
-    assert not same("measure ece", [0.25], [0.25, 0.25])
-    assert same("measure log_loss", ["inf"], ["inf"])

@@ -25,7 +25,7 @@ import cloudpickle
 import numba.cloudpickle
 
 import onlinecal
-from onlinecal.core import sources
+from onlinecal.core import content as sources
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, WorkerError, failure
 from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, REVEAL, Step
 from onlinecal.study.panel import Panel

@@ -1,0 +1,187 @@
+"""Arrival processes, by which questions are asked, and delays, after which their outcomes become known."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.files import Table, located, times
+from onlinecal.core.strategy import check_number, check_whole
+from onlinecal.rounds.law import Floats
+from onlinecal.schedules.base import Arrivals, Delays
+
+
+def _check_above_zero(name: str, value: Any, most: float) -> None:
+    check_number(name, value, 0.0, most)
+    if value == 0:
+        raise InvalidParameter(f"{name} = 0; expected a number above 0")
+
+
+@dataclass(frozen=True)
+class Poisson(Arrivals):
+    """Questions at random, independently of each other: a Poisson process.
+
+    Parameters
+    ----------
+    rate : float, default 1
+        Questions a unit of the clock, in (0, 10^9].
+    """
+
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        _check_above_zero("rate", self.rate, 1e9)
+
+    def times(self, first: int, before: float, uniforms: Floats) -> Floats:
+        gaps = np.log1p(np.negative(uniforms, out=uniforms), out=uniforms)
+        gaps /= -self.rate
+        gaps[:1] += before
+        # One sum after the other, so that they are the same in blocks of any size.
+        return np.cumsum(gaps, out=gaps)
+
+
+@dataclass(frozen=True)
+class Bursts(Arrivals):
+    """Several questions at once, then none for a while. Those of one time are all asked before any outcome is known.
+
+    Parameters
+    ----------
+    size : int, default 10
+        Questions at a time.
+    every : float, optional
+        Units of the clock from one burst to the next, above 0. Default: as many as there are questions in one.
+    """
+
+    size: int = 10
+    every: float | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("size", self.size, 1, 10**6)
+        if self.every is not None:
+            _check_above_zero("every", self.every, 1e9)
+
+    def times(self, first: int, before: float, uniforms: Floats) -> Floats:
+        every = float(self.size if self.every is None else self.every)
+        numbers: Floats = np.arange(first - 1.0, first - 1.0 + len(uniforms))
+        return (numbers // self.size + 1.0) * every
+
+
+@dataclass(frozen=True)
+class Geometric(Delays):
+    """Whole units, memoryless: P(delay = k) = p (1 − p)^k for k = 0, 1, …, with mean (1 − p)/p.
+
+    Parameters
+    ----------
+    mean : float, default 10
+        At least 0.
+    """
+
+    mean: float = 10.0
+
+    def __post_init__(self) -> None:
+        check_number("mean", self.mean, 0.0, 1e12)
+
+    def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
+        if self.mean == 0:
+            return asked
+        # log(1 − p) for p = 1/(1 + mean), without the loss of digits at large means
+        stay = -math.log1p(1.0 / self.mean)
+        return asked + np.floor(np.log1p(-uniforms) / stay)
+
+
+@dataclass(frozen=True)
+class Pareto(Delays):
+    """Heavy tails, cut off: P(delay > x) = (scale/x)^shape from x = scale up to the cap, where the rest lies.
+
+    Parameters
+    ----------
+    shape : float, default 1.5
+        Above 0; up to 1 the mean would be infinite without the cap.
+    scale : float, default 1
+        The least delay, above 0.
+    cap : float, default 10000
+        The longest delay, at least the scale.
+    """
+
+    shape: float = 1.5
+    scale: float = 1.0
+    cap: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        for name in ("shape", "scale", "cap"):
+            _check_above_zero(name, getattr(self, name), 1e15)
+        if self.cap < self.scale:
+            raise InvalidParameter(
+                f"cap = {self.cap!r} is below scale = {self.scale!r}; expected cap ≥ scale"
+            )
+
+    def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
+        return asked + np.minimum(self.scale * (1.0 - uniforms) ** (-1.0 / self.shape), self.cap)
+
+
+class _OfFile:
+    """Times of a column, kept with their digest, which stands for the file in keys."""
+
+    moments: Floats
+
+    def _keep(self, moments: Floats) -> None:
+        moments.flags.writeable = False
+        object.__setattr__(self, "moments", moments)
+        object.__setattr__(self, "fingerprint", hashlib.sha256(moments.tobytes()).hexdigest()[:16])
+
+    @property
+    def length(self) -> int:
+        return len(self.moments)
+
+
+@dataclass(frozen=True)
+class Scheduled(_OfFile, Arrivals):
+    """Questions at the times in a file.
+
+    Parameters
+    ----------
+    file : str
+        A CSV or Parquet file, as of the nature `replay`.
+    column : str, default "time"
+        Of numbers, or dates, which count as days since 1970; they must not go back.
+    """
+
+    file: str = field(metadata={"key": False})
+    column: str = "time"
+    moments: Floats = field(init=False, repr=False, compare=False)
+    fingerprint: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._keep(times(Table(located(self.file)), self.column))
+
+    def times(self, first: int, before: float, uniforms: Floats) -> Floats:
+        return self.moments[first - 1 : first - 1 + len(uniforms)]
+
+
+@dataclass(frozen=True)
+class Recorded(_OfFile, Delays):
+    """Outcomes become known at the times in a file; where there is none, never.
+
+    Parameters
+    ----------
+    file : str
+        A CSV or Parquet file, as of the nature `replay`.
+    column : str, default "resolved"
+        Of numbers, or dates, which count as days since 1970. An empty cell is an outcome that does not become known.
+    """
+
+    file: str = field(metadata={"key": False})
+    column: str = "resolved"
+    moments: Floats = field(init=False, repr=False, compare=False)
+    fingerprint: str = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._keep(Table(located(self.file)).numbers(self.column, dates=True, gaps=math.inf))
+
+    def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
+        return self.moments[first - 1 : first - 1 + len(asked)]
