@@ -7,8 +7,8 @@ from onlinecal.core.cells import cell, cells
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import Constant
-from onlinecal.measures.decision_sampling import grid_cells, grid_errors
-from onlinecal.measures.sampling import Change
+from onlinecal.measures._kinks import grid_cells, grid_errors
+from onlinecal.measures.base import Change
 from onlinecal.natures import Greedy, KinkApproach
 
 #: numbers of cells, and edges of each that a product misses or not
