@@ -20,8 +20,7 @@ from onlinecal.core.validation import integer
 from onlinecal.decisions.base import Account, DecisionTask, QuadraticTask, Task, is_task
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.measures.base import Bracket
-from onlinecal.measures.rounding import FINEST, SoftRounding, rounded_down
-from onlinecal.measures.soft_binned import soft_rounding
+from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, soft_rounding
 
 
 @runtime_checkable

@@ -19,8 +19,7 @@ from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, interval
 from onlinecal.forecasts.resampling import Resample
 from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import Measure, ends
-from onlinecal.measures.moved import bracket_of_moved, require_modulus
+from onlinecal.measures.base import Measure, bracket_of_moved, ends, require_modulus
 from onlinecal.study.panel import listed, measured, named_measure
 from onlinecal.study.run import cores
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.intervals import FEW
 from onlinecal.measures import cutoff_ce
-from onlinecal.measures.brownian import range_exceeds
+from onlinecal.measures.cutoff import range_exceeds
 
 Floats = NDArray[np.float64]
 

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import Measure, ends
-from onlinecal.measures.sampling import Between, Change, Ends, Known, Sampling
+from onlinecal.measures.base import Between, Change, Ends, Known, Measure, Sampling, ends
 
 Floats = NDArray[np.float64]
 Method = Literal["bootstrap", "finite-sample"]

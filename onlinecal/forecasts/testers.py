@@ -10,8 +10,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, number
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import Bracket, ends
-from onlinecal.measures.sampling import Sampling
+from onlinecal.measures.base import Bracket, Sampling, ends
 
 Tested = Literal["distance_lower", "smooth_ce"]
 Verdict = Literal["near", "far", "undecided"]

@@ -21,7 +21,6 @@ from onlinecal.measures import (
     soft_binned,
     subsampled,
     surrogate,
-    two_bin,
     witnesses,
 )
 from onlinecal.measures.base import Bracket, Explanation, Measure, Modulus, Witness
@@ -33,11 +32,10 @@ from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
 from onlinecal.measures.distance_lower import MEASURES as DISTANCE_LOWER
 from onlinecal.measures.distance_lower import distance_lower
 from onlinecal.measures.distance_metric import distance_in_metric
-from onlinecal.measures.distance_true import true_distance
 from onlinecal.measures.distance_upper import MEASURES as DISTANCE_UPPER
-from onlinecal.measures.distance_upper import distance_upper
+from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.interval import interval_ce, interval_ce_bracket
-from onlinecal.measures.kernel import kernel_ce
+from onlinecal.measures.kernel import atb, kernel_ce
 from onlinecal.measures.scores import bregman, brier, brier_decomposition, log_loss, nce
 from onlinecal.measures.smooth_ce import MEASURES as SMOOTH_CE
 from onlinecal.measures.smooth_ce import earthmover_distance, smooth_ce
@@ -51,13 +49,11 @@ from onlinecal.measures.subsampled import (
     subsampled_step_ce_sampled,
 )
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
-from onlinecal.measures.two_bin import atb
 
-# The rows of each family; four files have the name of the measure that is theirs.
 _ROWS = (
     binned.MEASURES, binned_orders.MEASURES, interval.MEASURES, surrogate.MEASURES, SMOOTH_CE, SMOOTH_ECE,
-    DISTANCE_LOWER, DISTANCE_UPPER, kernel.MEASURES, two_bin.MEASURES, decision.MEASURES, soft_binned.MEASURES,
-    cutoff.MEASURES, subsampled.MEASURES, scores.MEASURES,
+    DISTANCE_LOWER, DISTANCE_UPPER, kernel.MEASURES, decision.MEASURES, soft_binned.MEASURES, cutoff.MEASURES,
+    subsampled.MEASURES, scores.MEASURES,
 )  # fmt: skip
 
 #: name → what is known about it
@@ -73,14 +69,18 @@ if not TYPE_CHECKING:  # who checks types should go by the imports
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def _record(name: str) -> Measure:
+    if name not in MEASURES:
+        raise UnknownName.of("measure", name, MEASURES, LIST)
+    return MEASURES[name]
+
+
 @of_gamma
 def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     """The value of a measure with the witnesses that prove it.
 
     A witness proves a bound: a weight function, a task or an interval bounds a supremum below; a partition or a
-    coupling bounds an infimum above. Plain sums (`atb`, `binned_ce`, `soft_binned_ece`, `soft_binned_loss`, `cfdl`,
-    `weighted_ce`, `brier`, `log_loss`, `nce`) and means over subsets (`subsampled_smooth_ce`, `subsampled_step_ce`)
-    have none.
+    coupling bounds an infimum above. Plain sums and means over subsets have none.
 
     Parameters
     ----------
@@ -109,9 +109,7 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     >>> round(why.verify().lower, 12), why.verify().width < 1e-14
     (0.181818181818, True)
     """
-    if name not in MEASURES:
-        raise UnknownName.of("measure", name, MEASURES, LIST)
-    return MEASURES[name].explain(gamma, **options)
+    return _record(name).explain(gamma, **options)
 
 
 def consistency_exponents(
@@ -123,9 +121,9 @@ def consistency_exponents(
 ) -> Consistency:
     """The exponents c and s of the consistency of a measure, as they show on families of Γ.
 
-    A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. Γ alone tells the lower and
-    the upper distance: μ has to be below a power of the lower and above a power of the upper one. On a family that
-    nears calibration, c is at most the least slope of ln μ against their logarithms, and s at least the largest.
+    A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. On a family that nears
+    calibration, c is at most the least slope of ln μ against the logarithm of the lower distance, and s at least the
+    largest against that of the upper one: exponents can be refuted, not proved.
 
     Parameters
     ----------
@@ -141,7 +139,7 @@ def consistency_exponents(
     Returns
     -------
     Consistency
-        Slopes by family, and `c` and `s`. They can refute exponents and not prove them.
+        Slopes by family, and `c` and `s`.
 
     Source
     ------
@@ -153,9 +151,7 @@ def consistency_exponents(
     >>> round(found.c, 1), round(found.s, 1)
     (1.0, 2.0)
     """
-    if name not in MEASURES:
-        raise UnknownName.of("measure", name, MEASURES, LIST)
-    return exponents(MEASURES[name], families, sizes, options)
+    return exponents(_record(name), families, sizes, options)
 
 
 @of_gamma
@@ -173,11 +169,6 @@ def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **option
     **options
         The measure's own, and `max_levels` (see `Measure.bind`).
 
-    Returns
-    -------
-    Bracket
-        It holds the measure of the Γ before; T times its ends bracket the total.
-
     Examples
     --------
     >>> gamma = JointDistribution.from_samples([0.31, 0.29, 0.52], [0, 1, 1])
@@ -186,9 +177,7 @@ def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **option
     >>> bracket.lower <= MEASURES["smooth_ce"].function(gamma) <= bracket.upper, round(bracket.width, 4)
     (True, 0.0533)
     """
-    if name not in MEASURES:
-        raise UnknownName.of("measure", name, MEASURES, LIST)
-    return MEASURES[name].bind_moved(**options)(gamma, moved)
+    return _record(name).bind_moved(**options)(gamma, moved)
 
 
 __all__ = [

@@ -1,19 +1,29 @@
-"""Regret as a function of the kink of a task, and the worst mixture of kinks.
+"""Regret as a function of the kink of a task, the worst mixture of kinks, and how far samples move either.
 
 A task with payoffs in [0, 1] acts like a measure ν ≥ 0 of kinks t with ∫(1 − t) dν ≤ 1 and ∫ t dν ≤ 1, and
 its regret is ∫ R dν for a density R. The dual of maximising over ν asks for the lowest line above R, so the
 worst regret is twice the upper concave envelope of R at t = 1/2, and at most two kinks carry the worst ν.
+
+A regret is a supremum of means E[u(σ, y) − u(response to v, y)], hence sublinear in the masses of (v, y): with S(D) the
+same supremum for a change D of the masses, the value rises by at most S(D) and falls by at most S(−D). For kinks it is
+S(t) = Σ_{v ≤ t} (D_1 − t D)_+ + Σ_{v ≥ t} (t D − D_1)_+, where D = D_0 + D_1 is the change of a level's mass.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.witnesses.sums import add
+from onlinecal.core.arrays import cells
+from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.decisions.base import DecisionTask, QuadraticTask
+from onlinecal.decisions.tasks import Task, as_task
+from onlinecal.measures.base import Change, Ends, Known, halving
+from onlinecal.measures.witnesses.base import add
 from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask, kink_regrets
 
 
@@ -207,3 +217,239 @@ def at_half(v, r):
         return 1.0, 0.5, h[b], 0.5, h[b]
     share = (t[b] - 0.5) / (t[b] - t[b - 1])
     return share, t[b - 1], h[b - 1], t[b], h[b]
+
+
+Ints = NDArray[np.int64]
+
+
+def refuses(*, task: Task | str = "quadratic") -> str:
+    """Why nothing is known of the regret of a task."""
+    known = isinstance(as_task("cfdl", task), DecisionTask | QuadraticTask)
+    return "" if known else "nothing is known about this task"
+
+
+def task_errors(change: Change, *, task: Task | str = "quadratic") -> Floats:
+    """S of one task: at each level the best action for the changed masses, against those that respond to v."""
+    task = as_task("cfdl", task)
+    v = change.gamma.predictions
+    if isinstance(task, QuadraticTask):
+        errors = [_quadratic(sign * change.zeros, sign * change.ones, v) for sign in (1.0, -1.0)]
+        return np.maximum(*errors)[:, None]
+    assert isinstance(task, DecisionTask)
+    _, payoffs, low, high = task.envelope
+    first, last = np.searchsorted(high, v, side="left"), np.searchsorted(low, v, side="right")
+    pays = [change.zeros * u0 + change.ones * u1 for u0, u1 in task.table]
+    above, below = np.max(pays, axis=0), np.min(pays, axis=0)
+    least, most = np.full_like(above, np.inf), np.full_like(above, -np.inf)
+    for b, (u0, u1) in enumerate(payoffs):  # those tied at v
+        pay = change.zeros * u0 + change.ones * u1
+        tied = (first <= b) & (b <= last)
+        np.minimum(least, pay, out=least, where=tied)
+        np.maximum(most, pay, out=most, where=tied)
+    return np.maximum((above - least).sum(axis=1), (most - below).sum(axis=1))[:, None]
+
+
+def _quadratic(zeros: Floats, ones: Floats, v: Floats) -> Floats:
+    """Σ max over a in [0, 1] of D_1 ((1 − v)² − (1 − a)²) + D_0 (v² − a²)."""
+    mass = ones + zeros
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = np.where(mass > 0.0, np.clip(ones / mass, 0.0, 1.0), 0.0)
+    gains = [ones * ((1.0 - v) ** 2 - (1.0 - a) ** 2) + zeros * (v**2 - a**2) for a in (0.0, 1.0, top)]
+    return np.asarray(np.max(gains, axis=0).sum(axis=1))
+
+
+def swap_errors(change: Change) -> Floats:
+    """S of all tasks: twice the concave envelope of S(t) at 1/2."""
+    return _kinks(change, 0)
+
+
+def one_kink_errors(change: Change) -> Floats:
+    """S of tasks with one kink: the largest S(t)/max(t, 1 − t)."""
+    return _kinks(change, 1)
+
+
+def external_errors(change: Change) -> Floats:
+    """S of all tasks against fixed actions: by the larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1)."""
+    return _kinks(change, 2)
+
+
+def external_means(samples: float) -> Floats:
+    """Each sum is at most the larger error of the two outcomes' prefixes (DKW: √(π/2n) on average); envelope: twice."""
+    return np.array([4.0 * math.sqrt(0.5 * math.pi)])
+
+
+def _kinks(change: Change, kind: int) -> Floats:
+    v = change.gamma.predictions
+    # Between these S(t) is convex, and S(t)/max(t, 1 − t) is quasiconvex.
+    t = np.unique(np.concatenate((v, [0.0, 0.5, 1.0])))
+    place = np.searchsorted(t, v)
+    mass = change.ones + change.zeros
+    return np.maximum(_worst(t, place, change.ones, mass, kind), _worst(t, place, -change.ones, -mass, kind))[
+        :, None
+    ]
+
+
+@kernel
+def _worst(t, place, ones, mass, kind):
+    out = np.empty(ones.shape[0])
+    for b in range(ones.shape[0]):
+        regret = np.zeros(len(t))
+        if kind < 2:
+            _signed_rising(t, place, ones[b], mass[b], regret)
+            _signed_falling(t, place, ones[b], mass[b], regret)
+        else:
+            _fixed(t, place, ones[b], mass[b], regret)
+        if kind == 1:
+            best = 0.0
+            for c in range(len(t)):
+                best = max(best, regret[c] / max(t[c], 1.0 - t[c]))
+            out[b] = best
+        else:
+            share, _, low, _, high = at_half(t, regret)
+            out[b] = 2.0 * (share * low + (1.0 - share) * high)
+    return out
+
+
+@kernel
+def _signed_rising(t, first, ones, mass, out):
+    """Add Σ (D_1 − t_c D)_+ over the levels with first ≤ c, whose changes have either sign."""
+    size = len(t)
+    weight, mean, height = np.empty(len(ones)), np.empty(len(ones)), np.zeros(size)
+    slope, used, begin = np.zeros(size), 0, np.empty(len(ones), np.int64)
+    for i in range(len(ones)):
+        if first[i] >= size:
+            continue
+        if mass[i] == 0.0:
+            height[first[i]] += max(ones[i], 0.0)
+            continue
+        if mass[i] < 0.0:
+            # (D_1 − t D)_+ = (D_1 − t D) + (t D − D_1)_+, and the last is |D| (D_1/D − t)_+.
+            height[first[i]] += ones[i]
+            slope[first[i]] += mass[i]
+        weight[used] = abs(mass[i])
+        mean[used] = ones[i] / mass[i]
+        begin[used] = first[i]
+        used += 1
+    rising(t, begin[:used], weight[:used], mean[:used], out)
+    level, rate = 0.0, 0.0
+    for c in range(size):
+        level += height[c]
+        rate += slope[c]
+        out[c] += level - rate * t[c]
+
+
+@kernel
+def _signed_falling(t, last, ones, mass, out):
+    """Add Σ (t_c D − D_1)_+ over the levels with last ≥ c: `_signed_rising` in a mirror."""
+    size = len(t)
+    _signed_rising(-t[::-1], size - 1 - last[::-1], -ones[::-1], mass[::-1].copy(), out[::-1])
+
+
+@kernel
+def _fixed(t, place, ones, mass, out):
+    """The larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1), with or without the level at t, and 0."""
+    size = len(t)
+    one, all_ = np.zeros(size), np.zeros(size)
+    for i in range(len(ones)):
+        one[place[i]] += ones[i]
+        all_[place[i]] += mass[i]
+    a, w = 0.0, 0.0
+    for c in range(size):
+        before = a - t[c] * w
+        a += one[c]
+        w += all_[c]
+        out[c] = max(out[c], max(before, a - t[c] * w))
+    a, w = 0.0, 0.0
+    for c in range(size - 1, -1, -1):
+        after = t[c] * w - a
+        a += one[c]
+        w += all_[c]
+        out[c] = max(out[c], max(after, t[c] * w - a))
+
+
+def grid_errors(change: Change, *, m: int = 16, soft: bool = True) -> Floats:
+    """S of `scdl_binned`: the largest Σ_{j < i} (D_1j − D_j i/m)_+ + Σ_{j ≥ i} (D_j (i−1)/m − D_1j)_+."""
+    points, ones, mass = _changes_on_grid(change, m, soft)
+    # The sum is convex in i between two points.
+    i = np.unique(np.clip(np.concatenate((points, points + 1.0, [1.0, m])), 1.0, m))
+    after, until = np.searchsorted(i, points + 1.0), np.searchsorted(i, points, side="right") - 1
+    errors = [_grid_worst(i, float(m), after, until, sign * ones, sign * mass) for sign in (1.0, -1.0)]
+    return np.maximum(*errors)[:, None]
+
+
+def grid_errors_at(change: Change, *, m: int, threshold: int, soft: bool = True) -> Floats:
+    """S of `soft_binned_loss`: the sum at one i."""
+    points, ones, mass = _changes_on_grid(change, m, soft)
+    lost = np.where(points < threshold, ones - mass * (threshold / m), mass * ((threshold - 1.0) / m) - ones)
+    return np.maximum(np.maximum(lost, 0.0).sum(axis=1), np.maximum(-lost, 0.0).sum(axis=1))[:, None]
+
+
+def _changes_on_grid(change: Change, m: int, soft: bool) -> tuple[Floats, Floats, Floats]:
+    """The points of the grid that have a part, and the changes of ones and of all mass there."""
+    v = change.gamma.predictions
+    low = cells(v, m)
+    up = np.clip(v * m - low, 0.0, 1.0) if soft else np.zeros(len(v))
+    points, place = np.unique(np.append(low, np.minimum(low + 1, m)), return_inverse=True)
+    left, right = place[: len(v)], place[len(v) :]
+    mass = change.ones + change.zeros
+    ones, mass = (_on_points(part, left, right, up, len(points)) for part in (change.ones, mass))
+    return points, ones, mass
+
+
+def _on_points(part: Floats, left: Ints, right: Ints, up: Floats, size: int) -> Floats:
+    out = np.zeros((len(part), size))
+    _share_out(part, left, right, up, out)
+    return out
+
+
+@kernel
+def _share_out(part, left, right, up, out):
+    for b in range(part.shape[0]):
+        for i in range(part.shape[1]):
+            out[b, left[i]] += part[b, i] * (1.0 - up[i])
+            out[b, right[i]] += part[b, i] * up[i]
+
+
+@kernel
+def _grid_worst(i, m, after, until, ones, mass):
+    out = np.empty(ones.shape[0])
+    for b in range(ones.shape[0]):
+        total = np.zeros(len(i))
+        _signed_rising(i / m, after, ones[b], mass[b], total)
+        # Points below all i have until = −1 and no part.
+        first = 0
+        while first < len(until) and until[first] < 0:
+            first += 1
+        _signed_falling((i - 1.0) / m, until[first:], ones[b, first:], mass[b, first:], total)
+        out[b] = max(total.max(), 0.0)
+    return out
+
+
+def grid_cells(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> Ints:
+    """Levels between the same two points count together."""
+    return np.unique(cells(gamma.predictions, m), return_inverse=True)[1]
+
+
+def grid_means(samples: float, *, m: int = 16, soft: bool = True) -> Floats:
+    """By Cauchy–Schwarz over the points of both outcomes: their variances add to at most 1."""
+    return np.array([math.sqrt(2.0 * (m + 1.0))])
+
+
+def grids_errors(change: Change) -> Floats:
+    """`grid_errors` for m = 1, 2, 4, …"""
+    return np.concatenate([grid_errors(change, m=int(m)) for m in halving(change.samples)], axis=1)
+
+
+def grids_means(samples: float) -> Floats:
+    """`grid_means` for m = 1, 2, 4, …"""
+    return np.sqrt(2.0 * (halving(samples) + 1.0))
+
+
+def grids_limits(known: Known, radii: Floats, values: Floats) -> Ends:
+    """The best m of those tried from above; from below also all finer ones, for SCDL_m grows with m."""
+    width = 1.0 / halving(known.samples)
+    upper = float(np.maximum(values + radii, width).min())
+    best = np.minimum.accumulate(np.append(np.inf, np.maximum(values - radii, width)))
+    # Of a calibrated Γ, and where nothing shows that it is none, the value may be 0.
+    lower = float(np.minimum(best[:-1], values - radii).max())
+    return min(lower, known.ends[0]), max(upper, known.ends[1])

@@ -1,21 +1,160 @@
-"""A measure: its record in the catalogue, and its use on any Γ."""
+"""A measure: its record in the catalogue, its use on any Γ, and how far its value moves with Γ.
+
+Let Γ̂ be n independent draws from Γ, and D = Γ̂ − Γ the change of mass of each prediction and outcome. A measure states
+sublinear functions L_j of D, and bounds of its value on Γ where L_j(D) ≤ c_j for all j. The law of D, from resampling
+or an inequality, then gives an interval. For a seminorm of the residuals there is one L, the measure itself:
+|μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ) by the triangle inequality.
+"""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from onlinecal.core.errors import InvalidParameter, suggestion
-from onlinecal.core.joint import JointDistribution
-from onlinecal.core.validation import integer
-from onlinecal.measures.moved import Modulus, bracket_of_moved, require_modulus
-from onlinecal.measures.sampling import Between, Sampling
+from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.validation import integer, number
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness, ends
 
 __all__ = ["Between", "Bracket", "Explanation", "Measure", "Modulus", "Sampling", "Witness", "ends"]
+
+Ints = NDArray[np.int64]
+Ends = tuple[float, float]
+GAFFKE = "quantiles of means with random weights and one more sample of an extreme loss (Gaffke 2005)"
+
+
+@dataclass(frozen=True)
+class Change:
+    """Changes of the mass of each level and outcome: `zeros`, `ones` (B, k).
+
+    `samples` is n, of weighted samples (Σ w)²/Σ w²; `origin` is Γ before its predictions were rounded, and `place` the
+    level of `gamma` for each level of `origin`.
+    """
+
+    gamma: JointDistribution
+    zeros: Floats
+    ones: Floats
+    samples: float
+    origin: JointDistribution
+    place: Ints
+
+    @cached_property
+    def residuals(self) -> Floats:
+        """Changes of the residuals r_i, (B, k)."""
+        return self.ones - (self.ones + self.zeros) * self.gamma.predictions
+
+
+@dataclass(frozen=True)
+class Known:
+    """The Γ of the sample, n, the ends of the value, and values at other options, kept for several measures."""
+
+    gamma: JointDistribution
+    samples: float
+    ends: Ends
+    kept: dict[str, Floats] = field(default_factory=dict)
+
+
+def _around(known: Known, radii: Floats, **options: Any) -> Ends:
+    """The value, and the one radius to either side."""
+    return known.ends[0] - float(radii[0]), known.ends[1] + float(radii[0])
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How an interval for a measure is made.
+
+    Attributes
+    ----------
+    deviations : callable
+        `deviations(change, **options) -> (B, J) floats`: L_j of each change.
+    limits : callable
+        `limits(known, radii, **options) -> (lower, upper)`, where L_j(D) ≤ radii[j]; they hold the value on the sample.
+    norm : callable, optional
+        `norm(gamma, residuals, **options) -> (B,) floats`: the measure as a seminorm of residuals (B, k).
+    cells, share, instead :
+        Levels that count together. Where cells with few samples weigh more than `share`, the value is noise: `instead`
+        is named.
+    refuses : callable
+        `refuses(**options) -> str`: why there is no interval; "" where there is one.
+    means : callable, optional
+        `means(samples, **options) -> (J,) floats` no less than √n E[L_j(D)] for every Γ, or None.
+    spread : float
+        No sample changes an L_j by more than this times 1/n.
+    losses : callable, optional
+        `losses(gamma) -> (zeros, ones, most)` of a mean loss: at each level for either outcome, and the largest.
+    calibrated : bool
+        Whether changes of outcomes drawn from the predictions count as well; not for scores.
+    """
+
+    deviations: Callable[..., Floats]
+    source: str
+    limits: Callable[..., Ends] = _around
+    norm: Callable[..., Floats] | None = None
+    cells: Callable[..., Ints] | None = None
+    share: Callable[..., float] = lambda **options: 0.05
+    instead: str = ""
+    refuses: Callable[..., str] = lambda **options: ""
+    means: Callable[..., Any] | None = None
+    spread: float = 2.0
+    losses: Callable[[JointDistribution], tuple[Floats, Floats, float]] | None = None
+    calibrated: bool = True
+
+
+@dataclass(frozen=True)
+class Between:
+    """An interval from those of two other measures without options, one below and one above."""
+
+    lower: str
+    upper: str
+    source: str
+
+
+def seminorm(norm: Callable[..., Floats], **facts: Any) -> Sampling:
+    """The `Sampling` of a seminorm of the residuals."""
+
+    def deviations(change: Change, **options: Any) -> Floats:
+        return norm(change.gamma, change.residuals, **options)[:, None]
+
+    facts.setdefault("source", "the triangle inequality: |μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ)")
+    return Sampling(deviations, norm=norm, **facts)
+
+
+def each_level(gamma: JointDistribution, **options: Any) -> Ints:
+    """Cells of one level each."""
+    return np.arange(gamma.levels)
+
+
+def halving(samples: float) -> Ints:
+    """1, 2, 4, … up to 2 √n and n/30: numbers of bins that are fixed before any outcome is seen."""
+    most = min(2.0 * samples**0.5, samples / 30.0)
+    return 2 ** np.arange(max(int(np.log2(max(most, 1.0))), 0) + 1)
+
+
+@dataclass(frozen=True)
+class Modulus:
+    """The largest change of a measure when predictions move by δ on average, whatever their outcomes.
+
+    Attributes
+    ----------
+    formula, source : str
+        In δ and the options; the theorem, or the reason.
+    bound : callable
+        `bound(moved, **options) -> float`: the formula at δ = `moved`, in which it does not decrease.
+    """
+
+    formula: str
+    source: str
+    bound: Callable[..., float]
+
+    def __call__(self, moved: float, **options: Any) -> float:
+        """The bound where predictions move by `moved` on average."""
+        return self.bound(moved, **options)
 
 
 @dataclass(frozen=True)
@@ -113,14 +252,11 @@ class Measure:
         `distance_upper` has its own.
         """
         own = "max_levels" in self.options and self.fallback is None
-        most = None if own else options.pop("max_levels", None)
-        self._check(options)
+        most = self._checked(options, not own)
         if most is None and self.limit is None:
             return partial(self.function, **options) if options else self.function
-        if most is not None:
-            most = integer(self.name, "max_levels", most, 2)
-            if self.fallback is None:
-                require_modulus(self, options, "max_levels")
+        if most is not None and self.fallback is None:
+            require_modulus(self, options, "max_levels")
         return partial(self._limited, most, options)
 
     def bind_moved(self, **options: Any) -> Callable[[JointDistribution, float], Bracket]:
@@ -128,11 +264,8 @@ class Measure:
 
         Γ with more than `max_levels` levels is moved once more, and the distances add.
         """
-        most = None if "max_levels" in self.options else options.pop("max_levels", None)
-        self._check(options)
+        most = self._checked(options, "max_levels" not in self.options)
         require_modulus(self, options, "moved predictions")
-        if most is not None:
-            most = integer(self.name, "max_levels", most, 2)
         return partial(self._moved, most, options)
 
     def _moved(
@@ -158,12 +291,17 @@ class Measure:
         """The value with its witnesses; see `onlinecal.measures.explain`."""
         if self.witness is None:
             raise InvalidParameter(f"measure {self.name!r} has no witness; expected one that is no plain sum")
-        self._check(options)
+        self._checked(options, False)
         value = self.function(gamma, **options)
-        finders = (find for find in (self.witness, self.counterpart) if find is not None)
+        finders = [find for find in (self.witness, self.counterpart) if find is not None]
         witnesses = tuple(find(gamma, **options) for find in finders)
-        within = self.within(gamma, **options) if self.within is not None else 0.0
-        return Explanation(self.name, value, gamma, witnesses, {**self.options, **options}, within)
+        return Explanation(
+            self.name, value, gamma, witnesses, {**self.options, **options}, self.error(gamma, **options)
+        )
+
+    def error(self, gamma: JointDistribution, **options: Any) -> float:
+        """The largest error of the value, apart from rounding."""
+        return self.within(gamma, **options) if self.within is not None else 0.0
 
     def _limited(self, most: int | None, options: Mapping[str, Any], gamma: JointDistribution) -> Any:
         if most is None:
@@ -176,7 +314,9 @@ class Measure:
             return self.fallback(gamma, most, **options)
         return bracket_of_moved(self, *gamma.round(most - 1), options)
 
-    def _check(self, options: Mapping[str, Any]) -> None:
+    def _checked(self, options: dict[str, Any], limited: bool) -> int | None:
+        """Refuse options that the measure does not have; take `max_levels` out of them, where it is not its own."""
+        most = options.pop("max_levels", None) if limited else None
         known = self.options
         for key in options:
             if key not in known:
@@ -184,3 +324,34 @@ class Measure:
         for key, default in known.items():
             if default is inspect.Parameter.empty and key not in options:
                 raise InvalidParameter(f"measure {self.name!r} needs the option {key!r}")
+        return None if most is None else integer(self.name, "max_levels", most, 2)
+
+
+def row(function: Callable[..., Any], facts: str, **more: Any) -> Measure:
+    """A measure from "symbol | source | complexity | continuous | complete | sound", and what else is known."""
+    names = ("symbol", "source", "complexity", "continuous", "complete", "sound")
+    said: dict[str, Any] = dict(zip(names, facts.split(" | "), strict=True))
+    return Measure(function, **said, **more)
+
+
+def require_modulus(measure: Measure, options: Mapping[str, Any], moves: str) -> Modulus:
+    """The modulus of a measure with these options; refuses where nothing is proved about `moves`."""
+    if measure.modulus is None:
+        raise InvalidParameter(
+            f"measure {measure.name!r} with {moves}: nothing is proved about its value when predictions are moved; "
+            f"expected to evaluate it on all predictions, or a measure with a modulus, such as 'smooth_ce'"
+        )
+    measure.modulus(0.0, **options)  # refuses options for which nothing is proved
+    return measure.modulus
+
+
+def bracket_of_moved(
+    measure: Measure, gamma: JointDistribution, moved: float, options: Mapping[str, Any]
+) -> Bracket:
+    """value(Γ') ± (ω(δ) + the error of the value + rounding), cut to the measure's range; a bracket is widened."""
+    moved = number("bracket_of_moved", "moved", moved, 0.0, 1.0)
+    modulus = require_modulus(measure, options, "moved predictions")
+    low, high = ends(measure.function(gamma, **options))
+    # Distances and values have some 1e-16 of rounding in each level's share, at worst all of one sign.
+    wider = modulus(moved, **options) + measure.error(gamma, **options) + 1e-12 + 4e-16 * gamma.levels
+    return Bracket(max(low - wider, measure.least), min(high + wider, measure.largest))

@@ -7,24 +7,92 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import cell
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.measures.base import Measure, Sampling
-from onlinecal.measures.residual_norms import (
-    bin_cells,
-    bin_means,
-    bin_norm,
-    bin_width_errors,
-    bins_of_levels,
-    ece_norm,
-    level_errors,
-)
-from onlinecal.measures.sampling import each_level, seminorm
+from onlinecal.measures.base import Change, Sampling, each_level, row, seminorm
 from onlinecal.measures.witnesses.bins import Bins
 from onlinecal.measures.witnesses.weights import ErrorWeights
+
+Ints = NDArray[np.int64]
+
+
+def bins_of_levels(gamma: JointDistribution, m: int, strategy: str) -> tuple[Ints, Ints]:
+    """The number of the bin of each level, and the levels at which bins start."""
+    if strategy == "width":
+        place, edge = gamma.predictions, lambda j: j / m
+        number = np.minimum((place * m).astype(np.int64), m - 1)
+    else:
+        n = gamma.counts
+        place, edge = (2.0 * np.cumsum(np.append(0.0, n[:-1])) + n) * m, lambda j: 2.0 * j * gamma.weight
+        number = np.minimum((place / (2.0 * gamma.weight)).astype(np.int64), m - 1)
+    # A product or quotient may be off by one: the edges decide.
+    number -= place < edge(number)
+    number += (number < m - 1) & (place >= edge(number + 1))
+    return number, np.flatnonzero(np.diff(number, prepend=-1))
+
+
+def level_errors(change: Change, *, order: float = 1.0) -> Floats:
+    """Σ |r_i|; of order p the norm of q* − q by the masses of a sample, and what those change in that of q − v."""
+    if order == 1.0:
+        return np.abs(change.residuals).sum(axis=1)[:, None]
+    gamma = change.gamma
+    mass = np.maximum(gamma.mass + change.ones + change.zeros, 1e-300)
+    moved = np.clip((gamma.mass * gamma.means + change.ones) / mass, 0.0, 1.0) - gamma.means
+    bias = np.abs(gamma.means - gamma.predictions)
+    before = weighted_norm_of(bias, gamma.mass[None, :], order)
+    return (weighted_norm_of(moved, mass, order) + np.abs(weighted_norm_of(bias, mass, order) - before))[
+        :, None
+    ]
+
+
+def weighted_norm_of(errors: Floats, mass: Floats, order: float) -> Floats:
+    """(Σ w_i |e_i|^p)^{1/p} for rows of masses (B, k), each divided by its sum."""
+    errors = np.abs(errors)
+    largest = np.broadcast_to(errors, mass.shape).max(axis=1)
+    if order == math.inf:
+        return largest
+    size = np.where(largest > 0.0, largest, 1.0)
+    total = (mass * (errors / size[:, None]) ** order).sum(axis=1) / mass.sum(axis=1)
+    return np.asarray(largest * total ** (1.0 / order))
+
+
+def ece_norm(gamma: JointDistribution, residuals: Floats, *, order: float = 1.0) -> Floats:
+    """`ece` of order 1 as a seminorm: Σ |r_i|."""
+    return np.asarray(np.abs(residuals).sum(axis=1))
+
+
+def bin_norm(
+    gamma: JointDistribution, residuals: Floats, *, bins: int = 10, strategy: Any = "width"
+) -> Floats:
+    """`binned_ece` as a seminorm: Σ_j |Σ_{I_j} r_i|, for the bins that Γ has."""
+    _, starts = bins_of_levels(gamma, bins, strategy)
+    return np.asarray(np.abs(np.add.reduceat(residuals, starts, axis=1)).sum(axis=1))
+
+
+def bin_width_errors(change: Change, *, bins: int = 10, strategy: Any = "width") -> Floats:
+    """Those of binned ECE, and what changed masses add to the average width."""
+    error = bin_norm(change.gamma, change.residuals, bins=bins, strategy=strategy)
+    if strategy == "quantile":
+        v = change.gamma.predictions
+        _, starts = bins_of_levels(change.gamma, bins, strategy)
+        width = v[np.append(starts[1:], len(v)) - 1] - v[starts]
+        error += np.abs(np.add.reduceat(change.ones + change.zeros, starts, axis=1) @ width)
+    return error[:, None]
+
+
+def bin_cells(gamma: JointDistribution, *, bins: int = 10, strategy: Any = "width") -> Ints:
+    _, starts = bins_of_levels(gamma, bins, strategy)
+    return np.searchsorted(starts, np.arange(gamma.levels), side="right")
+
+
+def bin_means(samples: float, *, bins: int = 10, strategy: Any = "width") -> Floats | None:
+    # By Cauchy–Schwarz: the variances of the bins add to at most 1.
+    return np.array([math.sqrt(bins)]) if strategy == "width" else None
+
 
 MAX_BINS = 10_000_000
 """More bins than this are refused: a memory guard, far above any use."""
@@ -32,17 +100,12 @@ MAX_BINS = 10_000_000
 
 @of_gamma
 def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
-    """Expected calibration error of order p: (Σ w_i |q_i − v_i|^p)^{1/p} over the level sets.
+    """Expected calibration error of order p: (Σ w_i |q_i − v_i|^p)^{1/p} over the level sets, in [0, 1].
 
     Parameters
     ----------
     order : float, default 1
         p ≥ 1: 1 is Σ |r_i|, `math.inf` the largest |q_i − v_i|.
-
-    Returns
-    -------
-    float
-        In [0, 1].
 
     Source
     ------
@@ -91,9 +154,10 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
 
     By `width`, I_j = [j/m, (j+1)/m), the last one closed. By `quantile`, level i is in the bin j with
     j/m ≤ W_{<i} + w_i/2 < (j+1)/m, where W_{<i} is the mass below it: no level set is ever divided.
+    The value is never above `ece`, and a bound on no distance: errors within a bin cancel.
 
     v_i is compared with the edge j/m as rounded once. So a grid value i/m' lies where the fraction lies: 0.3 is in bin
-    3 of 10; but 1 − 0.9 is 0.09999999999999998, in bin 0.
+    3 of 10; but 1 − 0.9 is 0.09999999999999998, in bin 0. Papers and libraries differ on the side of an edge.
 
     Parameters
     ----------
@@ -101,18 +165,9 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
         m, from 1 to 10⁷.
     strategy : {"width", "quantile"}, default "width"
 
-    Returns
-    -------
-    float
-        In [0, 1]; never above `ece`, and a bound on no distance: errors within a bin cancel.
-
     Source
     ------
     Naeini, Cooper & Hauskrecht 2015; Błasiok et al. 2023, §2.3.
-
-    Deviations
-    ----------
-    Papers and libraries differ on the side of an edge; here a bin holds its lower edge.
 
     Examples
     --------
@@ -130,18 +185,13 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
 def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str = "width") -> float:
     """Binned ECE plus the average width of the bins: a certified upper bound of the distance to calibration.
 
-    Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j). By `width` each bin is 1/m wide; by `quantile` a bin is the
-    interval from its least to its greatest prediction.
+    Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j), in [0, 2] and at least `interval_ce`. By `width` each bin is 1/m
+    wide; by `quantile` a bin is the interval from its least to its greatest prediction.
 
     Parameters
     ----------
     bins, strategy
         As in `binned_ece`.
-
-    Returns
-    -------
-    float
-        In [0, 2]; at least `interval_ce`, hence at least `distance_upper`.
 
     Source
     ------
@@ -220,16 +270,12 @@ def _equal_mass(v, n, weight, w, r, m):
 
 _FEWER = "binned_ece with fewer bins, or smooth_ce"
 
+
 MEASURES = (
-    Measure(
-        function=ece,
-        symbol="ECE_p",
-        source="FV98; BGHN23 §4.3",
-        complexity="O(k)",
+    row(
+        ece,
+        "ECE_p | FV98; BGHN23 §4.3 | O(k) | no | yes | yes",
         witness=ece_witness,
-        continuous="no",
-        complete="yes",
-        sound="yes",
         # GH25 Theorem 4.3: at a kink t a level loses at most |r_i|, and the kinks of a task weigh at most 2. Also for
         # other orders: ECE_1 ≤ ECE_p.
         decisions="swap regret of every task ≤ 2 ECE",
@@ -242,27 +288,17 @@ MEASURES = (
             instead="binned_ece, smooth_ce or scdl",
         ),
     ),
-    Measure(
-        function=binned_ece,
-        symbol="binnedECE",
-        source="NCH15; BGHN23 §2.3",
-        complexity="O(k)",
+    row(
+        binned_ece,
+        "binnedECE | NCH15; BGHN23 §2.3 | O(k) | no | yes | no",
         witness=bins_witness,
-        continuous="no",
-        complete="yes",
-        sound="no",
         # Of quantiles, the bins are those of the sample.
         sampling=seminorm(bin_norm, cells=bin_cells, instead=_FEWER, means=bin_means),
     ),
-    Measure(
-        function=binned_ece_width,
-        symbol="binnedECE + width",
-        source="BGHN23 eq. (5)",
-        complexity="O(k)",
+    row(
+        binned_ece_width,
+        "binnedECE + width | BGHN23 eq. (5) | O(k) | no | no | yes",
         witness=partial(bins_witness, measure="binned_ece_width"),
-        continuous="no",
-        complete="no",
-        sound="yes",
         largest=2.0,
         # Swaps see the bin. The ECE of the beliefs b_j is Σ_j |Σ_{I_j} (r_i + w_i (v_i − b_j))|, at most this, and
         # their CDL is at most twice that.

@@ -12,10 +12,8 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number, positive, vector
-from onlinecal.measures.base import Measure, Modulus, Sampling
-from onlinecal.measures.binned import MAX_BINS
-from onlinecal.measures.residual_norms import bins_of_levels, weighted_norm_of
-from onlinecal.measures.sampling import Change
+from onlinecal.measures.base import Change, Modulus, Sampling, row
+from onlinecal.measures.binned import MAX_BINS, bins_of_levels, weighted_norm_of
 
 Ints = NDArray[np.int64]
 Counted = int | Sequence[float] | None
@@ -35,7 +33,7 @@ def binned_ce(
     strategy: str = "width",
     debiased: bool = False,
 ) -> float:
-    """Binned calibration error of order p: (Σ_j w_j |q_j − v_j|^p)^{1/p} over bins.
+    """Binned calibration error of order p: (Σ_j w_j |q_j − v_j|^p)^{1/p} over bins, in [0, 1].
 
     Bins are those of `binned_ece` with mass w_j, mean outcome q_j and mean prediction v_j; p = ∞ is the largest
     |q_j − v_j| (MCE), p = 1 is `binned_ece`. With the strategy "sweep" (ECE_sweep) bins are those of "quantile", and
@@ -49,16 +47,11 @@ def binned_ce(
         Their number, for a sweep the most that is tried; or, in place of a strategy, edges that increase from 0 to 1:
         bins are [a, b), the last one closed. Default: 10; for a sweep 1000.
     strategy : {"width", "quantile", "sweep"}, default "width"
-        The first two as in `binned_ece`.
+        The first two as in `binned_ece`. A sweep to b bins takes O(k + b² log k).
     debiased : bool, default False
         For p = 2, of samples: the root of Σ_j w_j [(q_j − v_j)² − q_j (1 − q_j)/(n_j − 1)], or 0 where that is
         negative, with n_j samples in the bin. The sum is unbiased where a bin holds one prediction; a bin with one
         sample keeps its square.
-
-    Returns
-    -------
-    float
-        In [0, 1], in O(k); a sweep to b bins in O(k + b² log k).
 
     Source
     ------
@@ -99,7 +92,7 @@ def soft_binned_ece(
 
     (Σ_j W_j |E_j|^p)^{1/p} with the shares u_j(v) = exp(−(v − c_j)²/T) / Σ_l exp(−(v − c_l)²/T) for the middles
     c_j = (j − ½)/m, the masses W_j = E[u_j(v)] and the errors E_j = E[u_j(v) (y − v)]/W_j: differentiable in the
-    predictions, a loss to train with.
+    predictions, a loss to train with. In [0, 1], for p = 1 at most `ece`; O(k m).
 
     Parameters
     ----------
@@ -109,11 +102,6 @@ def soft_binned_ece(
         T. As it goes to 0, the bins become those of `binned_ce` of equal width, but for predictions on their edges.
     order : float, default 2
         p ≥ 1; `math.inf` is allowed.
-
-    Returns
-    -------
-    float
-        In [0, 1]; for p = 1 at most `ece`. O(k m).
 
     Source
     ------
@@ -276,14 +264,9 @@ def _refuses(*, strategy: str = "width", debiased: bool = False, **options: obje
 
 
 MEASURES = (
-    Measure(
-        function=binned_ce,
-        symbol="binnedCE_p",
-        source="KLM19; NCH15; RCSM22",
-        complexity="O(k)",
-        continuous="no",
-        complete="yes",
-        sound="no",
+    row(
+        binned_ce,
+        "binnedCE_p | KLM19; NCH15; RCSM22 | O(k) | no | yes | no",
         sampling=Sampling(
             _errors,
             "the triangle inequality, over bins",
@@ -293,14 +276,9 @@ MEASURES = (
             refuses=_refuses,
         ),
     ),
-    Measure(
-        function=soft_binned_ece,
-        symbol="SB-ECE_p",
-        source="KCTLSMR21",
-        complexity="O(k m)",
-        continuous="yes",
-        complete="yes",
-        sound="no",
+    row(
+        soft_binned_ece,
+        "SB-ECE_p | KCTLSMR21 | O(k m) | yes | yes | no",
         sampling=Sampling(
             _soft_errors,
             "the triangle inequality, over bins",

@@ -10,14 +10,82 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import as_float, integer, is_number, vector
-from onlinecal.measures.base import Measure, Modulus, Sampling
-from onlinecal.measures.brownian import largest_exceeds, range_exceeds
-from onlinecal.measures.residual_norms import cutoff_norm, extremes, moment_norm, step_norm
-from onlinecal.measures.sampling import Change, seminorm
-from onlinecal.measures.witnesses.cutoffs import EMPTY, Interval, Moment, PrefixSums
+from onlinecal.measures.base import Change, Modulus, Sampling, row, seminorm
+from onlinecal.measures.witnesses.weights import EMPTY, Interval, Moment, PrefixSums
+
+# Where the series are 1 to the last digit, and summed over few terms elsewhere.
+_SMALL = 0.15
+
+
+def largest_exceeds(x: float) -> float:
+    """P(max |B| ≥ x) = 4 Σ_{k ≥ 0} (−1)^k P(Z ≥ (2k + 1) x), by reflection (Feller II, §X.5)."""
+    if x <= _SMALL:
+        return 1.0
+    terms = ((-1.0) ** k * _normal_tail((2 * k + 1) * x) for k in range(math.ceil(20.0 / x)))
+    return min(max(4.0 * math.fsum(terms), 0.0), 1.0)
+
+
+def range_exceeds(x: float) -> float:
+    """P(max B − min B ≥ x) = 8 Σ_{k ≥ 1} (−1)^{k−1} k P(Z ≥ k x) (Feller 1951)."""
+    if x <= _SMALL:
+        return 1.0
+    terms = ((-1.0) ** (k - 1) * k * _normal_tail(k * x) for k in range(1, math.ceil(40.0 / x)))
+    return min(max(8.0 * math.fsum(terms), 0.0), 1.0)
+
+
+def _normal_tail(x: float) -> float:
+    return 0.5 * math.erfc(x / math.sqrt(2.0))
+
+
+@kernel
+def extremes(r):
+    """Least and greatest prefix sum, P_0 = 0 included, and how many terms each has; sums are compensated."""
+    low, high, at_low, at_high = 0.0, 0.0, 0, 0
+    total, rest = 0.0, 0.0
+    for i in range(r.shape[0]):
+        s = total + r[i]
+        b = s - total
+        rest += (total - (s - b)) + (r[i] - b)
+        total = s
+        p = total + rest
+        if p < low:
+            low, at_low = p, i + 1
+        elif p > high:
+            high, at_high = p, i + 1
+    return low, at_low, high, at_high
+
+
+@kernel
+def _ranges(residuals):
+    """Least and greatest prefix sum of each row."""
+    out = np.empty((residuals.shape[0], 2))
+    for b in range(residuals.shape[0]):
+        low, _, high, _ = extremes(residuals[b])
+        out[b, 0], out[b, 1] = low, high
+    return out
+
+
+def cutoff_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
+    """`cutoff_ce` as a seminorm: max P − min P."""
+    low, high = _ranges(residuals).T
+    return np.asarray(high - low)
+
+
+def step_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
+    """`step_ce` as a seminorm: max |P_j|."""
+    low, high = _ranges(residuals).T
+    return np.maximum(-low, high)
+
+
+def moment_norm(gamma: JointDistribution, residuals: Floats, *, degree: int = 2) -> Floats:
+    """`low_degree_ce` as a seminorm: max |Σ r_i v_i^j|."""
+    powers = np.vander(gamma.predictions, int(degree) + 1, increasing=True)
+    return np.asarray(np.abs(residuals @ powers).max(axis=1))
+
 
 Weights = (
     Callable[[Floats], ArrayLike] | ArrayLike | Sequence[Callable[[Floats], ArrayLike] | ArrayLike] | None
@@ -29,12 +97,7 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     """Cutoff calibration error: the largest bias over intervals of predictions.
 
     sup over intervals I of |E[(y − v) 1(v ∈ I)]| = max P − min P with the prefix sums P_j = r_1 + … + r_j,
-    P_0 = 0: the Kuiper statistic of the residuals (ECCE-R).
-
-    Returns
-    -------
-    float
-        In [0, 1]; step_ce ≤ cutoff_ce ≤ 2 step_ce, and cutoff_ce ≤ ece.
+    P_0 = 0: the Kuiper statistic of the residuals (ECCE-R). step_ce ≤ cutoff_ce ≤ 2 step_ce, and cutoff_ce ≤ ece.
 
     Source
     ------
@@ -61,12 +124,8 @@ def worst_interval(gamma: JointDistribution) -> Interval:
 def step_ce(gamma: JointDistribution) -> float:
     """Step (proper) calibration error: the largest bias below a threshold.
 
-    sup over t of |E[(y − v) 1(v ≤ t)]| = max |P_j|, with P_j as in `cutoff_ce` (ECCE-MAD).
-
-    Returns
-    -------
-    float
-        In [0, 1]. By exchange of outcomes it becomes the bias above a threshold, which differs unless E[y] = E[v].
+    sup over t of |E[(y − v) 1(v ≤ t)]| = max |P_j|, with P_j as in `cutoff_ce` (ECCE-MAD). By exchange of outcomes it
+    becomes the bias above a threshold, which differs unless E[y] = E[v].
 
     Source
     ------
@@ -105,18 +164,13 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     """Weighted calibration error: max |Σ r_i ω(v_i)| over the given weight functions ω.
 
     The supremum over a class of ω is smooth calibration (Lipschitz), cutoff calibration (intervals) or ECE (all |ω| ≤
-    1).
+    1). It is at most max|ω| × ece, in O(k) for each ω.
 
     Parameters
     ----------
     weights : callable, (k,) array_like, list of them, or None
         ω as a function of an array of predictions, or its values at the level sets in ascending order; or several ω.
         None is ω = 1: calibration in the large, |E[y] − E[v]|.
-
-    Returns
-    -------
-    float
-        At most max|ω| × ece. O(k) for each ω.
 
     Source
     ------
@@ -128,8 +182,6 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     >>> gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.5, 0.5])
     >>> weighted_ce(gamma), weighted_ce(gamma, weights=lambda v: 1 - v), weighted_ce(gamma, weights=[1, -1])
     (0.0, 0.0625, 0.25)
-    >>> weighted_ce(gamma, weights=[np.sqrt, lambda v: 1 - v, [1, -1]])
-    0.25
     """
     if weights is None:
         return abs(float(gamma.residuals.sum()))
@@ -144,11 +196,6 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
     ----------
     degree : int, default 2
         d, from 0 to 1000. 0 is calibration in the large.
-
-    Returns
-    -------
-    float
-        In [0, 1]; at most `ece`.
 
     Source
     ------
@@ -237,16 +284,12 @@ def _bias_modulus(moved: float, *, weights: Weights = None) -> float:
 
 _PREFIX = math.sqrt(0.5 * math.pi)
 
+
 MEASURES = (
-    Measure(
-        function=cutoff_ce,
+    row(
+        cutoff_ce,
+        "cutCE, ECCE-R | RSBRW25; AGTTX22 | O(k) | no | yes | yes",
         tail=range_exceeds,
-        symbol="cutCE, ECCE-R",
-        source="RSBRW25; AGTTX22",
-        complexity="O(k)",
-        continuous="no",
-        complete="yes",
-        sound="yes",
         # At a kink t a monotone swap changes what is done on an interval I that ends at t, and gains ± Σ_I w (q − t),
         # which is at most |Σ_I r|, since v is on that side of t where it helps. The kinks of a task weigh at most 2. (A
         # swap that takes an action that is never best is below a mean of such ones.)
@@ -257,15 +300,10 @@ MEASURES = (
         # largest error over prefixes of either outcome is at most √(π/2n), and an interval is between two prefixes.
         sampling=seminorm(cutoff_norm, means=lambda samples: np.array([4.0 * _PREFIX])),
     ),
-    Measure(
-        function=step_ce,
+    row(
+        step_ce,
+        "stepCE, ECCE-MAD | QZ25; AGTTX22 | O(k) | no | yes | yes",
         tail=largest_exceeds,
-        symbol="stepCE, ECCE-MAD",
-        source="QZ25; AGTTX22",
-        complexity="O(k)",
-        continuous="no",
-        complete="yes",
-        sound="yes",
         # cutCE ≤ 2 stepCE.
         decisions="regret of every task against monotone swaps ≤ 4 stepCE",
         witness=worst_prefix,
@@ -273,14 +311,9 @@ MEASURES = (
         # As for cutoffs; (1 − v) 1(v ≤ t) falls, so that it is a mixture of prefixes.
         sampling=seminorm(step_norm, means=lambda samples: np.array([3.0 * _PREFIX])),
     ),
-    Measure(
-        function=weighted_ce,
-        symbol="wCE_ω",
-        source="GKSZ22",
-        complexity="O(k)",
-        continuous="as ω",
-        complete="yes",
-        sound="no",
+    row(
+        weighted_ce,
+        "wCE_ω | GKSZ22 | O(k) | as ω | yes | no",
         largest=math.inf,
         modulus=Modulus("δ where ω = 1", "|E[y − v] − E[y − v']| ≤ E|v − v'|", _bias_modulus),
         sampling=Sampling(
@@ -290,16 +323,11 @@ MEASURES = (
             means=lambda samples, weights=None: np.array([1.0]) if weights is None else None,
         ),
     ),
-    Measure(
-        function=low_degree_ce,
+    row(
+        low_degree_ce,
+        "CE_d | GKSZ22 | O(k d) | yes | yes | no",
         sampling=seminorm(moment_norm, means=lambda samples, degree=2: np.array([math.sqrt(degree + 1.0)])),
-        symbol="CE_d",
-        source="GKSZ22",
-        complexity="O(k d)",
         witness=largest_moment,
         modulus=Modulus("(d + 1) δ", "|d/dv (y − v) v^j| ≤ j + 1", lambda δ, degree=2: (degree + 1.0) * δ),
-        continuous="yes",
-        complete="yes",
-        sound="no",
     ),
 )

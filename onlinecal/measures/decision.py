@@ -11,17 +11,20 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.decisions.tasks import Task, as_task, v_shaped
-from onlinecal.measures._kinks import at_half, density, external_density, regret_bound, worst_task
-from onlinecal.measures.base import Measure, Sampling
-from onlinecal.measures.decision_sampling import (
+from onlinecal.measures._kinks import (
+    at_half,
+    density,
+    external_density,
     external_errors,
     external_means,
     one_kink_errors,
     refuses,
+    regret_bound,
     swap_errors,
     task_errors,
+    worst_task,
 )
-from onlinecal.measures.sampling import each_level
+from onlinecal.measures.base import Sampling, each_level, row
 from onlinecal.measures.witnesses.tasks import WorstTask
 
 Ints = NDArray[np.int64]
@@ -29,20 +32,15 @@ Ints = NDArray[np.int64]
 
 @of_gamma
 def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
-    """Calibration fixed decision loss: the swap regret of one decision task.
+    """Calibration fixed decision loss: the swap regret of one decision task, in [0, 1].
 
     Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)), ties of the best response broken against the forecaster: the Bregman
-    divergence E[D_φ(q‖v)] of the convex φ(p) = max_a (1 − p) u(a, 0) + p u(a, 1).
+    divergence E[D_φ(q‖v)] of the convex φ(p) = max_a (1 − p) u(a, 0) + p u(a, 1). At most `cdl` for payoffs in [0, 1].
 
     Parameters
     ----------
     task : Task or str, default "quadratic"
         A task, or the name of one in `onlinecal.decisions.tasks.TASKS`.
-
-    Returns
-    -------
-    float
-        In [0, 1]; at most `cdl` for payoffs in [0, 1].
 
     Source
     ------
@@ -63,12 +61,8 @@ def cdl(gamma: JointDistribution) -> float:
 
     CDL = 2 × (upper concave envelope of R on [0, 1]) at t = 1/2, with the regret density of a kink t
     R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]. A task with payoffs in [0, 1] is a
-    measure of kinks with bounded moments, and the envelope is the dual of the best one.
-
-    Returns
-    -------
-    float
-        In [0, 1]; exactly 0 where every level has q_i = v_i. `worst_decision_task` attains it.
+    measure of kinks with bounded moments, and the envelope is the dual of the best one. Exactly 0 where every level has
+    q_i = v_i; `worst_decision_task` attains it.
 
     Source
     ------
@@ -78,8 +72,6 @@ def cdl(gamma: JointDistribution) -> float:
     --------
     >>> round(cdl(JointDistribution.from_levels([0.45], [1], [0.55])), 12)  # 2/11, where ECE is 0.1
     0.181818181818
-    >>> round(cdl(JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.4, 0.6])), 12)
-    0.2
     """
     return _twice(cdl_of_levels(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
 
@@ -94,20 +86,12 @@ def worst_decision_task(gamma: JointDistribution) -> WorstTask:
 def v_cdl(gamma: JointDistribution) -> float:
     """The largest swap regret over decision tasks with a single kink (two actions).
 
-    sup_t R(t) / max(t, 1 − t), with R as in `cdl`. sup R ≤ v_cdl ≤ cdl ≤ 2 sup R.
-
-    Returns
-    -------
-    float
-        In [0, 1]; exactly 0 where every level has q_i = v_i.
+    sup_t R(t) / max(t, 1 − t), with R as in `cdl`. sup R ≤ v_cdl ≤ cdl ≤ 2 sup R. Exactly 0 where every level has
+    q_i = v_i. The papers bound by sup_t R(t); dividing by max(t, 1 − t) stretches the payoffs over [0, 1].
 
     Source
     ------
     Hu & Wu 2024; Gopalan & Hu 2025, Theorem 4.10; Bairaktari et al. 2026, Lemma 2.2.
-
-    Deviations
-    ----------
-    The papers bound by sup_t R(t); dividing by max(t, 1 − t) stretches the payoffs over [0, 1]: the regret of a task.
 
     Examples
     --------
@@ -132,12 +116,8 @@ def u_calibration(gamma: JointDistribution) -> float:
     """U-calibration error: the largest external regret over all decision tasks with payoffs in [0, 1].
 
     2 × (upper concave envelope of max(R_ext, 0)) at t = 1/2, with b = E[y] and
-    R_ext(t) = (b − t)_+ − Σ_{v_i > t} w_i (q_i − t), the worse of the two responses where v_i = t.
-
-    Returns
-    -------
-    float
-        In [0, cdl]; exactly 0 where every level has q_i = v_i. `worst_external_task` attains it.
+    R_ext(t) = (b − t)_+ − Σ_{v_i > t} w_i (q_i − t), the worse of the two responses where v_i = t. At most `cdl`, and
+    exactly 0 where every level has q_i = v_i; `worst_external_task` attains it.
 
     Source
     ------
@@ -186,12 +166,12 @@ def cdl_of_levels(v, n, q):
 @kernel
 def _totals(v, counts, kinks):
     out, levels = np.zeros(len(counts)), np.empty((3, len(v)))
-    for row in range(len(counts)):
+    for b in range(len(counts)):
         k = 0
         for i in range(len(v)):  # the levels that have rounds: values, weights, means
-            if counts[row, i, 0] > 0:
-                n = float(counts[row, i, 0])
-                levels[0, k], levels[1, k], levels[2, k] = v[i], n, counts[row, i, 1] / n
+            if counts[b, i, 0] > 0:
+                n = float(counts[b, i, 0])
+                levels[0, k], levels[1, k], levels[2, k] = v[i], n, counts[b, i, 1] / n
                 k += 1
         if k == 0:
             continue
@@ -200,7 +180,7 @@ def _totals(v, counts, kinks):
         else:
             share, _, r1, _, r2 = cdl_of_levels(levels[0, :k], levels[1, :k], levels[2, :k])
             value = 2.0 * (share * r1 + (1.0 - share) * r2)
-        out[row] = min(value, levels[1, :k].sum())
+        out[b] = min(value, levels[1, :k].sum())
     return out
 
 
@@ -238,52 +218,32 @@ def _v_cdl(v, n, q):
 _SUPREMUM = "a supremum of means over tasks and swaps; not testable on distinct predictions: BHNU26 Claim 1.1"
 
 MEASURES = (
-    Measure(
-        function=cfdl,
-        symbol="CFDL",
-        source="HW24; GH25 §4",
-        complexity="O(k A)",
-        continuous="no",
-        complete="yes",
-        sound="no",
+    row(
+        cfdl,
+        "CFDL | HW24; GH25 §4 | O(k A) | no | yes | no",
         decisions="swap regret of this task",
         sampling=Sampling(task_errors, _SUPREMUM, cells=each_level, instead="scdl", refuses=refuses),
     ),
-    Measure(
-        function=v_cdl,
-        symbol="V-CDL",
-        source="HW24; GH25 Thm 4.10",
-        complexity="O(k log k)",
-        continuous="no",
-        complete="yes",
-        sound="yes",
+    row(
+        v_cdl,
+        "V-CDL | HW24; GH25 Thm 4.10 | O(k log k) | no | yes | yes",
         # GH25 Theorem 4.10: kinks of a task weigh 2 at most, and R(t) ≤ V-CDL.
         decisions="swap regret of every two-action task; of every task ≤ 2 V-CDL",
         witness=worst_kink,
         sampling=Sampling(one_kink_errors, _SUPREMUM, cells=each_level, instead="scdl"),
         counterpart=partial(regret_bound, measure="v_cdl"),
     ),
-    Measure(
-        function=cdl,
-        symbol="CDL",
-        source="HW24; GH25 §4",
-        complexity="O(k log k)",
-        continuous="no",
-        complete="yes",
-        sound="yes",
+    row(
+        cdl,
+        "CDL | HW24; GH25 §4 | O(k log k) | no | yes | yes",
         decisions="swap regret of every task",
         witness=worst_decision_task,
         sampling=Sampling(swap_errors, _SUPREMUM, cells=each_level, instead="scdl"),
         counterpart=partial(regret_bound, measure="cdl"),
     ),
-    Measure(
-        function=u_calibration,
-        symbol="UCal",
-        source="KPST23",
-        complexity="O(k)",
-        continuous="no",
-        complete="yes",
-        sound="no",
+    row(
+        u_calibration,
+        "UCal | KPST23 | O(k) | no | yes | no",
         decisions="external regret of every task",
         witness=worst_external_task,
         sampling=Sampling(

@@ -22,7 +22,7 @@ _FAR = 2.0
 
 @of_gamma
 def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", nodes: int = 400) -> Bracket:
-    """Distance from calibration under the metric |h(u) − h(v)| + |y − z| of predictions and outcomes.
+    """Distance from calibration under the metric |h(u) − h(v)| + |y − z| of predictions and outcomes, in [0, ece].
 
     The least E[|h(u) − h(v)| + |y − z|] over all couplings of (v, y) ~ Γ with a perfectly calibrated (u, z). Its dual
     is the largest E[a(v) y + b(v) (1 − y)] over a and b that change by at most |h(u) − h(v)|, differ by at most 1, and
@@ -32,25 +32,20 @@ def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", no
     Parameters
     ----------
     metric : {"identity", "logit"} or callable, default "logit"
-        h, as in `smooth_ce`.
+        h, as in `smooth_ce`. With "identity" the distance is at most `distance_lower`, for which no outcome may be
+        exchanged, and at least a quarter of it.
     nodes : int, default 400
         Nodes beside the levels, from 2 to 10,000: half of them even in u, half in h.
 
     Returns
     -------
     Bracket
-        It holds the distance, which is in [0, ece]. Of 141 Γ of 1 to 1000 levels the default left a width of at most
-        2.8e-4 with "logit" and 2.3e-5 with "identity". Of more levels, those that are no nodes are moved to the nearest
-        ones, and how far is added to both sides.
+        Of 141 Γ of 1 to 1000 levels the default left a width of at most 2.8e-4 with "logit" and 2.3e-5 with "identity".
+        Of more levels, those that are no nodes are moved to the nearest ones, and how far is added to both sides.
 
     Source
     ------
-    Błasiok & Nakkiran 2024, Definition 1, Theorem 15 and Corollary 42.
-
-    Deviations
-    ----------
-    Only metrics of a line, |h(u) − h(v)|. With "identity" it is at most `distance_lower`, for which no outcome may be
-    exchanged, and at least a quarter of it.
+    Błasiok & Nakkiran 2024, Definition 1, Theorem 15 and Corollary 42; here only metrics of a line.
 
     Examples
     --------

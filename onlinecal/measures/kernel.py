@@ -1,4 +1,4 @@
-"""Kernel calibration error: Laplace in O(k), the Gaussian contrast, and polynomials."""
+"""Kernel calibration error: Laplace in O(k), the Gaussian contrast, polynomials; the averaged two-bin error."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from onlinecal.core._compile import kernel as compiled
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, positive
-from onlinecal.measures.base import Measure, Modulus
-from onlinecal.measures.sampling import seminorm
+from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, row, seminorm
 from onlinecal.measures.witnesses.kernels import MOST_DEGREE, Kernel, KernelWeights
 
 # exp(−1000/2) is still a normal double; a narrower Gaussian goes through the sum over pairs.
@@ -24,14 +23,16 @@ _REACH = 6.3
 def kernel_ce(
     gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2
 ) -> float:
-    """Kernel calibration error kCE^K(Γ): the RKHS norm of the residual's mean embedding.
+    """Kernel calibration error kCE^K(Γ): the RKHS norm of the residual's mean embedding, in [0, 1].
 
-    kCE^K(Γ) = sup over ‖w‖_K ≤ 1 of E[w(v)(y − v)] = sqrt(Σ_ij r_i r_j K(v_i, v_j)), with
-    K(u, v) = exp(−|u − v|/scale) ("laplace"), exp(−((u − v)/scale)²) ("gaussian") or
-    ((1 + (2u − 1)(2v − 1))/2)^degree ("polynomial").
-    All are computed as the root of a sum of squares, so small values keep their digits: Laplace through the
-    Markov property, r'Kr = B_1² + Σ_{i>1} (1 − ρ_{i−1}²) B_i² with B_i = r_i + ρ_i B_{i+1} and
-    ρ_i = exp(−(v_{i+1} − v_i)/scale); the polynomial as Σ_j C(d, j) 2^−d (Σ_i r_i (2v_i − 1)^j)².
+    kCE^K(Γ) = sup over ‖w‖_K ≤ 1 of E[w(v)(y − v)] = sqrt(Σ_ij r_i r_j K(v_i, v_j)), with K(u, v) = exp(−|u − v|/scale)
+    ("laplace"), exp(−((u − v)/scale)²) ("gaussian") or ((1 + (2u − 1)(2v − 1))/2)^degree ("polynomial"). All are
+    computed as the root of a sum of squares, so small values keep their digits: Laplace through the Markov property,
+    r'Kr = B_1² + Σ_{i>1} (1 − ρ_{i−1}²) B_i² with B_i = r_i + ρ_i B_{i+1} and ρ_i = exp(−(v_{i+1} − v_i)/scale), in
+    O(k); the polynomial as Σ_j C(d, j) 2^−d (Σ_i r_i (2v_i − 1)^j)², in O(k degree). The Gaussian by the features
+    exp(−z²/2) zⁿ/sqrt(n!) of z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the result, in
+    O(k/scale²) (rounding: some 1e-16/scale², relative). Below scale 0.0224 by the sum over pairs within 6.3 scales,
+    O(k²) at worst; right to 1e-15 in the square, thus to 4e-8 where the result is near 0.
 
     Parameters
     ----------
@@ -42,14 +43,6 @@ def kernel_ce(
         Length scale of the first two kernels.
     degree : int, default 2
         Of the polynomial, from 0 (|E[y] − E[v]|) to 1000.
-
-    Returns
-    -------
-    float
-        In [0, 1]. Laplace: exact up to rounding, O(k). Gaussian, scale ≥ 0.0224: the features exp(−z²/2) zⁿ/sqrt(n!) of
-        z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the result, rounding aside (some 1e-16/scale²,
-        relative); O(k/scale²). Narrower Gaussian: the sum over pairs within 6.3 scales, O(k²) at worst; right to 1e-15
-        in the square, thus to 4e-8 where the result is near 0. Polynomial: exact up to rounding, O(k degree).
 
     Source
     ------
@@ -204,15 +197,57 @@ def _narrow_error(gamma: JointDistribution, **options: Any) -> float:
     return 4e-8 if options.get("kernel") == "gaussian" and 0.5 * size * size > _WIDEST_SERIES else 0.0
 
 
+@of_gamma
+def atb(gamma: JointDistribution) -> float:
+    """Averaged two-bin calibration error: the squared errors of two bins, averaged over the edge between them.
+
+    ATB(Γ) = ∫_0^1 [ (Σ_{v_i < t} r_i)² + (Σ_{v_i ≥ t} r_i)² ] dt = Σ_ij r_i r_j (1 − |v_i − v_j|), in O(k).
+
+    Of samples it is truthful: given the probabilities of the events, no predictions have a smaller expected ATB. The
+    variances of the two sums add to the same whatever is predicted, and only the truth has no squared bias beside them.
+    smCE²/5 ≤ ATB ≤ smCE: ω(v) = Σ_j r_j (1 − |v − v_j|) is 1-Lipschitz and at most 1, so ATB = Σ r_i ω(v_i) ≤ smCE. By
+    parts from t = 1/2, residuals against any such ω sum to at most ∫ (|P| + |S| + max(|P|, |S|)) dt ≤ √5 √ATB, with P
+    and S the two sums at t.
+
+    Source
+    ------
+    Hartline, Hu, Wu 2026 (COLT; arXiv 2508.13100), with 1/T² before the squares of sums over T samples.
+
+    Examples
+    --------
+    >>> atb(JointDistribution.from_levels([0.5], [1], [0.75]))
+    0.0625
+    """
+    return float(_squares(gamma, gamma.residuals[None, :])[0])
+
+
+def _squares(gamma: JointDistribution, residuals: Floats) -> Floats:
+    """ATB of each row of residuals (B, k)."""
+    v = gamma.predictions
+    wide = np.diff(
+        v, prepend=0.0, append=1.0
+    )  # the edge is below the first level, between two, or above the last
+    none = np.zeros((len(residuals), 1))
+    below = np.concatenate((none, np.cumsum(residuals, axis=1)), axis=1)
+    above = np.concatenate((np.cumsum(residuals[:, ::-1], axis=1)[:, ::-1], none), axis=1)
+    return np.asarray((below**2 + above**2) @ wide)
+
+
+def _root(change: Change) -> Floats:
+    return np.sqrt(_squares(change.gamma, change.residuals))[:, None]
+
+
+def _limits(known: Known, radii: Floats) -> Ends:
+    low, high = np.sqrt(known.ends)
+    return max(float(low - radii[0]), 0.0) ** 2, float(high + radii[0]) ** 2
+
+
 MEASURES = (
-    Measure(
-        function=kernel_ce,
-        symbol="kCE",
-        source="BGHN23 Def. 8.1, Thm 8.5, 8.6",
-        complexity="O(k) Laplace; O(k/scale²) Gaussian, O(k²) below scale 0.0224; O(k degree) polynomial",
-        continuous="yes",
-        complete="yes (c = 1/2, Laplace)",
-        sound="yes (s = 2, Laplace); others no",
+    row(
+        kernel_ce,
+        "kCE | BGHN23 Def. 8.1, Thm 8.5, 8.6 "
+        "| O(k) Laplace; O(k/scale²) Gaussian, O(k²) below scale 0.0224; O(k degree) polynomial "
+        "| yes | yes (c = 1/2, Laplace) | yes (s = 2, Laplace); others no",
         witness=kernel_ce_witness,
         within=_narrow_error,
         # E‖ρ̂ − ρ‖² = (E[(y − v)²] − ‖ρ‖²)/n.
@@ -223,6 +258,22 @@ MEASURES = (
             "BGHN23 Lemma 8.8: ‖φ(v) − φ(v')‖² = 2 − 2 K(v, v') ≤ 2 |v − v'|/scale; Gaussian: 2 ((v − v')/scale)²; "
             "polynomial: ‖φ'(v)‖² ≤ d (d + 1)",
             _modulus,
+        ),
+    ),
+    row(
+        atb,
+        "ATB | HHW26 | O(k) | yes | yes (c = 1) | yes (s = 4)",
+        # Its root is the norm of two functions of t. E‖ρ̂ − ρ‖² = ∫ (Var P̂ + Var Ŝ) dt ≤ E[(y − v)²]/n.
+        sampling=Sampling(
+            _root,
+            "the triangle inequality for √ATB",
+            limits=_limits,
+            means=lambda samples: np.array([1.0]),
+        ),
+        modulus=Modulus(
+            "4δ",
+            "(y − v)(y' − v')(1 − |v − v'|) is 2-Lipschitz in v and in v'",
+            lambda moved: 4.0 * moved,
         ),
     ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,9 +13,9 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, vector
-from onlinecal.measures.base import Measure, Modulus, Sampling
-from onlinecal.measures.sampling import GAFFKE, Change, Ends, Known, mean_of
+from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Modulus, Sampling, row
 
+Losses = Callable[[JointDistribution], tuple[Floats, Floats, float]]
 Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
 
 
@@ -26,10 +26,8 @@ class BrierDecomposition(NamedTuple):
     ----------
     reliability : float
         Σ w_i (q_i − v_i)²: 0 for a calibrated forecast; the swap regret of the quadratic task.
-    resolution : float
-        Σ w_i (q_i − E[y])²: how far the forecast separates outcomes.
-    uncertainty : float
-        E[y] (1 − E[y]).
+    resolution, uncertainty : float
+        Σ w_i (q_i − E[y])², how far the forecast separates outcomes; and E[y] (1 − E[y]).
     """
 
     reliability: float
@@ -40,11 +38,6 @@ class BrierDecomposition(NamedTuple):
 @of_gamma
 def brier(gamma: JointDistribution) -> float:
     """Brier score, the mean squared error of the forecast: E[(y − v)²] = Σ w_i ((q_i − v_i)² + q_i (1 − q_i)).
-
-    Returns
-    -------
-    float
-        In [0, 1]; 0 only for predictions that are the outcomes.
 
     Source
     ------
@@ -62,11 +55,6 @@ def brier(gamma: JointDistribution) -> float:
 @of_gamma
 def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
     """Murphy's decomposition of the Brier score over the level sets, without bins.
-
-    Returns
-    -------
-    BrierDecomposition
-        reliability − resolution + uncertainty = brier.
 
     Source
     ------
@@ -90,6 +78,8 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
     """Bregman divergence of the means from the predictions: the calibration part of a proper score.
 
     D_φ(J_Γ ‖ J) = Σ w_i [φ(q_i) − φ(v_i) − φ'(v_i) (q_i − v_i)], for the score whose expected payoff is the convex φ.
+    At least 0, and 0 for calibrated forecasts; infinite for "log" where what happened was called impossible. Not
+    scaled.
 
     Parameters
     ----------
@@ -98,18 +88,9 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
         mean (q − v)², of the Brier score. A pair is a convex φ and its derivative or subgradient, functions of arrays
         in [0, 1].
 
-    Returns
-    -------
-    float
-        ≥ 0, and 0 for calibrated forecasts; infinite for "log" where what happened was called impossible. O(k).
-
     Source
     ------
     Gopalan & Hu 2025, Definitions 4.5 to 4.8, Theorems 4.6 and 4.9; Luo, Senapati & Sharan 2025 for KL calibration.
-
-    Deviations
-    ----------
-    Not scaled: payoffs of the catalogue's tasks are in [0, 1], those of log loss have no bound.
 
     Examples
     --------
@@ -158,10 +139,7 @@ def _part(a: Floats, b: Floats, gap: Floats) -> Floats:
 def log_loss(gamma: JointDistribution) -> float:
     """Logarithmic loss (cross-entropy, negative log-likelihood) in nats: −E[y ln v + (1 − y) ln(1 − v)], 0 ln 0 = 0.
 
-    Returns
-    -------
-    float
-        In [0, ∞]; infinite where an outcome was called impossible, for predictions are not clipped.
+    Infinite where an outcome was called impossible, for predictions are not clipped.
 
     Source
     ------
@@ -171,8 +149,6 @@ def log_loss(gamma: JointDistribution) -> float:
     --------
     >>> log_loss(JointDistribution.from_samples([0.5, 0.5], [0, 1])) == math.log(2)
     True
-    >>> log_loss(JointDistribution.from_samples([0.0, 0.5], [1, 1]))
-    inf
     """
     return _log_loss(gamma.predictions, gamma.mass, gamma.means)
 
@@ -182,12 +158,7 @@ def nce(gamma: JointDistribution) -> float:
     """Normalised cross-entropy: log loss over that of always predicting the base rate.
 
     log_loss / H(b) with b = E[y] and H(b) = −b ln b − (1 − b) ln(1 − b). Where all outcomes are equal, H(b) = 0: then 0
-    if the log loss is 0, and infinite otherwise.
-
-    Returns
-    -------
-    float
-        In [0, ∞]; 1 is no better than the base rate, 0 is perfect.
+    if the log loss is 0, and infinite otherwise. 1 is no better than the base rate, 0 is perfect.
 
     Source
     ------
@@ -232,12 +203,25 @@ def _log_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:
     return zeros, ones, float(max(zeros[-1], ones[0]))
 
 
+def _mean_change(change: Change, losses: Losses) -> Floats:
+    """Changes of a mean loss."""
+    # What was called impossible is not in the sample, or the mean is infinite.
+    zeros, ones = (np.where(np.isfinite(part), part, 0.0) for part in losses(change.gamma)[:2])
+    return np.asarray(change.zeros @ zeros + change.ones @ ones)
+
+
+def _mean_of(losses: Losses, **facts: Any) -> Sampling:
+    """The `Sampling` of the mean of a loss."""
+
+    def deviations(change: Change) -> Floats:
+        return np.abs(_mean_change(change, losses))[:, None]
+
+    return Sampling(deviations, facts.pop("source", GAFFKE), losses=losses, calibrated=False, **facts)
+
+
 def _nce_change(change: Change) -> Floats:
     """Changes of (log loss − NCE · slope of H at b · base rate)/H(b), the first order of the quotient; and of b."""
-    zeros, ones, _ = _log_losses(change.gamma)
-    # What was called impossible is not in the sample, or the ratio is infinite.
-    zeros, ones = (np.where(np.isfinite(part), part, 0.0) for part in (zeros, ones))
-    loss, ones = change.zeros @ zeros + change.ones @ ones, change.ones.sum(axis=1)
+    loss, ones = _mean_change(change, _log_losses), change.ones.sum(axis=1)
     gamma = change.origin
     b, base, ratio = gamma.base_rate, _entropy(gamma.base_rate), nce(gamma)
     if base == 0.0 or ratio == math.inf:
@@ -260,17 +244,12 @@ def _nce_limits(known: Known, radii: Floats) -> Ends:
 
 
 MEASURES = (
-    Measure(
-        function=brier,
-        symbol="Brier",
-        source="Bri50; Mur73",
-        complexity="O(k)",
-        continuous="yes",
-        complete="no",
-        sound="yes",
+    row(
+        brier,
+        "Brier | Bri50; Mur73 | O(k) | yes | no | yes",
         modulus=Modulus("2δ", "|(y − v)² − (y − v')²| ≤ 2 |v − v'|", lambda moved: 2.0 * moved),
         # √n E|mean − E| ≤ half of the range.
-        sampling=mean_of(
+        sampling=_mean_of(
             lambda gamma: (gamma.predictions**2, (1.0 - gamma.predictions) ** 2, 1.0),
             means=lambda samples: np.array([0.5]),
             spread=1.0,
@@ -279,37 +258,27 @@ MEASURES = (
         # where y = 1 and v ≤ c: over all c that is v²/2 or (1 − v)²/2.
         decisions="twice the mean loss against foresight over cost-loss tasks with a uniform cost",
     ),
-    Measure(
-        function=log_loss,
-        sampling=mean_of(
+    row(
+        log_loss,
+        "NLL | Goo52 | O(k) | yes | no | yes",
+        sampling=_mean_of(
             _log_losses,
             source=f"{GAFFKE}, for a population with forecasts no nearer to 0 and 1 than those given",
         ),
-        symbol="NLL",
-        source="Goo52",
-        complexity="O(k)",
-        continuous="yes",
-        complete="no",
-        sound="yes",
         largest=math.inf,
         lasting=True,  # what was called impossible has happened, and will again
         # Shares v and 1 − v of the wealth, doubled where they win.
         decisions="ln 2 − NLL is the growth rate of a gambler who bets v and 1 − v at even odds",
     ),
-    Measure(
-        function=nce,
+    row(
+        nce,
+        "NCE | SGR97 | O(k) | yes | no | yes",
         sampling=Sampling(
             _nce_change,
             "the normal law of two means, and all their quotients",
             limits=_nce_limits,
             calibrated=False,
         ),
-        symbol="NCE",
-        source="SGR97",
-        complexity="O(k)",
-        continuous="yes",
-        complete="no",
-        sound="yes",
         largest=math.inf,
     ),
 )

@@ -1,21 +1,23 @@
-"""Soft-binned calibration decision loss, and the response to a forecast whose regret it bounds."""
+"""Soft-binned calibration decision loss, and the response to a forecast whose regret it bounds: rounding to a grid."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import FINEST, JointDistribution, of_gamma
-from onlinecal.core.validation import integer
-from onlinecal.measures._kinks import falling, rising
-from onlinecal.measures.base import Measure, Modulus, Sampling
-from onlinecal.measures.decision import cdl
-from onlinecal.measures.decision_sampling import (
+from onlinecal.core.arrays import cell
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.joint import FINEST, Floats, JointDistribution, of_gamma
+from onlinecal.core.validation import check_unit, count, integer, probability, vector
+from onlinecal.measures._kinks import (
+    falling,
     grid_cells,
     grid_errors,
     grid_errors_at,
@@ -23,10 +25,169 @@ from onlinecal.measures.decision_sampling import (
     grids_errors,
     grids_limits,
     grids_means,
+    rising,
 )
-from onlinecal.measures.rounding import SoftRounding, points
-from onlinecal.measures.sampling import Ends, Known, halving
-from onlinecal.measures.witnesses.grids import GridThreshold, threshold_losses
+from onlinecal.measures.base import Ends, Known, Modulus, Sampling, halving, row
+from onlinecal.measures.decision import cdl
+from onlinecal.measures.witnesses.base import Witness, means_rounded, times, whole
+from onlinecal.measures.witnesses.distances import GridThreshold, grid_bounds, threshold_losses
+
+
+@dataclass(frozen=True)
+class SoftRounding(Witness):
+    """Round the prediction at random to a neighbouring multiple of 1/m, keeping the mean; then best-respond.
+
+    With the m at which `scdl` attains its minimum, the swap regret of this response is at most 4 SCDL, for every task
+    with payoffs in [0, 1]; for every m it is at most 2 (SCDL_m + 1/m). As a witness of `scdl`, m must be a power of
+    two: max(SCDL_m, 1/m) is an upper bound, and SCDL_m and SCDL_2m, 1/m and 2/m give a lower one.
+
+    Attributes
+    ----------
+    bins : int or None
+        m; None leaves predictions as they are (a perfectly calibrated Γ).
+
+    Source
+    ------
+    Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 4.1, 4.2, Theorem 4.2.
+
+    Examples
+    --------
+    >>> SoftRounding(4).law(0.375), SoftRounding(4).draw([0.375, 0.5], seed=1)
+    (((0.25, 0.5), (0.5, 0.5)), array([0.25, 0.5 ]))
+    """
+
+    side = "both"
+
+    bins: int | None
+
+    @property
+    def about(self) -> Mapping[str, Mapping[str, Any]]:
+        return {"scdl": {}}
+
+    def __post_init__(self) -> None:
+        if self.bins is not None:
+            integer("SoftRounding", "bins", self.bins, 1, FINEST)
+
+    def law(self, v: float) -> tuple[tuple[float, float], ...]:
+        """The rounded predictions and their probabilities, given v."""
+        v = probability("v", v)
+        if self.bins is None:
+            return ((v, 1.0),)
+        j, up = _place(v, self.bins)
+        both = ((j / self.bins, 1.0 - up), ((j + 1) / self.bins, up))
+        return tuple((x, p) for x, p in both if p > 0.0)
+
+    def draw(self, p: ArrayLike, *, seed: int) -> Floats:
+        """Predictions rounded at random, each by itself; `rounded` is their expectation.
+
+        With m points and n predictions, the swap regret of best responses to the draws is at most 2 (SCDL_m + 1/m +
+        √((m + 1)/n) + √(2 ln(1/δ)/n)), for all tasks with payoffs in [0, 1] at once, with probability 1 − δ or more
+        (Lemma 7.4 and Theorem 4.4, with our constants). Proof: mass and mass of ones at the m + 1 points have standard
+        deviations whose sum is at most √((m + 1)/n), the loss at a threshold changes by no more than these do, and one
+        draw changes it by 2/n at most (McDiarmid). CDL of what lies on the grid is at most 2 (SCDL_m + 1/m) (Lemma
+        4.3).
+        """
+        v = vector("p", p)
+        if len(v):
+            check_unit("p", v)
+        chance = np.random.default_rng(count("seed", seed, 0)).random(len(v))
+        return v + 0.0 if self.bins is None else np.asarray(_drawn(v, chance, self.bins))
+
+    def rounded(self, gamma: JointDistribution) -> JointDistribution:
+        """Γ of the rounded predictions, in expectation over the rounding."""
+        if self.bins is None:
+            return gamma
+        index, n, s = points(gamma.predictions, gamma.counts, gamma.positives, self.bins, True)
+        return JointDistribution.from_counts(index / self.bins, n, np.minimum(s, n))
+
+    def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
+        calibrated = bool((gamma.means == gamma.predictions).all())
+        if self.bins is None and not calibrated:
+            raise InvalidData(f"{gamma!r} is not calibrated; expected a grid to round to")
+        if calibrated:  # a mean that was rounded may be off what is predicted, and then a grid is the best
+            return 0.0, 1.0 / FINEST if means_rounded(gamma) > 0.0 else 0.0
+        return grid_bounds(gamma, whole("bins", self.bins, 1, FINEST))
+
+    def __str__(self) -> str:
+        if self.bins is None:
+            return "best-respond to the prediction itself"
+        return (
+            f"round the prediction at random to a neighbouring multiple of 1/{self.bins}, then best-respond"
+        )
+
+
+def rounded_down(gamma: JointDistribution, m: int) -> JointDistribution:
+    """Γ of the predictions rounded down to multiples of 1/m: the hard bins of `scdl_binned`."""
+    index, n, s = points(gamma.predictions, gamma.counts, gamma.positives, m, False)
+    return JointDistribution.from_counts(index / m, n, np.minimum(s, n))
+
+
+@kernel
+def _place(v, m):
+    """j with j ≤ v m < j + 1 of the exact product (v = 1: j = m), and the weight that goes up to j + 1, v m − j.
+
+    A float v that is the quotient j/m, rounded, is that point of the grid.
+    """
+    product, lost = times(v, float(m))
+    nearest = round(product)
+    if nearest / m == v:
+        return int(nearest), 0.0
+    j = int(product)
+    if j > 0 and (product - j) + lost < 0.0:  # the product was rounded up to a grid point
+        j -= 1
+    return j, min(max((product - j) + lost, 0.0), 1.0)
+
+
+@kernel
+def _drawn(v, chance, m):
+    """Each v rounded up where its chance, uniform on [0, 1), is below the weight that goes up."""
+    out = np.empty(v.shape[0])
+    for i in range(v.shape[0]):
+        j, up = _place(v[i], m)
+        out[i] = (j + (chance[i] < up)) / m
+    return out
+
+
+@kernel
+def points(v, n, s, m, soft):
+    """The grid points that have weight after rounding: index, weight, weight of outcomes 1."""
+    size = 2 * v.shape[0]
+    index, weight, ones, used = np.empty(size, np.int64), np.empty(size), np.empty(size), 0
+    for i in range(v.shape[0]):
+        if soft:
+            j, up = _place(v[i], m)
+        else:
+            j, up = cell(v[i], m), 0.0
+        # Levels ascend, so a point is at most one behind the last.
+        if used > 1 and index[used - 2] == j:
+            low = used - 2
+        elif used > 0 and index[used - 1] == j:
+            low = used - 1
+        else:
+            low = used
+            used += 1
+            index[low] = j
+            weight[low] = 0.0
+            ones[low] = 0.0
+        weight[low] += n[i] * (1.0 - up)
+        ones[low] += s[i] * (1.0 - up)
+        if up > 0.0:
+            high = low + 1
+            if high == used:
+                used += 1
+                index[high] = j + 1
+                weight[high] = 0.0
+                ones[high] = 0.0
+            weight[high] += n[i] * up
+            ones[high] += s[i] * up
+    keep = 0
+    for c in range(used):
+        if weight[c] > 0.0:
+            index[keep] = index[c]
+            weight[keep] = weight[c]
+            ones[keep] = ones[c]
+            keep += 1
+    return index[:keep], weight[:keep], ones[:keep]
 
 
 @of_gamma
@@ -35,6 +196,7 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
 
     With W_j and Q_j the mass and the mean outcome at j/m after random rounding (weights (1 − m|v − j/m|)_+),
     SCDL_m = max over 1 ≤ i ≤ m of Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+.
+    Soft: SCDL_m ≤ SCDL_2m ≤ cdl. Exactly 0 where every level has q_i = v_i.
 
     Parameters
     ----------
@@ -42,11 +204,6 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
         From 1 to 2⁵⁰.
     soft : bool, default True
         False rounds down instead: hard bins [j/m, (j+1)/m), the paper's contrast.
-
-    Returns
-    -------
-    float
-        In [0, 1]; soft: SCDL_m ≤ SCDL_2m ≤ cdl. Exactly 0 where every level has q_i = v_i.
 
     Source
     ------
@@ -66,10 +223,10 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
 
 @of_gamma
 def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: bool = True) -> float:
-    """Soft-binned decision loss at one threshold of the grid of multiples of 1/m.
+    """Soft-binned decision loss at one threshold i of the grid of multiples of 1/m.
 
     Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+, with W_j and Q_j as in `scdl_binned`, which is the
-    largest of these: the loss of a decision maker whose action changes between (i − 1)/m and i/m.
+    largest of these: the loss of a decision maker whose action changes between (i − 1)/m and i/m. O(k).
 
     Parameters
     ----------
@@ -79,11 +236,6 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
         i, from 1 to m.
     soft : bool, default True
         As in `scdl_binned`.
-
-    Returns
-    -------
-    float
-        In [0, scdl_binned]. O(k).
 
     Source
     ------
@@ -123,22 +275,14 @@ def worst_grid_threshold(gamma: JointDistribution, *, m: int = 16, soft: bool = 
 def scdl(gamma: JointDistribution) -> float:
     """Soft-binned calibration decision loss.
 
-    min over m = 1, 2, 4, … of max(SCDL_m, 1/m): the grid is as fine as the error allows. SCDL_m rises and 1/m
-    falls, so the search ends at the first m with SCDL_m ≥ 1/m. As SCDL_m ≤ CDL ≤ 2 ECE, it begins late.
-
-    Returns
-    -------
-    float
-        In [0, 1]; exactly 0 where every level has q_i = v_i, otherwise at least 2⁻⁵⁰. `soft_rounding` is the
-        response whose swap regret is at most 4 times this, for every task.
+    min over m = 1, 2, 4, …, 2⁵⁰ of max(SCDL_m, 1/m): the grid is as fine as the error allows. SCDL_m rises and 1/m
+    falls, so the search ends at the first m with SCDL_m ≥ 1/m. As SCDL_m ≤ CDL ≤ 2 ECE, it begins late. Exactly 0 where
+    every level has q_i = v_i. `soft_rounding` is the response whose swap regret is at most 4 times this, for every
+    task.
 
     Source
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Definition 1.1, Lemma 3.3.
-
-    Deviations
-    ----------
-    Grids finer than 2⁻⁵⁰ are not looked at.
 
     Examples
     --------
@@ -156,11 +300,6 @@ def soft_rounding(gamma: JointDistribution) -> SoftRounding:
     Source
     ------
     Bairaktari, Hu, Nguyen & Ullman 2026, Theorem 4.2.
-
-    Examples
-    --------
-    >>> print(soft_rounding(JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.0, 1.0])))
-    round the prediction at random to a neighbouring multiple of 1/16, then best-respond
     """
     _, m = _scdl(gamma)
     return SoftRounding(m)
@@ -243,11 +382,9 @@ def _limits(known: Known, radii: Any) -> Ends:
 
 
 MEASURES = (
-    Measure(
-        function=scdl_binned,
-        symbol="SCDL_m",
-        source="BHNU26 Def. 1.1",
-        complexity="O(k + p log p), p ≤ min(2k, m + 1)",
+    row(
+        scdl_binned,
+        "SCDL_m | BHNU26 Def. 1.1 | O(k + p log p), p ≤ min(2k, m + 1) | yes | yes | no",
         witness=worst_grid_threshold,
         sampling=Sampling(
             grid_errors,
@@ -262,16 +399,11 @@ MEASURES = (
             "the weights of soft rounding are m-Lipschitz at two points at a time",
             partial(_modulus, "scdl_binned"),
         ),
-        continuous="yes",
-        complete="yes",
-        sound="no",
         decisions="swap regret ≤ 2 (SCDL_m + 1/m) after rounding to 1/m, every task",
     ),
-    Measure(
-        function=soft_binned_loss,
-        symbol="FDL_{m,i}",
-        source="BHNU26 Def. 3.1",
-        complexity="O(k)",
+    row(
+        soft_binned_loss,
+        "FDL_{m,i} | BHNU26 Def. 3.1 | O(k) | yes | yes | no",
         example={"m": 3, "threshold": 2},
         sampling=Sampling(
             grid_errors_at,
@@ -283,18 +415,10 @@ MEASURES = (
         modulus=Modulus(
             "min(2mδ, 2)", "that of scdl_binned, at each threshold", partial(_modulus, "soft_binned_loss")
         ),
-        continuous="yes",
-        complete="yes",
-        sound="no",
     ),
-    Measure(
-        function=scdl,
-        symbol="SCDL",
-        source="BHNU26 Def. 1.1",
-        complexity="O(k log(1/SCDL))",
-        continuous="1/2-Hölder",
-        complete="yes",
-        sound="yes",
+    row(
+        scdl,
+        "SCDL | BHNU26 Def. 1.1 | O(k log(1/SCDL)) | 1/2-Hölder | yes | yes",
         decisions="swap regret ≤ 4 SCDL after soft rounding, every task",
         witness=soft_rounding,
         sampling=Sampling(

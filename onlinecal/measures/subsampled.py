@@ -8,20 +8,132 @@ rounds it does not cancel, so that little is gained: these measures are truthful
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count, number
-from onlinecal.measures.base import Bracket, Measure, Modulus
-from onlinecal.measures.residual_norms import step_norm
-from onlinecal.measures.sampling import seminorm
+from onlinecal.measures.base import Bracket, Modulus, row, seminorm
+from onlinecal.measures.cutoff import step_norm
 from onlinecal.measures.smooth_ce import smooth_norm
-from onlinecal.measures.subsampled_laws import BLOCK, MOST, combinable, enumerated, largest_prefix
+
+Ints = NDArray[np.int64]
+Law = tuple[Floats, Floats]
+
+#: subsets that are drawn, or classes of subsets that are enumerated
+MOST = 10_000_000
+
+#: how many are kept at once
+BLOCK = 4096
+
+# Values that are less likely than this are left out: as many as there can be change no result above rounding.
+_LEAST = 1e-24
+
+# Of so many trials the probabilities are rounded once, as quotients of whole numbers; of more they are SciPy's.
+_EXACT = 1000
+
+# P(|A − n/2| > x) ≤ 2 exp(−2x²/n) of a binomial A: so many √n away nothing is that likely.
+_SPREAD = 5.4
+
+
+def _laws(gamma: JointDistribution, most: int) -> Iterator[Law | None]:
+    """The values of Σ_{t ∈ S} (y_t − p_t) at each level, and their probabilities.
+
+    None where weights are not whole, or pairs of numbers of outcomes 1 and 0 more than 16 for each of `most` values.
+    """
+    parts = gamma.predictions.tolist(), gamma.positives.tolist(), (gamma.counts - gamma.positives).tolist()
+    for v, ones, zeros in zip(*parts, strict=True):
+        yield _level(v, ones, zeros, min(16 * most, MOST))
+
+
+def _level(v: float, ones: float, zeros: float, most: int) -> Law | None:
+    """The law of A (1 − v) − B v, with A and B binomial."""
+    if ones % 1.0 or zeros % 1.0 or _SPREAD * math.sqrt(ones + zeros) > most:
+        return None
+    if v == 0.5:  # A − B + zeros is binomial
+        halves, chance = _binomial(int(ones + zeros))
+        return 0.5 * (halves - zeros), chance
+    high, chance = _binomial(int(ones) if v < 1.0 else 0)
+    low, other = _binomial(int(zeros) if v > 0.0 else 0)
+    if len(high) * len(low) > most:
+        return None
+    return _merged(np.subtract.outer(high * (1.0 - v), low * v).ravel(), np.outer(chance, other).ravel())
+
+
+@lru_cache(maxsize=64)
+def _binomial(n: int) -> Law:
+    """The values of a binomial number of n trials of 1/2 that are not too unlikely, and their probabilities."""
+    spread = math.ceil(_SPREAD * math.sqrt(n))
+    values = np.arange(max(n // 2 - spread, 0), min(n // 2 + spread, n) + 1.0)
+    if n <= _EXACT:
+        chance = np.array([math.comb(n, int(k)) / 2**n for k in values])
+    else:
+        from scipy.stats import binom
+
+        chance = binom.pmf(values, n, 0.5)
+    likely = chance > _LEAST
+    return locked(values[likely]), locked(chance[likely])
+
+
+def _merged(values: Floats, chance: Floats) -> Law:
+    """Equal values joined, for those on a grid differ by rounding: one of them stands for all within 1e-12."""
+    _, one, place = np.unique(np.round(values, 12), return_index=True, return_inverse=True)
+    return values[one], _summed(place, chance)
+
+
+def _summed(place: Ints, chance: Floats) -> Floats:
+    """The probability of each place."""
+    return np.bincount(place.ravel(), chance).astype(np.float64)
+
+
+def combinable(gamma: JointDistribution, most: int) -> list[Law] | None:
+    """The laws of all levels where they have at most so many combinations."""
+    laws, combinations = [], 1
+    for law in _laws(gamma, most):
+        if law is None or (combinations := combinations * len(law[0])) > most:
+            return None
+        laws.append(law)
+    return laws
+
+
+def enumerated(laws: list[Law]) -> Iterator[tuple[Floats, Floats]]:
+    """All combinations of the levels' values, a block at a time, with their probabilities."""
+    sizes = np.array([len(values) for values, _ in laws])
+    strides = np.append(np.cumprod(sizes[::-1])[::-1][1:], 1)
+    total = int(np.prod(sizes))
+    for start in range(0, total, BLOCK):
+        number = np.arange(start, min(start + BLOCK, total))
+        rows, chance = np.empty((len(number), len(laws))), np.ones(len(number))
+        for i, (values, own) in enumerate(laws):
+            which = number // strides[i] % sizes[i]
+            rows[:, i] = values[which]
+            chance *= own[which]
+        yield rows, chance
+
+
+def largest_prefix(gamma: JointDistribution, most: int) -> float | None:
+    """E of the largest size of a prefix sum; None where more than `most` states come up, or 16 as many to be merged."""
+    at, largest, chance = np.zeros(1), np.zeros(1), np.ones(1)
+    for law in _laws(gamma, most):
+        if law is None or len(at) * len(law[0]) > min(16 * most, MOST):
+            return None
+        values, own = law
+        at = np.add.outer(at, values).ravel()
+        largest = np.maximum(np.repeat(largest, len(values)), np.abs(at))
+        chance = np.outer(chance, own).ravel()
+        near = np.round(at, 12) + 1j * np.round(largest, 12)
+        _, one, place = np.unique(near, return_index=True, return_inverse=True)
+        if len(one) > most:
+            return None
+        at, largest, chance = at[one], largest[one], _summed(place, chance)
+    return float(chance @ largest)
+
 
 Bools = NDArray[np.bool_]
 Norm = Callable[[JointDistribution, Floats], Floats]
@@ -38,7 +150,6 @@ class Estimate:
     lower, upper : float
         They hold the estimated value with a probability of at least `confidence` over the draws, and always `value`.
     confidence : float
-        1 − δ.
     draws, seed : int
     """
 
@@ -54,11 +165,12 @@ class Estimate:
 def subsampled_smooth_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Bracket:
     """Subsampled smooth calibration error SSCE: the mean of the smooth calibration error over subsets of the rounds.
 
-    T · SSCE = E_S [ sup over ω of Σ_{t ∈ S} (y_t − p_t) ω(p_t) ], ω 1-Lipschitz with values in [−1, 1], where each of
-    the T rounds belongs to S with probability 1/2, independently. At most `subsets` classes of subsets with different
-    residuals are enumerated; then the bracket has no width. Beyond, with e_t = y_t − p_t: at least ½ smCE and ‖e‖/√8
-    over T, at most ½ smCE + R/2 with R no less than the mean supremum over random signs of the e_t, and at most ½ E|y −
-    p|.
+    T · SSCE = E_S [ sup over 1-Lipschitz ω with |ω| ≤ 1 of Σ_{t ∈ S} ω(p_t) (y_t − p_t) ], where each of the T rounds
+    belongs to S with probability 1/2, independently. At most `subsets` classes of subsets with different residuals are
+    enumerated, each in O(k log k); then the bracket has no width. Beyond, with e_t = y_t − p_t: at least ½ smCE and
+    ‖e‖/√8 over T, at most ½ smCE + R/2 with R no less than the mean supremum over random signs of the e_t, and at most
+    ½ E|y − p|. For calibrated forecasts it falls with T: at most R/2, of the order of 1/√T. Divided by T, as all
+    measures here.
 
     Parameters
     ----------
@@ -66,23 +178,13 @@ def subsampled_smooth_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Br
         Γ of T rounds. A whole weight counts as so many rounds of weight 1; where weights are not whole, the bracket
         holds for all rounds that there can have been.
     subsets : int, default 4096, from 1 to 10^7
-        The most classes that are enumerated, each in O(k log k).
-
-    Returns
-    -------
-    Bracket
-        Within [0, 1/2]; exact up to rounding where its ends are equal. For calibrated forecasts it falls with T: at
-        most R/2, of the order of 1/√T.
+        The most classes that are enumerated.
 
     Source
     ------
     Haghtalab, Qiao, Yang & Zhao 2024 (NeurIPS; arXiv 2407.13979), the definition of SSCE, from its statement in
     abstracts and in later papers. The bounds: Jensen's inequality for the mean residuals, half of those of all rounds;
     Khinchine's inequality E|Σ ε_t e_t| ≥ ‖e‖/√2; and ω(p) = ω(c) + ∫_c^p ω' with c = ½.
-
-    Deviations
-    ----------
-    Divided by T, as all measures here.
 
     Examples
     --------
@@ -103,7 +205,7 @@ def subsampled_step_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Brac
     T · StepCE_sub = E_S [ max over t of |Σ_{s ∈ S, p_s ≤ t} (y_s − p_s)| ], where each of the T rounds belongs to S
     with probability 1/2, independently. The bracket has no width where at most `subsets` pairs of a prefix sum and its
     largest size so far come up at any level, as on a grid. Beyond, with e_t = y_t − p_t: at least ½ stepCE and ‖e‖/√8
-    over T, at most ½ stepCE + ‖e‖/(√2 T), and at most ½ E|y − p|.
+    over T, at most ½ stepCE + ‖e‖/(√2 T), and at most ½ E|y − p|. Divided by T, as all measures here.
 
     Parameters
     ----------
@@ -112,20 +214,11 @@ def subsampled_step_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Brac
     subsets : int, default 4096, from 1 to 10^7
         The most pairs that are kept.
 
-    Returns
-    -------
-    Bracket
-        Within [0, 1/2]; exact up to rounding where its ends are equal.
-
     Source
     ------
     Qiao & Zhao 2025 (COLT; arXiv 2503.02384), subsampled step calibration, from its abstract and its step calibration
     error. The bounds: Jensen's and Khinchine's inequalities; above that of Lévy, P(max |M_j| > x) ≤ 2 P(|M_T| > x), so
     that E max M_j² ≤ 2 ‖e‖² for sums M_j of terms ε_t e_t with random signs.
-
-    Deviations
-    ----------
-    Divided by T, as all measures here.
 
     Examples
     --------
@@ -144,6 +237,9 @@ def subsampled_smooth_ce_sampled(
 ) -> Estimate:
     """`subsampled_smooth_ce` estimated by the mean over subsets that are drawn.
 
+    The interval is the mean ± √(Σ (y_t − p_t)² ln(2/δ) / (2R)) / T, cut at 0: without a round t the supremum changes by
+    at most |y_t − p_t|, and McDiarmid's inequality (1989) holds for every T and R.
+
     Parameters
     ----------
     gamma : JointDistribution
@@ -154,16 +250,6 @@ def subsampled_smooth_ce_sampled(
         Number of subsets R, O(k log k) each.
     confidence : float, default 1 − 10^−6, in (0, 1)
         1 − δ.
-
-    Returns
-    -------
-    Estimate
-        The interval is the mean ± √(Σ (y_t − p_t)² ln(2/δ) / (2R)) / T, cut at 0: without a round t the supremum
-        changes by at most |y_t − p_t|, and McDiarmid's inequality holds for every T and R.
-
-    Source
-    ------
-    As `subsampled_smooth_ce`; McDiarmid 1989.
 
     Examples
     --------
@@ -178,21 +264,7 @@ def subsampled_smooth_ce_sampled(
 def subsampled_step_ce_sampled(
     gamma: JointDistribution, *, seed: int, draws: int = 1000, confidence: float = 1 - 1e-6
 ) -> Estimate:
-    """`subsampled_step_ce` estimated by the mean over subsets that are drawn.
-
-    Parameters
-    ----------
-    gamma, seed, draws, confidence
-        As in `subsampled_smooth_ce_sampled`; O(k) for each subset.
-
-    Returns
-    -------
-    Estimate
-        As from `subsampled_smooth_ce_sampled`.
-
-    Source
-    ------
-    As `subsampled_step_ce`; McDiarmid 1989.
+    """`subsampled_step_ce` estimated by subsets that are drawn, as `subsampled_smooth_ce_sampled`; O(k) each.
 
     Examples
     --------
@@ -270,16 +342,12 @@ def _of_rounds(**options: int) -> str:
 
 
 MEASURES = (
-    Measure(
-        function=subsampled_smooth_ce,
-        symbol="SSCE",
-        source="HQYZ24",
-        complexity="O(N k log k), N ≤ 4096 classes of subsets; beyond, O(k log k)",
+    row(
+        subsampled_smooth_ce,
+        "SSCE | HQYZ24 | O(N k log k), N ≤ 4096 classes of subsets; beyond, O(k log k) "
+        "| yes | no, but O(1/√T) | yes (s = 2)",
         bracket=True,
         largest=0.5,
-        continuous="yes",
-        complete="no, but O(1/√T)",
-        sound="yes (s = 2)",
         modulus=Modulus(
             "δ",
             "smCE of each subset moves by twice what its rounds move, half of all",
@@ -288,16 +356,11 @@ MEASURES = (
         sampling=seminorm(smooth_norm, refuses=_of_rounds),
         of_rounds=True,
     ),
-    Measure(
-        function=subsampled_step_ce,
-        symbol="StepCE_sub",
-        source="QZ25",
-        complexity="O(N k), N ≤ 4096 states; beyond, O(k)",
+    row(
+        subsampled_step_ce,
+        "StepCE_sub | QZ25 | O(N k), N ≤ 4096 states; beyond, O(k) | no | no, but O(1/√T) | yes",
         bracket=True,
         largest=0.5,
-        continuous="no",
-        complete="no, but O(1/√T)",
-        sound="yes",
         decisions="regret of every task against monotone swaps ≤ 8 StepCE_sub",
         sampling=seminorm(step_norm, refuses=_of_rounds),
         of_rounds=True,

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Measure, Modulus, Sampling
-from onlinecal.measures.sampling import Change, Ends, Known, halving, seminorm
+from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, halving, row, seminorm
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
 
 # Steps of the grid to a width on which deviations of random bins are found: as many as keep it within so many points,
@@ -27,17 +26,12 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     """Binned error with bins of width ε, averaged over their shift.
 
     RintCE(Γ, ε) = E over r ~ U[0, ε) of Σ_j |Σ_{v_i ∈ [r + jε, r + (j+1)ε)} r_i|. As r grows, the bins change
-    only where r passes some v_i mod ε, and then one level changes bins: the average is a finite sum.
+    only where r passes some v_i mod ε, and then one level changes bins: the average is a finite sum, in O(k log k).
 
     Parameters
     ----------
     epsilon : float, > 0
         Bin width ε.
-
-    Returns
-    -------
-    float
-        In [0, 1]; exact up to rounding. O(k log k).
 
     Source
     ------
@@ -80,12 +74,8 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
     """Surrogate interval calibration error SintCE(Γ): random bins, at the best width 2^−j.
 
     SintCE(Γ) = inf over j ≥ 0 of RintCE(Γ, 2^−j) + 2^−j. Halving ε only splits bins: RintCE grows with j, and
-    the search ends when it alone reaches the best sum; below the smallest gap it is the ECE.
-
-    Returns
-    -------
-    float
-        In [0, 1]; exact up to rounding. O(k log k) for each of at most log2(1/smallest gap) widths.
+    the search ends when it alone reaches the best sum; below the smallest gap it is the ECE. O(k log k) for each of at
+    most log2(1/smallest gap) widths.
 
     Source
     ------
@@ -209,15 +199,10 @@ def _averages(rows, number, phase, order, epsilon):
 
 
 MEASURES = (
-    Measure(
-        function=random_interval_ce,
-        symbol="RintCE_ε",
-        source="BGHN23 Def. 6.5",
-        complexity="O(k log k)",
+    row(
+        random_interval_ce,
+        "RintCE_ε | BGHN23 Def. 6.5 | O(k log k) | yes | yes | no, for one ε",
         witness=shifted_bins,
-        continuous="yes",
-        complete="yes",
-        sound="no, for one ε",
         example={"epsilon": 0.1},
         # Residuals change by as much; and the edges of the bins come between v and v' for a share of at most |v − v'|/ε
         # of the shifts, whereupon a residual of at most 1 leaves one bin for another.
@@ -236,15 +221,10 @@ MEASURES = (
             lambda moved, epsilon: moved + 2.0 * moved / epsilon,
         ),
     ),
-    Measure(
-        function=surrogate_interval_ce,
-        symbol="SintCE",
-        source="BGHN23 Def. 6.10",
-        complexity="O(k log k) a width",
+    row(
+        surrogate_interval_ce,
+        "SintCE | BGHN23 Def. 6.10 | O(k log k) a width | 1/2-Hölder | yes (c = 1/2) | yes (s = 1)",
         witness=best_width,
-        continuous="1/2-Hölder",
-        complete="yes (c = 1/2)",
-        sound="yes (s = 1)",
         # With s = √δ: a best width of s or more is kept, for at most δ + 2s; a narrower one gives way to the multiple
         # in [s, 2s), which does not raise RintCE, for at most 2s more.
         sampling=Sampling(

@@ -16,7 +16,7 @@ from onlinecal.measures._kinks import upper_hull
 from onlinecal.measures.decision import cdl, v_cdl, worst_decision_task, worst_kink
 from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.soft_binned import scdl, soft_rounding
-from onlinecal.measures.witnesses.grids import threshold_losses
+from onlinecal.measures.witnesses.distances import threshold_losses
 from onlinecal.measures.witnesses.tasks import WorstTask, kink_regrets
 from onlinecal.report.frames import ends
 from onlinecal.report.gamma_panels import MOST, Gammas, gammas_of, of_gammas

@@ -13,8 +13,7 @@ import numpy as np
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, StoreError
 from onlinecal.core.progress import Progress
-from onlinecal.measures.base import ends
-from onlinecal.measures.moved import bracket_of_moved
+from onlinecal.measures.base import bracket_of_moved, ends
 from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Gammas, Kept, Parts, exact_runs, runs_of, unpacked
 from onlinecal.study.lock import writing

@@ -8,7 +8,7 @@ from scipy import integrate
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.measures.brownian import largest_exceeds, range_exceeds
+from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
 
 
 @pytest.mark.parametrize(

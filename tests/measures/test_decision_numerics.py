@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions import tasks
-from onlinecal.measures import MEASURES, Bracket, decision, residual_norms
+from onlinecal.measures import MEASURES, Bracket, cutoff, decision
 from onlinecal.measures.base import ends
 from tests.oracles import exact
 from tests.strategies import gammas
@@ -39,7 +39,7 @@ def test_no_digits_are_lost_over_many_levels(seed):
     terms = np.concatenate([gamma.means[up] - t, t - gamma.means[down]])
     assert value / gamma.weight == pytest.approx(math.fsum(terms) / max(t, 1 - t) / gamma.weight, abs=1e-15)
     sums = np.array([math.fsum(gamma.residuals[:j]) for j in (1, 1000, 50_000, len(v))])
-    low, _, high, _ = residual_norms.extremes(gamma.residuals)
+    low, _, high, _ = cutoff.extremes(gamma.residuals)
     assert low <= sums.min() + 1e-17
     assert high >= sums.max() - 1e-17
 

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -10,22 +11,22 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures import distance_lower_bounds as bounds
-from onlinecal.measures import distance_lower_program as program
 from onlinecal.measures.binned import ece
 from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
 from onlinecal.measures.distance_lower_interior import interior_plan
-from onlinecal.measures.distance_true import true_distance
-from onlinecal.measures.distance_upper import distance_upper
+from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.interval import interval_ce
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.surrogate import surrogate_interval_ce
+from onlinecal.measures.witnesses.base import SLACK
 from onlinecal.measures.witnesses.distances import LevelGroups
-from onlinecal.measures.witnesses.sums import SLACK
 from tests.gammas_metric import ANY, gammas, many_levels, theoretical
 from tests.oracles import distance as oracle
 from tests.oracles.smooth import least
+
+#: the module; of the package the name is the function's
+program = bounds = sys.modules["onlinecal.measures.distance_lower"]
 
 FEW = st.one_of(gammas(max_samples=7), theoretical(max_levels=6))
 GRID = 200

@@ -9,7 +9,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.measures import consistency_exponents as consistency
-from onlinecal.measures.rounding import SoftRounding
+from onlinecal.measures.soft_binned import SoftRounding
 
 BAD = {
     "nan": ([0.5, math.nan], [0, 1], r"p\[1\] = nan is a missing value"),

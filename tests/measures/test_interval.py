@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.interval import interval_ce, interval_ce_bracket, interval_ce_witness, prefix_sums
-from onlinecal.measures.interval_max import least_max_width
+from onlinecal.measures.interval import (
+    interval_ce,
+    interval_ce_bracket,
+    interval_ce_witness,
+    least_max_width,
+    prefix_sums,
+)
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
 from tests.gammas_metric import ANY, many_levels

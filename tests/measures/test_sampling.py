@@ -8,8 +8,7 @@ import pytest
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import ends
-from onlinecal.measures.sampling import Between, Change, Known, Sampling, halving
+from onlinecal.measures.base import Between, Change, Known, Sampling, ends, halving
 
 #: options beside those that the row shows
 OPTIONS = {

@@ -6,8 +6,7 @@ from hypothesis import given
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import earthmover_distance, ece
-from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
-from onlinecal.measures.smooth_ce_dual import chain_dual
+from onlinecal.measures.smooth_ce import chain_dual, smooth_ce, smooth_ce_witness
 from onlinecal.measures.witnesses.weights import distances
 from tests.gammas_metric import ANY, many_levels
 from tests.oracles import smooth as oracle

@@ -7,8 +7,14 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.decision import cdl
-from onlinecal.measures.rounding import SoftRounding, rounded_down
-from onlinecal.measures.soft_binned import scdl, scdl_binned, soft_binned_loss, soft_rounding
+from onlinecal.measures.soft_binned import (
+    SoftRounding,
+    rounded_down,
+    scdl,
+    scdl_binned,
+    soft_binned_loss,
+    soft_rounding,
+)
 from tests.oracles import decision as oracle
 from tests.strategies import calibrated_gammas, gammas
 

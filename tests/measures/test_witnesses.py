@@ -17,7 +17,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import swap_regret
 from onlinecal.measures import MEASURES, Bracket, cdl, explain
 from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
-from onlinecal.measures.rounding import SoftRounding
+from onlinecal.measures.soft_binned import SoftRounding
 from onlinecal.measures.witnesses import (
     CalibratedCoupling,
     Interval,

@@ -13,7 +13,7 @@ import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decision_makers.responses import DecisionMaker
 from onlinecal.measures import MEASURES, cdl, cutoff_ce, distance_lower, ece, scdl, smooth_ce
-from onlinecal.measures.rounding import SoftRounding
+from onlinecal.measures.soft_binned import SoftRounding
 from tests.gammas_metric import ANY
 
 ROUNDING = 1e-9

@@ -5,15 +5,18 @@ A witness holds a few numbers; `bracket` computes the bounds that follow for a g
 """
 
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness
-from onlinecal.measures.witnesses.bins import BestWidth, Bins, ShiftedBins
-from onlinecal.measures.witnesses.cutoffs import Interval, Moment, PrefixSums
-from onlinecal.measures.witnesses.distances import CalibratedCoupling, LevelGroups, Potentials
-from onlinecal.measures.witnesses.grids import GridThreshold
-from onlinecal.measures.witnesses.kernels import KernelWeights
-from onlinecal.measures.witnesses.partitions import IntervalPartition, LeastCosts
-from onlinecal.measures.witnesses.smoothing import SmoothedSigns
+from onlinecal.measures.witnesses.bins import BestWidth, Bins, IntervalPartition, LeastCosts, ShiftedBins
+from onlinecal.measures.witnesses.distances import CalibratedCoupling, GridThreshold, LevelGroups, Potentials
+from onlinecal.measures.witnesses.kernels import KernelWeights, SmoothedSigns
 from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask
-from onlinecal.measures.witnesses.weights import CancelledResiduals, ErrorWeights, LipschitzWeights
+from onlinecal.measures.witnesses.weights import (
+    CancelledResiduals,
+    ErrorWeights,
+    Interval,
+    LipschitzWeights,
+    Moment,
+    PrefixSums,
+)
 
 __all__ = [
     "BestWidth", "Bins", "Bracket", "CalibratedCoupling", "CancelledResiduals", "ErrorWeights", "Explanation",

@@ -17,8 +17,19 @@ import numpy as np
 from onlinecal.core.errors import InvalidData, shown
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.decisions.tasks import DecisionTask
-from onlinecal.measures.witnesses.base import WRONG, Witness, number, vector, word
-from onlinecal.measures.witnesses.sums import SLACK, lines, masses, residuals, running, total
+from onlinecal.measures.witnesses.base import (
+    SLACK,
+    WRONG,
+    Witness,
+    lines,
+    masses,
+    number,
+    residuals,
+    running,
+    total,
+    vector,
+    word,
+)
 
 Regret = Literal["swap", "external"]
 
