@@ -38,7 +38,7 @@ def search(
     """Search for the worst nature of a game too long to be solved, and estimate in fresh games what it does."""
     from onlinecal.core.shipped import check_ending
     from onlinecal.core.writing import whole
-    from onlinecal.report.kept import said_table
+    from onlinecal.naming import said_table
     from onlinecal.report.tables import print_json
     from onlinecal.search import worst
 
