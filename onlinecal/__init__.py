@@ -16,11 +16,11 @@ _HOMES = {
     "JointDistribution": "onlinecal.core.joint",
     "binary_forecasts": "onlinecal.forecasts.multiclass",
     "evaluate": "onlinecal.forecasts.evaluation",
-    "decomposition": "onlinecal.forecasts.decomposition",
-    "alpha_n": "onlinecal.forecasts.alpha",
-    "isotonic": "onlinecal.forecasts.decomposition",
+    "decomposition": "onlinecal.forecasts.regression",
+    "alpha_n": "onlinecal.forecasts.testers",
+    "isotonic": "onlinecal.forecasts.regression",
     "samples_to_test": "onlinecal.forecasts.testers",
-    "t_cal": "onlinecal.forecasts.t_cal",
+    "t_cal": "onlinecal.forecasts.testers",
     "tolerant_test": "onlinecal.forecasts.testers",
     "compiled": "onlinecal.rounds.compiled",
     "play": "onlinecal.face",
@@ -104,12 +104,10 @@ if TYPE_CHECKING:
     from onlinecal.decision_makers import responses
     from onlinecal.decisions import tasks
     from onlinecal.face import load, play, sweep
-    from onlinecal.forecasts.alpha import alpha_n
-    from onlinecal.forecasts.decomposition import decomposition, isotonic
     from onlinecal.forecasts.evaluation import evaluate
     from onlinecal.forecasts.multiclass import binary_forecasts
-    from onlinecal.forecasts.t_cal import t_cal
-    from onlinecal.forecasts.testers import samples_to_test, tolerant_test
+    from onlinecal.forecasts.regression import decomposition, isotonic
+    from onlinecal.forecasts.testers import alpha_n, samples_to_test, t_cal, tolerant_test
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
     from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier

@@ -6,6 +6,7 @@ import contextlib
 import dataclasses
 import inspect
 import re
+import tomllib
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -156,3 +157,13 @@ def kind_of(thing: Any) -> str:
     if any(hasattr(made, method) for method in ("start", "forecast")):
         return "forecaster"
     return "nature" if hasattr(made, "probability") else ""
+
+
+def said_table(kind: str, spec: Any) -> Any:
+    """A table in braces, as in a scenario, of a word of the command line; anything else as it is."""
+    if not isinstance(spec, str) or not spec.lstrip().startswith("{"):
+        return spec
+    try:
+        return tomllib.loads(f"it = {spec}")["it"]
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"--{kind} {spec}: {error}; expected a table such as {{ name = ... }}") from None

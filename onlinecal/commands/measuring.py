@@ -63,10 +63,11 @@ def measure(
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise InvalidParameter(f"{html}: expected a name that ends in .html")
     asked = Asked(
-        tuple(forecast or ()), outcome, positive, tuple(by or ()), time, weight, percent, skip_missing, sort
-    )
+        tuple(forecast or ()), outcome, positive, tuple(by or ()), time, weight, percent, skip_missing, sort,
+        delimiter=delimiter, encoding=encoding,
+    )  # fmt: skip
     settings = Settings(draws, level, seed, tuple(name) if name else None, grid=grid)
-    report = report_of(file, asked, settings, delimiter, encoding, in_parts, scheduler)
+    report = report_of(file, asked, settings, in_parts, scheduler)
     if html is not None:
         from onlinecal.report.measured_page import page_of
         from onlinecal.report.page import write

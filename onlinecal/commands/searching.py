@@ -37,7 +37,7 @@ def search(
 ) -> None:
     """Search for the worst nature of a game too long to be solved, and estimate in fresh games what it does."""
     from onlinecal.core.writing import check_ending, whole
-    from onlinecal.report.kept import said_table
+    from onlinecal.naming import said_table
     from onlinecal.report.tables import print_json
     from onlinecal.search import worst
 

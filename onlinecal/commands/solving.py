@@ -100,8 +100,7 @@ def exploit(
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.core.strategy import strategy_label
     from onlinecal.exploit import reply
-    from onlinecal.naming import strategies_in
-    from onlinecal.report.kept import said_table
+    from onlinecal.naming import said_table, strategies_in
     from onlinecal.report.tables import print_json, say
 
     spec = said_table("forecaster", forecaster)

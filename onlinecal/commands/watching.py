@@ -62,14 +62,14 @@ def watch(
     source = None if str(file) == "-" else file
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
-        percent=percent, key=key,
+        percent=percent, key=key, delimiter=delimiter, encoding=encoding,
     )  # fmt: skip
     with nullcontext() if state is None else writing(state):
         monitor = _monitor(state, alpha, restart, open_at_once)
         if not as_json:
             print(f"{monitor.promise}", file=sys.stderr)
         stopped = watch(
-            monitor, source, asked, delimiter=delimiter, encoding=encoding, follow=follow, state=state, found=say,
+            monitor, source, asked, follow=follow, state=state, found=say,
             say=lambda text: None if as_json else print(text, file=sys.stderr),
         )  # fmt: skip
     if monitor.events == 0 and not monitor.open and not stopped:
@@ -169,17 +169,17 @@ def recalibrate(
 ) -> None:
     """Recalibrate forecasts in time order, never looking ahead: a new column, and measures before and after."""
     from onlinecal.forecasts.reading import Asked
-    from onlinecal.recalibration.files import recalibrate_file
+    from onlinecal.recalibration.replay import recalibrate_file
     from onlinecal.report.tables import print_json
 
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
-        resolved=resolved, percent=percent, skip_missing=skip_missing, sort=sort,
+        resolved=resolved, percent=percent, skip_missing=skip_missing, sort=sort, delimiter=delimiter,
+        encoding=encoding,
     )  # fmt: skip
     found, said = recalibrate_file(
-        file, output, forecaster, column=column, asked=asked, delimiter=delimiter, encoding=encoding,
-        overwrite=overwrite, bins=bins, horizon=horizon, measures=measure, bootstrap=bootstrap, seed=seed,
-        progress=None,
+        file, output, forecaster, column=column, asked=asked, overwrite=overwrite, bins=bins, horizon=horizon,
+        measures=measure, bootstrap=bootstrap, seed=seed, progress=None,
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())

@@ -12,8 +12,6 @@ from onlinecal.core.words import number_of
 from onlinecal.forecasts.inference import Drift
 from onlinecal.forecasts.intervals import FEW
 
-Floats = NDArray[np.float64]
-
 #: steps of grids on which people's forecasts often are
 GRIDS = (4, 5, 8, 10, 20, 50, 100, 200, 1000)
 #: below this number of rows all intervals are wide
@@ -31,7 +29,10 @@ def cautions(
     rows: int | None = None,
     level: float = 0.05,
 ) -> list[str]:
-    """Warnings about one column of forecasts, in sentences; none where there is nothing to say."""
+    """Warnings about one column of forecasts, in sentences; none where there is nothing to say.
+
+    Of weighted forecasts `samples` is how many of equal weights tell as much, and `rows` how many there are.
+    """
     said = []
     n = gamma.weight if samples is None else samples
     many = gamma.weight if rows is None else rows
@@ -39,16 +40,33 @@ def cautions(
         said.append(f"weights differ: the rows tell as much as {n:,.0f} rows of equal weight")
     if round(n) < SMALL:
         said.append(f"{number_of(round(n), 'row')} only: intervals are wide, and limits for large n are poor")
-    said += _rare(gamma, n)
+    for one, several, share in (
+        ("event", "events", gamma.base_rate),
+        ("row without the event", "rows without the event", 1.0 - gamma.base_rate),
+    ):
+        there = share * n
+        # Of rows with weights it need not be whole.
+        count = f"{there:,.0f}" if abs(there - round(there)) < 1e-6 * there else f"{there:.2g}"
+        if share == 0.0:
+            said.append(f"there are no {several}")
+        elif there < FEW:
+            said.append(
+                f"only {count} {one if count == '1' else several}: whatever depends on them is known badly"
+            )
+    v = gamma.predictions
+    # Weights do not tell how many rows a level has; at least this number have one of their own.
+    alone = float(gamma.counts[gamma.counts <= 1.0].sum()) if rows is None else 2 * gamma.levels - rows
     if gamma.levels == 1:
+        said.append(f"all forecasts are {v[0]:.4g}: nothing can be said of how they tell events apart")
+    elif steps := next((m for m in GRIDS if _on_grid(v, m)), 0):
+        values = number_of(gamma.levels, "value")
+        said.append(f"all forecasts are multiples of 1/{steps} ({values}): they tell no finer differences")
+    elif alone > DISTINCT * many:
         said.append(
-            f"all forecasts are {gamma.predictions[0]:.4g}: nothing can be said of how they tell events apart"
+            f"{gamma.levels:,} different forecasts in {many:,.0f} rows: measures that tell levels apart (ECE, "
+            "CDL) cannot be estimated, whatever n"
         )
-    else:
-        said += _values(gamma, rows)
-    certain = (gamma.predictions <= 0.0) & (gamma.positives > 0.0)
-    certain |= (gamma.predictions >= 1.0) & (gamma.positives < gamma.counts)
-    if certain.any():
+    if ((v <= 0.0) & (gamma.positives > 0.0) | (v >= 1.0) & (gamma.positives < gamma.counts)).any():
         said.append("forecasts of 0 or 1 have been wrong, so that the log score is infinite")
     if drift is not None and drift.p_value < level:
         said.append(
@@ -64,46 +82,7 @@ def cautions(
     return said
 
 
-def _rare(gamma: JointDistribution, n: float) -> list[str]:
-    kinds = (
-        ("event", "events", gamma.base_rate),
-        ("row without the event", "rows without the event", 1.0 - gamma.base_rate),
-    )
-    said = []
-    for one, several, share in kinds:
-        many = share * n
-        if share == 0.0:
-            said.append(f"there are no {several}")
-        elif many < FEW:
-            # Of rows with weights it need not be whole.
-            count = f"{many:,.0f}" if abs(many - round(many)) < 1e-6 * many else f"{many:.2g}"
-            said.append(
-                f"only {count} {one if count == '1' else several}: whatever depends on them is known badly"
-            )
-    return said
-
-
-def _values(gamma: JointDistribution, rows: int | None) -> list[str]:
-    steps = next((m for m in GRIDS if _on_grid(gamma.predictions, m)), None)
-    if steps is not None:
-        return [
-            f"all forecasts are multiples of 1/{steps} ({number_of(gamma.levels, 'value')}): they tell "
-            "no finer differences"
-        ]
-    if rows is None:
-        many, alone = gamma.weight, float(gamma.counts[gamma.counts <= 1.0].sum())
-    else:
-        # Weights do not tell how many rows a level has; at least this number have one of their own.
-        many, alone = rows, 2 * gamma.levels - rows
-    if alone > DISTINCT * many:
-        return [
-            f"{gamma.levels:,} different forecasts in {many:,.0f} rows: measures that tell levels apart (ECE, "
-            "CDL) cannot be estimated, whatever n"
-        ]
-    return []
-
-
-def _on_grid(v: Floats, m: int) -> bool:
+def _on_grid(v: NDArray[np.float64], m: int) -> bool:
     """Whether all are multiples of 1/m but for rounding, each another one: equal ones would be told apart."""
     places = np.rint(v * m)
     return bool(np.abs(v - places / m).max() <= ROUNDING and len(np.unique(places)) == len(v))
@@ -114,10 +93,9 @@ def duplicates(equal: int, rows: int, more_columns: bool, gammas: Sequence[Joint
     distinct = any(gamma.levels > DISTINCT * gamma.weight for gamma in gammas)
     if equal == 0 or not (more_columns or distinct):
         return []
-    are = "is" if equal == 1 else "are"
     return [
-        f"{equal:,} of {rows:,} rows {are} equal to an earlier one in every column: if they are copies, remove them, "
-        "for intervals count them as new evidence"
+        f"{equal:,} of {rows:,} rows {'is' if equal == 1 else 'are'} equal to an earlier one in every column: if they "
+        "are copies, remove them, for intervals count them as new evidence"
     ]
 
 

@@ -15,8 +15,7 @@ from threadpoolctl import threadpool_limits
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, needs_of
 from onlinecal.core.validation import choice, integer, number, vector
-from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, intervals
-from onlinecal.forecasts.resampling import Resample
+from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, Resample, intervals
 from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure, bracket_of_moved, ends, require_modulus
@@ -24,14 +23,14 @@ from onlinecal.study.panel import listed, measured, named_measure
 from onlinecal.study.run import cores
 
 Floats = NDArray[np.float64]
+Function = Callable[[JointDistribution], Any]
+#: a measure: its name in the table, as a function of Γ, its record, and its options
+Named = tuple[str, Function, Measure, dict[str, Any]]
 
 #: draws of either kind: each is kept, and a million tells a quantile to far more digits than an interval has
 MOST = 1_000_000
 #: the whole catalogue
 EVERYTHING = tuple({"name": name, **record.example} for name, record in MEASURES.items())
-#: a measure: its name in the table, as a function of Γ, its record, and its options
-Named = tuple[str, Callable[[JointDistribution], Any], Measure, dict[str, Any]]
-
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
 
@@ -53,28 +52,24 @@ def evaluate(
 
     With `bootstrap`, rows have intervals. Each holds the measure's value on the population with a probability of
     `level`; the population is the Γ from which the samples were drawn independently. For a seminorm of the residuals
-    (ECE, binned ECE, RintCE, smCE, kCE, cutoff, step, weighted, low-degree, smECE at a fixed σ) the interval is value ±
-    c. Here c is a quantile of the same seminorm of the *change* of the residuals. For other measures it follows from
-    bounds of the change of Γ; `Row.interval_by` names the inequality. The law of the change is imitated twice, and c is
-    the larger quantile. First: a normal law with the covariance of resampled masses, with two outcomes of either kind
-    added. Second: outcomes drawn as the forecasts say. The second makes intervals of calibrated forecasts right for
-    every number of samples. Elsewhere intervals are right for large n, and as a rule wide: noise in some levels adds to
-    an error and in others takes off, while c adds all of it. With fewer draws than level/(1 − level), c is infinite.
+    (ECE, smCE, kCE, …) it is value ± c, where c is a quantile of the same seminorm of the *change* of the residuals.
+    For other measures it follows from bounds of the change of Γ; `Row.interval_by` names the inequality. The law of the
+    change is imitated twice, and c is the larger quantile: by a normal law with the covariance of resampled masses,
+    with two outcomes of either kind added; and by outcomes drawn as the forecasts say. Intervals of calibrated
+    forecasts are right for every number of samples, others for large n, and as a rule wide. With fewer draws than
+    level/(1 − level), c is infinite.
 
-    Brier score and log loss are means of losses. Their intervals are quantiles of the mean with random weights and one
-    more sample of the largest loss, or of the least. For two losses they are those of Clopper and Pearson, valid for
-    every n. With fewer draws than (1 + level)/(1 − level) an end is that of the range. In 110 cases of 10 to 1000
-    samples, base rates 0.5 to 0.02, 95 % intervals held the value in 95.0 % or more of 400 simulations. The interval of
-    the log loss is for a population with forecasts no nearer to 0 and 1 than those given; with a forecast of 0 or 1 it
-    has no upper end.
+    Intervals of means of losses (Brier score, log loss) are quantiles of the mean with random weights and one more
+    sample of the largest loss, or of the least. For two losses they are those of Clopper and Pearson, valid for every
+    n. With fewer draws than (1 + level)/(1 − level) an end is that of the range. That of the log loss is for a
+    population with forecasts no nearer to 0 and 1 than those given; with a forecast of 0 or 1 it has no upper end.
 
     A measure that tells levels apart (ECE, CDL, V-CDL, CFDL) is noise on distinct predictions (Bairaktari et al. 2026,
     §1). There is no interval where more than 5 % of the weight is on levels (binned measures: bins) with fewer than 30
-    samples. ECE of another order than 1 allows none of it. The table says so, and names another measure. Of `weights`,
-    samples are counted as (Σ w)²/Σ w². A function of your own gets the hull of the basic and the percentile bootstrap
-    interval, right only if it is smooth at the population's Γ. An infinite value has the measure's range for an
-    interval; an infinite log loss is infinite for the population. Above 4096 levels changes are drawn on a grid of
-    1/4095, and widened by 7 %.
+    samples; ECE of another order than 1 allows none of it. Of `weights`, samples are counted as (Σ w)²/Σ w². A function
+    of your own gets the hull of the basic and the percentile bootstrap interval, right only if it is smooth at the
+    population's Γ. An infinite value has the measure's range for an interval; an infinite log loss is infinite for the
+    population. Above 4096 levels changes are drawn on a grid of 1/4095, and widened by 7 %.
 
     With `reference`, outcomes y° ~ Ber(p) are drawn at these very predictions. `if_calibrated` is the mean value of the
     measure then. `p_value` = (1 + draws with as large a value) / (1 + draws) tests calibration. `p_large_n` is its
@@ -117,51 +112,48 @@ def evaluate(
 
     Deviations
     ----------
-    Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this
-    package's. The bound of the lower distance is sharper than BGHN23 Lemma 9.11: its potentials vanish at an end of [0,
-    1].
+    Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this package's.
+    The bound of the lower distance is sharper than BGHN23 Lemma 9.11: its potentials vanish at an end of [0, 1].
 
     Examples
     --------
-    >>> result = evaluate([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1], measures=["ece", "cdl", "distance_upper"])
-    >>> print(result)
+    >>> print(evaluate([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1], measures=["ece", "cdl", "distance_upper"]))
     JointDistribution(2 levels in [0.2, 0.8], weight 4, base rate 0.75)
     measure         value  bounds for decision makers
     ece             0.25   swap regret of every task ≤ 2 ECE
     cdl             0.25   swap regret of every task
     distance_upper  0.25
-    >>> result.table().loc["cdl", "value"].round(6)
-    np.float64(0.25)
     """
-    draws = (
-        integer("evaluate", "bootstrap", bootstrap, 0, MOST),
-        integer("evaluate", "reference", reference, 0, MOST),
-    )
+    draws = integer("evaluate", "bootstrap", bootstrap, 0, MOST)
+    times = integer("evaluate", "reference", reference, 0, MOST)
     seed = integer("evaluate", "seed", seed, 0)
     level = number("evaluate", "level", level, 0.0, 1.0)
-    choice("evaluate", "method", method, ("bootstrap", "finite-sample"))
-    if draws[0] and method == "finite-sample":
+    sure = choice("evaluate", "method", method, ("bootstrap", "finite-sample")) == "finite-sample"
+    if draws and sure:
         raise InvalidParameter(
             f"evaluate: bootstrap = {bootstrap!r} with method = 'finite-sample', which draws nothing; expected one or "
             "the other"
         )
-    asked = map(named_measure, EVERYTHING if measures is None else listed(measures))
-    named = [(column.name, function, record, options) for column, function, record, options in asked]
-    for name, _, record, _ in named:
+    named: list[Named] = []
+    for spec in EVERYTHING if measures is None else listed(measures):
+        column, function, record, options = named_measure(spec)
         if needs_of(record.function) is not None:
             raise InvalidParameter(
-                f"evaluate: {name!r} is a measure of rounds, their order, times and context, which a list of forecasts "
-                "does not tell; expected measures of a JointDistribution"
+                f"evaluate: {column.name!r} is a measure of rounds, their order, times and context, which a list of "
+                "forecasts does not tell; expected measures of a JointDistribution"
             )
-    for name in (names := [name for name, *_ in named]):
-        if names.count(name) > 1:
-            raise InvalidParameter(f"evaluate: {name!r} is asked for twice; expected each measure once")
+        if column.name in [name for name, *_ in named]:
+            raise InvalidParameter(
+                f"evaluate: {column.name!r} is asked for twice; expected each measure once"
+            )
+        named.append((column.name, function, record, options))
+    samples = None
     if isinstance(p, JointDistribution):
         if y is not None or weights is not None:
             raise InvalidParameter(
                 "evaluate: y or weights beside a JointDistribution, which holds them already"
             )
-        gamma, samples = p, None
+        gamma = p
     elif y is None:
         raise InvalidParameter("evaluate: y is missing; expected the outcomes of the predictions p")
     else:
@@ -175,39 +167,44 @@ def evaluate(
         named = [one for one in named if one[0] not in refused]
     values = [_checked(name, function, gamma) for (name, function, *_) in named]
     made: list[Interval] | None = None
-    calibrated = None
-    if any(draws) or method == "finite-sample":
+    if draws or times or sure:
         resample = Resample(gamma, samples)
-        if draws[0] or method == "finite-sample":
-            made = _intervals(named, values, resample, draws[0], level, seed, method)
+        if draws or sure:
+            made = _intervals(named, values, resample, draws, level, seed, method)
         # Of draws of calibrated outcomes only upper ends are read.
         tops = [
             (name, function if record.upper is None else partial(record.upper, **options))
             for name, function, record, options in named
         ]
-        calibrated = _replicates(tops, resample.calibrated, draws[1], np.random.default_rng([seed, 1]))
+        uppers = _replicates(tops, resample.calibrated, times, np.random.default_rng([seed, 1]))[..., 1]
     rows = []
     for i, (name, _, record, options) in enumerate(named):
-        mean = share = None
-        low, _ = ends(values[i])
-        if calibrated is not None and draws[1]:
-            upper = calibrated[:, i, 1]
-            mean = float(upper.mean())
-            share = (1 + int((upper >= low - _TIE).sum())) / (1 + draws[1])
-        interval = Interval(None, "") if made is None else made[i]
-        limit = None if share is None else p_large_n(record, low, resample)
-        value = values[i]
+        mean = share = limit = None
+        value, low, interval = values[i], ends(values[i])[0], Interval(None, "") if made is None else made[i]
+        if times:
+            mean = float(uppers[:, i].mean())
+            share = (1 + int((uppers[:, i] >= low - _TIE).sum())) / (1 + times)
+            limit = p_large_n(record, low, resample)
         if moved is not None:
             value = bracket_of_moved(record, gamma, distance, options)
-            interval = _wider(interval, record, 0.5 / steps, options)
+            if interval.ends is not None and record.modulus is not None:
+                by, (least, most) = record.modulus(0.5 / steps, **options), interval.ends
+                both = max(least - by, record.least), min(most + by, record.largest)
+                interval = Interval(both, interval.how)
         rows.append(Row(name, value, record, interval.ends, interval.how, mean, share, limit))
-    return Evaluation(gamma, tuple(rows), _legend(made, level, draws[0], method), refused, moved)
+    legend = ""
+    if made is not None:
+        made_by = "valid for every number of samples" if sure else f"{draws} draws of either kind"
+        own = ", but for functions of your own" if any(one.how == OWN for one in made) else ""
+        for_ = "for the value on what the samples were drawn from"
+        legend = f"intervals: {100.0 * level:.4g} % each, {for_} ({made_by}){own}"
+    return Evaluation(gamma, tuple(rows), legend, refused, moved)
 
 
 # ---------------------------------------------------------------- inside
 
 
-def _checked(name: str, function: Callable[[JointDistribution], Any], gamma: JointDistribution) -> Value:
+def _checked(name: str, function: Function, gamma: JointDistribution) -> Value:
     value = measured(name, function, gamma)
     if any(map(math.isnan, ends(value))):
         raise InvalidParameter(f"{name} is NaN; expected a measure that gives a number")
@@ -216,21 +213,11 @@ def _checked(name: str, function: Callable[[JointDistribution], Any], gamma: Joi
 
 def _may_move(one: Named) -> bool:
     """Whether something is proved of a measure when predictions move."""
-    _, _, record, options = one
     try:
-        require_modulus(record, options, "moved predictions")
+        require_modulus(one[2], one[3], "moved predictions")
     except InvalidParameter:
         return False
     return True
-
-
-def _wider(interval: Interval, record: Measure, moved: float, options: dict[str, Any]) -> Interval:
-    """An interval for predictions as they were, from one for those on the grid."""
-    if interval.ends is None or record.modulus is None:
-        return interval
-    by = record.modulus(moved, **options)
-    low, high = interval.ends
-    return Interval((max(low - by, record.least), min(high + by, record.largest)), interval.how)
 
 
 def p_large_n(record: Measure, value: float, resample: Resample) -> float | None:
@@ -242,15 +229,6 @@ def p_large_n(record: Measure, value: float, resample: Resample) -> float | None
     return record.tail(value / scale) if scale > 0.0 else float(value <= _TIE)
 
 
-def _legend(made: list[Interval] | None, level: float, draws: int, method: Method) -> str:
-    """The meaning of all intervals, in a sentence."""
-    if made is None:
-        return ""
-    by = f"{draws} draws of either kind" if method == "bootstrap" else "valid for every number of samples"
-    own = ", but for functions of your own" if any(one.how == OWN for one in made) else ""
-    return f"intervals: {100.0 * level:.4g} % each, for the value on what the samples were drawn from ({by}){own}"
-
-
 def _intervals(
     named: list[Named],
     values: list[Value],
@@ -260,43 +238,34 @@ def _intervals(
     seed: int,
     method: Method,
 ) -> list[Interval]:
-    """Of measures with a record by their `Sampling`, of others by the bootstrap of their values."""
-    asked = {
-        i: Asked(name, record, options, ends(value))
-        for i, ((name, _, record, options), value) in enumerate(zip(named, values, strict=True))
-        if record.sampling is not None
-    }
-    known = dict(
-        zip(asked, intervals(list(asked.values()), resample, draws, level, seed, method), strict=True)
-    )
-    own = [i for i in range(len(named)) if i not in asked]
-    if method == "finite-sample":
-        return [known.get(i, Interval(None, f"none: {_UNKNOWN}")) for i in range(len(named))]
-    functions = [named[i][:2] for i in own]
-    resampled = _replicates(functions, resample.bootstrap, draws, np.random.default_rng([seed, 0]))
+    """Of measures with a record by their `Sampling`, of others the hull of two bootstrap intervals of their values."""
+    ours = [i for i, one in enumerate(named) if one[2].sampling is not None]
+    asked = [Asked(named[i][2], named[i][3], ends(values[i])) for i in ours]
+    found = dict(zip(ours, intervals(asked, resample, draws, level, seed, method), strict=True))
+    own, tail = [i for i in range(len(named)) if i not in found], 0.5 * (1.0 - level)
+    if method == "bootstrap":
+        functions, generator = [named[i][:2] for i in own], np.random.default_rng([seed, 0])
+        drawn = _replicates(functions, resample.bootstrap, draws, generator)
     for column, i in enumerate(own):
-        hull = _hull(*ends(values[i]), resampled[:, column], level, named[i][2])
-        known[i] = Interval(hull, OWN)
-    return [known[i] for i in range(len(named))]
-
-
-_UNKNOWN = "nothing is known of a function of your own"
-
-
-def _hull(low: float, high: float, draws: Floats, level: float, record: Measure) -> tuple[float, float]:
-    """The hull of the basic and the percentile interval; draws[:, 0] are lower ends, draws[:, 1] upper ends."""
-    if math.isinf(low) or math.isinf(high):
-        return record.least, record.largest
-    tail = 0.5 * (1.0 - level)
-    # Steps, not interpolation, which would make NaN of two infinite values.
-    least = float(np.quantile(draws[:, 0], tail, method="inverted_cdf"))
-    most = float(np.quantile(draws[:, 1], 1.0 - tail, method="inverted_cdf"))
-    basic = 2.0 * low - most, 2.0 * high - least
-    return max(min(basic[0], least), record.least), min(max(basic[1], most), record.largest)
+        record, (low, high) = named[i][2], ends(values[i])
+        if method == "finite-sample":
+            found[i] = Interval(None, "none: nothing is known of a function of your own")
+            continue
+        both = record.least, record.largest
+        if not math.isinf(low) and not math.isinf(high):
+            # Steps, not interpolation, which would make NaN of two infinite values.
+            least = float(np.quantile(drawn[:, column, 0], tail, method="inverted_cdf"))
+            most = float(np.quantile(drawn[:, column, 1], 1.0 - tail, method="inverted_cdf"))
+            both = (
+                max(min(2.0 * low - most, least), record.least),
+                min(max(2.0 * high - least, most), record.largest),
+            )
+        found[i] = Interval(both, OWN)
+    return [found[i] for i in range(len(named))]
 
 
 def _replicates(
-    functions: list[tuple[str, Callable[[JointDistribution], Any]]],
+    functions: list[tuple[str, Function]],
     draw: Callable[[np.random.Generator], JointDistribution],
     times: int,
     generator: np.random.Generator,

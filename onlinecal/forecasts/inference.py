@@ -100,7 +100,8 @@ def drift_test(p: Floats, y: Floats, weights: Floats | None = None) -> Drift:
         return Drift(0.0, 1.0, 0.0, 1.0)
     statistic = float(np.abs(np.cumsum(centred)).max()) / math.sqrt(power)
     correlation = float((centred[1:] * centred[:-1]).sum()) / power
-    return Drift(statistic, bridge_exceeds(statistic), correlation, two_sided(math.sqrt(n) * correlation))
+    two_sided = math.erfc(math.sqrt(n) * abs(correlation) / math.sqrt(2.0))
+    return Drift(statistic, bridge_exceeds(statistic), correlation, two_sided)
 
 
 def bridge_exceeds(x: float) -> float:
@@ -112,14 +113,6 @@ def bridge_exceeds(x: float) -> float:
         return 1.0
     terms = ((-1.0) ** (k - 1) * math.exp(-2.0 * (k * x) ** 2) for k in range(1, math.ceil(5.0 / x) + 2))
     return min(max(2.0 * math.fsum(terms), 0.0), 1.0)
-
-
-def two_sided(z: float) -> float:
-    """P(|Z| ≥ |z|) of a standard normal Z."""
-    return math.erfc(abs(z) / math.sqrt(2.0))
-
-
-# ---------------------------------------------------------------- scores, side by side
 
 
 @dataclass(frozen=True)

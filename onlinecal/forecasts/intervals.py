@@ -1,4 +1,4 @@
-"""Intervals for what measures are of the population that samples were drawn from.
+"""Intervals for what measures are of the population that samples were drawn from, and the draws that they are made of.
 
 A measure's `Sampling` bounds how far its value may lie from the population's by seminorms L_j of D = Γ̂ − Γ. What is
 missing is the law of the L_j(D). It is imitated by two kinds of draws, and each radius is the larger of the two
@@ -9,7 +9,7 @@ changes by outcomes drawn as the predictions say, right for every n if the forec
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -17,25 +17,165 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Change, Ends, Known, Measure, Sampling, ends
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
 Method = Literal["bootstrap", "finite-sample"]
 
 #: samples that a level or a bin must hold to count as repeated
 FEW = 30
-
-# Numbers drawn at once.
-_AT_ONCE = 1 << 19
-
+#: samples that a float64 counts one by one
+MOST_SAMPLES = 2**53
+#: more levels than this are rounded to a grid of as many steps before changes are drawn
+MOST_LEVELS = 4096
+#: and what is drawn is widened by this factor: the supremum over thresholds, which of all measures feels the grid most,
+#: lacks what happens between two of its points, √(2 ln(2M)/M) of it for M of them
+WIDENED = 1.0 + (2.0 * np.log(2.0 * MOST_LEVELS) / MOST_LEVELS) ** 0.5
 #: kinds of draws
 KINDS = ("resampled", "calibrated")
+# Numbers drawn at once.
+_AT_ONCE = 1 << 19
+# Outcomes of either kind that are added before variances are taken, as Agresti and Coull do: without them samples that
+# hold no outcome of a rare kind would seem to prove its absence.
+_ADDED = 2.0
 
 OWN = "bootstrap of a function of which nothing is known: right only if it is smooth at the population's Γ"
-UNBOUNDED = "none: no bound with explicit constants is known; use method 'bootstrap'"
 FINITE = "for every number of samples and every Γ: McDiarmid's inequality"
+
+# ---------------------------------------------------------------- draws
+
+
+class Resample:
+    """New Γ from the samples behind one, by drawing how often each cell occurs: nothing is sorted again.
+
+    A cell is a level and an outcome; where samples have weights, it is a sample.
+    """
+
+    def __init__(self, gamma: JointDistribution, samples: tuple[Floats, Floats, Floats] | None) -> None:
+        self.gamma, self.v = gamma, gamma.predictions
+        self.weights: Floats | None = None
+        if samples is None:
+            counts, positives = gamma.counts, gamma.positives
+            if gamma.weight > MOST_SAMPLES:
+                raise InvalidParameter(
+                    f"evaluate: Γ has weight {gamma.weight!r}, more than can be drawn again sample by sample; expected "
+                    f"at most {MOST_SAMPLES}, or neither bootstrap nor reference"
+                )
+            if (counts != np.rint(counts)).any() or (positives != np.rint(positives)).any():
+                raise InvalidParameter(
+                    "evaluate: counts of Γ are not whole, so there are no samples to draw again; expected the samples "
+                    "and weights themselves"
+                )
+            self.counts = counts.astype(np.int64)
+            self.squares = counts - positives, positives
+            cells = np.concatenate(self.squares)
+            self.level, self.ones = (
+                np.flatnonzero(cells) % gamma.levels,
+                np.flatnonzero(cells) >= gamma.levels,
+            )
+            times = cells[cells > 0]
+        else:
+            p, y, w = (part[samples[2] > 0.0] for part in samples)
+            self.level, self.ones, self.weights = np.searchsorted(self.v, p), y > 0.0, w
+            times = np.ones(len(w))
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.squares = self._sums(w**2 * ~self.ones), self._sums(w**2 * self.ones)
+            if not 1e-290 < sum(part.sum() for part in self.squares) < np.inf:
+                raise InvalidParameter(
+                    f"evaluate: the largest weight is {float(w.max())!r}, of which floats hold no square; expected one "
+                    "from 1e-140 to 1e140: multiply all by one number"
+                )
+        self.total = round(float(times.sum()))
+        self.shares = times / self.total
+
+    @property
+    def samples(self) -> float:
+        """How many samples of equal weights vary as much."""
+        return float(self.gamma.weight**2 / (self.squares[0].sum() + self.squares[1].sum()))
+
+    def samples_in(self, cells: Ints) -> tuple[Floats, Floats]:
+        """The same for each cell of levels, and the share of the weight that it holds."""
+        mass = np.bincount(cells, self.gamma.counts)
+        squares = np.bincount(cells, self.squares[0] + self.squares[1])
+        held = mass > 0.0
+        return mass[held] ** 2 / squares[held], mass[held] / self.gamma.weight
+
+    def bootstrap(self, generator: np.random.Generator) -> JointDistribution:
+        """As many samples, drawn with replacement."""
+        times = generator.multinomial(self.total, self.shares).astype(float)
+        return self._gamma(times if self.weights is None else times * self.weights, self.ones)
+
+    def calibrated(self, generator: np.random.Generator, chances: Floats | None = None) -> JointDistribution:
+        """The same predictions, and each outcome 1 with the probability predicted, or with that of its level."""
+        chances = self.v if chances is None else chances
+        if self.weights is None:
+            ones = generator.binomial(self.counts, chances).astype(np.float64)
+            return JointDistribution.from_sorted_levels(self.v, self.gamma.counts, ones)
+        return self._gamma(self.weights, generator.random(len(self.level)) < chances[self.level])
+
+    def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
+        """Changes of the masses of levels and outcomes by new samples, some at a time."""
+        gamma, place, wider = self.gamma, np.arange(self.gamma.levels), 1.0
+        if gamma.levels > MOST_LEVELS:
+            gamma, _ = self.gamma.round(MOST_LEVELS - 1)
+            place = np.searchsorted(
+                gamma.predictions, np.rint(self.v * (MOST_LEVELS - 1)) / (MOST_LEVELS - 1)
+            )
+            wider = WIDENED
+        draw = self._normal(gamma, place) if kind == "resampled" else self._outcomes(gamma, place)
+        rows = max(_AT_ONCE // gamma.levels, 1)
+        for start in range(0, times, rows):
+            zeros, ones = draw(min(rows, times - start), generator)
+            yield Change(gamma, wider * zeros, wider * ones, self.samples, self.gamma, place)
+
+    def _normal(self, gamma: JointDistribution, place: Ints) -> Draw:
+        added = _ADDED * sum(part.sum() for part in self.squares) / self.total * gamma.mass
+        mass = np.concatenate((gamma.mass * (1.0 - gamma.means), gamma.mass * gamma.means))
+        scale = np.sqrt(np.concatenate([np.bincount(place, part) + added for part in self.squares]))
+        scale /= self.gamma.weight
+
+        def draw(rows: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+            both = generator.standard_normal((rows, len(scale)))
+            both *= scale
+            both -= both.sum(axis=1)[:, None] * mass
+            return both[:, : gamma.levels], both[:, gamma.levels :]
+
+        return draw
+
+    def _outcomes(self, gamma: JointDistribution, place: Ints) -> Draw:
+        v, weight = gamma.predictions, self.gamma.weight
+        squares = np.bincount(place, self.squares[0] + self.squares[1])
+        level = place[self.level]
+        order = np.argsort(level, kind="stable")
+        starts = np.searchsorted(level[order], np.arange(len(v)))
+
+        def draw(rows: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+            if self.weights is None:
+                counts = gamma.counts.astype(np.int64)
+                ones = (generator.binomial(counts, v, (rows, len(v))) - gamma.counts * v) / weight
+            elif len(order) <= MOST_LEVELS:
+                w, p = self.weights[order], v[level[order]]
+                drawn = w * ((generator.random((rows, len(w))) < p) - p)
+                ones = np.add.reduceat(drawn, starts, axis=1) / weight
+            else:
+                ones = generator.standard_normal((rows, len(v))) * np.sqrt(squares * v * (1.0 - v)) / weight
+            return -ones, ones
+
+        return draw
+
+    def _sums(self, part: Floats) -> Floats:
+        return np.asarray(np.bincount(self.level, part, len(self.v)), dtype=np.float64)
+
+    def _gamma(self, weights: Floats, ones: NDArray[np.bool_]) -> JointDistribution:
+        # Both sums run in the same order, so that rounding cannot lift the second above the first.
+        return JointDistribution.from_sorted_levels(self.v, self._sums(weights), self._sums(weights * ones))
+
+
+# ---------------------------------------------------------------- intervals
 
 
 @dataclass(frozen=True)
@@ -50,7 +190,6 @@ class Interval:
 class Asked:
     """A measure with its record, options and value."""
 
-    name: str
     record: Measure
     options: Mapping[str, Any]
     ends: Ends
@@ -115,17 +254,6 @@ def mean_interval(
     return max(least, within[0]), min(most, within[1])
 
 
-def _of_scores(sampling: Sampling, resample: Resample, times: int, level: float, seed: int) -> Ends:
-    """The same for a measure that is a mean of losses."""
-    assert sampling.losses is not None
-    gamma = resample.gamma
-    zeros, ones, most = sampling.losses(gamma)
-    mass = np.concatenate((gamma.counts - gamma.positives, gamma.positives))
-    squares, loss = np.concatenate(resample.squares), np.concatenate((zeros, ones))
-    held = (mass > 0.0) & (squares > 0.0)
-    return mean_interval(loss[held], mass[held], squares[held], (0.0, most), times, level, seed)
-
-
 def few_samples(asked: Asked, resample: Resample) -> str:
     """Why the value is noise: too much weight in cells with few samples; "" if it is not."""
     for sampling, options, _ in asked.parts:
@@ -148,35 +276,26 @@ def drawn_radii(
     wanted: Sequence[Asked], resample: Resample, times: int, level: float, seed: int
 ) -> list[list[Floats]]:
     """The radii of each part of each measure, by draws of both kinds."""
-    drawn: dict[tuple[int, str], list[list[Floats]]] = {}
+    drawn: list[dict[str, list[list[Floats]]]] = [{} for _ in wanted]
     for number, kind in enumerate(KINDS):
         for change in resample.changes(kind, times, np.random.default_rng([seed, 2 + number])):
-            kept: dict[str, Floats] = {}
-            for i, asked in enumerate(wanted):
+            kept: dict[str, Floats] = {}  # what bounds several measures is found once
+            for mine, asked in zip(drawn, wanted, strict=True):
                 if kind == "resampled" or all(part.calibrated for part, _, _ in asked.parts):
-                    drawn.setdefault((i, kind), []).append(_deviations(asked, change, kept))
+                    columns = []
+                    for sampling, options, name in asked.parts:
+                        if not options and name not in kept:
+                            kept[name] = sampling.deviations(change)
+                        columns.append(sampling.deviations(change, **options) if options else kept[name])
+                    mine.setdefault(kind, []).append(columns)
     radii = []
-    for i in range(len(wanted)):
-        widths = [part.shape[1] for part in drawn[i, "resampled"][0]]
+    for mine in drawn:
+        widths = [part.shape[1] for part in mine["resampled"][0]]
         kinds = [
-            np.concatenate([np.concatenate(parts, axis=1) for parts in drawn[i, kind]])
-            for kind in KINDS
-            if (i, kind) in drawn
+            np.concatenate([np.concatenate(parts, axis=1) for parts in of_kind]) for of_kind in mine.values()
         ]
         radii.append(np.split(joint_radii(kinds, level), np.cumsum(widths)[:-1]))
     return radii
-
-
-def _deviations(asked: Asked, change: Change, kept: dict[str, Floats]) -> list[Floats]:
-    columns = []
-    for sampling, options, name in asked.parts:
-        if options:
-            columns.append(sampling.deviations(change, **options))
-            continue
-        if name not in kept:  # what bounds several measures is found once
-            kept[name] = sampling.deviations(change)
-        columns.append(kept[name])
-    return columns
 
 
 def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | None:
@@ -184,97 +303,86 @@ def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | 
 
     None where no bound of E[L_j] is known. Bounds of several L_j share what may fail.
     """
-    means = []
-    for sampling, options, _ in asked.parts:
-        mean = None if sampling.means is None else sampling.means(samples, **options)
-        if mean is None:
-            return None
-        means.append(np.asarray(mean, dtype=np.float64))
+    parts = asked.parts
+    known = [None if part.means is None else part.means(samples, **options) for part, options, _ in parts]
+    if any(mean is None for mean in known):
+        return None
+    means = [np.asarray(mean, dtype=np.float64) for mean in known]
     if level >= 1.0:
         return [np.full(len(mean), math.inf) for mean in means]
     fails = (1.0 - level) / sum(map(len, means))
     rest = math.sqrt(-math.log(fails) / (2.0 * samples))
     return [
-        mean / math.sqrt(samples) + sampling.spread * rest
-        for mean, (sampling, _, _) in zip(means, asked.parts, strict=True)
+        mean / math.sqrt(samples) + part.spread * rest
+        for mean, (part, _, _) in zip(means, parts, strict=True)
     ]
-
-
-def limits(
-    asked: Asked, known: Callable[[Ends], Known], radii: list[Floats], value_of: Callable[[str], Ends]
-) -> Ends:
-    """The interval that follows from radii, cut to the range of the measure."""
-    record, parts = asked.record, asked.parts
-    if any(not np.isfinite(part).all() for part in radii):
-        return record.least, record.largest
-    if len(parts) == 1:
-        sampling, options, _ = parts[0]
-        low, high = sampling.limits(known(asked.ends), radii[0], **options)
-    else:
-        both = [
-            sampling.limits(known(value_of(name)), part)
-            for (sampling, _, name), part in zip(parts, radii, strict=True)
-        ]
-        low, high = min(both[0][0], asked.ends[0]), max(both[1][1], asked.ends[1])
-    return max(low, record.least), min(high, record.largest)
 
 
 def intervals(
     asked: Sequence[Asked], resample: Resample, times: int, level: float, seed: int, method: Method
 ) -> list[Interval]:
     """The interval of each measure that has a record of its own."""
-    found: dict[int, Interval] = {}
-    wanted = []
-    for i, one in enumerate(asked):
-        if any(map(math.isinf, one.ends)):
-            # Resamples of samples that hide what is finite hide it as well: of outcomes that are all equal, say.
-            record = one.record
-            either = one.ends if record.lasting else (record.least, record.largest)
-            found[i] = Interval(either, "what is infinite in a sample " + _INFINITE[record.lasting])
-        elif method == "bootstrap":
-            sampling = one.record.sampling
-            if reason := few_samples(one, resample):
-                found[i] = Interval(None, reason)
-            elif isinstance(sampling, Sampling) and sampling.losses is not None:
-                low, high = _of_scores(sampling, resample, times, level, seed)
-                both = min(low, one.ends[0]), min(max(high, one.ends[1]), one.record.largest)
-                found[i] = Interval(both, sampling.source)
-            else:
-                wanted.append(i)
-    values = {one.record.name: one.ends for one in asked if not one.options}
-
-    def value_of(name: str) -> Ends:
-        if name not in values:
-            value = MEASURES[name].function(resample.gamma)
-            values[name] = ends(value)
-        return values[name]
-
-    kept: dict[str, Floats] = {}
-
-    def known(both: Ends) -> Known:
-        return Known(resample.gamma, resample.samples, both, kept)
-
-    radii: dict[int, list[Floats] | None]
-    if method == "bootstrap":
-        drawn = drawn_radii([asked[i] for i in wanted], resample, times, level, seed) if wanted else []
-        radii = dict(zip(wanted, drawn, strict=True))
-    elif resample.weights is not None:
+    bootstrap, kept = method == "bootstrap", dict[str, Floats]()
+    if not bootstrap and resample.weights is not None:
         raise InvalidParameter(
             "evaluate: method = 'finite-sample' with weights; expected samples without, or method = 'bootstrap'"
         )
+    values = {one.record.name: one.ends for one in asked if not one.options}
+
+    def known(name: str, both: Ends | None = None) -> Known:
+        if both is None and name not in values:
+            values[name] = ends(MEASURES[name].function(resample.gamma))
+        return Known(resample.gamma, resample.samples, both or values[name], kept)
+
+    found: dict[int, Interval] = {}
+    for i, one in enumerate(asked):
+        record, sampling = one.record, one.record.sampling
+        if any(map(math.isinf, one.ends)):
+            # Resamples of samples that hide what is finite hide it as well: of outcomes that are all equal, say.
+            either = one.ends if record.lasting else (record.least, record.largest)
+            what = "is so in the population" if record.lasting else "says nothing of the population"
+            found[i] = Interval(either, f"what is infinite in a sample {what}")
+        elif bootstrap and (reason := few_samples(one, resample)):
+            found[i] = Interval(None, reason)
+        elif bootstrap and isinstance(sampling, Sampling) and sampling.losses is not None:
+            zeros, ones, most = sampling.losses(resample.gamma)
+            gamma, loss, squares = (
+                resample.gamma,
+                np.concatenate((zeros, ones)),
+                np.concatenate(resample.squares),
+            )
+            mass = np.concatenate((gamma.counts - gamma.positives, gamma.positives))
+            held = (mass > 0.0) & (squares > 0.0)
+            low, high = mean_interval(loss[held], mass[held], squares[held], (0.0, most), times, level, seed)
+            both = min(low, one.ends[0]), min(max(high, one.ends[1]), record.largest)
+            found[i] = Interval(both, sampling.source)
+    left = [i for i in range(len(asked)) if i not in found]
+    radii: Sequence[list[Floats] | None]
+    if bootstrap:
+        radii = drawn_radii([asked[i] for i in left], resample, times, level, seed) if left else []
     else:
-        radii = {
-            i: certain_radii(one, resample.samples, level) for i, one in enumerate(asked) if i not in found
-        }
-    for i, parts in radii.items():
-        one, source = asked[i], asked[i].record.sampling
-        if parts is None or source is None:
-            found[i] = Interval(None, UNBOUNDED)
+        radii = [certain_radii(asked[i], resample.samples, level) for i in left]
+    for i, parts in zip(left, radii, strict=True):
+        one, record = asked[i], asked[i].record
+        source: Any = record.sampling
+        if parts is None:
+            found[i] = Interval(
+                None, "none: no bound with explicit constants is known; use method 'bootstrap'"
+            )
             continue
-        of_mean = isinstance(source, Sampling) and source.losses is not None  # whose source is that of draws
-        how = FINITE if of_mean else source.source + (f"; {FINITE}" if method == "finite-sample" else "")
-        found[i] = Interval(limits(one, known, parts, value_of), how)
+        of_mean = getattr(source, "losses", None) is not None  # whose source is that of draws
+        how = FINITE if of_mean else source.source + ("" if bootstrap else f"; {FINITE}")
+        if any(not np.isfinite(part).all() for part in parts):
+            found[i] = Interval((record.least, record.largest), how)
+            continue
+        if len(parts) == 1:
+            sampling, options, name = one.parts[0]
+            low, high = sampling.limits(known(name, one.ends), parts[0], **options)
+        else:
+            (low, _), (_, high) = (
+                sampling.limits(known(name), part)
+                for (sampling, _, name), part in zip(one.parts, parts, strict=True)
+            )
+            low, high = min(low, one.ends[0]), max(high, one.ends[1])
+        found[i] = Interval((max(low, record.least), min(high, record.largest)), how)
     return [found[i] for i in range(len(asked))]
-
-
-_INFINITE = {True: "is so in the population", False: "says nothing of the population"}

@@ -12,7 +12,6 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.validation import check_same_rows, check_unit, choice, vector
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: by how much the probabilities of a row may miss 1: those of a softmax in half precision do by some 1e-3
 UNIT = 5e-3
@@ -48,24 +47,20 @@ def binary_forecasts(
 
     Source
     ------
-    Guo, Pleiss, Sun & Weinberger 2017 (confidence); Kull et al. 2019 (classwise). Gupta & Ramdas 2022 call
-    "top-label" what also conditions on the top class: keep the rows with `np.argmax(probabilities, axis=1) == k`, class
-    by class.
+    Guo, Pleiss, Sun & Weinberger 2017 (confidence); Kull et al. 2019 (classwise). Gupta & Ramdas 2022 call "top-label"
+    what also conditions on the top class: keep the rows with `np.argmax(probabilities, axis=1) == k`, class by class.
 
     Examples
     --------
     >>> P = [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.5, 0.25, 0.25]]
     >>> binary_forecasts(P, [0, 1, 0])
     (array([0.7, 0.4, 0.5]), array([1., 0., 1.]))
-    >>> p, y = binary_forecasts(P, ["cat", "dog", "cat"], reduction="class_wise", classes=["cat", "dog", "emu"])
-    >>> p[:, 1], y[:, 1]
-    (array([0.2 , 0.3 , 0.25]), array([0., 1., 0.]))
     """
     choice("binary_forecasts", "reduction", reduction, ("top_label", "class_wise"))
     check_same_rows({"probabilities": probabilities, "labels": labels})
     table = _table(probabilities)
     n, k = table.shape
-    label = _labels(labels, k) if classes is None else _places(labels, classes, k)
+    label = _places(labels, classes, k)
     if len(label) != n:
         raise InvalidData(
             f"probabilities have {n} rows and labels {len(label)} values; expected as many of each"
@@ -99,31 +94,23 @@ def _table(probabilities: ArrayLike) -> Floats:
     return table
 
 
-def _labels(labels: ArrayLike, k: int) -> Ints:
-    """Labels that are numbers of classes."""
-    label = vector("labels", labels)
-    good = (label >= 0) & (label <= k - 1) & (label % 1.0 == 0.0)
-    if not good.all():
-        i = int(np.argmin(good))
-        raise InvalidData(
-            f"labels[{i}] = {float(label[i])!r} is no class; expected an integer from 0 to {k - 1}, or `classes`"
-        )
-    return label.astype(np.int64)
-
-
-def _places(labels: ArrayLike, classes: Sequence[Any], k: int) -> Ints:
+def _places(labels: ArrayLike, classes: Sequence[Any] | None, k: int) -> NDArray[np.int64]:
     """The column of each label."""
-    names = list(classes)
-    place = {name: j for j, name in enumerate(names)}
-    if len(names) != k or len(place) != k:
-        raise InvalidData(
-            f"classes are {len(names)} names, {len(place)} of them different; expected {k}, one for each column"
-        )
-    given = np.asarray(labels)
-    if given.ndim != 1:
-        raise InvalidData(f"labels have shape {given.shape}; expected one dimension")
-    found = [place.get(label, -1) for label in given.tolist()]
-    if -1 in found:
-        i = found.index(-1)
-        raise InvalidData(f"labels[{i}] = {given.tolist()[i]!r} is no class; expected one of `classes`")
-    return np.array(found, dtype=np.int64)
+    if classes is None:
+        given, expected = vector("labels", labels), f"an integer from 0 to {k - 1}, or `classes`"
+        found = np.where((given >= 0) & (given <= k - 1) & (given % 1.0 == 0.0), given, -1.0).astype(np.int64)
+    else:
+        names = list(classes)
+        place = {name: j for j, name in enumerate(names)}
+        if len(names) != k or len(place) != k:
+            raise InvalidData(
+                f"classes are {len(names)} names, {len(place)} of them different; expected {k}, one for each column"
+            )
+        given, expected = np.asarray(labels), "one of `classes`"
+        if given.ndim != 1:
+            raise InvalidData(f"labels have shape {given.shape}; expected one dimension")
+        found = np.array([place.get(label, -1) for label in given.tolist()], dtype=np.int64)
+    if (found < 0).any():
+        i = int(np.argmax(found < 0))
+        raise InvalidData(f"labels[{i}] = {given.tolist()[i]!r} is no class; expected {expected}")
+    return found

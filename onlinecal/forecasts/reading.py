@@ -29,7 +29,7 @@ OUTCOMES = {
 
 @dataclass(frozen=True)
 class Asked:
-    """Which columns of a file are what."""
+    """How a file is read: which columns are what, and in which form."""
 
     forecasts: tuple[str, ...] = ()  # names of columns; empty to guess
     outcome: str | None = None  # guessed where it is not named
@@ -46,6 +46,8 @@ class Asked:
     # the column that tells questions apart, where outcomes come in lines of their own
     key: str | None = None
     open: bool = False  # whether outcomes may be missing, as they are not known yet; else that is an error
+    delimiter: str | None = None  # by the header where it is not given
+    encoding: str | None = None
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Log:
     time_words: Callable[[int], str] | None = None  # the time of a row as it is written
     groups: dict[str, Ints] | None = None  # numbers of the rows of each group, in order
     by: str = ""  # the names of those columns, with commas between several; "" for none
-    time: str = ""  # the names of those columns, with commas between several; "" for none
+    time: str = ""
     said: tuple[str, ...] = ()  # what was guessed, left out or sorted
     duplicates: int = 0  # rows that are equal to an earlier one, in all columns of the file
     places: Ints | None = None  # which rows of the file these are, from 0
@@ -80,9 +82,8 @@ def read_log(table: Rows, asked: Asked) -> Log:
     named, guessed = columns_of(table, asked)
     log = rows_of(table, named)
     largest = {name: float(values.max(initial=0.0)) for name, values in log.forecasts.items()}
-    said = remarks(
-        table.name, named, log.total, log.rows, int((log.outcomes == 1.0).sum()), largest, log.zeros
-    )
+    ones = int((log.outcomes == 1.0).sum())
+    said = remarks(table.name, named, log.total, log.rows, ones, largest, log.zeros)
     return replace(log, said=(*guessed, *said, *log.said), duplicates=table.duplicates())
 
 
@@ -100,9 +101,25 @@ def rows_of(table: Rows, asked: Asked) -> Log:
             f"{table.where(i)}: column {empty!r} is missing, as in {np.count_nonzero(~keep)} of {table.rows} rows; "
             "expected a value, or --skip-missing to leave such rows out"
         )
-    weights = None if asked.weight is None else _weights(table, asked.weight, keep)
-    times = None if asked.time is None else table.numbers(asked.time, dates=True)
-    known = None if asked.resolved is None else _resolved(table, asked, times)
+    weights = times = known = None
+    if asked.weight is not None:
+        weights = table.numbers(asked.weight, gaps=np.nan, words=False)
+        table.refuse(asked.weight, weights, (weights >= 0.0) | ~keep, "expected a finite weight ≥ 0")
+        if not (weights[keep] > 0.0).any():
+            raise InvalidData(
+                f"{table.name}: all weights in column {asked.weight!r} are 0; expected a positive one"
+            )
+    if asked.time is not None:
+        times = table.numbers(asked.time, dates=True)
+    if asked.resolved is not None:
+        known = table.numbers(asked.resolved, dates=True, gaps=np.nan)
+        early = known < (-np.inf if times is None else times)
+        if early.any():
+            i = int(np.argmax(early))
+            raise InvalidData(
+                f"{table.where(i)}: the outcome is known ({table.text(asked.resolved, i)}) before the question is "
+                f"asked ({table.text(str(asked.time), i)}); expected it at that time or later"
+            )
     rows, said = np.flatnonzero(keep), tuple[str, ...]()
     if times is not None and (np.diff(times[rows]) < 0.0).any():
         if not asked.sort:
@@ -116,17 +133,16 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         ends = np.searchsorted(place[rows][order], np.arange(len(texts) + 1))
         for i, text in enumerate(texts):
             if ends[i] < ends[i + 1]:
-                groups[text if len(asked.by) == 1 else f"{name}: {text or '(empty)'}"] = order[
-                    ends[i] : ends[i + 1]
-                ]
+                label = text if len(asked.by) == 1 else f"{name}: {text or '(empty)'}"
+                groups[label] = order[ends[i] : ends[i + 1]]
     return Log(
-        source=table.name,
-        forecasts={name: values[rows] for name, values in number.items()},
-        outcomes=outcomes[rows],
-        outcome=str(asked.outcome),
+        table.name,
+        {name: values[rows] for name, values in number.items()},
+        outcomes[rows],
+        str(asked.outcome),
         weights=None if weights is None else weights[rows],
         times=None if times is None else times[rows],
-        time_words=None if asked.time is None else lambda i: table.text(str(asked.time), int(rows[i])),
+        time_words=None if times is None else lambda i: table.text(str(asked.time), int(rows[i])),
         groups=dict(sorted(groups.items())) or None,
         by=", ".join(asked.by),
         time=asked.time or "",
@@ -157,113 +173,13 @@ def remarks(
         raise InvalidData(f"{source}: no row has {both}; expected at least one")
     if asked.positive is not None:
         if not ones:
-            raise never_positive(source, str(asked.outcome), asked.positive, there)
-        listed = ", ".join(map(repr, there[:5])) + (", …" if len(there) > 5 else "")
-        said.append(f"outcome 1 is {asked.positive!r} in {asked.outcome!r}, and 0 is {listed or 'nothing'}")
+            raise never_positive(source, asked, there)
+        zero = _listed(there, 5) or "nothing"
+        said.append(f"outcome 1 is {asked.positive!r} in {asked.outcome!r}, and 0 is {zero}")
     if rows < total:
         lacking = "no forecast" if asked.open else "no forecast or outcome"
         said.append(f"{total - rows} of {total} rows have {lacking} and are left out")
     return said
-
-
-# ---------------------------------------------------------------- which columns
-
-
-def columns_of(table: Any, asked: Asked) -> tuple[Asked, list[str]]:
-    """The same with all columns named; and what was guessed.
-
-    `table` has `name`, `columns`, `check_column` and `sample(column)`, the first cells of a column as text.
-    """
-    if len(table.columns) == 1 and " " in table.columns[0]:
-        raise InvalidData(
-            f"{table.name}: the header {table.columns[0][:60]!r} has none of , ; tab |; expected one between names, or "
-            "--delimiter"
-        )
-    if all(as_number(column)[0] is not None and column for column in table.columns):
-        raise InvalidData(
-            f"{table.name}: the first line holds numbers ({', '.join(table.columns[:4])}); expected a header with the "
-            "names of the columns"
-        )
-    named = [*asked.forecasts, asked.outcome, *asked.by, asked.time, asked.weight, asked.key]
-    wanted = [name for name in named if name is not None]
-    if asked.resolved is not None:
-        if asked.time is None:
-            raise InvalidParameter(
-                f"times of outcomes ({asked.resolved!r}) without times of questions; expected both columns (--time)"
-            )
-        # Where outcomes are known at once both times may be one column.
-        wanted += [asked.resolved] if asked.resolved != asked.time else []
-    for name in wanted:
-        if wanted.count(name) > 1:
-            raise InvalidParameter(f"column {name!r} is asked for twice; expected each column in one place")
-        table.check_column(name)
-    # Doubled names cannot be told apart, so that none of them is guessed.
-    free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
-    said = []
-    outcome, forecasts = asked.outcome, list(asked.forecasts)
-    if outcome is None:
-        found = _known(free, OUTCOMES) or [n for n in free if _is_binary(table.sample(n), asked.positive)]
-        if len(found) != 1:
-            raise _unclear(table, "outcomes", found, "--outcome", "holds 0 and 1")
-        outcome = found[0]
-        free.remove(outcome)
-        said.append(f"outcomes are read from column {outcome!r}")
-    if not forecasts:
-        most = 100.0 if asked.percent else 1.0
-        forecasts = _known(free, FORECASTS) or [n for n in free if _is_unit(table.sample(n), most)]
-        if not forecasts:
-            raise _unclear(table, "forecasts", [], "--forecast", "holds numbers between 0 and 1")
-        several = "s" if len(forecasts) > 1 else ""
-        said.append(f"forecasts are read from column{several} {', '.join(map(repr, forecasts))}")
-    return replace(asked, forecasts=tuple(forecasts), outcome=outcome), said
-
-
-def one_forecast(table: Any, asked: Asked) -> tuple[Asked, list[str]]:
-    """The same, of one column of forecasts."""
-    named, said = columns_of(table, asked)
-    if len(named.forecasts) > 1:
-        listed = ", ".join(map(repr, named.forecasts[:6])) + (", …" if len(named.forecasts) > 6 else "")
-        raise InvalidData(
-            f"{table.name}: columns {listed} might all be the forecasts; expected one: --forecast COLUMN"
-        )
-    return named, said
-
-
-def _known(free: Sequence[str], names: set[str]) -> list[str]:
-    return [name for name in free if "".join(c for c in name.lower() if c.isalnum()) in names]
-
-
-def _unclear(table: Any, what: str, found: Sequence[str], option: str, holds: str) -> InvalidData:
-    columns = ", ".join(map(repr, table.columns[:12])) + (", …" if len(table.columns) > 12 else "")
-    if found:
-        reason = f"columns {', '.join(map(repr, found))} might be"
-    else:
-        # Of a file that grows the names are all that is known.
-        looked = any(table.sample(name) for name in table.columns if table.columns.count(name) == 1)
-        reason = "no column is named so" + (f" or {holds}" if looked else "")
-        doubled = sorted({name for name in table.columns if name and table.columns.count(name) > 1})
-        reason += f" (there are several {', '.join(map(repr, doubled))})" if doubled else ""
-    return InvalidData(
-        f"{table.name}: cannot tell which column has the {what}: {reason}; expected {option} COLUMN, of: {columns}"
-    )
-
-
-def _is_binary(cells: Sequence[str], positive: str | None) -> bool:
-    words = {cell.strip().lower() for cell in cells if cell.strip()}
-    if positive is not None:
-        return positive.strip().lower() in words
-    return bool(words) and words <= {"0", "1", "0.0", "1.0", *WORDS}
-
-
-def _is_unit(cells: Sequence[str], most: float) -> bool:
-    found = [as_number(cell)[0] for cell in cells]
-    if None in found:
-        return False
-    numbers = [x for x in found if x is not None and not math.isnan(x)]
-    return all(0.0 <= x <= most for x in numbers) and any(0.0 < x < most for x in numbers)
-
-
-# ---------------------------------------------------------------- what stands in them
 
 
 def probabilities(table: Rows, name: str, percent: bool) -> Floats:
@@ -293,29 +209,98 @@ def unit_caution(name: str) -> str:
     )
 
 
-def never_positive(source: str, column: str, positive: str, there: Sequence[str]) -> InvalidData:
-    """The word for 1 stands in no row, but these do."""
-    listed = ", ".join(map(repr, there[:6])) + (", …" if len(there) > 6 else "")
-    return InvalidData(f"{source}: no row of column {column!r} holds {positive!r}; there are: {listed}")
+def never_positive(source: str, asked: Asked, there: Sequence[str]) -> InvalidData:
+    """The error where the word for 1 stands in no row, but these do."""
+    said = f"{source}: no row of column {asked.outcome!r} holds {asked.positive!r}"
+    return InvalidData(f"{said}; there are: {_listed(there, 6)}")
 
 
-def _resolved(table: Rows, asked: Asked, times: Floats | None) -> Floats:
-    """When outcomes became known."""
-    column, begun = str(asked.resolved), str(asked.time)
-    known = table.numbers(column, dates=True, gaps=np.nan)
-    early = known < (-np.inf if times is None else times)
-    if early.any():
-        i = int(np.argmax(early))
+# ---------------------------------------------------------------- which columns
+
+
+def columns_of(table: Rows, asked: Asked, one: bool = False) -> tuple[Asked, list[str]]:
+    """The same with all columns named, where asked for `one` of forecasts; and what was guessed."""
+    if len(table.columns) == 1 and " " in table.columns[0]:
         raise InvalidData(
-            f"{table.where(i)}: the outcome is known ({table.text(column, i)}) before the question is asked "
-            f"({table.text(begun, i)}); expected it at that time or later"
+            f"{table.name}: the header {table.columns[0][:60]!r} has none of , ; tab |; expected one between names, or "
+            "--delimiter"
         )
-    return known
+    if all(as_number(column)[0] is not None and column for column in table.columns):
+        raise InvalidData(
+            f"{table.name}: the first line holds numbers ({', '.join(table.columns[:4])}); expected a header with the "
+            "names of the columns"
+        )
+    named = [*asked.forecasts, asked.outcome, *asked.by, asked.time, asked.weight, asked.key]
+    wanted = [name for name in named if name is not None]
+    if asked.resolved is not None:
+        if asked.time is None:
+            raise InvalidParameter(
+                f"times of outcomes ({asked.resolved!r}) without times of questions; expected both columns (--time)"
+            )
+        # Where outcomes are known at once both times may be one column.
+        wanted += [asked.resolved] if asked.resolved != asked.time else []
+    for name in wanted:
+        if wanted.count(name) > 1:
+            raise InvalidParameter(f"column {name!r} is asked for twice; expected each column in one place")
+        table.check_column(name)
+    # Doubled names cannot be told apart, so that none of them is guessed.
+    free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
+    said, outcome, forecasts = [], asked.outcome, list(asked.forecasts)
+    if outcome is None:
+        found = _known(free, OUTCOMES) or [n for n in free if _is_binary(table.sample(n), asked.positive)]
+        if len(found) != 1:
+            raise _unclear(table, "outcomes", found, "--outcome", "holds 0 and 1")
+        outcome = found[0]
+        free.remove(outcome)
+        said.append(f"outcomes are read from column {outcome!r}")
+    if not forecasts:
+        most = 100.0 if asked.percent else 1.0
+        forecasts = _known(free, FORECASTS) or [n for n in free if _is_unit(table.sample(n), most)]
+        if not forecasts:
+            raise _unclear(table, "forecasts", [], "--forecast", "holds numbers between 0 and 1")
+        several = "s" if len(forecasts) > 1 else ""
+        said.append(f"forecasts are read from column{several} {', '.join(map(repr, forecasts))}")
+    if one and len(forecasts) > 1:
+        listed = _listed(forecasts, 6)
+        raise InvalidData(
+            f"{table.name}: columns {listed} might all be the forecasts; expected one: --forecast COLUMN"
+        )
+    return replace(asked, forecasts=tuple(forecasts), outcome=outcome), said
 
 
-def _weights(table: Rows, name: str, keep: NDArray[np.bool_]) -> Floats:
-    values = table.numbers(name, gaps=np.nan, words=False)
-    table.refuse(name, values, (values >= 0.0) | ~keep, "expected a finite weight ≥ 0")
-    if not (values[keep] > 0.0).any():
-        raise InvalidData(f"{table.name}: all weights in column {name!r} are 0; expected a positive one")
-    return values
+def _listed(names: Sequence[str], most: int) -> str:
+    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
+
+
+def _known(free: Sequence[str], names: set[str]) -> list[str]:
+    return [name for name in free if "".join(c for c in name.lower() if c.isalnum()) in names]
+
+
+def _unclear(table: Rows, what: str, found: Sequence[str], option: str, holds: str) -> InvalidData:
+    if found:
+        reason = f"columns {', '.join(map(repr, found))} might be"
+    else:
+        # Of a file that grows the names are all that is known.
+        looked = any(table.sample(name) for name in table.columns if table.columns.count(name) == 1)
+        reason = "no column is named so" + (f" or {holds}" if looked else "")
+        doubled = sorted({name for name in table.columns if name and table.columns.count(name) > 1})
+        reason += f" (there are several {', '.join(map(repr, doubled))})" if doubled else ""
+    return InvalidData(
+        f"{table.name}: cannot tell which column has the {what}: {reason}; expected {option} COLUMN, of: "
+        f"{_listed(table.columns, 12)}"
+    )
+
+
+def _is_binary(cells: Sequence[str], positive: str | None) -> bool:
+    words = {cell.strip().lower() for cell in cells if cell.strip()}
+    if positive is not None:
+        return positive.strip().lower() in words
+    return bool(words) and words <= {"0", "1", "0.0", "1.0", *WORDS}
+
+
+def _is_unit(cells: Sequence[str], most: float) -> bool:
+    found: list[Any] = [as_number(cell)[0] for cell in cells]
+    numbers = [x for x in found if x is not None and not math.isnan(x)]
+    return (
+        None not in found and all(0.0 <= x <= most for x in numbers) and any(0.0 < x < most for x in numbers)
+    )

@@ -1,22 +1,151 @@
-"""Kernel regression of outcomes on predictions."""
+"""Mean outcomes at predictions: monotone (CORP) with its band and the parts of scores, and by a kernel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.core.validation import integer, number
+from onlinecal.core.validation import choice, integer, number
+from onlinecal.measures.scores import brier, log_loss
 from onlinecal.measures.smooth_ece import smooth_ece
 
 Floats = NDArray[np.float64]
 
+_SCORES = {"brier": brier, "log": log_loss}
+#: with which a 95 % band leaves out the 10 least and the 10 largest values
+DRAWS = 399
+#: levels above which predictions are moved to multiples of 1/1000
+MOST_LEVELS = 1000
 #: a smaller σ is drawn as this
 LEAST = 0.002
-#: levels above which predictions are spread on as many steps of half of `LEAST`
-MOST_LEVELS = 1000
+
+
+class Decomposition(NamedTuple):
+    """Three parts of a proper score: score = miscalibration − discrimination + uncertainty.
+
+    Attributes
+    ----------
+    score : float
+    miscalibration : float
+        MCB ≥ 0: by how much the best monotone recalibration would lower the score; infinite where the log score is.
+    discrimination : float
+        DSC ≥ 0: by how much the recalibrated forecasts are better than the base rate alone.
+    uncertainty : float
+        UNC: the score of the base rate.
+    """
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+@of_gamma
+def isotonic(gamma: JointDistribution) -> Floats:
+    """The best recalibration that keeps the order of the forecasts: isotonic regression of the outcomes.
+
+    Of all nondecreasing functions of the prediction it has the least score, for every proper score at once.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+
+    Returns
+    -------
+    (levels,) floats
+        For each level of `gamma.predictions`, the frequency of the event in its block of levels.
+
+    Source
+    ------
+    Dimitriadis, Gneiting, Jordan 2021 (CORP): pool adjacent violators; Ayer et al. 1955.
+    """
+    from scipy.optimize import isotonic_regression
+
+    # A mean of frequencies can leave [0, 1], by a rounding error.
+    return np.clip(isotonic_regression(gamma.means, weights=gamma.counts).x, 0.0, 1.0)
+
+
+@of_gamma
+def decomposition(gamma: JointDistribution, score: Literal["brier", "log"] = "brier") -> Decomposition:
+    """A proper score in three parts, by the best monotone recalibration.
+
+    Parameters
+    ----------
+    gamma : JointDistribution
+    score : "brier" or "log", default "brier"
+
+    Source
+    ------
+    Dimitriadis, Gneiting, Jordan 2021. On few samples the regression also removes noise: the miscalibration is too
+    large by about as much as a calibrated forecast would have.
+
+    Examples
+    --------
+    >>> decomposition(JointDistribution.from_samples([0.25, 0.25, 0.75, 0.75], [0, 0, 1, 1]))
+    Decomposition(score=0.0625, miscalibration=0.0625, discrimination=0.25, uncertainty=0.25)
+    """
+    of = _SCORES[choice("decomposition", "score", score, tuple(_SCORES))]
+    found = of(gamma)
+    best, base = (
+        of(JointDistribution.from_counts(said, gamma.counts, gamma.positives))
+        for said in (isotonic(gamma), np.full(gamma.levels, gamma.base_rate))
+    )
+    # Rounding aside, neither difference is negative.
+    return Decomposition(found, max(found - best, 0.0), max(base - best, 0.0), base)
+
+
+@dataclass(frozen=True, eq=False)
+class Recalibration:
+    """The recalibrated probability of each prediction."""
+
+    predictions: Floats  # the levels, or what they are rounded to, and `isotonic` of them
+    means: Floats
+    # between what `means` lies at each of them if forecasts are calibrated; NaN without a band
+    lower: Floats
+    upper: Floats
+    rounded: bool  # whether predictions are rounded to multiples of 1/1000
+
+
+@of_gamma
+def recalibration(
+    gamma: JointDistribution, *, level: float = 0.95, draws: int = DRAWS, seed: int = 0
+) -> Recalibration:
+    """Isotonic regression of the outcomes, with the band in which it lies for calibrated forecasts.
+
+    Outcomes are drawn with the probabilities forecast, and recalibrated in the same way; at each level the band
+    leaves out equally many of the least and of the largest values.
+
+    Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007.
+
+    Deviation: Predictions stay as they are. More than 1000 levels are rounded first, of the samples and of the draws.
+    """
+    level = number("recalibration", "level", level, 0.0, 1.0)
+    draws = integer("recalibration", "draws", draws, 1, 100_000)
+    generator = np.random.default_rng(integer("recalibration", "seed", seed, 0))
+    counts, v = gamma.counts, gamma.predictions
+    rounded = gamma.levels > MOST_LEVELS
+    own = gamma.round(MOST_LEVELS)[0] if rounded else gamma
+    means = isotonic(own)
+    if not level or (counts != np.rint(counts)).any():
+        none = np.full(own.levels, np.nan)
+        return Recalibration(own.predictions, means, none, none, rounded)
+    place = np.searchsorted(own.predictions, np.rint(v * MOST_LEVELS) / MOST_LEVELS if rounded else v)
+    starts = np.flatnonzero(np.diff(place, prepend=-1))
+    out = int(np.floor((draws + 1) * 0.5 * (1.0 - level) + 1e-9))
+    if not out:
+        return Recalibration(own.predictions, means, np.zeros(own.levels), np.ones(own.levels), rounded)
+    found, single = np.empty((draws, own.levels)), bool((counts == 1.0).all())
+    for row in found:
+        # Of one outcome each a comparison is several times as fast.
+        drawn = generator.random(len(v)) < v if single else generator.binomial(counts.astype(np.int64), v)
+        ones = np.add.reduceat(drawn.astype(np.float64), starts)
+        row[:] = isotonic(JointDistribution.from_counts(own.predictions, own.counts, ones))
+    found.partition((out - 1, draws - out), axis=0)
+    return Recalibration(own.predictions, means, found[out - 1], found[draws - out], rounded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +159,9 @@ class Smoothed:
     samples: Floats  # how many samples of equal weight would have as much to say: (Σ n_i K)² / Σ n_i K²
 
     def band(self, level: float) -> tuple[Floats, Floats]:
-        """Between what the mean outcome near each prediction lies, each by itself, of what samples are drawn from.
+        """Ends of an interval for the mean outcome near each prediction, each by itself.
 
-        The interval of Clopper and Pearson for this number of samples, approximate as their weights differ.
+        It is that of Clopper and Pearson for this number of samples, approximate as their weights differ.
         """
         from scipy.special import betaincinv
 
@@ -51,10 +180,6 @@ def smoothed(gamma: JointDistribution, *, sigma: float | None = None, points: in
     Source: Błasiok, Nakkiran 2024, §1.1 and §4 (Nadaraya 1964, Watson 1964); the band: Korn, Graubard 1998.
 
     Deviation: The band is an interval for a number of samples, where the paper resamples.
-
-    >>> found = smoothed([0.2, 0.8], [1, 0], sigma=0.1, points=3)
-    >>> found.means.round(3)
-    array([1. , 0.5, 0. ])
     """
     points = integer("smoothed", "points", points, 2, 100_000)
     width = max(smooth_ece(gamma), LEAST) if sigma is None else number("smoothed", "sigma", sigma, LEAST, 1.0)
@@ -76,17 +201,15 @@ def smoothed(gamma: JointDistribution, *, sigma: float | None = None, points: in
     return Smoothed(width, at, means, density, total**2 / (kernel**2 @ counts))
 
 
-def _spread(gamma: JointDistribution) -> tuple[Floats, Floats, Floats]:
+def _spread(gamma: JointDistribution) -> tuple[Floats, ...]:
     """Levels, counts and positives on multiples of 1/1000: each level on the two beside it, with its own mean."""
     place = gamma.predictions * MOST_LEVELS
     left = np.minimum(place.astype(np.int64), MOST_LEVELS - 1)
     share = place - left
-    both = np.concatenate((left, left + 1))
+    both, points = np.concatenate((left, left + 1)), np.arange(MOST_LEVELS + 1) / MOST_LEVELS
     counts, positives = (
-        np.bincount(both, np.concatenate((part * (1.0 - share), part * share)), MOST_LEVELS + 1).astype(
-            np.float64
-        )
+        np.bincount(both, np.concatenate((part * (1.0 - share), part * share)), len(points)).astype(float)
         for part in (gamma.counts, gamma.positives)
     )
     there = counts > 0.0
-    return (np.arange(MOST_LEVELS + 1) / MOST_LEVELS)[there], counts[there], positives[there]
+    return points[there], counts[there], positives[there]

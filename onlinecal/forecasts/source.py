@@ -1,19 +1,27 @@
-"""From a file to a report: in memory where there is room, else in parts, on this machine or on a cluster."""
+"""From a file to a report: in memory where there is room, else in parts, on this machine or on a cluster.
+
+Sums of parts are merged, in any order and any tree, to those of the whole: counts exactly, means up to rounding.
+"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
-from functools import partial
-from itertools import pairwise
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial, reduce
+from itertools import combinations, pairwise
 from pathlib import Path
+
+import numpy as np
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import ROOM, Table, is_parquet, local, parquet_rows, pieces
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import GIB, free_memory
-from onlinecal.forecasts.measuring import Report, Settings, measure_log
-from onlinecal.forecasts.reading import Asked, columns_of, read_log, rows_of
-from onlinecal.forecasts.sums import Sums, merged_sums, report_of_sums, sums_of
+from onlinecal.forecasts.cautions import tiny_groups
+from onlinecal.forecasts.inference import differences_of, paired_p, scores
+from onlinecal.forecasts.measuring import Column, Report, Settings, Some, few_groups, measure_log, measured
+from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log, remarks, rows_of
 
 #: how many times its size a Parquet file takes in memory while it is measured; with 10^7 different forecasts 26 times
 #: were seen
@@ -32,121 +40,77 @@ def report_of(
     source: str,
     asked: Asked,
     settings: Settings,
-    delimiter: str | None = None,
-    encoding: str | None = None,
     in_parts: bool | None = None,
     scheduler: str | None = None,
+    size: int | None = None,
 ) -> Report:
-    """The report of a file."""
+    """The report of a file; of one in parts, `size` bytes or rows are in memory at a time.
+
+    That of the workers of a cluster is the same: Γ and all that follows from it is equal to the last digit.
+    """
     if source == "-" and (in_parts or scheduler is not None):
         raise InvalidData("standard input cannot be read in parts, for it is read twice; expected a file")
-    if scheduler is not None:
-        return clustered_report(source, asked, settings, scheduler, delimiter, encoding)
-    needed, free = 0.0 if source == "-" else bytes_needed(source), free_memory()
-    if in_parts is False and needed > free:
-        raise InvalidData(
-            f"{source} needs some {needed / GIB:.1f} GiB of memory, and {free / GIB:.1f} are free; expected no "
-            "--in-memory"
+    quicker = False
+    if scheduler is None and not in_parts:
+        needed, free = 0.0 if source == "-" else bytes_needed(source), free_memory()
+        if in_parts is False and needed > free:
+            raise InvalidData(
+                f"{source} needs some {needed / GIB:.1f} GiB of memory, and {free / GIB:.1f} are free; expected no "
+                "--in-memory"
+            )
+        large = needed > 0.5 * free
+        quicker = bool(
+            not large and needed and asked.time is None and asked.weight is None and is_large(source)
         )
-    if in_parts or (in_parts is None and needed > 0.5 * free):
-        return report_in_parts(source, asked, settings, delimiter, encoding)
-    if in_parts is None and needed and asked.time is None and asked.weight is None and is_large(source):
-        report = report_in_parts(source, asked, settings, delimiter, encoding)
-        return replace(report, said=[*report.said, "that is quicker; --in-memory has it read whole"])
-    table = Table(source, delimiter=delimiter, encoding=encoding)
-    log = read_log(table, asked)
-    return measure_log(log, settings, more_columns=len(table.columns) > len(log.forecasts) + 1)
-
-
-def report_in_parts(
-    source: str,
-    asked: Asked,
-    settings: Settings,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    size: int | None = None,
-) -> Report:
-    """The report of a file of which `size` bytes or rows are in memory at a time."""
-    named, guessed = _named(source, asked, delimiter, encoding)
-    sums = _sums(source, named, settings, delimiter, encoding, size, None)
-    return report_of_sums(source, named, guessed, sums, settings)
-
-
-def clustered_report(
-    source: str,
-    asked: Asked,
-    settings: Settings,
-    address: str,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    size: int | None = None,
-) -> Report:
-    """The same by the workers of a cluster; Γ and all that follows from it is equal to the last digit."""
-    from onlinecal.study.executors.cluster import Cluster
-
-    if encoding is not None:
+        if in_parts is False or not (large or quicker):
+            table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
+            log = read_log(table, asked)
+            return measure_log(log, settings, more_columns=len(table.columns) > len(log.forecasts) + 1)
+    if scheduler is not None and asked.encoding is not None:
         raise InvalidData(f"{source} is cut into parts, as UTF-8; expected no --encoding")
-    named, guessed = _named(source, asked, delimiter, None)
-    path = str(local(source).absolute())
-    with Cluster(address, after="measure it again") as cluster:
-        sums: Sums = cluster.merged(
-            partial(_sums, path, named, settings, delimiter, None, size),
-            places_of(path, size),
-            partial(merged_sums, settings=settings),
-        )
-    return report_of_sums(source, named, guessed, sums, settings)
-
-
-def places_of(path: str, size: int | None) -> list[tuple[int, int]]:
-    """Where a file is cut: bytes at which lines begin, or rows of Parquet. A packed file is not cut."""
-    parquet = is_parquet(path)
-    all_of_it = parquet_rows(path) if parquet else local(path).stat().st_size
-    each = size or SHARE * (ROWS if parquet else BYTES)
-    packed = Path(path).suffix.lower() in (".gz", ".bz2", ".xz", ".zip")
-    many = 1 if packed else max(1, math.ceil(all_of_it / each))
-    ends = [i * all_of_it // many for i in range(many + 1)]
-    return [(-1, -1)] if packed else list(pairwise(ends))
-
-
-def _named(source: str, asked: Asked, delimiter: str | None, encoding: str | None) -> tuple[Asked, list[str]]:
-    """All columns named, by the first rows; and what was guessed."""
     for what, given in (("--time", asked.time), ("--weight", asked.weight)):
         if given is not None:
             raise InvalidParameter(
                 f"{what} with {source}, which is read in parts, row by row no more; expected none"
             )
-    head = next(pieces(source, delimiter=delimiter, encoding=encoding, size=HEAD))
-    named, guessed = columns_of(head, asked)
-    guessed.append(
+    head = next(pieces(source, delimiter=asked.delimiter, encoding=asked.encoding, size=HEAD))
+    named, said = columns_of(head, asked)
+    said.append(
         "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked for"
     )
-    return named, guessed
+    if scheduler is None:
+        sums = _sums(source, named, settings, size, None)
+    else:
+        sums = _of_cluster(source, named, settings, size, scheduler)
+    report = _report(source, named, said, sums, settings)
+    return (
+        replace(report, said=[*report.said, "that is quicker; --in-memory has it read whole"])
+        if quicker
+        else report
+    )
 
 
-def _sums(
-    source: str,
-    asked: Asked,
-    settings: Settings,
-    delimiter: str | None,
-    encoding: str | None,
-    size: int | None,
-    part: tuple[int, int] | None,
-) -> Sums:
-    """The sums of the rows of a part of a file, or of all of them."""
-    wanted = [*asked.forecasts, str(asked.outcome), *asked.by]
-    found: Sums | None = None
-    for rows in pieces(
-        source,
-        delimiter=delimiter,
-        encoding=encoding,
-        size=size or (ROWS if is_parquet(source) else BYTES),
-        part=None if part == (-1, -1) else part,
-        wanted=wanted,
-    ):
-        one = sums_of(rows_of(rows, asked), settings)
-        found = one if found is None else merged_sums([found, one], settings)
-    assert found is not None
+def _of_cluster(source: str, asked: Asked, settings: Settings, size: int | None, address: str) -> Sums:
+    from onlinecal.study.executors.cluster import Cluster
+
+    path = str(local(source).absolute())
+    with Cluster(address, after="measure it again") as cluster:
+        found: Sums = cluster.merged(
+            partial(_sums, path, asked, settings, size),
+            places_of(path, size),
+            partial(merged_sums, settings=settings),
+        )
     return found
+
+
+def places_of(path: str, size: int | None) -> list[tuple[int, int]]:
+    """Where a file is cut: bytes at which lines begin, or rows of Parquet. A packed file is not cut."""
+    if Path(path).suffix.lower() in (".gz", ".bz2", ".xz", ".zip"):
+        return [(-1, -1)]
+    parquet = is_parquet(path)
+    all_of_it = parquet_rows(path) if parquet else local(path).stat().st_size
+    many = max(1, math.ceil(all_of_it / (size or SHARE * (ROWS if parquet else BYTES))))
+    return list(pairwise(i * all_of_it // many for i in range(many + 1)))
 
 
 def is_large(source: str) -> bool:
@@ -165,3 +129,136 @@ def bytes_needed(source: str) -> float:
     except OSError as error:
         raise InvalidData(f"{source} cannot be read: {error.strerror or error}") from None
     return size * (PARQUET if is_parquet(path) else ROOM * (PACKED if path.suffix.lower() == ".gz" else 1.0))
+
+
+# ---------------------------------------------------------------- sums
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The differences of a score between two columns."""
+
+    named: tuple[str, str, str]  # the score, and the columns
+    count: int  # of those that are finite
+    mean: float  # their mean, and the sum of squares of what they are more or less
+    power: float
+
+    def merge(self, other: Pair) -> Pair:
+        """Of the rows of both (Chan, Golub & LeVeque 1983)."""
+        count = self.count + other.count
+        if count == 0:
+            return self
+        step = other.mean - self.mean
+        mean = self.mean + step * (other.count / count)
+        power = self.power + other.power + step * step * (self.count * (other.count / count))
+        return Pair(self.named, count, mean, power)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """The sums that a report is made of."""
+
+    total: int  # how many there are, and how many have all forecasts and an outcome
+    rows: int
+    zeros: frozenset[str]  # words that stand for outcome 0
+    largest: dict[str, float]  # the largest forecast of each column
+    columns: dict[str, Column]  # empty where there are no rows
+    pairs: tuple[Pair, ...]
+
+
+def _sums(
+    source: str, asked: Asked, settings: Settings, size: int | None, part: tuple[int, int] | None
+) -> Sums:
+    """The sums of the rows of a part of a file, or of all of them."""
+    found: list[Sums] = []
+    for rows in pieces(
+        source,
+        delimiter=asked.delimiter,
+        encoding=asked.encoding,
+        size=size or (ROWS if is_parquet(source) else BYTES),
+        part=None if part == (-1, -1) else part,
+        wanted=[*asked.forecasts, str(asked.outcome), *asked.by],
+    ):
+        one = sums_of(rows_of(rows, asked), settings)
+        found = [merged_sums([*found, one], settings) if found else one]
+    return found[0]
+
+
+def sums_of(log: Log, settings: Settings) -> Sums:
+    """The sums of some rows."""
+    columns = {
+        name: _merged([Column.of(log, name)], settings) for name in (log.forecasts if log.rows else ())
+    }
+    largest = {name: float(p.max(initial=0.0)) for name, p in log.forecasts.items()}
+    return Sums(log.total, log.rows, frozenset(log.zeros), largest, columns, tuple(_pairs(log)))
+
+
+def _pairs(log: Log) -> Iterable[Pair]:
+    several = log.forecasts if len(log.forecasts) > 1 else {}
+    of = {name: scores(p, log.outcomes) for name, p in several.items()}
+    for a, b in combinations(of, 2):
+        for score in ("brier", "log"):
+            with np.errstate(invalid="ignore"):
+                difference = of[a][score] - of[b][score]
+            finite = difference[np.isfinite(difference)]
+            mean = float(finite.mean()) if len(finite) else 0.0
+            yield Pair((score, a, b), len(finite), mean, float(((finite - mean) ** 2).sum()))
+
+
+def merged_sums(parts: Sequence[Sums], settings: Settings) -> Sums:
+    """The sums of all rows."""
+    there = [part.columns for part in parts if part.rows]
+    columns = there[0] if there else {}
+    return Sums(
+        sum(part.total for part in parts),
+        sum(part.rows for part in parts),
+        frozenset().union(*(part.zeros for part in parts)),
+        {name: max(part.largest[name] for part in parts) for name in parts[0].largest},
+        {name: _merged([part[name] for part in there], settings) for name in columns},
+        tuple(reduce(Pair.merge, pairs) for pairs in zip(*(part.pairs for part in parts), strict=True)),
+    )
+
+
+def _merged(parts: Sequence[Column], settings: Settings) -> Column:
+    """Of all rows: on a grid if there are more than `settings.distinct` different forecasts in them."""
+    whole = None
+    if all(part.moved is None for part in parts):
+        whole = _gamma([part.gamma for part in parts])
+        if whole.levels > settings.distinct:
+            whole = None
+    if whole is None:
+        parts = [part.on_grid(settings.grid)[0] for part in parts]
+    groups = dict[str, Some]()
+    for name in sorted(set().union(*(part.groups for part in parts))):
+        several = [part.groups[name] for part in parts if name in part.groups]
+        groups[name] = Some(sum(one.rows for one in several), _gamma([one.gamma for one in several]))
+    if whole is not None:
+        return Column(whole, groups)
+    chances = [part.chances for part in parts if part.chances is not None]
+    moved = math.fsum(part.moved for part in parts if part.moved is not None)
+    return Column(_gamma([part.gamma for part in parts]), groups, moved, chances[0].merge(*chances[1:]))
+
+
+def _gamma(gammas: Sequence[JointDistribution]) -> JointDistribution:
+    """The merged Γ of rows without weights: means of whole numbers do not depend on the order of the parts."""
+    gamma = gammas[0].merge(*gammas[1:])
+    return JointDistribution.from_counts(gamma.predictions, gamma.counts, np.rint(gamma.positives))
+
+
+def _report(source: str, asked: Asked, guessed: Sequence[str], sums: Sums, settings: Settings) -> Report:
+    """The report of all rows; `guessed` is what was said of the columns."""
+    ones = int(next((c.gamma.positives.sum() for c in sums.columns.values()), 0))
+    said = remarks(source, asked, sums.total, sums.rows, ones, sums.largest, sums.zeros)
+    by, sizes, found = ", ".join(asked.by), dict[str, float](), []
+    for column in sums.columns.values():
+        few_groups(source, by, len(column.groups))
+        sizes = {name: some.rows for name, some in sorted(column.groups.items())}
+    columns = [measured(name, column, settings) for name, column in sums.columns.items()]
+    for one in sums.pairs:
+        if one.count == sums.rows >= 2:
+            error = math.sqrt(one.power / (sums.rows - 1.0) / sums.rows)
+            found.append((*one.named, one.mean, error, paired_p(one.mean, error, sums.rows)))
+    return Report(
+        source, str(asked.outcome), sums.rows, columns, differences_of(found), 0, by, "", [*guessed, *said],
+        tiny_groups(sizes), settings,
+    )  # fmt: skip

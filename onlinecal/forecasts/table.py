@@ -5,7 +5,9 @@ from __future__ import annotations
 import html
 import math
 import textwrap
+from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from onlinecal.core.errors import UnknownName
@@ -88,6 +90,10 @@ class Evaluation:
                 return row.value
         raise UnknownName.of("measure", name, [row.name for row in self.rows])
 
+    @property
+    def _drawn(self) -> bool:
+        return any(row.if_calibrated is not None for row in self.rows)
+
     def table(self) -> pd.DataFrame:
         """One row per measure, indexed by name.
 
@@ -97,62 +103,59 @@ class Evaluation:
         """
         import pandas as pd
 
-        columns: dict[str, list[Any]] = {
-            "value": [lower if lower == upper else math.nan for lower, upper in (r.ends for r in self.rows)],
-            "lower": [r.ends[0] for r in self.rows],
-            "upper": [r.ends[1] for r in self.rows],
+        def column(cells: Callable[[Row], Any]) -> list[Any]:
+            return [math.nan if (cell := cells(row)) is None else cell for row in self.rows]
+
+        columns = {
+            "value": column(lambda r: r.ends[0] if r.ends[0] == r.ends[1] else None),
+            "lower": column(lambda r: r.ends[0]),
+            "upper": column(lambda r: r.ends[1]),
         }
         if self.intervals:
-            columns["interval_lower"] = [math.nan if r.interval is None else r.interval[0] for r in self.rows]
-            columns["interval_upper"] = [math.nan if r.interval is None else r.interval[1] for r in self.rows]
-            columns["interval_by"] = [r.interval_by for r in self.rows]
-        if any(r.if_calibrated is not None for r in self.rows):
-            columns["if_calibrated"] = [r.if_calibrated for r in self.rows]
-            columns["p_value"] = [r.p_value for r in self.rows]
-            columns["p_large_n"] = [math.nan if r.p_large_n is None else r.p_large_n for r in self.rows]
-        for name in ("symbol", "source", "decisions"):
-            columns[name] = [getattr(r.measure, name) for r in self.rows]
-        return pd.DataFrame(columns, index=pd.Index([r.name for r in self.rows], name="measure"))
+            columns["interval_lower"] = column(lambda r: r.interval and r.interval[0])
+            columns["interval_upper"] = column(lambda r: r.interval and r.interval[1])
+            columns["interval_by"] = column(lambda r: r.interval_by)
+        if self._drawn:
+            columns |= {n: column(attrgetter(n)) for n in ("if_calibrated", "p_value", "p_large_n")}
+        columns |= {n: column(attrgetter(f"measure.{n}")) for n in ("symbol", "source", "decisions")}
+        return pd.DataFrame(columns, index=pd.Index([row.name for row in self.rows], name="measure"))
 
     @property
     def notes(self) -> list[str]:
         """The lines below the table: the meaning of intervals, why some are missing, p-values in closed form."""
-        without: dict[str, list[str]] = {}
+        notes, without = [self.intervals] * bool(self.intervals and self.rows), dict[str, list[str]]()
         for row in self.rows:
             if self.intervals and row.interval is None:
                 without.setdefault(row.interval_by.removeprefix("none: "), []).append(row.name)
-        reasons = [f"no interval for {', '.join(names)}: {why}" for why, names in without.items()]
+        notes += [f"no interval for {', '.join(names)}: {why}" for why, names in without.items()]
         large = [f"{r.name} {r.p_large_n:.3g}" for r in self.rows if r.p_large_n is not None]
-        limits = [f"p for large n: {', '.join(large)}"] * bool(large)
-        grid = []
+        notes += [f"p for large n: {', '.join(large)}"] * bool(large)
         if self.moved is not None:
-            steps, distance = self.moved
-            grid = [
-                f"predictions were moved to the nearest i/{steps}, by {distance:.2g} on average: brackets are for "
-                "what they were before, and outcomes of the reference are drawn at the moved ones"
-            ]
-        if self.refused:
-            grid.append(
-                f"not given: {', '.join(self.refused)}, of which nothing is proved when predictions are moved"
+            notes.append(
+                f"predictions were moved to the nearest i/{self.moved[0]}, by {self.moved[1]:.2g} on average: brackets "
+                "are for what they were before, and outcomes of the reference are drawn at the moved ones"
             )
-        return [*[self.intervals] * bool(self.intervals and self.rows), *reasons, *limits, *grid]
+        if self.refused:
+            names = ", ".join(self.refused)
+            notes.append(f"not given: {names}, of which nothing is proved when predictions are moved")
+        return notes
 
     def _lines(self) -> list[list[str]]:
         """The cells of the table, the headings first."""
-        lines = [["measure", "value"]]
-        reference = any(r.if_calibrated is not None for r in self.rows)
-        lines[0] += (
-            ["interval"] * bool(self.intervals)
-            + ["if calibrated", "p"] * reference
-            + ["bounds for decision makers"]
-        )
+        drawn, made = self._drawn, bool(self.intervals)
+        lines = [
+            [
+                "measure",
+                "value",
+                *["interval"] * made,
+                *["if calibrated", "p"] * drawn,
+                "bounds for decision makers",
+            ]
+        ]
         for row in self.rows:
-            line = [row.name, _text(*row.ends)]
-            if self.intervals:
-                line.append("none" if row.interval is None else "[{:.4g}, {:.4g}]".format(*row.interval))
-            if reference:
-                line.append(f"{row.if_calibrated:.4g}")
-                line.append(f"{row.p_value:.3g}")
+            line = [row.name, span(row.ends, ".4g")]
+            line += ["none" if row.interval is None else "[{:.4g}, {:.4g}]".format(*row.interval)] * made
+            line += [f"{row.if_calibrated:.4g}", f"{row.p_value:.3g}"] if drawn else []
             lines.append([*line, row.measure.decisions])
         return lines
 
@@ -180,6 +183,7 @@ def aligned(rows: list[list[str]]) -> list[str]:
     return ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-def _text(lower: float, upper: float) -> str:
-    low, high = f"{lower:.4g}", f"{upper:.4g}"
+def span(both: tuple[float, float], digits: str) -> str:
+    """One number, or from one to another; "–" for NaN."""
+    low, high = ("–" if math.isnan(end) else format(end, digits) for end in both)
     return low if low == high else f"[{low}, {high}]"

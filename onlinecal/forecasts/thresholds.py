@@ -18,11 +18,7 @@ _ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class Threshold:
-    """Acting on a threshold, and a better threshold.
-
-    The task has two actions with payoffs in [0, 1], of which acting is the better one where the probability is above
-    `at`; those who act when the prediction says so would have gained by another threshold.
-    """
+    """A threshold to act on, in a task of two actions with payoffs in [0, 1], and a threshold that gains more."""
 
     at: float  # t: the probability above which it pays to act. Nothing is lost where `loss` is 0
     acts_too_often: bool

@@ -52,6 +52,41 @@ class Witness:
     threshold: float
     regret: float
 
+    @classmethod
+    def of(cls, bettors: Bettors, bank: Floats, sums: Floats, before: int) -> Witness:
+        """Of a bank (of several, of their sum) in which something was put, and the sums of the epoch, (4, K).
+
+        `before` is how many events there were before the epoch.
+        """
+        money = bank[MONEY].sum(axis=1)
+        best = int(np.argmax(money))
+        low, high = (int(end) for end in bettors.ends[best])
+        edges, events = bettors.edges, float(bank[EVENTS, best].sum())
+        bias = float(bank[BIAS, best].sum()) / events if events > 0.0 else 0.0
+        counted, forecasts, outcomes = (sums[row, low:high] for row in (COUNTED, FORECASTS, OUTCOMES))
+        n = float(counted.sum())
+        # The edge at which trusting the predictions cost most in total, and how much per prediction on that side.
+        most, threshold, regret = 0.0, float(edges[low if bias < 0.0 else high]), 0.0
+        for j, edge in enumerate(edges[low : high + 1]):
+            side = slice(j, None) if bias < 0.0 else slice(None, j)
+            there, ones = float(counted[side].sum()), float(outcomes[side].sum())
+            cost = edge * there - ones if bias < 0.0 else ones - edge * there
+            if cost > most:
+                most, threshold, regret = cost, float(edge), cost / there
+        return cls(
+            low=float(edges[low]),
+            high=float(edges[high]),
+            share=float(money[best] / money.sum()),
+            since=before + float(bank[START, best].sum() / money[best]),
+            count=events / float(money[best]),
+            bias=bias,
+            events=int(n),
+            mean_forecast=float(forecasts.sum()) / n if n else 0.0,
+            mean_outcome=float(outcomes.sum()) / n if n else 0.0,
+            threshold=threshold,
+            regret=regret,
+        )
+
     @property
     def task(self) -> DecisionTask:
         """The task of the threshold, with payoffs stretched over [0, 1] (`oc.tasks.v_shaped`)."""
@@ -100,10 +135,9 @@ class Alarm:
     witness: Witness
 
     def __str__(self) -> str:
+        what = f"{self.witness} (e = 10^{self.log_e / math.log(10.0):.1f})"
         if math.isinf(self.log_e):
             what = "an outcome came that its forecast, 0 or 1, had excluded"
-        else:
-            what = f"{self.witness} (e = 10^{self.log_e / math.log(10.0):.1f})"
         return f"alarm {self.number} at event {self.event:,}: {what}"
 
     def as_json(self) -> dict[str, Any]:
@@ -133,43 +167,3 @@ class Bias:
     total: float
     lower: float
     upper: float
-
-
-def witness(bettors: Bettors, bank: Floats, sums: Floats, before: int) -> Witness:
-    """Of a bank (of several, of their sum) in which something was put, and the sums of the epoch, (4, K).
-
-    `before` is how many events there were before the epoch.
-    """
-    money = bank[MONEY].sum(axis=1)
-    best = int(np.argmax(money))
-    low, high = (int(end) for end in bettors.ends[best])
-    events = float(bank[EVENTS, best].sum())
-    bias = float(bank[BIAS, best].sum()) / events if events > 0.0 else 0.0
-    counted, forecasts, outcomes = (sums[row, low:high] for row in (COUNTED, FORECASTS, OUTCOMES))
-    n = float(counted.sum())
-    threshold, regret = _task(bettors.edges[low : high + 1], counted, outcomes, bias)
-    return Witness(
-        low=float(bettors.edges[low]),
-        high=float(bettors.edges[high]),
-        share=float(money[best] / money.sum()),
-        since=before + float(bank[START, best].sum() / money[best]),
-        count=events / float(money[best]),
-        bias=bias,
-        events=int(n),
-        mean_forecast=float(forecasts.sum()) / n if n else 0.0,
-        mean_outcome=float(outcomes.sum()) / n if n else 0.0,
-        threshold=threshold,
-        regret=regret,
-    )
-
-
-def _task(edges: Floats, counted: Floats, outcomes: Floats, bias: float) -> tuple[float, float]:
-    """The edge at which trusting the predictions cost most in total, and how much per prediction on that side."""
-    best, found = 0.0, (float(edges[0] if bias < 0.0 else edges[-1]), 0.0)
-    for j, edge in enumerate(edges):
-        side = slice(j, None) if bias < 0.0 else slice(None, j)
-        n, ones = float(counted[side].sum()), float(outcomes[side].sum())
-        cost = edge * n - ones if bias < 0.0 else ones - edge * n
-        if cost > best:
-            best, found = cost, (float(edge), cost / n)
-    return found

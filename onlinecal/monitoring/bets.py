@@ -17,7 +17,9 @@ a martingale with mean 1 under calibration. A bias that begins late is bet again
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +47,7 @@ HUGE, _LARGE = 1e200, 1e-180
 
 @dataclass(frozen=True)
 class Bettors:
-    """Who bets on what."""
+    """The bettors, and what each bets on."""
 
     edges: Floats  # of the cells [a, b) of predictions, from 0 to 1; the last one holds 1 too
     ends: Ints  # the intervals: all runs of cells, from the first to before the last
@@ -66,14 +68,10 @@ class Bettors:
         prior = np.repeat(weights[:, None] / len(biases), len(biases), axis=1)
         return cls(edges, ends, weights, biases, np.ascontiguousarray(prior), np.exp(biases))
 
-    def bank(self) -> Floats:
-        """(4, I, D) zeros: nothing has been put in yet."""
-        return np.zeros((4, *self.prior.shape))
-
-
-def new_clock() -> Floats:
-    """Before the first event."""
-    return np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
+    def fresh(self, totals: int) -> tuple[Floats, Floats]:
+        """The banks (4, I, D) and clocks of totals before their first event."""
+        clock = np.array([0.0, 1.0, 1.0, 0.0, 1.0, 0.0])
+        return np.zeros((totals, 4, *self.prior.shape)), np.repeat(clock[None, :], totals, axis=0)
 
 
 @kernel
@@ -168,11 +166,82 @@ def look_ahead(bank, clock, edges, ends, prior, lifts, p):
     return failed, happened
 
 
-def log_total(clock: Floats) -> float:
-    """ln E."""
-    return math.inf if clock[IMPOSSIBLE] > 0.0 else log_of(clock, clock[TOTAL])
+def log_of(clock: Floats, total: float | None = None) -> float:
+    """ln of a total in the clock's unit; by default ln E, which an impossible outcome makes infinite."""
+    if total is None and clock[IMPOSSIBLE] > 0.0:
+        return math.inf
+    return math.log(clock[TOTAL] if total is None else total) + float(clock[POWER]) * math.log(HUGE)
 
 
-def log_of(clock: Floats, total: float) -> float:
-    """ln of a total in the clock's unit."""
-    return math.log(total) + float(clock[POWER]) * math.log(HUGE)
+# ---------------------------------------------------------------- the money from one alarm to the next
+
+
+@dataclass(slots=True)
+class Question:
+    """A forecast that waits for its outcome, or (in their order) for that of an earlier one."""
+
+    ticket: int
+    forecast: float
+    chain: int  # which of the totals bets on it; −1 for none
+    epoch: int  # in which epoch it was asked
+    outcome: float = math.nan
+    # ln of what its total has after the worse of the two outcomes; NaN until it is asked for
+    worst: float = math.nan
+
+
+@dataclass(eq=False)
+class Epoch:
+    """All that changes from one alarm to the next: it is exchanged as a whole."""
+
+    number: int  # 1, 2, …
+    alarms: tuple[Any, ...]  # all before it
+    banks: Floats
+    clocks: Floats  # of each total
+    sums: Floats  # of the events of this epoch, and of all
+    peak: float = 1.0  # the largest e-value so far, where there are several totals
+
+    @property
+    def events(self) -> int:
+        """Taken since the beginning of all."""
+        return int(self.sums[1, COUNTED].sum())
+
+    @property
+    def taken(self) -> int:
+        """Events that were bet on."""
+        return int(self.clocks[:, COUNT].sum())
+
+    @property
+    def bank(self) -> Floats:
+        """Of all totals together, (4, I, D), in the largest of their units."""
+        powers = self.clocks[:, POWER] - self.clocks[:, POWER].max()
+        return np.asarray(np.tensordot(HUGE**powers, self.banks, axes=1))
+
+    @property
+    def largest(self) -> float:
+        """The largest e-value so far."""
+        if self.clocks[:, IMPOSSIBLE].any():
+            return math.inf
+        return max(1.0, float(self.clocks[0, PEAK]) if len(self.clocks) == 1 else self.peak)
+
+    def bet(self, b: Bettors, chain: int, p: Floats, y: Floats, level: float) -> tuple[int, bool]:
+        """Takes events until this total is at least 1/level; how many, and whether it is."""
+        bank, clock = self.banks[chain], self.clocks[chain]
+        found: tuple[int, bool] = bet_on_all(
+            bank, clock, self.sums, b.edges, b.ends, b.prior, b.lifts, p, y, level
+        )
+        return found
+
+    def log_e(self, b: Bettors, questions: Iterable[Question]) -> float:
+        """ln of the mean of the totals, with open questions that are bet on at the worse of their outcomes."""
+        if self.clocks[:, IMPOSSIBLE].any():
+            return math.inf
+        logs = [log_of(clock) for clock in self.clocks]
+        for q in questions:
+            if math.isnan(q.worst):
+                # Nobody else bets with this money until the outcome is known.
+                bank, clock = self.banks[q.chain], self.clocks[q.chain]
+                both = look_ahead(bank, clock, b.edges, b.ends, b.prior, b.lifts, q.forecast)
+                q.worst = log_of(clock, min(both))
+            logs[q.chain] = q.worst
+        top = max(logs)
+        return top + math.log(math.fsum(math.exp(one - top) for one in logs) / len(logs))

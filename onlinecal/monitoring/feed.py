@@ -9,17 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import check_delimiter, codec, csv_rows, encoding_of, header_of, not_encoded
 from onlinecal.core.rows import NO_TIME, Rows, as_time
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.reading import Asked, never_positive, one_forecast, probabilities, unit_caution
+from onlinecal.forecasts.reading import Asked, columns_of, never_positive, probabilities, unit_caution
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.monitor import Monitor
 
-Floats = NDArray[np.float64]
+Found = Callable[[Alarm], None]
 
 #: lines that are read at once; bytes without the end of a line that are waited for
 _AT_ONCE, _LONGEST = 4096, 2**24
@@ -41,36 +40,31 @@ class Feed:
     """
 
     def __init__(
-        self,
-        monitor: Monitor,
-        name: str,
-        asked: Asked,
-        *,
-        delimiter: str | None = None,
-        encoding: str | None = None,
-        say: Callable[[str], None] = lambda text: None,
+        self, monitor: Monitor, name: str, asked: Asked, say: Callable[[str], None] = lambda text: None
     ) -> None:
-        check_delimiter(delimiter)
-        self.monitor, self.name = monitor, name
-        self._asked, self._delimiter, self._wanted, self._say = asked, delimiter, encoding, say
-        if monitor.events or monitor.open:
-            if "feed" not in monitor.note:
-                raise InvalidParameter(
-                    f"{name}: the monitor has taken {number_of(monitor.events, 'event')} that no watch has read; "
-                    "expected one of a watch (another --state)"
-                )
-        else:
+        check_delimiter(asked.delimiter)
+        self.monitor, self.name, self._asked, self._say = monitor, name, asked, say
+        if not (monitor.events or monitor.open):
             monitor.note["feed"] = {
                 "offset": 0, "line": 0, "header": None, "open": {}, "last": None, "met": False, "digest": "",
                 "piped": False, "largest": 0.0,
             }  # fmt: skip
+        elif "feed" not in monitor.note:
+            raise InvalidParameter(
+                f"{name}: the monitor has taken {number_of(monitor.events, 'event')} that no watch has read; "
+                "expected one of a watch (another --state)"
+            )
         self._note: dict[str, Any] = monitor.note["feed"]
-        self._digest = hashlib.sha256()
-        self._rest, self._held, self._others = b"", list[bytes](), set[str]()
-        self._waits, self._columns = False, list[str]()
+        self._digest, self._columns = hashlib.sha256(), list[str]()
+        # Bytes without the end of a line; lines that wait for the positive word, and the words in them.
+        self._rest, self._held, self._others, self._waits = b"", list[bytes](), set[str](), False
         if "asked" in self._note:
-            self._delimiter = self._note["asked"]["delimiter"]
-            self._asked = as_before(asked, delimiter, self._note["asked"])
+            before = self._note["asked"]
+            for option, now in _kept(asked).items():
+                if now not in (None, False, before[option]):
+                    raise _differs(_OPTIONS[option], before[option], now)
+            same = {option: value for option, value in before.items() if option != "forecast"}
+            self._asked = replace(asked, forecasts=(before["forecast"],), **same)
         if self._note["header"] is not None:
             self._find(self._note["header"])
 
@@ -99,86 +93,90 @@ class Feed:
         while left and (data := read(min(left, 2**20))):
             self._digest.update(data)
             left -= len(data)
-        if not self.offset:
-            return
-        if self._digest.hexdigest() != self._note["digest"]:
+        if self.offset and self._digest.hexdigest() != self._note["digest"]:
             raise InvalidData(
                 f"{self.name} does not begin with the {self.offset} bytes taken; expected it to grow, or another "
                 "--state"
             )
-        before = self._note["encoding"]
-        if self._wanted is not None:
+        if self.offset and self._asked.encoding is not None:
             # The mark at the begin of a file is no part of it.
-            name = codec(self._wanted).removesuffix("-sig")
+            name, before = codec(self._asked.encoding).removesuffix("-sig"), self._note["encoding"]
             if name != before and not before.startswith(f"{name}-"):
-                raise _differs("--encoding", before, self._wanted)
+                raise _differs("--encoding", before, self._asked.encoding)
 
-    def take(
-        self, data: bytes, *, last: bool = False, found: Callable[[Alarm], None] = lambda alarm: None
-    ) -> None:
+    def take(self, data: bytes, *, last: bool = False, found: Found = lambda alarm: None) -> None:
         """Takes the next bytes, none where no more has come yet; with `last`, the rest is a line, too.
 
         A bad line is refused after all before it have been taken.
         """
-        data, self._rest = self._rest + data, b""
-        encoding = self._encoding(data, last)
-        if encoding is None:
-            self._rest = data
-            return
-        end = "\n".encode(encoding)
+        data, self._rest, note = self._rest + data, b"", self._note
+        if note.get("encoding") is None:
+            if len(data) < 4 and not last:
+                self._rest = data
+                return
+            name = codec(self._asked.encoding or ("utf-8" if self.offset else encoding_of(data)))
+            big = "be" if data.startswith((b"\xfe\xff", b"\x00\x00\xfe\xff")) else "le"
+            known = {"utf-8-sig": "utf-8", "utf-16": f"utf-16-{big}", "utf-32": f"utf-32-{big}"}
+            note["encoding"] = known.get(name, name)
+        end = "\n".encode(note["encoding"])
         lines = _lines(data, end)
         if lines and not last and not lines[-1].endswith(end):
             self._rest = lines.pop()
         if len(self._rest) > _LONGEST:
-            raise InvalidData(
-                f"{self.name}, line {self._note['line'] + 1}: no end within 16 MiB; expected lines of CSV"
-            )
+            raise InvalidData(f"{self._here()}: no end within 16 MiB; expected lines of CSV")
         while lines and not self._columns:
-            text = _text(lines[:1], encoding, f"{self.name}, line {self._note['line'] + 1}")
-            if text := text.removeprefix("\ufeff").strip("\r\n"):
-                self._delimiter, header = header_of(text, self.name, self._delimiter)
+            if text := self._text(lines[:1]).removeprefix("\ufeff").strip("\r\n"):
+                delimiter, header = header_of(text, self.name, self._asked.delimiter)
+                self._asked = replace(self._asked, delimiter=delimiter)
                 self._find(header)
             self._taken(lines[:1])
             del lines[:1]
-        if self._columns and self._asked.positive is not None and not self._note["met"]:
-            lines = self._released(lines, encoding, last)
+        if self._columns and self._asked.positive is not None and not note["met"]:
+            lines = self._released(lines, last)
         for done in range(0, len(lines), _AT_ONCE):
-            self._block(lines[done : done + _AT_ONCE], encoding, found)
-        if last and self._asked.percent and 0.0 < self._note["largest"] <= 0.01:
+            self._block(lines[done : done + _AT_ONCE], found)
+        if last and self._asked.percent and 0.0 < note["largest"] <= 0.01:
             self._say(unit_caution(self._asked.forecasts[0]))
 
     # ---------------------------------------------------------------- inside
 
-    def _released(self, lines: list[bytes], encoding: str, last: bool) -> list[bytes]:
+    def _find(self, header: list[str]) -> None:
+        """Which columns are what, by their names alone."""
+        named, said = columns_of(csv_rows(b"", self.name, header, ","), self._asked, one=True)
+        self._asked, self._columns = named, header
+        if self._note["header"] is None:
+            self._note.update(header=header, asked=_kept(named))
+            for text in said:
+                self._say(text)
+
+    def _released(self, lines: list[bytes], last: bool) -> list[bytes]:
         """The lines that may be taken: none before the positive word has been met."""
         for done in range(0, len(lines), _AT_ONCE):
-            self._look(lines[done : done + _AT_ONCE], encoding)
+            self._look(lines[done : done + _AT_ONCE])
         self._held += lines
         if not self._note["met"] and self._others:
             if last:
-                there = sorted(self._others)[:7]
-                raise never_positive(self.name, str(self._asked.outcome), str(self._asked.positive), there)
+                raise never_positive(self.name, self._asked, sorted(self._others)[:7])
             if not lines and not self._waits:
-                self._waits = True
-                self._say(
-                    f"no line of {self.name} holds {self._asked.positive!r} yet; none is taken before one does"
-                )
+                self._waits, word = True, self._asked.positive
+                self._say(f"no line of {self.name} holds {word!r} yet; none is taken before one does")
             return []
         released, self._held = self._held, []
         return released
 
-    def _look(self, lines: list[bytes], encoding: str) -> None:
+    def _look(self, lines: list[bytes]) -> None:
         """Looks for the positive word; what is wrong with a line is said when it is taken."""
         try:
-            outcomes, zeros = self._rows(lines, encoding)[0].outcomes(
-                str(self._asked.outcome), self._asked.positive
-            )
+            outcomes, zeros = self._rows(lines)[0].outcomes(str(self._asked.outcome), self._asked.positive)
         except InvalidData:
             for line in lines if len(lines) > 1 else ():
-                self._look([line], encoding)
+                self._look([line])
             return
         self._note["met"] |= bool((outcomes == 1.0).any())
         self._others.update(zeros[:7])
+
+    def _here(self) -> str:
+        return f"{self.name}, line {self._note['line'] + 1}"
 
     def _taken(self, lines: list[bytes]) -> None:
         data = b"".join(lines)
@@ -187,17 +185,17 @@ class Feed:
         self._note["line"] += len(lines)
         self._note["digest"] = self._digest.hexdigest()
 
-    def _block(self, lines: list[bytes], encoding: str, found: Callable[[Alarm], None]) -> None:
+    def _block(self, lines: list[bytes], found: Found) -> None:
         """Takes lines at once; where one cannot be read, one by one, to say which."""
         asked, note = self._asked, self._note
         try:
-            rows, places = self._rows(lines, encoding)
+            rows, places = self._rows(lines)
             if not rows.rows:
                 self._taken(lines)
                 return
             p = probabilities(rows, asked.forecasts[0], asked.percent)
             y, _ = rows.outcomes(str(asked.outcome), asked.positive)
-            times = None if asked.time is None else self._times(rows)
+            times = None if asked.time is None else self._times(rows, asked.time)
             missing = np.isnan(p) | np.isnan(y)
             if asked.key is None and missing.any():
                 lacks = "forecast" if math.isnan(p[int(np.argmax(missing))]) else "outcome"
@@ -208,7 +206,7 @@ class Feed:
             if len(lines) == 1:
                 raise
             for line in lines:
-                self._block([line], encoding, found)
+                self._block([line], found)
             return
         done, first = 0, int(note["line"])
         try:
@@ -230,22 +228,26 @@ class Feed:
                     note["last"] = [float(times[done - 1]), rows.text(str(asked.time), done - 1)]
             self._taken(lines if done == rows.rows else lines[: places[done]])
 
-    def _rows(self, lines: list[bytes], encoding: str) -> tuple[Rows, list[int]]:
+    def _rows(self, lines: list[bytes]) -> tuple[Rows, list[int]]:
         """The lines that are not blank, as rows; and which they are."""
-        first = int(self._note["line"])
-        where = f"{self.name}, line {first + 1}"
-        texts = _text(lines, encoding, where).replace("\r\n", "\n").removesuffix("\n").split("\n")
+        texts = self._text(lines).replace("\r\n", "\n").removesuffix("\n").split("\n")
         places = [i for i, text in enumerate(texts) if text.strip()]
-        data = "\n".join([texts[i] for i in places]).encode()
-        rows = csv_rows(data, self.name, self._columns, self._delimiter or ",", first - 1)
+        data, before = "\n".join([texts[i] for i in places]).encode(), int(self._note["line"])
+        rows = csv_rows(data, self.name, self._columns, self._asked.delimiter or ",", before - 1)
         if rows.rows != len(places):
-            raise InvalidData(f"{where} holds a part of another; expected one event a line")
+            raise InvalidData(f"{self._here()} holds a part of another; expected one event a line")
         return rows, places
 
-    def _times(self, rows: Rows) -> Floats:
+    def _text(self, lines: list[bytes]) -> str:
+        encoding = str(self._note["encoding"])
+        try:
+            return b"".join(lines).decode(encoding)
+        except UnicodeError as error:
+            raise not_encoded(self._here(), error, encoding) from None
+
+    def _times(self, rows: Rows, column: str) -> Any:
         """The times; refuses one before the last of the lines before."""
-        column, before = str(self._asked.time), self._note["last"]
-        values = rows.numbers(column, dates=True)
+        before, values = self._note["last"], rows.numbers(column, dates=True)
         if before is not None and as_time(rows.text(column, 0))[1] != as_time(before[1])[1]:
             raise InvalidData(NO_TIME.format(rows.where(0), column, rows.cell(column, 0)))
         if (before is not None and values[0] < before[0]) or (np.diff(values) < 0.0).any():
@@ -274,43 +276,15 @@ class Feed:
             )
         return self.monitor.update(p, y)
 
-    def _encoding(self, data: bytes, last: bool) -> str | None:
-        """That of the lines, without a mark of its own; None while too little has come to know it."""
-        if self._note.get("encoding") is None:
-            if len(data) < 4 and not last:
-                return None
-            name = codec(self._wanted or ("utf-8" if self._note["offset"] else encoding_of(data)))
-            big = "be" if data.startswith((b"\xfe\xff", b"\x00\x00\xfe\xff")) else "le"
-            known = {"utf-8-sig": "utf-8", "utf-16": f"utf-16-{big}", "utf-32": f"utf-32-{big}"}
-            self._note["encoding"] = known.get(name, name)
-        return str(self._note["encoding"])
 
-    def _find(self, header: list[str]) -> None:
-        """Which columns are what, by their names alone."""
-        asked, said = one_forecast(csv_rows(b"", self.name, header, self._delimiter or ","), self._asked)
-        self._columns = header
-        if self._note["header"] is None:
-            self._note.update(header=header, asked=_kept(asked, self._delimiter))
-            for text in said:
-                self._say(text)
-        self._asked = asked
-
-
-def _kept(asked: Asked, delimiter: str | None) -> dict[str, Any]:
+def _kept(asked: Asked) -> dict[str, Any]:
     """The settings by which lines are read, as a state keeps them."""
     forecast = asked.forecasts[0] if asked.forecasts else None
     positive = None if asked.positive is None else asked.positive.strip().lower()
-    values = {name: getattr(asked, name, None) for name in _OPTIONS}
-    return values | {"forecast": forecast, "positive": positive, "delimiter": delimiter}
-
-
-def as_before(asked: Asked, delimiter: str | None, before: dict[str, Any]) -> Asked:
-    """The same columns and words as before, where none or the same are asked for."""
-    for name, now in _kept(asked, delimiter).items():
-        if now not in (None, False, before[name]):
-            raise _differs(_OPTIONS[name], before[name], now)
-    same = {name: before[name] for name in ("outcome", "key", "time", "positive", "percent")}
-    return replace(asked, forecasts=(before["forecast"],), **same)
+    return {name: getattr(asked, name, None) for name in _OPTIONS} | {
+        "forecast": forecast,
+        "positive": positive,
+    }
 
 
 def _differs(option: str, before: Any, now: Any) -> InvalidParameter:
@@ -334,10 +308,3 @@ def _lines(data: bytes, end: bytes) -> list[bytes]:
             start = at + len(end)
         at = data.find(end, max(start, at + 1))
     return [*found, data[start:]] if start < len(data) else found
-
-
-def _text(lines: list[bytes], encoding: str, where: str) -> str:
-    try:
-        return b"".join(lines).decode(encoding)
-    except UnicodeError as error:
-        raise not_encoded(where, error, encoding) from None

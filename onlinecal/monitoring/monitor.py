@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
+import zipfile
+import zlib
+from collections import OrderedDict
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, StoreError, shown
 from onlinecal.core.validation import (
     check_lengths,
     check_outcomes,
@@ -22,9 +27,20 @@ from onlinecal.core.validation import (
     vector,
 )
 from onlinecal.core.words import number_of
-from onlinecal.monitoring.alarms import Alarm, Bias, Witness, witness
-from onlinecal.monitoring.bets import COUNTED, FORECASTS, OUTCOMES, SQUARES, Bettors, cell_of, is_due
-from onlinecal.monitoring.epochs import Epoch, Question, Questions
+from onlinecal.core.writing import whole
+from onlinecal.monitoring.alarms import Alarm, Bias, Witness
+from onlinecal.monitoring.bets import (
+    COUNTED,
+    FORECASTS,
+    OUTCOMES,
+    SQUARES,
+    VERSION,
+    Bettors,
+    Epoch,
+    Question,
+    cell_of,
+    is_due,
+)
 from onlinecal.monitoring.sequences import half_width
 
 Floats = NDArray[np.float64]
@@ -36,10 +52,15 @@ EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.9
 _PART = 2**16
 #: cells, and questions that are open at once
 _MOST_CELLS, _MOST_OPEN = 64, 1000
+#: of the file, beside the version of the bets
+FORMAT = 2
+#: errors of reading another file, whose own words are of pickles and archives; and the words in their place
+_NOT_OURS = (KeyError, TypeError, ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error)
+_REFUSED = "{} is not a file that a monitor was saved in; expected one of `watch --state` or Monitor.save"
 
 
 class Monitor:
-    r"""An always-valid test of "the forecasts are calibrated", as outcomes become known one by one.
+    """An always-valid test of "the forecasts are calibrated", as outcomes become known one by one.
 
     "Calibrated" is: given the past, each outcome is 1 with the probability that was forecast. An e-process against it
     is a total of money that starts with 1, bets at the odds that the forecasts offer, and has mean 1, or less, whenever
@@ -80,10 +101,9 @@ class Monitor:
 
     Source
     ------
-    Robbins 1970 (mixtures of likelihood ratios); Ville 1939; Shin, Ramdas, Rinaldo 2022, "E-detectors" (starts).
-    The mean of interleaved totals alone is no supermartingale (Henzi and Ziegel 2022, correction). Counting open
-    questions at their worst makes its alarms valid: each total, with all its questions asked by a stopping time, has
-    mean 1.
+    Robbins 1970 (mixtures of likelihood ratios); Ville 1939; Shin, Ramdas, Rinaldo 2022, "E-detectors" (starts). The
+    mean of interleaved totals alone is no supermartingale (Henzi and Ziegel 2022, correction). Counting open questions
+    at their worst makes its alarms valid: each total, with all its questions asked by a stopping time, has mean 1.
 
     Examples
     --------
@@ -117,7 +137,9 @@ class Monitor:
         )
         self.bettors = Bettors.of(_edges(EDGES if edges is None else edges))
         self.note: dict[str, Any] = {}
-        self._questions = Questions(self.open_at_once)
+        # Tickets are 1, 2, …; in their order: of a plain dict the first is found slowly when many are gone.
+        self._asked, self._questions = 0, OrderedDict[int, Question]()
+        self._begun = 0, 0  # the ticket that is taken, and the events before it
         self._epoch = self._begin(1, (), np.zeros((4, len(self.bettors.edges) - 1)))
 
     # ---------------------------------------------------------------- what comes in
@@ -132,27 +154,26 @@ class Monitor:
             forecasts, outcomes = np.array([p]), np.array([float(y)])
         else:
             forecasts, outcomes = _samples(p, y)
-        before = len(self.alarms)
-        if self._questions.open or self.open_at_once is not None:
+        before, done = len(self.alarms), 0
+        if self._questions or self.open_at_once is not None:
             self._take()
             for one, other in zip(forecasts.tolist(), outcomes.tolist(), strict=True):
-                self._questions.ask(one, self._epoch.number).outcome = other
+                self._ask(one).outcome = other
                 self._take()
-        else:
-            done = 0
-            while done < len(forecasts):
-                part = slice(done, done + _PART)
-                taken, due = self._epoch.bet(self.bettors, 0, forecasts[part], outcomes[part], self.level)
-                done += taken
-                if due:
-                    self._settle()
+            done = len(forecasts)
+        while done < len(forecasts):
+            part = slice(done, done + _PART)
+            taken, due = self._epoch.bet(self.bettors, 0, forecasts[part], outcomes[part], self.level)
+            done += taken
+            if due:
+                self._settle()
         return list(self.alarms[before:])
 
     def ask(self, p: float) -> int:
         """The ticket, 1, 2, …, of a forecast whose outcome is not known yet."""
         forecasts, _ = _samples(p, 0)
         self._take()
-        ticket = self._questions.ask(float(forecasts[0]), self._epoch.number).ticket
+        ticket = self._ask(float(forecasts[0])).ticket
         self._settle()
         return ticket
 
@@ -161,21 +182,21 @@ class Monitor:
         _, outcomes = _samples(0.5, y)
         self._take()
         before = len(self.alarms)
-        self._questions.of(ticket).outcome = float(outcomes[0])
+        self._question(ticket).outcome = float(outcomes[0])
         self._take()
         return list(self.alarms[before:])
 
     def drop(self, ticket: int) -> None:
         """Drops a question that will never have an outcome, for a reason that does not depend on it."""
         self._take()
-        del self._questions.open[self._questions.of(ticket).ticket]
+        del self._questions[self._question(ticket).ticket]
         self._take()
 
     # ---------------------------------------------------------------- what is known
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
-        """All so far."""
+        """Those so far."""
         return self._epoch.alarms
 
     @property
@@ -186,12 +207,18 @@ class Monitor:
     @property
     def open(self) -> int:
         """How many questions wait: for their outcome, or for that of an earlier one."""
-        return len(self._questions.open)
+        return len(self._questions)
 
     @property
     def log_e(self) -> float:
         """ln of the e-value against calibration since the last alarm."""
-        return self._epoch.log_e(self.bettors, self._questions)
+        if self.open_at_once is None:
+            return self._epoch.log_e(self.bettors, ())
+        # Not bet on are those that were open when the epoch began, and those of no chain. What was taken, but for an
+        # interrupt that left the question here, is in the total.
+        epoch, done = self._epoch.number, self.events - 1
+        mine = (q for q in self._questions.values() if q.epoch == epoch and q.chain >= 0)
+        return self._epoch.log_e(self.bettors, (q for q in mine if (q.ticket, done) != self._begun))
 
     @property
     def e_value(self) -> float:
@@ -215,23 +242,17 @@ class Monitor:
     def promise(self) -> str:
         """The bound on false alarms, in a sentence."""
         known = "given the past" if self.open_at_once is None else "given what is known when it is forecast"
+        bound = f"the probability that there is ever an alarm is at most {self.alpha:g}"
         if self.restart == "same":
-            return (
-                f"if forecasts are calibrated ({known}), k alarms ever have a probability of at most "
-                f"{self.alpha:g}^k"
-            )
-        return (
-            f"if forecasts are calibrated ({known}), the probability that there is ever an alarm is at most "
-            f"{self.alpha:g}"
-        )
+            bound = f"k alarms ever have a probability of at most {self.alpha:g}^k"
+        return f"if forecasts are calibrated ({known}), {bound}"
 
     def witness(self) -> Witness | None:
         """Where most has been won since the last alarm; None before the first event."""
-        epoch = self._epoch
-        bank = epoch.bank
-        return (
-            witness(self.bettors, bank, epoch.sums[0], self.events - epoch.taken) if bank[0].any() else None
-        )
+        epoch, bank = self._epoch, self._epoch.bank
+        if not bank[0].any():
+            return None
+        return Witness.of(self.bettors, bank, epoch.sums[0], self.events - epoch.taken)
 
     def bias(
         self, low: float = 0.0, high: float = 1.0, *, level: float = 0.95, simultaneous: bool = False
@@ -253,7 +274,13 @@ class Monitor:
         level = number("bias", "level", level, 0.0, 1.0)
         if not 0.0 < level < 1.0:
             raise InvalidParameter(f"bias: level = {shown(level)}; expected a number in (0, 1)")
-        first, last = (self._edge(name, value) for name, value in (("low", low), ("high", high)))
+        edges, places = self.bettors.edges, []
+        for name, value in (("low", low), ("high", high)):
+            if value not in edges.tolist():
+                known = ", ".join(f"{edge:g}" for edge in edges)
+                raise InvalidParameter(f"bias: {name} = {value!r}; expected one of the edges {known}")
+            places.append(int(np.flatnonzero(edges == value)[0]))
+        first, last = places
         if first >= last:
             raise InvalidParameter(f"bias: low = {low!r}, high = {high!r}; expected low < high")
         alpha = 1.0 - level
@@ -264,8 +291,8 @@ class Monitor:
         n, forecasts, squares = float(sums[COUNTED]), float(sums[FORECASTS]), float(sums[SQUARES])
         least = most = float(sums[OUTCOMES])
         if self.open_at_once is not None:
-            waiting = [q.forecast for q in self._questions.open.values() if q.chain >= 0]
-            inside = [p for p in waiting if first <= cell_of(self.bettors.edges, p) < last]
+            waiting = [q.forecast for q in self._questions.values() if q.chain >= 0]
+            inside = [p for p in waiting if first <= cell_of(edges, p) < last]
             n, forecasts, most = n + len(inside), forecasts + math.fsum(inside), most + len(inside)
             squares += math.fsum(max(p, 1.0 - p) ** 2 for p in inside)
         width = half_width(squares, alpha, self.open_at_once or 1)
@@ -273,48 +300,110 @@ class Monitor:
         lower, upper = max(least - width, 0.0) - forecasts, min(most + width, n) - forecasts
         return Bias(int(n), 0.5 * (least + most) - forecasts, lower, upper)
 
-    # ---------------------------------------------------------------- kept in a file
-
-    def save(self, path: str | Path) -> None:
-        """Writes it to a file, which is replaced when the new one is whole; `load` goes on to the same last bit."""
-        from onlinecal.monitoring.saved import save
-
-        save(self, Path(path))
-
-    @classmethod
-    def load(cls, path: str | Path) -> Monitor:
-        """A monitor from a file that `save` wrote; `StoreError` where it is no such file."""
-        from onlinecal.monitoring.saved import load
-
-        return load(Path(path))
-
     def __repr__(self) -> str:
         taken = f"{number_of(self.events, 'event')}, {number_of(len(self.alarms), 'alarm')}"
         return f"<Monitor, alpha = {self.alpha:g}, {taken}>"
 
+    # ---------------------------------------------------------------- kept in a file
+
+    def save(self, path: str | Path) -> None:
+        """Writes it to a file, which is replaced when the new one is whole; `load` goes on to the same last bit."""
+        epoch = self._epoch
+        said = {
+            "format": FORMAT, "bets": VERSION, "alpha": self.alpha, "restart": self.restart,
+            "open_at_once": self.open_at_once, "note": self.note, "epoch": epoch.number, "peak": epoch.peak,
+            "alarms": [alarm.as_json() for alarm in epoch.alarms], "asked": self._asked, "begun": self._begun,
+            "open": [asdict(question) for question in self._questions.values()],
+        }  # fmt: skip
+        arrays: dict[str, Any] = {"banks": epoch.banks, "clocks": epoch.clocks, "sums": epoch.sums}
+        with whole(Path(path)) as new, new.open("wb") as file:
+            np.savez(file, said=json.dumps(said), edges=self.bettors.edges, **arrays)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Monitor:
+        """A monitor from a file that `save` wrote; `StoreError` where it is no such file."""
+        try:
+            with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in ("said", "edges", "banks", "clocks", "sums")}
+            said = json.loads(str(arrays.pop("said")))
+            version = said["format"], said["bets"]
+        except FileNotFoundError:
+            raise StoreError(f"{path}: no such file; expected one that a monitor was saved in") from None
+        except _NOT_OURS:
+            raise StoreError(_REFUSED.format(path)) from None
+        if version != (FORMAT, VERSION):
+            raise StoreError(
+                f"{path} is of another version of onlinecal ({version[0]}.{version[1]}; this one reads "
+                f"{FORMAT}.{VERSION}): a test cannot go on with other bets; expected a new file"
+            )
+        try:
+            edges = arrays.pop("edges")
+            monitor = cls(
+                said["alpha"], edges=edges, restart=said["restart"], open_at_once=said["open_at_once"]
+            )
+            for name, array in arrays.items():
+                wanted = getattr(monitor._epoch, name)
+                if array.shape != wanted.shape or array.dtype != wanted.dtype:
+                    raise ValueError(f"its array {name!r} has shape {array.shape}; expected {wanted.shape}")
+            monitor.note = said["note"]
+            alarms = tuple(Alarm.from_json(values) for values in said["alarms"])
+            monitor._epoch = Epoch(said["epoch"], alarms, **arrays, peak=said["peak"])
+            monitor._asked, monitor._begun = said["asked"], tuple(said["begun"])
+            monitor._questions.update((values["ticket"], Question(**values)) for values in said["open"])
+        except (*_NOT_OURS, OnlinecalError):
+            raise StoreError(_REFUSED.format(path)) from None
+        return monitor
+
     # ---------------------------------------------------------------- inside
 
     def _begin(self, epoch: int, alarms: tuple[Alarm, ...], sums: Floats) -> Epoch:
-        return Epoch.begin(epoch, alarms, sums, self.bettors, self.open_at_once or 1)
+        """Nothing has been bet yet; `sums` are those of all events before, (4, K)."""
+        banks, clocks = self.bettors.fresh(self.open_at_once or 1)
+        return Epoch(epoch, alarms, banks, clocks, np.stack([np.zeros_like(sums), sums]))
+
+    def _ask(self, p: float) -> Question:
+        chain = 0
+        if self.open_at_once is not None:
+            busy = {other.chain for other in self._questions.values()}
+            chain = next((c for c in range(self.open_at_once) if c not in busy), -1)
+        question = Question(self._asked + 1, p, chain, self._epoch.number)
+        self._questions[question.ticket] = question
+        self._asked = question.ticket
+        return question
+
+    def _question(self, ticket: Any) -> Question:
+        """The open question of this ticket that has no outcome yet."""
+        known = isinstance(ticket, int)
+        question = self._questions.get(ticket) if known else None
+        if question is None or not math.isnan(question.outcome):
+            given = known and 1 <= ticket <= self._asked
+            what = "has its outcome, or was dropped" if given else "was not given by this monitor"
+            raise InvalidData(f"ticket {ticket!r} {what}; expected that of an open question")
+        return question
+
+    def _ready(self) -> Question | None:
+        """The question with the outcome to be taken next: in their order without `open_at_once`."""
+        for question in self._questions.values():
+            if not math.isnan(question.outcome):
+                return question
+            if self.open_at_once is None:
+                break
+        return None
 
     def _take(self) -> None:
         """Takes the outcomes that may be taken, and gives the alarms that are due; goes on where it was interrupted."""
-        questions = self._questions
         self._settle()
-        while questions.open and (question := questions.ready()) is not None:
-            if questions.begun[0] != question.ticket:
-                questions.begun = question.ticket, self.events
-            if questions.begun[1] == self.events:
-                self._take_one(question)
-            questions.open.pop(question.ticket, None)
+        while (q := self._ready()) is not None:
+            if self._begun[0] != q.ticket:
+                self._begun = q.ticket, self.events
+            if self._begun[1] == self.events:
+                if self.open_at_once is None or (q.epoch == self._epoch.number and q.chain >= 0):
+                    self._epoch.bet(self.bettors, q.chain, np.array([q.forecast]), np.array([q.outcome]), 0.0)
+                elif q.chain >= 0:  # it is counted without bets
+                    p, y = q.forecast, q.outcome
+                    self._epoch.sums[1][:, cell_of(self.bettors.edges, p)] += (1.0, p, y, (y - p) ** 2)
+            self._questions.pop(q.ticket, None)
             self._settle()
-
-    def _take_one(self, question: Question) -> None:
-        p, y = question.forecast, question.outcome
-        if self.open_at_once is None or (question.epoch == self._epoch.number and question.chain >= 0):
-            self._epoch.bet(self.bettors, question.chain, np.array([p]), np.array([y]), 0.0)
-        elif question.chain >= 0:
-            self._epoch.count(self.bettors, p, y)
 
     def _settle(self) -> None:
         """Gives an alarm where one is due."""
@@ -327,8 +416,7 @@ class Monitor:
             epoch.peak = max(epoch.peak, math.exp(min(log_e, 709.0)))
             if level == 0.0 or log_e < -math.log(level):
                 return
-        found = self.witness()
-        assert found is not None
+        found: Any = self.witness()
         alarm = Alarm(len(epoch.alarms) + 1, self.events, epoch.taken, self.log_e, level, found)
         alarms = (*epoch.alarms, alarm)
         # One assignment: an interrupt finds all of it or nothing.
@@ -336,13 +424,6 @@ class Monitor:
             self._epoch = Epoch(epoch.number + 1, alarms, epoch.banks, epoch.clocks, epoch.sums, epoch.peak)
         else:
             self._epoch = self._begin(epoch.number + 1, alarms, epoch.sums[1])
-
-    def _edge(self, name: str, value: Any) -> int:
-        where = np.flatnonzero(self.bettors.edges == value)
-        if not len(where):
-            edges = ", ".join(f"{edge:g}" for edge in self.bettors.edges)
-            raise InvalidParameter(f"bias: {name} = {value!r}; expected one of the edges {edges}")
-        return int(where[0])
 
 
 def _edges(values: Iterable[float]) -> Floats:

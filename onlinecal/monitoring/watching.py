@@ -16,8 +16,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.files import is_parquet, opened, unpacking
 from onlinecal.core.words import number_of
 from onlinecal.forecasts.reading import Asked
-from onlinecal.monitoring.alarms import Alarm
-from onlinecal.monitoring.feed import Feed
+from onlinecal.monitoring.feed import Feed, Found
 from onlinecal.monitoring.monitor import Monitor
 
 Read = Callable[[], bytes]
@@ -31,61 +30,41 @@ def watch(
     source: Path | None,
     asked: Asked,
     *,
-    delimiter: str | None = None,
-    encoding: str | None = None,
     follow: bool = False,
     state: Path | None = None,
-    found: Callable[[Alarm], None] = lambda alarm: None,
+    found: Found = lambda alarm: None,
     say: Callable[[str], None] = lambda text: None,
 ) -> bool:
     """Feeds a monitor, from where it stopped last; whether a signal stopped it before the end."""
     name = "standard input" if source is None else str(source)
     if source is not None and is_parquet(source):
         raise InvalidData(f"{name}: a Parquet file has no lines that come one by one; expected CSV")
-    feed = Feed(monitor, name, asked, delimiter=delimiter, encoding=encoding, say=say)
+    feed, stop = Feed(monitor, name, asked, say), _Stop()
     if source is None:
+        follow = False
         feed.begin_again()
         if monitor.events:
             say(
                 f"{name} goes on after {number_of(monitor.events, 'event')}: none of its lines may be one of these"
             )
+    alarms, saved = len(monitor.alarms), time.monotonic()
     with _standard_input() if source is None else _opened(source, feed, follow) as read:
-        return _fed(monitor, feed, read, follow and source is not None, state, found)
-
-
-def _fed(
-    monitor: Monitor, feed: Feed, read: Read, follow: bool, state: Path | None, found: Callable[[Alarm], None]
-) -> bool:
-    """Feeds until the end or a signal; whether there was a signal."""
-    saved = time.monotonic()
-
-    def save() -> None:
-        nonlocal saved
-        if state is not None:
-            monitor.save(state)
-        saved = time.monotonic()
-
-    alarms = len(monitor.alarms)
-    stop = _Stop()
-    try:
-        with stop.caught():
-            while not stop.asked:
-                data = stop.read(read)
-                if data is None:
-                    break
-                if data:
-                    feed.take(data, found=found)
-                elif not follow:
-                    feed.take(b"", last=True, found=found)
-                    break
-                else:
-                    feed.take(b"", found=found)
-                    stop.wait(PAUSE)
-                if len(monitor.alarms) > alarms or time.monotonic() - saved > SAVED:
-                    alarms = len(monitor.alarms)
-                    save()
-    finally:
-        save()
+        try:
+            with stop.caught():
+                while not stop.asked and (data := stop.interruptible(read)) is not None:
+                    feed.take(data, last=not data and not follow, found=found)
+                    if not data and not follow:
+                        break
+                    if not data:
+                        stop.interruptible(lambda: time.sleep(PAUSE))
+                    if state is not None and (
+                        len(monitor.alarms) > alarms or time.monotonic() - saved > SAVED
+                    ):
+                        monitor.save(state)
+                        alarms, saved = len(monitor.alarms), time.monotonic()
+        finally:
+            if state is not None:
+                monitor.save(state)
     return stop.asked
 
 
@@ -117,11 +96,13 @@ def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
             return data
         if file.seekable() and os.fstat(file.fileno()).st_size < file.tell():
             raise InvalidData(f"{name} has become shorter while it was watched; expected it to grow")
-        if follow and (other := _replacement(source, file)) is not None:
-            file.close()
-            file = other
-            feed.skip(part)
-            return part(CHUNK)
+        with contextlib.suppress(FileNotFoundError):  # one that is replaced may first be taken away
+            if follow and not os.path.samestat(os.fstat(file.fileno()), source.stat()):
+                other = io.FileIO(source)
+                file.close()
+                file = other
+                feed.skip(part)
+                return part(CHUNK)
         return data
 
     try:
@@ -131,16 +112,6 @@ def _opened(source: Path, feed: Feed, follow: bool) -> Iterator[Read]:
         file.close()
 
 
-def _replacement(source: Path, file: Any) -> Any:
-    """The file that has come in place of one that has been read, opened; None if none has."""
-    try:
-        if os.path.samestat(os.fstat(file.fileno()), source.stat()):
-            return None
-        return io.FileIO(source)
-    except FileNotFoundError:  # it may first be taken away
-        return None
-
-
 class _Stop:
     """SIGINT and SIGTERM end the reading of data, and never the taking of what has been read."""
 
@@ -148,21 +119,11 @@ class _Stop:
         self.asked = False
         self._reading = False
 
-    def read(self, read: Read) -> bytes | None:
-        """The next bytes; none at the end; None after a signal."""
-        data: bytes | None = self._interruptible(read)
-        return data
-
-    def wait(self, seconds: float) -> None:
-        """Waits some seconds, or until a signal."""
-        self._interruptible(lambda: time.sleep(seconds))
-
-    def _interruptible(self, wait: Callable[[], Any]) -> Any:
+    def interruptible(self, wait: Callable[[], Any]) -> Any:
+        """What reads or waits gives; None after a signal."""
         try:
             self._reading = True
-            if self.asked:
-                return None
-            return wait()
+            return None if self.asked else wait()
         except _Stopped:
             return None
         finally:

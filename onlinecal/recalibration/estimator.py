@@ -30,13 +30,6 @@ Floats = NDArray[np.float64]
 CHUNK = 256
 
 
-def _learns_on(model: Any) -> bool:
-    """Whether there is a `partial_fit`: where the classifier has one."""
-    return (
-        model.estimator is None or isinstance(model.estimator, str) or hasattr(model.estimator, "partial_fit")
-    )
-
-
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn states no types
     """A binary classifier whose probabilities are recalibrated by a forecaster, row after row.
 
@@ -60,11 +53,11 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     Notes
     -----
-    `fit` forecasts rows by cross-validation, by at most as many folds as the smaller class has rows, and tells
-    them to the recalibrator in their order. A class of one row is forecast by the classifier that has seen all.
-    `partial_fit` forecasts at most 256 rows, tells the recalibrator their outcomes, and then the classifier. Forecasts
-    of the first rows are 1/2. `predict_proba` gives means of laws; of a forecaster that randomises they are not the
-    draws of its guarantees.
+    `fit` forecasts rows by cross-validation, by at most as many folds as the smaller class has rows, and tells them to
+    the recalibrator in their order. A class of one row is forecast by the classifier that has seen all. `partial_fit`
+    forecasts at most 256 rows, tells the recalibrator their outcomes, and then the classifier. Forecasts of the first
+    rows are 1/2. `predict_proba` gives means of laws; of a forecaster that randomises they are not the draws of its
+    guarantees.
 
     Examples
     --------
@@ -85,11 +78,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         seed: int = 0,
         cv: int = 5,
     ) -> None:
-        self.estimator = estimator
-        self.forecaster = forecaster
-        self.bins = bins
-        self.seed = seed
-        self.cv = cv
+        self.estimator, self.forecaster, self.bins, self.seed, self.cv = estimator, forecaster, bins, seed, cv
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -104,21 +93,21 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         if len(self.classes_) == 1:
             self.estimator_: Any = self._base()
             return self
-        rows = int(np.bincount(outcomes).min())
-        base = self._base()
+        rows, base = int(np.bincount(outcomes).min()), self._base()
         if isinstance(base, str):
             forecasts = _column(X)
         elif min(rows, self.cv) < 2:
             forecasts = _second(base.fit(X, y), X)
         else:
-            forecasts = cross_val_predict(clone(base), X, y, cv=min(rows, self.cv), method="predict_proba")[
-                :, 1
-            ]
+            folds = min(rows, self.cv)
+            forecasts = cross_val_predict(clone(base), X, y, cv=folds, method="predict_proba")[:, 1]
         self._teach(forecasts, outcomes)
         self.estimator_ = base if isinstance(base, str) else base.fit(X, y)
         return self
 
-    @available_if(_learns_on)
+    @available_if(
+        lambda self: isinstance(self.estimator, str | None) or hasattr(self.estimator, "partial_fit")
+    )
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> RecalibratedClassifier:
         """Goes on with more rows; `classes` are all labels, at the first call."""
         first = not hasattr(self, "classes_")

@@ -76,10 +76,6 @@ class Recalibrator:
     asked, told : int
         How many forecasts were made, and how many outcomes have been told.
 
-    Raises
-    ------
-    UnknownName, InvalidParameter
-
     Notes
     -----
     It can be pickled together with open questions, and goes on identically.
@@ -115,23 +111,9 @@ class Recalibrator:
         self.asked = self.told = 0
 
     def ask(self, base: float, time: float | None = None) -> Asked:
-        """Recalibrates a forecast.
+        """Recalibrates somebody's forecast, in [0, 1].
 
-        Parameters
-        ----------
-        base : float
-            Somebody's forecast, in [0, 1].
-        time : float, optional
-            When it is asked, for those who look at a clock. Default: the number of the question.
-
-        Raises
-        ------
-        InvalidData
-            It is no forecast.
-        InvalidParameter
-            It is one more than the horizon.
-        InvalidForecast
-            The forecaster failed.
+        `time` is for those who look at a clock; by default the number of the question.
         """
         value = _checked(base)
         if self._limit is not None and self.asked >= self._limit:
@@ -145,15 +127,7 @@ class Recalibrator:
         return Asked(self, asked, value, drawn)
 
     def tell(self, asked: Asked, outcome: float) -> None:
-        """The outcome of a question, once, in any order.
-
-        Raises
-        ------
-        InvalidData
-            An outcome other than 0 and 1.
-        InvalidParameter
-            It is a question of another recalibrator, or has its outcome.
-        """
+        """The outcome of a question, 0 or 1: once, in any order."""
         if not (isinstance(outcome, bool | np.bool_) or is_number(outcome)) or outcome not in (0, 1):
             raise InvalidData(f"outcome = {outcome!r}; expected 0 or 1")
         if not isinstance(asked, Asked) or asked._owner is not self:
@@ -180,11 +154,11 @@ class Recalibrator:
     # ---------------------------------------------------------------- inside
 
     def _ask(self, base: float, time: float | None) -> ByHand:
-        number, shown = self.asked + 1, {"base": base}
+        number, told = self.asked + 1, {"base": base}
         if self.bins is not None:
-            shown["stream"] = min(cells(base, self.bins), self.bins - 1)
+            told["stream"] = min(cells(base, self.bins), self.bins - 1)
         try:
-            return self._hand.ask(number, shown, float(number) if time is None else time)
+            return self._hand.ask(number, told, float(number) if time is None else time)
         except Exception as error:
             raise self._failed(error, number) from error
 

@@ -1,30 +1,72 @@
-"""Recalibration of forecasts that have been made: replayed in time order, without a look at what came later."""
+"""Recalibration replayed in time order, what it changed, with intervals, and of files."""
 
 from __future__ import annotations
 
+import csv
+import io
 import math
+import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heappop, heappush
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.errors import InvalidData
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.files import Table, local
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.progress import Progress
 from onlinecal.core.validation import check_lengths, check_outcomes, check_same_rows, check_unit, vector
+from onlinecal.core.writing import check_new, whole
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.table import Evaluation, Row, aligned
-from onlinecal.recalibration.change import SCORES, Change, changes, for_the_worse
+from onlinecal.forecasts.inference import scores
+from onlinecal.forecasts.intervals import mean_interval
+from onlinecal.forecasts.reading import Asked, columns_of, read_log
+from onlinecal.forecasts.table import Evaluation, Row, aligned, span
+from onlinecal.measures.scores import brier, log_loss
+from onlinecal.naming import said_table
 from onlinecal.recalibration.methods import DEFAULT, METHODS
-from onlinecal.recalibration.recalibrator import Asked, Recalibrator
+from onlinecal.recalibration.recalibrator import Asked as Question
+from onlinecal.recalibration.recalibrator import Recalibrator
 
 Floats = NDArray[np.float64]
+Ends = tuple[float, float]
 
 #: measured before and after by default
 MEASURES = ("brier", "log_loss", "smooth_ece", "smooth_ce", "cutoff_ce", "scdl")
+#: scores, which are means over forecasts, as `forecasts.inference.scores` calls them
+SCORES = {"brier": "brier", "log_loss": "log"}
+#: differences of scores that are 0 but for rounding
+ROUNDING = 1e-14
+#: of all intervals
+LEVEL = 0.95
+#: what a file's name may end with
+FORMATS = ".csv", ".parquet"
+
+PAIRED = (
+    "change of a score: for the mean of its expected differences, each given all that was known before (95 %, by means "
+    "with random weights and one more extreme difference; for many forecasts these may come about in any way)"
+)
+BOTH = (
+    "change of another measure: from both intervals at 97.5 %, which hold together in 95 % of all cases, for the "
+    "values on what the samples were drawn from"
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A measure after less before."""
+
+    measure: str
+    # lower and upper end of the value, which are equal where the measure is exact; NaN where both are infinite
+    ends: Ends
+    interval: Ends | None
+    how: str  # what the interval is for; "" for none
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,11 +117,8 @@ class Recalibrated:
         lines = aligned(rows)
         lines += dict.fromkeys([*self.before.notes, *self.after.notes])
         if any(one.interval is not None for one in self.changes):
-            rows = [
-                ["after − before", "value", "interval"],
-                *([one.measure, *_words(one)] for one in self.changes),
-            ]
-            lines += ["", *aligned(rows)]
+            rows = [[one.measure, *_words(one)] for one in self.changes]
+            lines += ["", *aligned([["after − before", "value", "interval"], *rows])]
             for how in dict.fromkeys(one.how for one in self.changes if one.how):
                 lines += textwrap.wrap(how, 80, subsequent_indent="  ")
         if self.cautions:
@@ -93,8 +132,8 @@ class Recalibrated:
         found = []
         for old, new, change in zip(self.before.rows, self.after.rows, self.changes, strict=True):
             row: dict[str, Any] = {"measure": old.name}
-            three: tuple[tuple[str, Row | Change], ...] = ("before", old), ("after", new), ("change", change)
-            for name, one in three:
+            three: dict[str, Row | Change] = {"before": old, "after": new, "change": change}
+            for name, one in three.items():
                 row |= {f"{name}_lower": one.ends[0], f"{name}_upper": one.ends[1]}
                 row[f"{name}_interval"] = None if one.interval is None else list(one.interval)
             found.append(row)
@@ -102,9 +141,25 @@ class Recalibrated:
 
 
 def _words(row: Row | Change) -> list[str]:
-    low, high = ("–" if math.isnan(end) else f"{end:.4g}" for end in row.ends)
     interval = "" if row.interval is None else "[{:.4g}, {:.4g}]".format(*row.interval)
-    return [low if low == high else f"[{low}, {high}]", interval]
+    return [span(row.ends, ".4g"), interval]
+
+
+def for_the_worse(before: JointDistribution, after: JointDistribution) -> list[str]:
+    """A sentence for each score that recalibration made worse, with both numbers."""
+    said = []
+    for words, score in (("Brier score", brier), ("log loss", log_loss)):
+        old, new = float(score(before)), float(score(after))
+        if new - old > ROUNDING:
+            digits = next(d for d in range(4, 18) if f"{old:.{d}g}" != f"{new:.{d}g}")
+            worse = "infinite after: 0 or 1 was forecast and was wrong"
+            if new < math.inf:
+                worse = f"{new:.{digits}g} after"
+            said.append(f"The {words} became worse: {old:.{digits}g} before, {worse}.")
+    return said
+
+
+# ---------------------------------------------------------------- the replay
 
 
 def recalibrate(
@@ -140,7 +195,9 @@ def recalibrate(
     measures : iterable, optional
         As for `evaluate`. Default: `MEASURES`.
     bootstrap : int, default 0
-        As for `evaluate`: intervals, before and after, and of the change (`onlinecal.recalibration.change`).
+        As for `evaluate`: intervals, before and after, and of the change. That of a score (Brier, log) is for the mean
+        over t of E[change of the score in forecast t | all that was known before]; it takes neither forecasts nor
+        outcomes as independent.
     progress : callable, optional
         Told how much has been done since it was last told, of `work`.
 
@@ -166,18 +223,20 @@ def recalibrate(
     check_outcomes(forecasts, np.where(there, outcomes, 0.0))
     if there.sum() < 2:
         raise InvalidData(f"{int(there.sum())} of {len(outcomes)} outcomes are known; expected at least 2")
-    asked = None if times is None else _in_order(forecasts, vector("times", times))
-    told = asked if known is None else _after(asked, vector("known", known))
+    asked = None if times is None else vector("times", times)
+    told = asked if known is None else vector("known", known)
+    _check_times(forecasts, asked, told)
     mender = Recalibrator(forecaster, bins=bins, horizon=horizon, seed=seed)
     made = _replayed(mender, forecasts, outcomes, asked, told, progress)
     names = list(MEASURES if measures is None else measures)
-    p_known, made_known, y_known = forecasts[there], made[there], outcomes[there]
+    both, y_known = (forecasts[there], made[there]), outcomes[there]
     found = []
-    for values in (p_known, made_known):
+    for values in both:
         found.append(evaluate(values, y_known, measures=names, bootstrap=bootstrap, seed=seed))
         progress(len(forecasts))
-    rows = list(zip(found[0].rows, found[1].rows, strict=True))
-    changed = changes(p_known, made_known, y_known, rows, names, bootstrap, seed)
+    changed = changes(
+        *both, y_known, list(zip(*(one.rows for one in found), strict=True)), names, bootstrap, seed
+    )
     progress(work(len(forecasts), bootstrap) - 3 * len(forecasts))
     return Recalibrated(made, found[0], found[1], tuple(changed), mender.method)
 
@@ -196,7 +255,7 @@ def _replayed(
     progress: Callable[[int], None],
 ) -> Floats:
     made = np.empty(len(p))
-    waiting: list[tuple[float, int, Asked]] = []
+    waiting: list[tuple[float, int, Question]] = []
     for i, base in enumerate(p.tolist()):
         now = math.inf if asked is None else float(asked[i])
         while waiting and waiting[0][0] < now:
@@ -213,27 +272,154 @@ def _replayed(
     return made
 
 
-def _in_order(p: Floats, times: Floats) -> Floats:
-    check_lengths({"p": p, "times": times})
-    if not np.isfinite(times).all():
-        raise InvalidData(f"times[{int(np.argmin(np.isfinite(times)))}] is not finite; expected numbers")
-    late = np.flatnonzero(times[1:] < times[:-1])
-    if len(late):
-        i = int(late[0]) + 1
-        raise InvalidData(
-            f"times[{i}] = {times[i]:g} is before times[{i - 1}] = {times[i - 1]:g}; expected rows in order"
-        )
-    return times
+def _check_times(p: Floats, asked: Floats | None, told: Floats | None) -> None:
+    if asked is None or told is None:
+        if told is not None:
+            raise InvalidData("known without times; expected when forecasts were made, too")
+        return
+    check_lengths({"p": p, "times": asked, "known": told})
+    if not np.isfinite(asked).all():
+        raise InvalidData(f"times[{int(np.argmin(np.isfinite(asked)))}] is not finite; expected numbers")
+    for name, values, before, ahead in (("times", asked[1:], asked[:-1], 1), ("known", told, asked, 0)):
+        if (late := values < before).any():
+            i = int(np.argmax(late))
+            raise InvalidData(
+                f"{name}[{i + ahead}] = {values[i]:g} is before times[{i}] = {before[i]:g}; expected no earlier time"
+            )
 
 
-def _after(asked: Floats | None, known: Floats) -> Floats:
-    if asked is None:
-        raise InvalidData("known without times; expected when forecasts were made, too")
-    check_lengths({"times": asked, "known": known})
-    early = np.flatnonzero(known < asked)
-    if len(early):
-        i = int(early[0])
-        raise InvalidData(
-            f"known[{i}] = {known[i]:g} is before times[{i}] = {asked[i]:g}; expected it not to be"
+# ---------------------------------------------------------------- changes
+
+
+def changes(
+    p: Floats,
+    made: Floats,
+    y: Floats,
+    rows: list[tuple[Row, Row]],
+    measures: list[Any],
+    bootstrap: int,
+    seed: int,
+) -> list[Change]:
+    """The change of each measure, with 95 % intervals if there are draws.
+
+    The interval of a score (Brier, log) is paired: with dₜ the difference of the score in forecast t, it is for the
+    mean of E[dₜ | all that was known before forecast t]. The dₜ less these are martingale differences, whatever makes
+    forecasts and outcomes, so that the mean is normal for large n; the empirical variance of dₜ is at least theirs for
+    large n, so that the interval is too wide rather than too narrow. For small n one more difference is added, the
+    least and the largest that these forecasts can have (`forecasts.intervals.mean_interval`). There is no interval
+    where such a difference is infinite. With fewer than 39 draws these two are its ends.
+
+    Another measure is no mean over forecasts. Its interval goes from the lower end of the one after less the upper end
+    of the one before to the opposite, both at 97.5 %; it holds where `evaluate`'s do: samples are taken as independent.
+
+    Source: Hall & Heyde 1980, Theorem 3.2 (martingale differences); Choe & Ramdas 2023 (mean expected differences of
+    scores of forecasters that change as they learn); Bonferroni's inequality.
+    """
+    paired = _paired(p, made, y, bootstrap, seed) if bootstrap else {}
+    others = [i for i, (old, _) in enumerate(rows) if old.name not in SCORES]
+    wide: dict[int, tuple[Row, Row]] = {}
+    if bootstrap and others:
+        asked, level = [measures[i] for i in others], 0.5 * (1.0 + LEVEL)
+        before, after = (
+            evaluate(values, y, measures=asked, bootstrap=bootstrap, seed=seed, level=level).rows
+            for values in (p, made)
         )
-    return known
+        wide = dict(zip(others, zip(before, after, strict=True), strict=True))
+    found = []
+    for i, (old, new) in enumerate(rows):
+        interval, how = paired.get(old.name), PAIRED
+        if i in wide:
+            one, other = (row.interval for row in wide[i])
+            interval, how = None if one is None or other is None else _less(other, one), BOTH
+        if interval is not None and any(map(math.isnan, interval)):
+            interval = None
+        found.append(Change(old.name, _less(new.ends, old.ends), interval, how if interval else ""))
+    return found
+
+
+def _less(one: Ends, other: Ends) -> Ends:
+    """All differences of a value of the one and a value of the other."""
+    return one[0] - other[1], one[1] - other[0]
+
+
+def _paired(p: Floats, made: Floats, y: Floats, draws: int, seed: int) -> dict[str, Ends]:
+    """By measure; none where a difference can be infinite."""
+    found, each = {}, np.ones(len(y))
+    for measure, score in SCORES.items():
+        with np.errstate(invalid="ignore"):
+            zeros, ones = (
+                scores(made, outcome)[score] - scores(p, outcome)[score] for outcome in (0.0 * y, each)
+            )
+        both = np.concatenate((zeros, ones))
+        if np.isfinite(both).all():
+            within, happened = (float(both.min()), float(both.max())), np.where(y == 1.0, ones, zeros)
+            found[measure] = mean_interval(happened, each, each, within, draws, LEVEL, seed)
+    return found
+
+
+# ---------------------------------------------------------------- files
+
+
+def recalibrate_file(
+    source: str,
+    output: Path,
+    forecaster: str,
+    *,
+    column: str = "recalibrated",
+    asked: Asked | None = None,
+    overwrite: bool = False,
+    progress: bool | None = False,
+    **options: Any,
+) -> tuple[Recalibrated, tuple[str, ...]]:
+    """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`."""
+    asked = replace(asked or Asked(), open=True)
+    if output.suffix not in FORMATS:
+        raise InvalidParameter(f"{output}: expected a name that ends with {' or '.join(FORMATS)}")
+    if source != "-" and os.path.realpath(output) == os.path.realpath(local(source)):
+        raise InvalidParameter(f"{output} is the file that is read; expected another name")
+    check_new(output, overwrite)
+    table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
+    if column in table.columns:
+        raise InvalidParameter(
+            f"{table.name} has a column {column!r} already; expected another name (--column)"
+        )
+    if output.suffix == ".parquet" and len(set(table.columns)) < len(table.columns):
+        raise InvalidParameter(
+            f"{table.name} has two columns of one name, which Parquet has no room for; expected a name that ends with "
+            ".csv"
+        )
+    named, said = columns_of(table, asked, one=True)
+    log = read_log(table, named)
+    if log.rows < 2:
+        raise InvalidData(f"{table.name} has 1 row; expected at least 2")
+    with Progress(work(log.rows, options.get("bootstrap", 0)), shown=progress, unit="forecasts") as bar:
+        made = recalibrate(
+            log.forecasts[named.forecasts[0]], log.outcomes, said_table("with", forecaster), times=log.times,
+            known=log.known, progress=bar.advance, **options,
+        )  # fmt: skip
+    values: list[float | None] = [None] * table.rows
+    places: Any = log.places
+    for place, value in zip(places, made.forecasts.tolist(), strict=True):
+        values[place] = value
+    with whole(output, overwrite) as new:
+        _write(table, column, values, new, output.suffix)
+    return made, (*said, *log.said)
+
+
+def _write(table: Table, column: str, values: list[float | None], path: Path, ending: str) -> None:
+    """All columns and the new one; of a CSV file, the texts as they stand there."""
+    import polars as pl
+
+    data = io.BytesIO()
+    if ending == ".parquet":
+        frame = table.frame.with_columns(pl.Series("new", values, dtype=pl.Float64))
+        frame.columns = [*table.columns, column]
+        frame.write_parquet(data)
+    else:
+        texts = [None if value is None else repr(value) for value in values]
+        header, between = io.StringIO(), table.delimiter or ","
+        csv.writer(header, delimiter=between, lineterminator="\n").writerow([*table.columns, column])
+        data.write(header.getvalue().encode())
+        frame = table.frame.with_columns(pl.Series("new", texts, dtype=pl.String))
+        frame.write_csv(data, include_header=False, separator=between)
+    path.write_bytes(data.getbuffer())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
@@ -38,8 +39,8 @@ class SmoothRecalibration:
 
     Source
     ------
-    Błasiok and Nakkiran 2024, "Smooth ECE", Theorem 20, for the identity transform. The constant of its O(·) is
-    ours: |κ(p) − p| ≤ |E[y − p | κ₁]| + |E[p | κ₁] − p|; the first has mean SmoothECE_σ = σ, the second at most 2
+    Błasiok and Nakkiran 2024, "Smooth ECE", Theorem 20, for the identity transform. The constant of its O(·) is ours:
+    |κ(p) − p| ≤ |E[y − p | κ₁]| + |E[p | κ₁] − p|; the first has mean SmoothECE_σ = σ, the second at most 2
     E|κ₁(p) − p| ≤ 2σ√(2/π). Levels are spread linearly on points σ/100 apart, and the map is linear between them, which
     errs by 1e-4.
     """
@@ -55,13 +56,7 @@ class SmoothRecalibration:
         return (1.0 + 2.0 * math.sqrt(2.0 / math.pi)) * self.sigma
 
     def __call__(self, p: ArrayLike, seed: int = 0) -> Floats:
-        """κ(p): (n,) forecasts drawn for (n,) forecasts, each by itself.
-
-        Raises
-        ------
-        InvalidData
-            Of p that are no forecasts.
-        """
+        """κ(p): (n,) forecasts drawn for (n,) forecasts, each by itself."""
         base = _forecasts(p)
         if self.sigma == 0.0:
             return base + 0.0
@@ -104,7 +99,10 @@ def smooth_recalibration(
         raise InvalidParameter(
             "y beside a JointDistribution, which holds it already; expected one or the other"
         )
-    gamma = p if isinstance(p, JointDistribution) else JointDistribution.from_samples(p, _outcomes(y))
+    if not isinstance(p, JointDistribution) and y is None:
+        raise InvalidParameter("y is missing; expected the outcomes of the forecasts p")
+    given: Any = p, y
+    gamma = p if isinstance(p, JointDistribution) else JointDistribution.from_samples(*given)
     if sigma is None:
         found = smooth_ece(gamma)
         width = max(found, 1e-4) if found > 0.0 else 0.0
@@ -153,9 +151,3 @@ def _forecasts(p: ArrayLike) -> Floats:
     if len(base):
         check_unit("p", base)
     return base
-
-
-def _outcomes(y: ArrayLike | None) -> ArrayLike:
-    if y is None:
-        raise InvalidParameter("y is missing; expected the outcomes of the forecasts p")
-    return y

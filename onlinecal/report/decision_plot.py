@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, number
-from onlinecal.forecasts.decomposition import isotonic
+from onlinecal.forecasts.regression import isotonic
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.growth.words import literal
 from onlinecal.report.gamma_panels import Gammas, gammas_of, of_gammas, spans

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -10,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from onlinecal.core.errors import InvalidData, InvalidParameter, ScenarioError, UnknownName
+from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.naming import measure_of, task_of
+from onlinecal.naming import measure_of, said_table, task_of
 from onlinecal.study.again import measured_later
 from onlinecal.study.copies import save
 from onlinecal.study.panel import Panel, listed
@@ -156,13 +155,3 @@ def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) 
         [task_of(said_table("task", spec)) for spec in tasks],
         rounds=rounds,
     )
-
-
-def said_table(kind: str, spec: Any) -> Any:
-    """A table in braces, as in a scenario, of a word of the command line; anything else as it is."""
-    if not isinstance(spec, str) or not spec.lstrip().startswith("{"):
-        return spec
-    try:
-        return tomllib.loads(f"it = {spec}")["it"]
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"--{kind} {spec}: {error}; expected a table such as {{ name = ... }}") from None

@@ -14,9 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.forecasts.consistency import DRAWS, MOST_LEVELS, Recalibration, recalibration
-from onlinecal.forecasts.decomposition import Decomposition, decomposition
-from onlinecal.forecasts.regression import LEAST, Smoothed, smoothed
+from onlinecal.forecasts.regression import (
+    DRAWS,
+    LEAST,
+    MOST_LEVELS,
+    Decomposition,
+    Recalibration,
+    Smoothed,
+    decomposition,
+    recalibration,
+    smoothed,
+)
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
 from onlinecal.report.frames import ends

@@ -13,8 +13,8 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer, number, vector
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.running import RunningBias, running_bias
 from onlinecal.forecasts.table import Evaluation
+from onlinecal.monitoring.sequences import RunningBias, running_bias
 from onlinecal.report.gamma_panels import of_gammas
 from onlinecal.report.panels import Picture, joined, pictured
 from onlinecal.report.style import GREY, paper, plain, tick

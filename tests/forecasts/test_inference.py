@@ -1,4 +1,4 @@
-"""Tests of groups, of drift and of differences: their size under the hypothesis, by exact counts, and beside others."""
+"""Tests of groups, of drift and of differences: their size under the hypothesis, by exact counts; and cautions."""
 
 import math
 
@@ -9,76 +9,64 @@ import scipy.stats
 
 import onlinecal as oc
 from onlinecal.forecasts import inference
+from onlinecal.forecasts.cautions import cautions, duplicates
 from onlinecal.forecasts.inference import (
+    Drift,
     bridge_exceeds,
     calibration_test,
     drift_test,
     holm,
     score_differences,
-    two_sided,
 )
 
-
-@pytest.mark.parametrize("x", [0.05, 0.16, 0.4, 0.8, 1.36, 2.0, 5.0])
-def test_the_law_of_the_bridge(x):
-    assert bridge_exceeds(x) == pytest.approx(float(scipy.special.kolmogorov(x)), abs=1e-13)
+G = oc.JointDistribution
 
 
-def test_two_sided_and_holm_as_elsewhere():
-    for z in (-3.0, 0.0, 1.96):
-        assert two_sided(z) == pytest.approx(2.0 * float(scipy.stats.norm.sf(abs(z))), rel=1e-12)
+def rare(found, share, runs, failures=1e-7):
+    """Whether there are no more p-values below 0.05 than a share has, but for a probability of `failures`."""
+    return scipy.stats.binom.sf(int(np.sum(np.array(found) <= 0.05)) - 1, runs, share) > failures
+
+
+def test_laws_and_corrections_as_elsewhere():
+    for x in (0.05, 0.16, 0.4, 0.8, 1.36, 2.0, 5.0):
+        assert bridge_exceeds(x) == pytest.approx(float(scipy.special.kolmogorov(x)), abs=1e-13)
     p_values = np.random.default_rng(0).random(20)
     order = np.argsort(p_values)
     wanted = np.minimum(np.maximum.accumulate((20 - np.arange(20)) * p_values[order]), 1.0)
     assert np.array(holm(p_values.tolist()))[order] == pytest.approx(wanted)
-    assert holm([]) == []
-    assert holm([0.2]) == [0.2]
+    assert (holm([]), holm([0.2])) == ([], [0.2])
 
 
-def count_exceeds(found, share, runs, failures=1e-7):
-    """So many p-values below `share` of `runs` are rarer than `failures` if their law is uniform."""
-    return scipy.stats.binom.sf(int(np.sum(np.array(found) <= share)) - 1, runs, share) > failures
-
-
-def test_the_calibration_test_keeps_its_size_and_sees_a_bias(seed):
-    """150 calibrated groups; the count of p ≤ 0.05 is above its limit with probability 1e-7."""
+def test_the_calibration_test_keeps_its_size_and_sees_a_bias(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     found = []
     for i in range(150):
         p = np.round(rng.beta(2, 5, 40), 1)
-        found.append(calibration_test(oc.JointDistribution.from_samples(p, rng.random(40) < p), i))
-    assert count_exceeds(found, 0.05, 150)
+        found.append(calibration_test(G.from_samples(p, rng.random(40) < p), i))
+    assert rare(found, 0.05, 150)
     # All outcomes 1 at 0.1, 40 times: the same happens with probability 1e-40.
-    certain = oc.JointDistribution.from_counts([0.1], [40], [40])
-    assert calibration_test(certain, 0) == 1e-4
-
-
-def test_outcomes_drawn_row_by_row_or_counted_give_the_same_test(seed, monkeypatch):
-    # Two shares of 9,999 draws each: a difference of 0.05 is 7 standard deviations and more.
-    rng = np.random.default_rng(seed)
-    for n in (1, 7, 60):
-        p = np.round(rng.random(n), 1)
-        gamma = oc.JointDistribution.from_samples(p, rng.random(n) < p)
-        found = []
-        for rows in (0, 1000):
-            monkeypatch.setattr(inference, "_ROWS_OF_A_LEVEL", rows)
-            found.append(calibration_test(gamma, seed))
-        assert found[0] == pytest.approx(found[1], abs=0.05)
+    assert calibration_test(G.from_counts([0.1], [40], [40]), 0) == 1e-4
+    # Outcomes drawn row by row or counted: of 9,999 draws each a difference of 0.05 is 7 standard deviations and more.
+    gamma = G.from_samples(p, rng.random(40) < p)
+    both = []
+    for rows in (0, 1000):
+        monkeypatch.setattr(inference, "_ROWS_OF_A_LEVEL", rows)
+        both.append(calibration_test(gamma, seed))
+    assert both[0] == pytest.approx(both[1], abs=0.05)
 
 
 def test_the_calibration_test_of_many_levels_is_its_limit():
     rng = np.random.default_rng(1)
     p = rng.random(3000)
-    gamma = oc.JointDistribution.from_samples(p, rng.random(3000) < p)
+    gamma = G.from_samples(p, rng.random(3000) < p)
     table = oc.evaluate(gamma, measures=["cutoff_ce"], reference=1)
     assert calibration_test(gamma, 0) == pytest.approx(table.rows[0].p_large_n, rel=1e-12)
-    # Weights of 2 each are as no weights.
+    # Weights of 1 each are as no weights.
     assert calibration_test(gamma, 0, gamma.counts) == calibration_test(gamma, 0)
-    assert calibration_test(oc.JointDistribution.from_counts([0.0, 1.0], [3, 3], [0, 3]), 0) == 1.0
+    assert calibration_test(G.from_counts([0.0, 1.0], [3, 3], [0, 3]), 0) == 1.0
 
 
 def test_drift_keeps_its_size_and_is_found(seed):
-    """400 logs without drift, twice: either count is above its limit with probability 1e-7."""
     rng = np.random.default_rng([seed, 2])
     found, neighbours = [], []
     for _ in range(400):
@@ -86,17 +74,17 @@ def test_drift_keeps_its_size_and_is_found(seed):
         drift = drift_test(p, (rng.random(500) < p).astype(float))
         found.append(drift.p_value)
         neighbours.append(drift.correlation_p)
-    assert count_exceeds(found, 0.05, 400)
-    assert count_exceeds(neighbours, 0.07, 400)  # normal only for large n
-    p = np.full(400, 0.5)
-    y = np.repeat([0.0, 1.0], 200)
+    assert rare(found, 0.05, 400)
+    assert rare(neighbours, 0.07, 400)  # normal only for large n
+    p, y = np.full(400, 0.5), np.repeat([0.0, 1.0], 200)
     drift = drift_test(p, y)
     assert drift.statistic == pytest.approx(10.0)  # 200 · 0.5 / (0.5 √400)
     assert drift.p_value < 1e-80
     assert drift.correlation == pytest.approx((399 - 2) / 400)
+    normal = 2.0 * scipy.stats.norm.sf(20.0 * drift.correlation)
+    assert drift.correlation_p == pytest.approx(float(normal), rel=1e-9)
     # A bias that stays is no drift.
-    assert drift_test(np.zeros(10), np.ones(10)).p_value == 1.0
-    assert drift_test(np.zeros(1), np.ones(1)).p_value == 1.0
+    assert drift_test(np.zeros(10), np.ones(10)).p_value == drift_test(np.zeros(1), np.ones(1)).p_value == 1.0
     assert drift_test(p, y, np.full(400, 3.0)).statistic == pytest.approx(10.0)
 
 
@@ -106,26 +94,22 @@ def test_differences_are_those_of_a_paired_test():
     q = np.clip(p + 0.1, 0.01, 0.99)
     found = score_differences({"a": p, "b": q}, y)
     assert [(d.score, d.first, d.second) for d in found] == [("brier", "a", "b"), ("log", "a", "b")]
-    for d, score in zip(
-        found, (lambda x: (x - y) ** 2, lambda x: -np.log(np.where(y == 1, x, 1 - x))), strict=True
-    ):
+    scores = (lambda x: (x - y) ** 2), (lambda x: -np.log(np.where(y == 1, x, 1 - x)))
+    for d, score in zip(found, scores, strict=True):
         wanted = score(p) - score(q)
         assert d.mean == pytest.approx(wanted.mean(), abs=1e-14)
         assert d.error == pytest.approx(wanted.std(ddof=1) / math.sqrt(300), rel=1e-12)
         assert d.p_value == pytest.approx(scipy.stats.ttest_1samp(wanted, 0.0).pvalue, rel=1e-9)
     assert [d.adjusted for d in found] == holm([d.p_value for d in found])
     # Whole weights are rows that are there so often, in the mean.
-    w = rng.integers(1, 4, 300).astype(float)
-    weighted = score_differences({"a": p, "b": q}, y, w)[0]
-    n = w.astype(int)
-    repeated = score_differences({"a": np.repeat(p, n), "b": np.repeat(q, n)}, np.repeat(y, n))
+    w = rng.integers(1, 4, 300)
+    weighted = score_differences({"a": p, "b": q}, y, w.astype(float))[0]
+    repeated = score_differences({"a": np.repeat(p, w), "b": np.repeat(q, w)}, np.repeat(y, w))
     assert weighted.mean == pytest.approx(repeated[0].mean, abs=1e-14)
-
-
-def test_an_infinite_score_has_no_difference_and_equal_columns_differ_by_nothing():
+    # An infinite score has none, equal columns differ by nothing, and one sample tells nothing.
     y = np.array([1.0, 0.0, 1.0])
-    found = score_differences({"a": np.array([0.0, 0.5, 0.5]), "b": np.full(3, 0.5)}, y)
-    assert [d.score for d in found] == ["brier"]
+    sure = score_differences({"a": np.array([0.0, 0.5, 0.5]), "b": np.full(3, 0.5)}, y)
+    assert [d.score for d in sure] == ["brier"]
     same = score_differences({"a": np.full(30, 0.5), "b": np.full(30, 0.5)}, np.tile(y, 10))
     assert [(d.mean, d.p_value) for d in same] == [(0.0, 1.0)] * 2
     assert score_differences({"a": y[:1], "b": y[:1]}, y[:1]) == []
@@ -140,9 +124,8 @@ def test_rows_of_no_weight_are_no_samples(light):
     heavy = np.arange(1000) < 35
     brier, log = score_differences(forecasts, y, np.where(heavy, 1.0, light))
     a, b = ((p[heavy] - y[heavy]) ** 2 for p in forecasts.values())
-    wanted = scipy.stats.ttest_rel(a, b)
     assert brier.error == pytest.approx(np.std(a - b, ddof=1) / math.sqrt(35), rel=1e-9)
-    assert brier.p_value == pytest.approx(wanted.pvalue, rel=1e-6)
+    assert brier.p_value == pytest.approx(scipy.stats.ttest_rel(a, b).pvalue, rel=1e-6)
     assert [brier.adjusted, log.adjusted] == holm([brier.p_value, log.p_value])
     for d in score_differences(forecasts, y, np.where(np.arange(1000) < 29, 1.0, light)):
         assert (d.p_value, d.adjusted) == (None, None)
@@ -150,15 +133,14 @@ def test_rows_of_no_weight_are_no_samples(light):
 
 
 def test_weighted_differences_keep_their_size(seed):
-    """400 logs of 34 heavy rows among 300; the count of p ≤ 0.05 is above its limit at 0.06 with probability 1e-7."""
+    """400 logs of 34 heavy rows among 300, by a share of 0.06."""
     rng, found = np.random.default_rng([seed, 7]), []
     for _ in range(400):
         q = rng.uniform(0.1, 0.9, 300)
         forecasts = {name: np.clip(q + rng.normal(0.0, 0.1, 300), 0.02, 0.98) for name in "ab"}
         weights = np.where(np.arange(300) < 34, rng.uniform(50.0, 100.0, 300), 0.1)
-        brier = score_differences(forecasts, (rng.random(300) < q).astype(float), weights)[0]
-        found.append(brier.p_value)
-    assert scipy.stats.binom.sf(int(np.sum(np.array(found) <= 0.05)) - 1, 400, 0.06) > 1e-7
+        found.append(score_differences(forecasts, (rng.random(300) < q).astype(float), weights)[0].p_value)
+    assert rare(found, 0.06, 400)
 
 
 def test_dependence_of_neighbours_widens_the_error(seed):
@@ -169,8 +151,58 @@ def test_dependence_of_neighbours_widens_the_error(seed):
     rng = np.random.default_rng([seed, 4])
     p, q, y = rng.random(20_000), rng.random(20_000), (rng.random(20_000) < 0.5).astype(float)
     once = score_differences({"a": p, "b": q}, y)[0].error
-    twice = [np.repeat(x, 2) for x in (p, q, y)]
-    plain = score_differences({"a": twice[0], "b": twice[1]}, twice[2])[0].error
-    lagged = score_differences({"a": twice[0], "b": twice[1]}, twice[2], lags=20)[0].error
+    a, b, twice = (np.repeat(x, 2) for x in (p, q, y))
+    plain = score_differences({"a": a, "b": b}, twice)[0].error
+    lagged = score_differences({"a": a, "b": b}, twice, lags=20)[0].error
     assert plain == pytest.approx(once / math.sqrt(2.0), rel=1e-3)
     assert once * 0.85 < lagged < once * 1.15
+
+
+# ---------------------------------------------------------------- cautions
+
+
+def said_of(p, y, weights=None, **more):
+    return " | ".join(cautions(G.from_samples(p, y, weights=weights), **more))
+
+
+def test_each_caution_is_said_where_it_holds_and_nowhere_else():
+    rng = np.random.default_rng(0)
+    p = np.clip(np.round(np.round(rng.beta(2, 2, 4000), 4) * 300) / 300, 0.01, 0.99)
+    y, some = (rng.random(4000) < p).astype(int), np.arange(4000)
+    wandering, calm = Drift(2.0, 0.01, 0.2, 0.001), Drift(0.5, 0.9, 0.0, 0.9)
+    assert said_of(p, y) == said_of(p, y, drift=calm) == ""
+    for words, there, given in (
+        ("99 rows only", True, (p[:99], y[:99])), ("rows only", False, (p[:100], y[:100])),
+        ("1 row only", True, ([0.3], [0])), ("only 29 events", True, (p, some < 29)),
+        ("only 1 event: ", True, (p, some == 7)), ("events", False, (p, some < 30)),
+        ("there are no rows without the event", True, (p, np.ones(4000))),
+        ("only 0.3 events: ", True, ([0.3, 0.6], [0, 1], [200.0, 0.3])),
+        ("multiples of 1/20 (", True, (np.round(p * 20) / 20, y)),
+        ("4,000 different forecasts in 4,000 rows", True, (rng.random(4000), y)),
+        ("all forecasts are 0.5", True, (np.full(4000, 0.5), y)),
+        ("the log score is infinite", True, (np.where(p < 0.3, 0.0, p), y)),
+        # Forecasts that differ by less than 1/m do tell finer differences, however small these are.
+        ("multiples", False, (np.where(some % 2 == 0, 0.25, 0.25 + 1e-15), y)),
+        ("multiples", False, (1e-11 * (1 + some % 3), y)), ("multiples of 1/10", True, (np.nextafter(some % 11 / 10, 0.5), y)),
+    ):  # fmt: skip
+        assert (words in said_of(*given)) == there, words
+    said = said_of(p, y, drift=wandering)
+    assert "changes over time (p = 0.01)" in said
+    assert "correlation 0.20" in said
+    assert "too optimistic" in said
+    # Of weighted rows: these tell as much as fewer; levels of one row each are not those of small weights.
+    assert "as much as 1,000 rows" in said_of(p, y, samples=1000.0)
+    few = [0.3] * 4 + [0.77123] * 4, [0, 1] * 4, [0.25] * 8
+    assert "cannot be estimated" not in said_of(*few, samples=8.0, rows=8)
+    alone = np.linspace(0.1, 0.87123, 8), [0, 1] * 4, [7.0] * 8
+    assert "8 different forecasts in 8 rows" in said_of(*alone, samples=8.0, rows=8)
+    nearly = [0.3, 0.7] * 50, [0, 1] * 50, [1.0, 1.1] * 50
+    assert said_of(*nearly, samples=99.7, rows=100).startswith("all forecasts are multiples of 1/10 (2 values)")
+
+
+def test_copies_are_cautioned_against_where_chance_does_not_make_them():
+    grid = G.from_counts([0.1, 0.5], [50, 50], [5, 25])
+    distinct = G.from_samples(np.linspace(0, 1, 50), np.arange(50) % 2)
+    assert duplicates(3, 100, False, [grid]) == duplicates(0, 100, True, [grid]) == []
+    for more_columns, gamma in ((True, grid), (False, distinct)):
+        assert "3 of 100 rows are equal" in duplicates(3, 100, more_columns, [gamma])[0]

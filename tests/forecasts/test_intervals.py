@@ -1,7 +1,5 @@
 """Intervals of `evaluate`: what they hold, how often, and where there is none."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -10,8 +8,7 @@ from scipy import stats
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.intervals import mean_interval, order_statistic
-from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
+from onlinecal.forecasts.intervals import MOST_LEVELS, Resample, mean_interval, order_statistic
 from onlinecal.measures import MEASURES, ece, smooth_ece
 from tests.coverage_intervals import DESIGNS, FAST, ORDERS, SLOW, WITHOUT, coverage
 
@@ -19,21 +16,14 @@ from tests.coverage_intervals import DESIGNS, FAST, ORDERS, SLOW, WITHOUT, cover
 
 #: that of a run of the slow tests in a small size: design, n
 SMALL = [
-    ("calibrated, 21 levels", 1000),
-    ("mild, 21 levels", 1000),
-    ("one level in four is off", 1000),
-    ("calibrated, continuous", 200),
-    ("mild, continuous", 200),
-    ("rare, calibrated", 200),
-    ("rare, too low", 200),
-    ("three levels, calibrated", 200),
-    ("three levels, mild", 200),
-    ("one level", 1000),
-]
+    ("calibrated, 21 levels", 1000), ("mild, 21 levels", 1000), ("one level in four is off", 1000),
+    ("calibrated, continuous", 200), ("mild, continuous", 200), ("rare, calibrated", 200), ("rare, too low", 200),
+    ("three levels, calibrated", 200), ("three levels, mild", 200), ("one level", 1000),
+]  # fmt: skip
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [None, ORDERS], ids=["measures", "orders"])
+@pytest.mark.parametrize("names", [None, ORDERS, SLOW], ids=["measures", "orders", "distances"])
 def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed, names):
     """They are made for 95 %; of N simulations, fewer than the 1e-8 quantile of Binomial(N, 0.93) hold it.
 
@@ -41,6 +31,9 @@ def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed, names):
     """
     cases = [(d, n) for d in DESIGNS for n in (200, 1000, 5000)] if full else SMALL
     simulations, made_of = 300 if full else 60, dict.fromkeys(names or (), 0)
+    if names is SLOW:
+        cases = [(design, 300) for design in ("calibrated, 21 levels", "mild, 21 levels")]
+        simulations = 200 if full else 30
     for design, n in cases:
         found = coverage(DESIGNS[design], n, simulations, seed, **({} if names is None else {"names": names}))
         for name, (covered, made) in found.items():
@@ -68,66 +61,16 @@ def test_intervals_of_scores_hold_the_truth_of_few_samples(full, seed):
                 assert covered >= stats.binom.ppf(1e-8, made, 0.94), (said[0], so[0], n, name, covered)
 
 
-@pytest.mark.parametrize(("n", "ones"), [(10, 0), (10, 5), (30, 1), (30, 30), (100, 2), (1000, 20)])
-@pytest.mark.parametrize("weight", [1.0, 3.0])
-def test_of_two_losses_the_interval_is_that_of_clopper_and_pearson(n, ones, weight, seed):
-    """Their Beta laws have the shares stated below the ends; of 20,000 draws off by 6 standard errors below 1e-8."""
-    y = np.arange(n) < ones
-    for p, wrong in ((0.0, ones), (1.0, n - ones)):
-        row = evaluate(
-            np.full(n, p), y, weights=np.full(n, weight), measures=["brier"], bootstrap=20_000, seed=seed
-        ).rows[0]
-        low, high = row.interval
-        off = 6.0 * math.sqrt(0.025 * 0.975 / 20_000)
-        assert low == 0.0 if wrong == 0 else abs(stats.beta.cdf(low, wrong, n - wrong + 1) - 0.025) <= off
-        assert high == 1.0 if wrong == n else abs(stats.beta.sf(high, wrong + 1, n - wrong) - 0.025) <= off
-
-
-def test_the_interval_of_a_mean_of_many_samples_is_the_normal_one(seed):
-    """Ends within 10 % of the normal half-width: 2.5 % for one more sample, 5 standard errors of 9,999 draws."""
-    generator = np.random.default_rng([seed, 38])
-    p = generator.uniform(0.05, 0.95, 20_000)
-    y = generator.random(len(p)) < p
-    losses = {"brier": (y - p) ** 2, "log_loss": -np.log(np.where(y, p, 1.0 - p))}
-    for row in evaluate(p, y, measures=list(losses), bootstrap=9999, seed=seed).rows:
-        half = 1.96 * losses[row.name].std() / math.sqrt(len(p))
-        assert row.interval == pytest.approx((row.value - half, row.value + half), abs=0.1 * half)
-
-
-def test_the_largest_log_loss_is_that_of_the_extreme_forecasts():
-    """Ten forecasts of 0.1, ten outcomes 0: the upper end is that of ten binomial zeros, with losses for outcomes."""
-    row = evaluate([0.1] * 10, [0] * 10, measures=["log_loss"], bootstrap=20_000).rows[0]
-    share = 1.0 - 0.025 ** (1 / 10)
-    assert row.interval[1] == pytest.approx(share * -math.log(0.1) + (1.0 - share) * -math.log(0.9), rel=0.02)
-    assert "no nearer to 0 and 1" in row.interval_by
-    assert evaluate([0.0] * 10, [0] * 10, measures=["log_loss"], bootstrap=99).rows[0].interval[1] == math.inf
-
-
-@pytest.mark.slow
-def test_intervals_of_distances_hold_the_truth(full, seed):
-    """As above; these take longer."""
-    names = SLOW
-    for design in ("calibrated, 21 levels", "mild, 21 levels"):
-        simulations = 200 if full else 30
-        for name, (covered, made) in coverage(DESIGNS[design], 300, simulations, seed, names=names).items():
-            assert made == simulations
-            assert covered >= stats.binom.ppf(1e-8, made, 0.93), (design, name, covered)
-
-
 @pytest.mark.slow
 def test_percentiles_of_resampled_values_fail_where_forecasts_are_calibrated(full, seed):
     """The control: the hull of the basic and the percentile interval, which own functions get, of the same measures."""
-    population, simulations = DESIGNS["calibrated, 21 levels"], 200 if full else 60
+    simulations = 200 if full else 60
     own = [lambda gamma: ece(gamma), lambda gamma: smooth_ece(gamma)]
     own[0].__name__, own[1].__name__ = "mine", "yours"
     found = coverage(
-        population,
-        1000,
-        simulations,
-        seed,
-        names=("ece", "smooth_ece"),
+        DESIGNS["calibrated, 21 levels"], 1000, simulations, seed, names=("ece", "smooth_ece"),
         interval=lambda p, y, i: evaluate(p, y, measures=own, bootstrap=99, seed=i),
-    )
+    )  # fmt: skip
     # 31 % and 4 % in 200 simulations. Above these bounds by chance with less than 1e-4.
     for (covered, made), most in zip(found.values(), (0.6, 0.25), strict=True):
         assert made == simulations
@@ -149,13 +92,63 @@ def test_calibrated_forecasts_are_held_for_every_number_of_samples(seed):
     assert min(held.values()) >= 119
 
 
-def test_an_order_statistic_counts_the_value_itself():
+@pytest.mark.parametrize(("n", "ones"), [(10, 0), (10, 5), (30, 30), (1000, 20)])
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_of_two_losses_the_interval_is_that_of_clopper_and_pearson(n, ones, weight, seed):
+    """Their Beta laws have the shares stated below the ends; of 20,000 draws off by 6 standard errors below 1e-8."""
+    y, w = np.arange(n) < ones, np.full(n, weight)
+    for p, wrong in ((0.0, ones), (1.0, n - ones)):
+        (row,) = evaluate(
+            np.full(n, p), y, weights=w, measures=["brier"], bootstrap=20_000, seed=seed
+        ).rows
+        low, high = row.interval
+        off = 6.0 * math.sqrt(0.025 * 0.975 / 20_000)
+        assert low == 0.0 if wrong == 0 else abs(stats.beta.cdf(low, wrong, n - wrong + 1) - 0.025) <= off
+        assert high == 1.0 if wrong == n else abs(stats.beta.sf(high, wrong + 1, n - wrong) - 0.025) <= off
+
+
+def test_the_interval_of_a_mean_of_many_samples_is_the_normal_one(seed):
+    """Ends within 15 % of the normal half-width: 2.5 % for one more sample, 5 standard errors of 3,999 draws."""
+    generator = np.random.default_rng([seed, 38])
+    p = generator.uniform(0.05, 0.95, 20_000)
+    y = generator.random(len(p)) < p
+    losses = {"brier": (y - p) ** 2, "log_loss": -np.log(np.where(y, p, 1.0 - p))}
+    for row in evaluate(p, y, measures=list(losses), bootstrap=3999, seed=seed).rows:
+        half = 1.96 * losses[row.name].std() / math.sqrt(len(p))
+        assert row.interval == pytest.approx((row.value - half, row.value + half), abs=0.15 * half)
+
+
+def test_extreme_losses_and_few_draws():
+    """Ten forecasts of 0.1, ten outcomes 0: the upper end is that of ten binomial zeros, with losses for outcomes."""
+    row = evaluate([0.1] * 10, [0] * 10, measures=["log_loss"], bootstrap=20_000).rows[0]
+    share = 1.0 - 0.025 ** (1 / 10)
+    assert row.interval[1] == pytest.approx(share * -math.log(0.1) + (1.0 - share) * -math.log(0.9), rel=0.02)
+    assert evaluate([0.0] * 10, [0] * 10, measures=["log_loss"], bootstrap=99).rows[0].interval[1] == math.inf
+    # From fewer than 39 draws it goes from extreme to extreme; from 39 on never.
+    loss, each = np.linspace(0.1, 0.9, 50), np.ones(50)
+    assert mean_interval(loss, each, each, (0.0, 1.0), 38, 0.95, 0) == (0.0, 1.0)
+    low, high = mean_interval(loss, each, each, (0.0, 1.0), 39, 0.95, 0)
+    assert 0.0 < low < high < 1.0
     values = np.arange(1.0, 20.0)
     assert order_statistic(values, 0.95) == 19.0  # 19 of 20 are no larger
     assert order_statistic(values[:-1], 0.95) == math.inf  # 18 draws are too few
-    assert order_statistic(values, 0.5) == 10.0
-    assert order_statistic(values, 1.0) == math.inf
-    assert order_statistic(np.arange(999.0), 0.95) == 949.0
+    assert (order_statistic(values, 0.5), order_statistic(np.arange(999.0), 0.95)) == (10.0, 949.0)
+
+
+@pytest.mark.parametrize("shift", [-0.2, 0.0, 0.2])
+def test_a_signed_measure_has_the_interval_of_its_mirror(shift, seed):
+    """Of the bias of flipped samples, both ends change sign; nothing cuts them at 0."""
+    generator = np.random.default_rng([seed, 22])
+    p = generator.integers(2, 7, 1600) / 8
+    y = generator.random(1600) < p + shift
+    bias = lambda gamma: float(gamma.residuals.sum())  # noqa: E731
+    row = evaluate(p, y, measures=[bias], bootstrap=100).rows[0]
+    low, high = row.interval
+    assert low < row.value < high
+    # Hoeffding: the mean of 1600 residuals, and that of a resample, is off by 0.1 with probability below 2e-14.
+    assert shift == 0.0 or (high < 0.0 if shift < 0.0 else low > 0.0)
+    mirror = evaluate(p, y, measures=[lambda gamma: -bias(gamma)], bootstrap=100).rows[0]
+    assert mirror.interval == pytest.approx((-high, -low), abs=1e-12)
 
 
 # ---------------------------------------------------------------- what is drawn
@@ -171,14 +164,13 @@ def test_changes_have_the_covariance_of_resampled_masses(weighted, seed):
     gamma = JointDistribution.from_samples(p, y, weights=w if weighted else None)
     resample = Resample(gamma, (p, y, w) if weighted else None)
     new = np.array([resample.bootstrap(generator).residuals for _ in range(4000)])
-    parts = resample.changes("resampled", 4000, generator)
-    drawn = np.concatenate([change.residuals for change in parts])
+    drawn, calibrated = (
+        np.concatenate([change.residuals for change in resample.changes(kind, 4000, generator)])
+        for kind in ("resampled", "calibrated")
+    )
     assert drawn.shape == new.shape
     assert drawn.std(axis=0) == pytest.approx(new.std(axis=0), rel=0.1)
     assert np.abs(drawn.mean(axis=0)).max() <= 6.0 * (drawn.std(axis=0) / math.sqrt(4000)).max()
-    calibrated = np.concatenate(
-        [change.residuals for change in resample.changes("calibrated", 4000, generator)]
-    )
     squares = np.bincount(np.searchsorted(gamma.predictions, p), w**2)
     exact = np.sqrt(squares * gamma.predictions * (1.0 - gamma.predictions)) / w.sum()
     assert calibrated.std(axis=0) == pytest.approx(exact, rel=0.1)
@@ -188,14 +180,13 @@ def test_changes_have_the_covariance_of_resampled_masses(weighted, seed):
 def test_many_levels_are_drawn_on_a_grid(seed):
     generator = np.random.default_rng([seed, 34])
     p = generator.random(3 * MOST_LEVELS)
-    y = generator.random(len(p)) < p
-    gamma = JointDistribution.from_samples(p, y)
-    for kind in ("resampled", "calibrated"):
-        change = next(iter(Resample(gamma, None).changes(kind, 2, generator)))
-        assert change.gamma.levels <= MOST_LEVELS
-        assert np.abs(change.gamma.predictions[change.place] - gamma.predictions).max() <= 0.51 / (
-            MOST_LEVELS - 1
-        )
+    gamma = JointDistribution.from_samples(p, generator.random(len(p)) < p)
+    for samples in (None, (p, np.ones(len(p)), np.ones(len(p)))):
+        for kind in ("resampled", "calibrated"):
+            change = next(iter(Resample(gamma, samples).changes(kind, 2, generator)))
+            assert change.gamma.levels <= MOST_LEVELS
+            off = np.abs(change.gamma.predictions[change.place] - gamma.predictions).max()
+            assert off <= 0.51 / (MOST_LEVELS - 1)
 
 
 # ---------------------------------------------------------------- where there is none
@@ -219,9 +210,7 @@ def test_levels_with_few_samples_have_no_interval(counts, made):
     for row in evaluate(p, y, measures=NOISE, bootstrap=30).rows:
         assert (row.interval is not None) == made, row.name
         assert row.interval_by.startswith("none: ") == (not made)
-        if not made:
-            assert "fewer than 30 samples" in row.interval_by
-            assert "scdl" in row.interval_by
+        assert made or ("fewer than 30 samples" in row.interval_by and "scdl" in row.interval_by)
 
 
 def test_a_weighted_level_counts_its_effective_samples():
@@ -232,44 +221,28 @@ def test_a_weighted_level_counts_its_effective_samples():
     assert evaluate(p, y, weights=one, measures=["ece"], bootstrap=30).rows[0].interval is None
 
 
-@pytest.mark.parametrize(
-    "spec",
-    [{"name": "binned_ece", "bins": 200}, {"name": "random_interval_ce", "epsilon": 0.005},
-     {"name": "smooth_ece_at", "sigma": 0.002}, {"name": "scdl_binned", "m": 300}],
-)  # fmt: skip
-def test_bins_that_are_too_fine_have_no_interval(spec, seed):
-    generator = np.random.default_rng([seed, 35])
-    p = generator.random(1000)
-    y = generator.random(1000) < p
-    row = evaluate(p, y, measures=[spec], bootstrap=30).rows[0]
-    assert row.interval is None
-    assert "on bins with fewer than 30 samples" in row.interval_by
-
-
 def test_where_no_interval_is_right_none_is_printed_and_the_table_says_why(seed):
     rng = np.random.default_rng([seed, 71])
+    p = rng.random(1000)
+    fine = [{"name": "binned_ece", "bins": 200}, {"name": "random_interval_ce", "epsilon": 0.005},
+            {"name": "smooth_ece_at", "sigma": 0.002}, {"name": "scdl_binned", "m": 300}]  # fmt: skip
+    for row in evaluate(p, rng.random(1000) < p, measures=fine, bootstrap=30).rows:
+        assert row.interval is None
+        assert "on bins with fewer than 30 samples" in row.interval_by
     v = rng.integers(0, 21, 3000) / 20
-    found = evaluate(v, rng.random(3000) < v, measures=list(WITHOUT.values()), bootstrap=50)
-    assert found.rows[0].interval is None
-    assert found.rows[0].interval_by.startswith("none: ")
-    # ECE of order 2 of 20 samples a level is noise.
-    found = evaluate(v[:400], rng.random(400) < v[:400], measures=[ORDERS["ece of order 2"]], bootstrap=50)
-    assert found.rows[0].interval is None
-    p = rng.random(300)
+    for n, specs in ((3000, list(WITHOUT.values())), (400, [ORDERS["ece of order 2"]])):
+        found = evaluate(v[:n], rng.random(n) < v[:n], measures=specs, bootstrap=50).rows[0]
+        assert found.interval is None
+        assert found.interval_by.startswith("none: ")
     mine = lambda gamma: gamma.base_rate  # noqa: E731
-    mine.__name__ = "mine"
+    p = p[:300]
     result = evaluate(p, rng.random(300) < p, measures=["ece", "cdl", "smooth_ce", mine], bootstrap=39)
-    table = result.table()
     for where in (" ".join(str(result).split()), " ".join(result._repr_html_().split())):
-        assert (
-            "what the samples were drawn from (39 draws of either kind), but for functions of your own"
-            in where
-        )
+        assert "drawn from (39 draws of either kind), but for functions of your own" in where
         assert "no interval for ece: 100% of the weight is on levels with fewer than 30 samples" in where
+    table = result.table()
     assert math.isnan(table.loc["ece", "interval_lower"])
-    assert table.loc["ece", "interval_by"].endswith("use binned_ece, smooth_ce or scdl")
     assert "BGHN23 Theorem 9.5" in table.loc["smooth_ce", "interval_by"]
-    assert "right only if it is smooth" in table.loc["mine", "interval_by"]
 
 
 # ---------------------------------------------------------------- finite samples
@@ -279,39 +252,25 @@ NO_BOUND = ("binned_ce", "soft_binned_ece", "log_loss", "nce", "subsampled_smoot
 
 
 def test_finite_sample_intervals_are_wider_and_hold_the_truth(seed):
-    """They hold the truth with 95 % for every Γ; of 100, fewer than 80 by chance with less than 1e-7."""
+    """They hold the truth with 95 % for every Γ; of 50, fewer than 36 by chance with less than 1e-7."""
     generator = np.random.default_rng([seed, 37])
     population = DESIGNS["mild, continuous"]
     names = [name for name in FAST if name not in (*NOISE, *NO_BOUND)]
-    coarse = ("smooth_ce", "brier", "cutoff_ce", "scdl", "smooth_ece", "surrogate_interval_ce")
     truth = {name: MEASURES[name].function(population, **MEASURES[name].example) for name in names}
     specs = [{"name": name, **MEASURES[name].example} for name in names]
     held = dict.fromkeys(names, 0)
-    for i in range(100):
+    for i in range(50):
         level = generator.integers(0, population.levels, 400)
         p, y = population.predictions[level], generator.random(400) < population.means[level]
-        sure = evaluate(p, y, measures=specs, method="finite-sample").rows
-        for name, row in zip(names, sure, strict=True):
+        sure = dict(zip(names, evaluate(p, y, measures=specs, method="finite-sample").rows, strict=True))
+        for name, row in sure.items():
             held[name] += row.interval[0] <= truth[name] <= row.interval[1]
             assert "McDiarmid" in row.interval_by
             assert "random weights" not in row.interval_by
         if i == 0:
-            wide = dict(zip(names, sure, strict=True))
+            coarse = ("smooth_ce", "brier", "cutoff_ce", "scdl", "smooth_ece", "surrogate_interval_ce")
             for row in evaluate(p, y, measures=coarse, bootstrap=199).rows:
-                assert wide[row.name].interval[1] >= row.interval[1]
-    assert min(held.values()) >= 80
-
-
-def test_no_bound_is_made_up_for_finite_samples():
-    p, y = levels([60, 60])
-    result = evaluate(p, y, measures=[*NO_BOUND, lambda gamma: gamma.base_rate], method="finite-sample")
-    assert all(row.interval is None and row.interval_by.startswith("none: ") for row in result.rows)
-    assert "valid for every number of samples" in " ".join(str(result).split())
-
-
-def test_an_interval_of_a_mean_from_fewer_than_39_draws_goes_from_extreme_to_extreme():
-    """And from 39 on never: a mean with random weights is nowhere the extreme loss."""
-    loss, each = np.linspace(0.1, 0.9, 50), np.ones(50)
-    assert mean_interval(loss, each, each, (0.0, 1.0), 38, 0.95, 0) == (0.0, 1.0)
-    low, high = mean_interval(loss, each, each, (0.0, 1.0), 39, 0.95, 0)
-    assert 0.0 < low < high < 1.0
+                assert sure[row.name].interval[1] >= row.interval[1]
+    assert min(held.values()) >= 36
+    made_up = evaluate(p, y, measures=[*NO_BOUND, lambda gamma: gamma.base_rate], method="finite-sample")
+    assert all(row.interval is None and row.interval_by.startswith("none: ") for row in made_up.rows)

@@ -1,4 +1,4 @@
-"""Forecasts of several classes as binary ones: both reductions by hand, other libraries' numbers, and bad input."""
+"""Forecasts of several classes as binary ones: both reductions by hand, and other libraries' numbers."""
 
 import numpy as np
 import pandas as pd
@@ -9,56 +9,26 @@ from onlinecal.measures import binned_ce, binned_ece
 
 P = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.1, 0.45, 0.45], [0.05, 0.05, 0.9]])
 LABEL = np.array([0, 1, 2, 2])
+#: in the third row class 1 comes before class 2
+TOP = [0.7, 0.4, 0.45, 0.9], [1.0, 0.0, 0.0, 1.0]
+EACH = P.tolist(), [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
 
 
-def test_the_top_label_is_the_first_of_the_largest():
-    p, y = oc.binary_forecasts(P, LABEL)
-    assert p.tolist() == [0.7, 0.4, 0.45, 0.9]
-    assert y.tolist() == [1.0, 0.0, 0.0, 1.0]  # in the third row class 1 comes before class 2
-
-
-def test_class_by_class():
-    p, y = oc.binary_forecasts(P, LABEL, reduction="class_wise")
-    assert (p == P).all()
-    assert y.tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0, 0, 1]]
-    assert not np.shares_memory(p, P)
-
-
-@pytest.mark.parametrize("reduction", ["top_label", "class_wise"])
-def test_names_of_classes_and_other_containers(reduction):
-    want = oc.binary_forecasts(P, LABEL, reduction=reduction)
+@pytest.mark.parametrize(("reduction", "want"), [("top_label", TOP), ("class_wise", EACH)])
+def test_both_reductions_of_whatever_holds_them(reduction, want):
     names = ["red", "green", "blue"]
     frame = pd.DataFrame(P, columns=names, index=[3, 1, 4, 1])
     named = pd.Series([names[i] for i in LABEL], index=frame.index)
-    for found in (
-        oc.binary_forecasts(P.tolist(), LABEL.tolist(), reduction=reduction),
-        oc.binary_forecasts(P, LABEL.astype(np.float32), reduction=reduction),
-        oc.binary_forecasts(frame, named, reduction=reduction, classes=names),
-        oc.binary_forecasts(P, LABEL + 10, reduction=reduction, classes=(10, 11, 12)),
+    for given, options in (
+        ((P, LABEL), {}),
+        ((P.tolist(), LABEL.tolist()), {}),
+        ((P, LABEL.astype(np.float32)), {}),
+        ((frame, named), {"classes": names}),
+        ((P, LABEL + 10), {"classes": (10, 11, 12)}),
     ):
-        assert all((a == b).all() for a, b in zip(found, want, strict=True))
-
-
-def bins_by_hand(p, y, bins):
-    """Σ share · |accuracy − confidence| over bins of equal width, sample by sample."""
-    sums = {}
-    for value, outcome in zip(p, y, strict=True):
-        n, s, v = sums.get(int(value * bins), (0, 0.0, 0.0))
-        sums[int(value * bins)] = n + 1, s + outcome, v + value
-    return sum(n * abs(s / n - v / n) for n, s, v in sums.values()) / len(p)
-
-
-def test_binned_errors_by_hand(seed):
-    rng = np.random.default_rng([seed, 2])
-    table = rng.dirichlet([0.5] * 5, 500)
-    label = np.array([rng.choice(5, p=row) for row in table])
-    p, y = oc.binary_forecasts(table, label)
-    correct = [float(np.argmax(row) == k) for row, k in zip(table, label, strict=True)]
-    assert binned_ece(p, y, bins=15) == pytest.approx(bins_by_hand(table.max(axis=1), correct, 15), abs=1e-14)
-    p, y = oc.binary_forecasts(table, label, reduction="class_wise")
-    by_class = [binned_ece(p[:, k], y[:, k], bins=10) for k in range(5)]
-    want = [bins_by_hand(table[:, k], (label == k) * 1.0, 10) for k in range(5)]
-    assert by_class == pytest.approx(want, abs=1e-14)
+        found = oc.binary_forecasts(*given, reduction=reduction, **options)
+        assert tuple(one.tolist() for one in found) == want
+        assert not np.shares_memory(found[0], P)
 
 
 def test_the_numbers_of_torchmetrics_and_netcal():

@@ -1,24 +1,104 @@
-"""Kernel regression of outcomes on predictions, and how often its band holds what it is for."""
+"""Scores in three parts beside scikit-learn, the monotone curve with its band, and kernel regression with its band."""
 
 import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.isotonic import IsotonicRegression
 
 import onlinecal as oc
 from onlinecal.forecasts import regression
-from onlinecal.forecasts.regression import LEAST, smoothed
+from onlinecal.forecasts.regression import LEAST, recalibration, smoothed
 from onlinecal.measures import smooth_ece
 
 G = oc.JointDistribution
+SCORES = {"brier": lambda p, y: (p - y) ** 2, "log": lambda p, y: -np.log(np.where(y == 1, p, 1.0 - p))}
+
+
+@pytest.mark.parametrize("score", SCORES)
+@given(seed=st.integers(0, 10**6), grid=st.sampled_from([0, 5, 30]))
+def test_as_scikit_learn(score, seed, grid):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 400))
+    p = np.round(rng.beta(1, 1, n) * grid) / grid if grid else rng.random(n)
+    p = np.clip(p, 0.01, 0.99)
+    y = (rng.random(n) < p ** rng.uniform(0.3, 3)).astype(float)
+    gamma = G.from_samples(p, y)
+    best = IsotonicRegression(y_min=0, y_max=1).fit(p, y).predict(p)
+    assert oc.isotonic(gamma)[np.searchsorted(gamma.predictions, p)] == pytest.approx(best, abs=1e-12)
+
+    def of(q):
+        with np.errstate(divide="ignore"):
+            return SCORES[score](q, y).mean()
+
+    found, base = oc.decomposition(gamma, score), of(np.full(n, y.mean()))
+    assert np.allclose(found, (of(p), of(p) - of(best), base - of(best), base), rtol=0, atol=1e-12)
+    assert found.miscalibration >= 0 <= found.discrimination
+    mended = G.from_counts(oc.isotonic(gamma), gamma.counts, gamma.positives)
+    assert oc.decomposition(mended, score).miscalibration < 1e-13
+
+
+def test_impossible_outcome():
+    found = oc.decomposition(G.from_samples([0.0, 1.0, 0.5], [1, 1, 0]), "log")
+    assert found.score == found.miscalibration == math.inf
+    assert math.isfinite(found.discrimination)
+
+
+# ---------------------------------------------------------------- the monotone curve
+
+
+def test_the_band_is_between_order_statistics():
+    """Of one level the curve is the mean outcome: 39 draws leave out the least and the largest of a binomial law."""
+    gamma = G.from_counts([0.3], [50], [40])
+    found = recalibration(gamma, draws=39, seed=4)
+    rng = np.random.default_rng(4)
+    draws = np.sort([rng.binomial([50], [0.3])[0] / 50 for _ in range(39)])
+    assert (found.lower[0], found.upper[0]) == (draws[0], draws[-1])
+    few = recalibration(gamma, draws=38)
+    assert (few.lower[0], few.upper[0]) == (0.0, 1.0)
+    assert np.isnan(recalibration(gamma, level=0.0).lower).all()
+
+
+def test_many_levels_are_rounded_and_the_rest_is_the_same():
+    rng = np.random.default_rng(0)
+    p = rng.random(3000)
+    gamma = G.from_samples(p, rng.random(3000) < p)
+    found, grid = recalibration(gamma, draws=39), gamma.round(1000)[0]
+    assert found.rounded
+    assert (found.predictions == grid.predictions).all()
+    assert (found.means == oc.isotonic(grid)).all()
+    # Twice the same samples are drawn as counts, and once as single outcomes: both bands are about the diagonal.
+    middle = (found.predictions > 0.3) & (found.predictions < 0.7)
+    for each in (found, recalibration(gamma.merge(gamma), draws=39)):
+        assert (each.lower <= each.upper).all()
+        assert np.abs(0.5 * (each.lower + each.upper) - each.predictions)[middle].mean() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("slope", "runs", "n", "holds"), [(1, 400, 60, True), (3, 100, 600, False)], ids=["calibrated", "control"]
+)
+def test_calibrated_forecasts_stay_in_the_band(seed, slope, runs, n, holds):
+    """At each level with probability 80 % at least, as draws and samples are exchangeable; a mean of 400 runs below
+    70 % has probability at most exp(−2·400·0.1²) = 3e-4 by Hoeffding's inequality, and 9 standard errors in truth."""
+    rng = np.random.default_rng([seed, 11])
+    v, shares = np.linspace(0.05, 0.95, 10), []
+    for run in range(runs):
+        counts = np.full(10, n // 10)
+        gamma = G.from_counts(v, counts, rng.binomial(counts, np.clip(0.5 + slope * (v - 0.5), 0, 1)))
+        one = recalibration(gamma, level=0.8, draws=19, seed=run)
+        shares.append(gamma.mass @ ((one.means >= one.lower - 1e-12) & (one.means <= one.upper + 1e-12)))
+    assert np.mean(shares) >= 0.7 if holds else np.mean(shares) < 0.6
+
+
+# ---------------------------------------------------------------- the smoothed curve
 
 
 def reflected(t, v, sigma):
     """The density at t of v plus a Gaussian, reflected at 0 and 1 until it is in [0, 1]."""
     images = [s * v + 2 * m for m in range(-12, 13) for s in (1, -1)]
-    return sum(math.exp(-0.5 * ((t - image) / sigma) ** 2) for image in images) / (
-        sigma * math.sqrt(2 * math.pi)
-    )
+    return sum(math.exp(-0.5 * ((t - x) / sigma) ** 2) for x in images) / (sigma * math.sqrt(2 * math.pi))
 
 
 @pytest.mark.parametrize("sigma", [0.01, 0.07, 0.3, 1.0])
@@ -37,26 +117,19 @@ def test_the_regression_is_that_of_the_definition(sigma):
             assert samples == pytest.approx(weights.sum() ** 2 / (gamma.counts * kernel**2).sum(), rel=1e-9)
 
 
-def test_far_from_all_levels_it_is_the_mean_of_the_nearest():
+def test_its_width_its_ends_and_what_is_far_from_all_levels():
     found = smoothed([0.2, 0.2, 0.9], [0, 1, 1], sigma=LEAST, points=101)
     assert found.means[(found.at > 0.0) & (found.at < 0.54)] == pytest.approx(0.5)
     assert found.means[found.at > 0.56] == pytest.approx(1.0)
     assert found.samples[found.at < 0.54] == pytest.approx(2.0)
-
-
-def test_the_width_is_smooth_ece_or_the_least():
     rng = np.random.default_rng(0)
     p = rng.random(300)
     gamma = G.from_samples(p, rng.random(300) < p**2)
     assert smoothed(gamma).sigma == smooth_ece(gamma) > LEAST
     assert smoothed(G.from_counts([0.5], [10], [5])).sigma == LEAST
-
-
-def test_the_density_has_integral_one():
-    rng = np.random.default_rng(0)
-    for sigma in (0.01, 0.2):
-        found = smoothed(rng.random(50) ** 4, rng.integers(0, 2, 50), sigma=sigma, points=2001)
-        assert np.trapezoid(found.density, found.at) == pytest.approx(1.0, abs=1e-3)
+    for y, ends in ((0, (0.0, 1.0 - 0.025 ** (1 / 20))), (1, (0.025 ** (1 / 20), 1.0))):
+        band = smoothed([0.3] * 20, [y] * 20, sigma=0.1).band(0.95)
+        assert [np.unique(end.round(12)).tolist() for end in band] == [[pytest.approx(x)] for x in ends]
 
 
 def test_many_levels_are_spread_on_a_grid(monkeypatch):
@@ -71,16 +144,6 @@ def test_many_levels_are_spread_on_a_grid(monkeypatch):
         assert np.abs(found.means - exact.means).max() < 0.5 * (0.001 / sigma) ** 2
         assert found.density == pytest.approx(exact.density, rel=(0.001 / sigma) ** 2)
         assert found.samples == pytest.approx(exact.samples, rel=0.2 * 0.001 / sigma)
-
-
-def test_ends_of_the_band():
-    none, all_ = (smoothed([0.3] * 20, [y] * 20, sigma=0.1) for y in (0, 1))
-    low, high = none.band(0.95)
-    assert low.tolist() == [0.0] * len(low)
-    assert high == pytest.approx(1.0 - 0.025 ** (1 / 20))  # of Clopper and Pearson, in closed form
-    low, high = all_.band(0.95)
-    assert low == pytest.approx(0.025 ** (1 / 20))
-    assert high.tolist() == [1.0] * len(high)
 
 
 DESIGNS = {
