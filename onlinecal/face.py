@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -28,7 +29,7 @@ from onlinecal.study.executors.base import Fault
 from onlinecal.study.gammas import KEEP
 from onlinecal.study.panel import Panel, listed
 from onlinecal.study.plan import Cell, Entry, plan
-from onlinecal.study.played import Given
+from onlinecal.study.played import Origin
 from onlinecal.study.playing import play_cells
 from onlinecal.study.store import Store
 from onlinecal.sweeping import (
@@ -253,10 +254,10 @@ def play(
     )
 
 
-def _origin(cell: Cell) -> Given | None:
+def _origin(cell: Cell) -> Origin | None:
     """What the numbers of a cell depend on; None where that cannot be told."""
     try:
-        return Given(cell.content, cell.held)
+        return Origin(json.dumps(cell.content, sort_keys=True), cell.held)
     except InvalidParameter:
         return None
 

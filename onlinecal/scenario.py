@@ -22,12 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from onlinecal.core.errors import (
-    InvalidParameter,
-    OnlinecalError,
-    ScenarioError,
-    suggestion,
-)
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError, suggestion
 from onlinecal.core.writing import scenario_file
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.horizon import LONGEST
@@ -85,31 +80,21 @@ Times = Annotated[
 ]
 
 
-def _name_or_table(value: Any) -> Any:
-    if not isinstance(value, str | dict):
-        raise ValueError("expected a name, or a table with a name")
-    return value
+def _of(said: str, *kinds: type, several: bool = False) -> PlainValidator:
+    """A value of these kinds, or (`several`) a list of them; what it means is found out later."""
+
+    def check(value: Any) -> Any:
+        for each in value if several and isinstance(value, list) else [value]:
+            if isinstance(each, bool) or not isinstance(each, kinds):
+                raise ValueError(f"expected {said}")
+        return value
+
+    return PlainValidator(check)
 
 
-Named = Annotated[Any, PlainValidator(_name_or_table)]
-
-
-def _arrivals(value: Any) -> Any:
-    return [_name_or_table(each) for each in value] if isinstance(value, list) else _name_or_table(value)
-
-
-def _delay(value: Any) -> Any:
-    if isinstance(value, bool) or not isinstance(value, str | dict | int | float):
-        raise ValueError("expected a number, a name, or a table with a name")
-    return value
-
-
-def _delays(value: Any) -> Any:
-    return [_delay(each) for each in value] if isinstance(value, list) else _delay(value)
-
-
-Arrivals = Annotated[Any, PlainValidator(_arrivals)]
-Delays = Annotated[Any, PlainValidator(_delays)]
+Named = Annotated[Any, _of("a name, or a table with a name", str, dict)]
+Arrivals = Annotated[Any, _of("a name, or a table with a name", str, dict, several=True)]
+Delays = Annotated[Any, _of("a number, a name, or a table with a name", str, dict, int, float, several=True)]
 
 
 def _one_line(value: str) -> str:
@@ -255,15 +240,9 @@ def _options(changed: Mapping[str, Any]) -> str:
 
 
 def _cells(scenario: Scenario, folder: Path) -> Plan:
-    horizons = scenario.horizons
-    times = (
-        [scenario.horizon]
-        if horizons is None
-        else horizons.times()
-        if isinstance(horizons, Horizons)
-        else horizons
-    )
-    horizons = [t for t in times if t is not None]
+    given = scenario.horizons or []
+    horizons = given.times() if isinstance(given, Horizons) else list(given)
+    horizons += [] if scenario.horizon is None else [scenario.horizon]
     return plan(
         lineup("forecaster", scenario.forecasters, folder),
         lineup("nature", scenario.natures, folder),
@@ -289,10 +268,8 @@ def _first_problem(error: ValidationError) -> str:
     where = ".".join(str(part) for part in problem["loc"] if part not in ("(list)", "(table)"))
     if problem["type"] == "extra_forbidden":
         key = str(problem["loc"][-1])
-        known = [
-            f.alias or n
-            for n, f in (Horizons if "(table)" in problem["loc"] else Scenario).model_fields.items()
-        ]
+        model = Horizons if "(table)" in problem["loc"] else Scenario
+        known = [field.alias or name for name, field in model.model_fields.items()]
         return f"unknown key {key!r}{suggestion(key, known)}"
     if problem["type"] == "missing":
         return f"the key {where!r} is missing"

@@ -58,14 +58,10 @@ def tables(path):
             name: sorted(db.execute(query).fetchall())
             for name, query in {
                 "meta": "SELECT key, value FROM meta",
-                "plan": "SELECT * FROM plan",
-                "panels": "SELECT * FROM panels",
-                "bounds": "SELECT b.place, g.measure, g.text, g.formula, g.kind, g.against, g.upper, b.bound "
-                "FROM bounds b JOIN guarantees g ON g.id = b.guarantee",
                 "failed": "SELECT key, error FROM failed",
                 "columns": 'SELECT key, name, "column", content FROM columns',
-                "parts": "SELECT digest, text FROM parts",
-                "games": "SELECT key, times, held, totals, open, people, accounts FROM games",
+                "gammas": "SELECT key, run, packed FROM gammas JOIN games ON id = game",
+                "games": "SELECT key, content, times, held, totals, open, people, accounts FROM games",
             }.items()
         }
 

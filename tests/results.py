@@ -31,6 +31,21 @@ def cells(
     )
 
 
+def added(
+    measures=("ece",), tasks=(), runs=3, horizons=(40, 80), forecasters=None, natures=(N.Drift(),), **options
+):
+    """A plan to which measures and tasks are added later."""
+    return plan(
+        [Entry.of(f) for f in forecasters or (F.ForecastHedging(), F.EmpiricalMean())],
+        [Entry.of(n) for n in natures],
+        horizons=horizons,
+        runs=runs,
+        seed=1,
+        panel=Panel.of(measures, tasks, rounds=max(horizons)),
+        **options,
+    )
+
+
 def study(planned):
     return oc.Study(tuple(play_cell(cell) for cell in planned))
 

@@ -15,11 +15,11 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError,
 from onlinecal.core.progress import Progress
 from onlinecal.measures.base import bracket_of_moved, ends
 from onlinecal.study.entries import Planned
-from onlinecal.study.gammas import Gammas, Kept, Parts, exact_runs, runs_of, unpacked
+from onlinecal.study.gammas import Gammas, Kept, Packed, exact, unpacked
 from onlinecal.study.lock import writing
 from onlinecal.study.panel import Asked, Panel, measured
 from onlinecal.study.plan import Cell
-from onlinecal.study.played import Floats, Given, Played
+from onlinecal.study.played import Floats, Played
 from onlinecal.study.store import Store
 
 _NOT_KEPT = "their level sets are not kept"
@@ -40,8 +40,6 @@ class Piece(NamedTuple):
 
 def missing(cell: Cell, held: Mapping[Held, int]) -> list[Cell]:
     """The parts of a cell that are to be played: every column in the runs in which it is not there."""
-    if all(held.get(h, 0) >= cell.runs for h in cell.held.values()):
-        return []
     there = {c: min(held.get(h, 0), cell.runs) for c, h in cell.held.items()}
     marks = sorted({*there.values(), cell.runs})
     return [
@@ -57,14 +55,13 @@ def missing_of_played(cell: Cell, held: Mapping[Held, int]) -> dict[Column, int]
 
 
 def computable(
-    cell: Cell, held: Mapping[Held, int], parts: Parts
+    cell: Cell, held: Mapping[Held, int], gammas: Packed
 ) -> tuple[list[Piece], dict[str, list[str]]]:
     """The missing columns that can be computed from level sets, and why others cannot: reason → their names."""
     late = missing_of_played(cell, held)
     played = min(cell.runs, max(held.values(), default=0))
     # Where the game itself has moved the predictions, what is kept gives the numbers that playing gives.
-    usable = (range(i, i + runs_of(p)) if cell.panel.moved else exact_runs(p, i) for i, p in parts)
-    exact = {run for runs in usable for run in runs}
+    usable = {run for run, packed in gammas.items() if cell.panel.moved or exact(packed)}
     pieces: list[Piece] = []
     reasons: dict[str, list[str]] = {}
     for first in sorted(set(late.values())):
@@ -72,22 +69,24 @@ def computable(
         of_gamma = panel.of_gamma()
         if of_rounds := [asked.name for asked in panel.measures if asked.needs is not None]:
             reasons.setdefault(_ROUNDS, []).extend(of_rounds)
-        last = first
-        while last < played and last in exact:
-            last += 1
-        if of_gamma is not None and last > first:
+        if of_gamma is None:
+            continue
+        last = next((run for run in range(first, played) if run not in usable), played)
+        if last > first:
             pieces.append(Piece(of_gamma, first, last))
-        if of_gamma is not None and last < played:
+        if last < played:
             names = [asked.name for asked in of_gamma.measures] + [task.name for task in of_gamma.tasks]
             reasons.setdefault(_NOT_EXACT, []).extend(names)
     return pieces, reasons
 
 
-def read_again(cell: Cell, piece: Piece, parts: Parts) -> dict[Held, Floats]:
+def read_again(cell: Cell, piece: Piece, gammas: Packed) -> dict[Held, Floats]:
     """The totals of a piece of a cell, (n, runs) each, from level sets that are kept."""
     whom = f"{cell.forecaster.label!r} against {cell.nature_label!r}"
     streams, runs = cell.nature.strategy.streams, range(piece.first, piece.last)
-    return _totals(_read(piece.panel), [*piece.panel.held().values()], parts, runs, cell.times, streams, whom)
+    return _totals(
+        _read(piece.panel), [*piece.panel.held().values()], gammas, runs, cell.times, streams, whom
+    )
 
 
 def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
@@ -102,32 +101,28 @@ def _read(panel: Panel) -> Callable[[Kept], Sequence[float]]:
 def _totals(
     read: Callable[[Kept], Sequence[float]],
     own: Sequence[Held],
-    parts: Parts,
+    gammas: Packed,
     runs: range,
     times: Sequence[int],
     streams: Sequence[str],
     whom: str,
 ) -> dict[Held, Floats]:
     """The totals that are read of the level sets of these runs, (n, runs) each, over all rounds and of each stream."""
-    width = len(own)
-    totals = np.zeros((len(times), len(runs), width * (1 + len(streams))))
-    todo = set(runs)
-    for start, packed in parts:
-        mine = sorted(todo & set(range(start, start + runs_of(packed))))
-        todo -= set(mine)
-        for i, table in enumerate(unpacked(packed) if mine else ()):
-            for place, there in enumerate(table):
-                for run in mine:
-                    kept = there[run - start]
-                    if kept.gamma is None:
-                        continue  # no outcome is known yet: totals are the empty sum
-                    try:
-                        values = read(kept)
-                    except OnlinecalError as error:
-                        raise InvalidData(f"{error}; after round {times[i]} of {whom}, run {run}") from error
-                    totals[i, run - runs[0], place * width : (place + 1) * width] = values
-    every = [*own, *(Held(replace(held.column, stream=s), held.content) for s in streams for held in own)]
-    return {held: totals[:, :, j].copy() for j, held in enumerate(every)}
+    totals = np.zeros((len(times), len(runs), 1 + len(streams), len(own)))
+    for run in runs:
+        for i, table in enumerate(unpacked(gammas[run])):
+            for place, kept in enumerate(table):
+                if kept.gamma is None:
+                    continue  # no outcome is known yet: totals are the empty sum
+                try:
+                    totals[i, run - runs[0], place] = read(kept)
+                except OnlinecalError as error:
+                    raise InvalidData(f"{error}; after round {times[i]} of {whom}, run {run}") from error
+    return {
+        Held(replace(held.column, stream=stream), held.content): totals[:, :, place, j].copy()
+        for place, stream in enumerate(("", *streams))
+        for j, held in enumerate(own)
+    }
 
 
 # ---------------------------------------------------------------- without a plan
@@ -144,9 +139,7 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
         then, now = played.origin.columns, panel.held(streams)
         left = tuple(c for c in played.columns if c not in now or then.get(c) == now[c])
         played = replace(played, columns=left, totals={c.name: played.totals[c.name] for c in left})
-    parts = played.gammas.parts
-    exact = {run for first, packed in parts for run in exact_runs(packed, first)}.issuperset(runs)
-    there = {run for first, packed in parts for run in range(first, first + runs_of(packed))}.issuperset(runs)
+    gammas = played.gammas.runs
     found: dict[Held, Floats] = {}
     reasons: dict[str, list[str]] = {}
     known = set(played.columns)
@@ -158,9 +151,9 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
         own, read, why = [*alone.held().values()], _read(alone), ""
         if alone.of_gamma() is None:
             why = "it reads the rounds one by one, which are not kept"
-        elif not there:
+        elif not gammas.keys() >= set(runs):
             why = _NOT_KEPT
-        elif not exact:
+        elif not all(exact(gammas[run]) for run in runs):
             brackets = _brackets(alone.measures[0]) if alone.measures else None
             why = "" if brackets else _MOVED
             own, read = brackets or (own, read)
@@ -168,7 +161,7 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
             reasons.setdefault(why, []).append(name)
         elif not known.issuperset(held.column for held in own):
             whom = f"{played.forecaster!r} against {played.nature!r}"
-            found |= _totals(read, own, parts, runs, played.rounds.tolist(), streams, whom)
+            found |= _totals(read, own, gammas, runs, played.rounds.tolist(), streams, whom)
     if not found:
         return played, reasons
     # Behind those that were asked for before, and before what players certify.
@@ -176,7 +169,7 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
     columns = [c for c in played.columns if c.kind != "certificate"] + list(new)
     columns += [c for c in played.columns if c.kind == "certificate"]
     totals = played.totals | {held.column.name: values for held, values in found.items()}
-    origin = played.origin and Given(played.origin.game, {**played.origin.columns, **new})
+    origin = played.origin and replace(played.origin, columns={**played.origin.columns, **new})
     totals = {c.name: totals[c.name] for c in columns}
     return replace(played, columns=tuple(columns), totals=totals, origin=origin), reasons
 

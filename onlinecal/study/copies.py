@@ -16,13 +16,13 @@ from onlinecal.core.content import differences, digest
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.writing import EXISTS
 from onlinecal.study.entries import Numbers, Planned
-from onlinecal.study.gammas import Parts, apart
+from onlinecal.study.gammas import Packed, together
 from onlinecal.study.lock import writing
 from onlinecal.study.played import Joined, Results
 from onlinecal.study.store import Store, check_replaceable
 
 #: key → content, numbers, and level sets
-Games = dict[str, tuple[Mapping[str, Any], Numbers, Parts]]
+Games = dict[str, tuple[Mapping[str, Any], Numbers, Packed]]
 
 
 def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
@@ -32,31 +32,20 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
     plan: list[Planned] = []
     games: Games = {}
     for cell in results.cells:
-        origin = cell.origin
-        if origin is None:
+        if cell.origin is None:
             raise InvalidParameter(
                 f"{cell.forecaster!r} against {cell.nature!r}: it cannot be told what these numbers depend on, so they "
                 "cannot be kept; expected players and measures whose parameters and source can be read"
             )
-        told, game = origin.columns, origin.game
+        told, game = cell.origin.columns, cell.origin.game
         held = {told.get(c) or Held.of(c, {}): cell.totals[c.name] for c in cell.columns}
         key = digest(game)
-        plan.append(
-            Planned(
-                key,
-                cell.forecaster,
-                *(cell.schedule if cell.schedule[0] else (cell.nature, "")),
-                cell.horizon,
-                cell.runs,
-                cell.recorded,
-                cell.sight,
-                cell.promises,
-                tuple(h for h in held if h.column.kind != "certificate"),
-                cell.steps,
-            )
-        )
+        labels = cell.forecaster, *(cell.schedule if cell.schedule[0] else (cell.nature, ""))
+        columns = tuple(h for h in held if h.column.kind != "certificate")
+        said = cell.horizon, cell.runs, cell.recorded, cell.sight, cell.promises, columns, cell.steps
+        plan.append(Planned._make((key, *labels, *said)))
         numbers = Numbers("", cell.rounds, held, cell.seconds, cell.loop, cell.open, cell.people)
-        games.setdefault(key, (game, numbers, cell.gammas.parts))
+        games.setdefault(key, (game, numbers, cell.gammas.runs))
     meta = {"name": results.name, "title": results.title, "scenario": "", "version": onlinecal.__version__}
     if results.cells[0].people is not None:
         meta["people"] = json.dumps(results.cells[0].people.labels)
@@ -71,9 +60,9 @@ def _write(
             if not overwrite:
                 raise StoreError(f"{path} {EXISTS}")
             check_replaceable(path)
-        with Store.create(path, meta, plan) as store:
-            for key, (content, numbers, parts) in games.items():
-                store.insert(key, content, numbers, parts)
+        with Store.create(path, meta, plan) as store, store.together():
+            for key, game in games.items():
+                store.insert(key, *game)
 
 
 # ---------------------------------------------------------------- several files as one
@@ -154,15 +143,15 @@ class _Merged:
         self._done |= {(cell.key, cell.runs) for cell in store.finished()}
         names_of = {cell.key: str(cell) for cell in plan}
         for key, content in contents.items():
-            numbers, parts = store.numbers(key), store.gammas(key)
+            numbers, gammas = store.numbers(key), store.gammas(key)
             assert numbers is not None
             if key in self.games:
                 _, old, before = self.games[key]
                 where = f"{names_of.get(key, key)}: {self._from[key]} and {store.path}"
-                numbers, parts = _both(old, numbers, where), apart([*before, *parts])
+                numbers, gammas = _both(old, numbers, where), together(before, gammas)
             else:
                 self._from[key] = store.path
-            self.games[key] = content, numbers, parts
+            self.games[key] = content, numbers, gammas
 
     def _planned(self, rows: Sequence[Planned]) -> Planned:
         """One row of several for the same game under the same labels."""
@@ -179,9 +168,7 @@ class _Merged:
                 self.remarks.append(
                     f"{first}: not shown, since not in all {runs} runs: {', '.join(h.column.name for h in late)}"
                 )
-        # Files of earlier versions have no steps.
-        steps = next((row.steps for row in rows if row.steps is not None), None)
-        return first._replace(runs=runs, columns=tuple(columns), promises=tuple(promises), steps=steps)
+        return first._replace(runs=runs, columns=tuple(columns), promises=tuple(promises))
 
 
 def _both(one: Numbers, other: Numbers, where: str) -> Numbers:
@@ -190,32 +177,27 @@ def _both(one: Numbers, other: Numbers, where: str) -> Numbers:
         raise StoreError(f"{where} contradict each other in their checkpoints; expected the same of one game")
     totals = dict(one.totals)
     for held, new in other.totals.items():
-        old = totals.get(held)
-        if old is not None:
-            shared = min(old.shape[1], new.shape[1])
-            if old[:, :shared].tobytes() != new[:, :shared].tobytes():
-                run = int(np.argmax((old[:, :shared] != new[:, :shared]).any(axis=0)))
-                raise StoreError(
-                    f"{where} contradict each other in {held.column.name} of run {run}; expected the same numbers of "
-                    "the same game; play one of them again"
-                )
-        if old is None or new.shape[1] > old.shape[1]:
+        old = totals.get(held, new[:, :0])
+        shared = min(old.shape[1], new.shape[1])
+        if old[:, :shared].tobytes() != new[:, :shared].tobytes():
+            run = int(np.argmax((old[:, :shared] != new[:, :shared]).any(axis=0)))
+            raise StoreError(
+                f"{where} contradict each other in {held.column.name} of run {run}; expected the same numbers of "
+                "the same game; play one of them again"
+            )
+        if new.shape[1] > old.shape[1]:
             totals[held] = new
     loop = one.loop if one.loop == other.loop else "both"
     more = max(one, other, key=lambda numbers: max(t.shape[1] for t in numbers.totals.values()))
-    return Numbers(
-        "", one.rounds, totals, more.seconds, loop, one.open, _people(one.people, other.people, where)
-    )
+    people = _people(one.people, other.people, where)
+    return one._replace(totals=totals, seconds=more.seconds, loop=loop, people=people)
 
 
 def _people(one: Joined | None, other: Joined | None, where: str) -> Joined | None:
     if one is None or other is None:
         return one or other
     shared = min(one.cdl.shape[1], other.cdl.shape[1])
-    if any(
-        one.entries[name][:, :, :shared].tobytes() != other.entries[name][:, :, :shared].tobytes()
-        for name in one.entries
-    ):
+    if one.of_runs(shared, ()) != other.of_runs(shared, ()):
         raise StoreError(
             f"{where} contradict each other in what became of decision makers; play one of them again"
         )

@@ -1,4 +1,28 @@
-"""SQLite as results are kept in it: files replaced whole, transactions that wait, errors that say what to do."""
+"""SQLite as results are kept in it: its tables, whole files, transactions that wait, errors that say what to do.
+
+What was played is kept under what it depends on: a game under its players, horizon, checkpoints, seed, schedule and
+decision makers; below it each column of totals under the measure or task that it is of. The plan says which of it is
+shown, under which labels and in which order: forecasters that are the same share their numbers, and numbers that no
+longer fit are not shown.
+
+    meta(key, value)    name, title, scenario (the file's text), options (what was given in place of its keys), version,
+                        people (labels of decision makers), incompatible (pairs that cannot be played, and why); plan,
+                        JSON: cells (key of the game, labels of forecaster, nature and schedule, horizon, runs, whether
+                        outcomes are recorded, what nature sees of forecasts, steps of the forecaster's grid, its panel,
+                        its promises with their bounds), panels (keys of columns), promises; seal of all of these
+    columns(key, name, column, content)   column: what the name stands for, as JSON; content: what its numbers depend on
+                        beside the game, as JSON; key: the digest of both
+    games(id, key, content, times, held, totals, seconds, loop, open, people, accounts, seal)   content: all that the
+                        rounds depend on, as JSON, and key its digest; times: the checkpoints, a JSON list; held: a JSON
+                        list of [column, runs]; totals: T·μ of these columns one after the other, each
+                        (checkpoints, runs) numbers of 8 bytes, IEEE 754, the lowest byte first; open: questions without
+                        an outcome at each checkpoint; people, accounts: decision makers who join and leave, and their
+                        numbers (`study.entries`)
+    gammas(game, run, packed, seal)   the level sets of a run at all checkpoints (`study.gammas`)
+    failed(key, error, at)   games that could not be played, why, and when that was last tried
+
+Seals are checksums. `onlinecal export` writes the totals as a table for other tools.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +38,20 @@ from onlinecal.core.errors import StoreError
 #: "ocal": tells our files from other databases
 APPLICATION = 0x6F63616C
 #: of the schema; a change of the tables raises it
-FORMAT = 6
+FORMAT = 7
+#: statements that make the tables; a change raises `FORMAT`
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE columns (key TEXT PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL, content TEXT NOT NULL);
+CREATE TABLE games (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, times TEXT NOT NULL, held TEXT NOT NULL,
+    totals BLOB NOT NULL, seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL,
+    accounts BLOB NOT NULL, seal TEXT NOT NULL);
+CREATE TABLE gammas (
+    game INTEGER NOT NULL REFERENCES games, run INTEGER NOT NULL, packed BLOB NOT NULL, seal TEXT NOT NULL,
+    PRIMARY KEY (game, run));
+CREATE TABLE failed (key TEXT PRIMARY KEY, error TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
+"""
 #: seconds to wait for another program that holds the file before a cell that has been played is given up
 PATIENCE = 300.0
 

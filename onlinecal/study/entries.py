@@ -52,7 +52,7 @@ class Planned(NamedTuple):
 class Numbers(NamedTuple):
     """The numbers of a game: checkpoints, totals, (n, runs), of each column, open questions, accounts.
 
-    A column that was asked for later may be there for fewer runs. `content` is the text in the table.
+    A column that was asked for later may be there for fewer runs. `content` is `Cell.content` as JSON.
     """
 
     content: str
@@ -63,85 +63,73 @@ class Numbers(NamedTuple):
     open: tuple[int, ...]
     people: Joined | None
 
-    def row(self, key: str, ids: Mapping[Held, int]) -> tuple[Any, ...]:
-        """The row of the table, in the order of `GAME`."""
-        held = [[ids[column], totals.shape[1]] for column, totals in self.totals.items()]
+    def row(self, key: str) -> tuple[Any, ...]:
+        """The row of the table of games."""
+        held = json.dumps([[column.key, totals.shape[1]] for column, totals in self.totals.items()])
         blob = b"".join(totals.astype("<f8").tobytes() for totals in self.totals.values())
-        times, open = json.dumps(self.rounds.tolist()), json.dumps(self.open)
-        said = key, self.content, times, self.seconds, self.loop, open
-        seal = _seal(said, self.people, {c: t.shape[1] for c, t in self.totals.items()}, blob)
-        who = ("", b"") if self.people is None else packed(self.people)
-        return key, self.content, times, json.dumps(held), blob, self.seconds, self.loop, open, *who, seal
+        times, people = json.dumps(self.rounds.tolist()), _packed(self.people)
+        row = key, self.content, times, held, blob, self.seconds, self.loop, json.dumps(self.open), *people
+        return *row, seal(*row)
 
     @classmethod
-    def read(cls, row: Sequence[Any], columns: Mapping[int, Held]) -> Numbers | None:
-        """The numbers in a row of the table; None where its checksum is another."""
-        key, content, times, held, blob, seconds, loop, opened, people, accounts, seal = row
-        try:
-            rounds = np.array(json.loads(times), dtype=np.int64)
-            runs = {columns[i]: n for i, n in json.loads(held)}
-            who = unpacked(people, accounts) if people else None
-            if _seal((key, content, times, seconds, loop, opened), who, runs, blob) != seal:
-                return None
-        except (TypeError, ValueError, OverflowError, KeyError, RecursionError, zlib.error):
+    def read(cls, row: Sequence[Any], columns: Mapping[str, Held]) -> Numbers | None:
+        """The numbers in a row of the table; None where its checksum is another, or a column is not there."""
+        *said, found = row
+        if seal(*said) != found:
             return None
+        _, content, times, held, blob, seconds, loop, opened, people, accounts = said
+        rounds = np.array(json.loads(times), dtype=np.int64)
         table, at, totals = np.frombuffer(blob, "<f8").astype(np.float64), 0, {}
-        for column, n in runs.items():
-            totals[column] = table[at : at + len(rounds) * n].reshape(len(rounds), n)
+        for key, n in json.loads(held):
+            if key not in columns:
+                return None
+            totals[columns[key]] = table[at : at + len(rounds) * n].reshape(len(rounds), n)
             at += len(rounds) * n
+        who = _unpacked(people, accounts) if people else None
         return cls(content, rounds, totals, seconds, loop, tuple(json.loads(opened)), who)
 
 
-#: the columns of the table, in its order
-GAME = "key", "content", "times", "held", "totals", "seconds", "loop", "open", "people", "accounts", "seal"
-
-
-def _seal(said: tuple[Any, ...], people: Joined | None, runs: Mapping[Held, int], blob: bytes) -> str:
-    """The checksum of a game; of accounts that of their numbers, as not every zlib makes the same bytes."""
-    held = [(column.key, n) for column, n in runs.items()]
-    state = hashlib.sha256(repr((said, people and plain(people), held)).encode())
-    state.update(blob)
+def seal(*said: Any) -> str:
+    """The checksum of a row."""
+    state = hashlib.sha256(
+        repr([each for each in said if not isinstance(each, bytes)]).encode(errors="replace")
+    )
+    for each in said:
+        if isinstance(each, bytes):
+            state.update(each)
     return state.hexdigest()[:32]
 
 
 # ---------------------------------------------------------------- the accounts of decision makers
 
 
-def plain(people: Joined) -> tuple[str, bytes]:
-    """The attributes of decision makers as JSON, and all numbers, little-endian."""
-    said = {
-        "labels": people.labels,
-        "tasks": people.tasks,
-        "responses": people.responses,
+def _packed(people: Joined | None) -> tuple[str, bytes]:
+    """The attributes of decision makers as JSON, and all numbers, little-endian and compressed."""
+    if people is None:
+        return "", b""
+    entries = np.array(list(people.entries.values()))
+    said = {name: getattr(people, name) for name in ("labels", "tasks", "responses")} | {
         "join": people.join.tolist(),
         "leave": [None if math.isinf(time) else time for time in people.leave.tolist()],
         "entries": list(people.entries),
+        "shape": entries.shape,
     }
-    numbers = np.concatenate([*(entry.ravel() for entry in people.entries.values()), people.cdl.ravel()])
-    return json.dumps(said), (numbers + 0.0).astype("<f8").tobytes()
+    numbers = np.concatenate([entries.ravel(), people.cdl.ravel()]) + 0.0
+    return json.dumps(said), zlib.compress(numbers.astype("<f8").tobytes())
 
 
-def packed(people: Joined) -> tuple[str, bytes]:
-    """The same for the file: the shape of the numbers, and the numbers compressed."""
-    said, numbers = plain(people)
-    return said, np.array(next(iter(people.entries.values())).shape, "<i8").tobytes() + zlib.compress(numbers)
-
-
-def unpacked(said: str, held: bytes) -> Joined:
-    """The accounts that were packed."""
+def _unpacked(said: str, held: bytes) -> Joined:
     who = json.loads(said)
-    n, k, runs = np.frombuffer(held[:24], "<i8").tolist()
-    numbers = np.frombuffer(zlib.decompress(held[24:]), "<f8").astype(np.float64)
-    entries, cdl = numbers[: len(numbers) - k * runs], numbers[len(numbers) - k * runs :]
-    table = entries.reshape(len(who["entries"]), n, k, runs)
+    numbers = np.frombuffer(zlib.decompress(held), "<f8").astype(np.float64)
+    size = math.prod(who["shape"])
     return Joined(
         tuple(who["labels"]),
         tuple(who["tasks"]),
         tuple(who["responses"]),
         np.array(who["join"], np.float64),
         np.array([math.inf if time is None else time for time in who["leave"]], np.float64),
-        dict(zip(who["entries"], table, strict=True)),
-        cdl.reshape(k, runs),
+        dict(zip(who["entries"], numbers[:size].reshape(who["shape"]), strict=True)),
+        numbers[size:].reshape(who["shape"][2:]),
     )
 
 
@@ -155,13 +143,3 @@ def joined(old: Joined | None, new: Joined | None, first: int) -> Joined | None:
         for name in new.entries
     }
     return replace(old, entries=entries, cdl=np.concatenate([old.cdl, new.cdl[:, again:]], axis=1))
-
-
-def shown(people: Joined, runs: int, labels: Sequence[str]) -> Joined:
-    """The accounts of the first runs, under these labels."""
-    return replace(
-        people,
-        labels=tuple(labels),
-        entries={name: entry[:, :, :runs] for name, entry in people.entries.items()},
-        cdl=people.cdl[:, :runs],
-    )

@@ -1,17 +1,17 @@
-"""The level sets of a game at its checkpoints, packed: what is asked later is computed from them.
+"""The level sets of each run at the checkpoints, packed: what is asked later is computed from them.
 
-Between two checkpoints only the levels are written whose counts have changed: of a forecaster with a grid by their
-place on it, of others by the bits of the prediction. Whole numbers are written in as few bytes as the largest of them
-needs, all lowest bytes first, and compressed by zlib, a piece for each checkpoint. What comes back is the same to the
-last bit.
+Between two checkpoints only the levels are written whose counts have changed: on an even grid by their place, others by
+the bits of the prediction. Whole numbers are written in as few bytes as the largest of them needs, all lowest bytes
+first, and compressed by zlib. What comes back is the same to the last bit.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, islice, pairwise
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -23,19 +23,22 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import is_whole
 
 Ints = NDArray[np.int64]
-#: the first run of each part, and its packed level sets
-Parts = Sequence[tuple[int, bytes]]
+#: run → its packed level sets
+Packed = Mapping[int, bytes]
 Keep = int | Literal["all", "none"]
 
 #: a run's Γ is kept exactly while it has no more levels, unless something else is said
 KEEP = 4096
 #: the largest number of levels that can be said; "all" has no limit
 MOST = 2**40
-#: what the codes of levels are: there is no round, places on the grid, bits of predictions, i of i/(points − 1)
-_NONE, _GRID, _BITS, _MOVED = range(4)
 #: of zlib; more takes several times as long and saves a tenth
 _LEVEL = 3
-_HEAD = struct.Struct("<IIIQI")
+#: of a Γ: the number of changed levels or −1 without a round, m of the grid or 0, whether all levels are written, and
+#: the mean distance that predictions were moved or NaN
+_HEAD = struct.Struct("<iq?d")
+_NONE = _HEAD.pack(-1, 0, True, np.nan)
+#: of a run: whether every Γ is exact, and how many streams there are, the first of which is all rounds
+_FIRST = struct.Struct("<?I")
 
 
 class Kept(NamedTuple):
@@ -57,7 +60,36 @@ def check_keep(keep: Any) -> Keep:
     )
 
 
-# ---------------------------------------------------------------- packing
+class _Levels(NamedTuple):
+    """Level sets on the points i/m, or of any numbers where m is 0, by ascending codes."""
+
+    m: int
+    code: Ints
+    counts: Ints
+    positives: Ints
+
+    def since(self, before: _Levels | None) -> _Levels | None:
+        """What has been added; None where something else has changed, too."""
+        if before is None or before.m != self.m:
+            return None
+        at = np.searchsorted(self.code, before.code)
+        if at.size and (at[-1] >= len(self.code) or (self.code[at] != before.code).any()):
+            return None
+        counts, positives = self.counts.copy(), self.positives.copy()
+        counts[at] -= before.counts
+        positives[at] -= before.positives
+        if (positives < 0).any() or (counts < positives).any():
+            return None
+        new = counts > 0
+        return _Levels(self.m, self.code[new], counts[new], positives[new])
+
+    def plus(self, more: _Levels) -> _Levels:
+        """With what has been added since."""
+        code, where = np.unique(np.concatenate([self.code, more.code]), return_inverse=True)
+        counts, positives = np.zeros((2, len(code)), np.int64)
+        np.add.at(counts, where, np.concatenate([self.counts, more.counts]))
+        np.add.at(positives, where, np.concatenate([self.positives, more.positives]))
+        return _Levels(self.m, code, counts, positives)
 
 
 class Packer:
@@ -67,84 +99,54 @@ class Packer:
     kept with it; where the game itself has moved predictions to the points i/m, these are kept.
     """
 
-    def __init__(self, keep: Keep, runs: int, m: int | None = None) -> None:
-        self.keep, self.runs = keep, runs
-        self._points = m + 1 if m is not None else keep if isinstance(keep, int) else 0
-        self._pieces: list[bytes] = []
-        self._streams = 1
-        #: what is new at this checkpoint, by stream and run
-        self._entries: dict[tuple[int, int], tuple[Any, ...]] = {}
-        self._grid: NDArray[np.float64] | None = None
-        #: by stream and run: codes, counts and positives of the checkpoint before, and what the codes are
+    def __init__(self, keep: Keep, runs: int, streams: int = 1, m: int | None = None) -> None:
+        self._keep, self._streams, self._m = keep, streams, m
+        self._zips = [zlib.compressobj(_LEVEL) for _ in range(runs if keep != "none" else 0)]
+        self._parts: list[list[bytes]] = [[] for _ in self._zips]
+        self._exact = [True] * runs
+        self._free = True
+        self._points: tuple[int, ...] = ()
+        #: by stream and run: what is new at this checkpoint, and the level sets of the one before
+        self._new: dict[tuple[int, int], bytes] = {}
         self._before: dict[tuple[int, int], _Levels] = {}
 
-    def begin(self, streams: int, grid: NDArray[np.float64] | None) -> None:
-        """Begins a checkpoint; the first of the streams is all rounds, `grid` that of the forecaster, if any."""
-        self._streams = streams
-        if grid is not None and self._grid is None:
-            self._grid = np.unique(np.asarray(grid, dtype=np.float64) + 0.0)
+    def begin(self, grid: NDArray[np.float64] | None) -> None:
+        """Begins a checkpoint; `grid` is that of the forecaster, if any."""
+        if grid is not None and self._free:
+            self._free, gap = False, float(np.diff(np.unique(grid)).min(initial=1.0))
+            self._points = (round(1.0 / gap), 2 * round(1.0 / gap)) if gap > 1e-9 else ()
 
     def take(self, stream: int, run: int, gamma: JointDistribution, moved: float | None = None) -> None:
-        """Takes Γ of a run, and the mean distance that the game has moved its predictions, if it has."""
-        if self.keep != "none":
-            self._entries[stream, run] = self._changes((stream, run), gamma, moved)
+        """Takes Γ of a run, of all rounds (0) or a stream, and the distance that the game has moved it, if it has."""
+        if self._keep == "none":
+            return
+        counts, positives = gamma.counts, gamma.positives
+        if self._free and moved is None and isinstance(self._keep, int) and gamma.levels > self._keep:
+            m = self._keep - 1
+            i, counts, positives, moved = _rounded(gamma.predictions, counts, positives, m)
+            code = (i << 8) + 128
+        else:
+            m, code = _coded(gamma.predictions, self._points if moved is None else (self._m or 0,))
+        now = _Levels(m, code, counts.astype(np.int64), positives.astype(np.int64))
+        change = now.since(self._before.get((stream, run)))
+        self._before[stream, run] = now
+        self._exact[run] &= moved is None
+        new = change or now
+        head = _HEAD.pack(len(new.code), m, change is None, np.nan if moved is None else moved)
+        numbers = _ints(np.diff(new.code, prepend=0)) + _ints(new.counts) + _ints(new.positives)
+        self._new[stream, run] = head + numbers
 
     def end(self) -> None:
         """Packs the checkpoint; of runs that were not taken no outcome is known."""
-        if self.keep == "none":
-            return
-        none = np.empty(0, np.int64)
-        nothing = _NONE, 0, 0.0, none, none, none
-        entries = [
-            self._entries.get((stream, run), nothing)
-            for stream in range(self._streams)
-            for run in range(self.runs)
-        ]
-        self._entries = {}
-        kinds = [kind | fresh << 2 for kind, fresh, *_ in entries]
-        moved = [distance for kind, _, distance, *_ in entries if kind == _MOVED]
-        codes, counts, positives = (
-            np.concatenate([entry[i] for entry in entries]) if entries else np.empty(0, np.int64)
-            for i in (3, 4, 5)
-        )
-        said = _ints(np.array([*kinds])) + _ints(np.array([len(entry[3]) for entry in entries]))
-        said += np.array(moved, "<f8").tobytes() + _ints(codes) + _ints(counts) + _ints(positives)
-        self._pieces.append(zlib.compress(said, _LEVEL))
+        for run, (packing, parts) in enumerate(zip(self._zips, self._parts, strict=True)):
+            new = [self._new.get((stream, run), _NONE) for stream in range(self._streams)]
+            parts.append(packing.compress(b"".join(new)))
+        self._new = {}
 
-    def _changes(self, place: tuple[int, int], gamma: JointDistribution, by: float | None) -> tuple[Any, ...]:
-        """Kind and freshness of the codes, distance moved; new codes as differences, counts, positives."""
-        before = self._before.get(place)
-        kind, moved = _BITS, 0.0
-        if self._grid is not None:
-            kind = _GRID
-            code = np.searchsorted(self._grid, gamma.predictions)
-        elif by is not None:
-            kind, moved = _MOVED, by
-            code = np.rint(gamma.predictions * (self._points - 1)).astype(np.int64)
-        elif isinstance(self.keep, int) and gamma.levels > self.keep:
-            kind = _MOVED
-            code, counts, positives, moved = _rounded(
-                gamma.predictions, gamma.counts, gamma.positives, self.keep - 1
-            )
-        else:
-            code = gamma.predictions.view(np.int64)
-        if kind != _MOVED or by is not None:
-            counts, positives = gamma.counts.astype(np.int64), gamma.positives.astype(np.int64)
-        now = _Levels(kind, code, counts, positives)
-        self._before[place] = now
-        change = None if before is None or before.kind != kind else now.since(before)
-        fresh = change is None
-        change = change or now
-        return kind, fresh, moved, np.diff(change.code, prepend=0), change.counts, change.positives
-
-    def packed(self) -> bytes:
-        """All of it; nothing where nothing is kept."""
-        if not self._pieces:
-            return b""
-        grid = b"" if self._grid is None else zlib.compress(_grid_as_bytes(self._grid))
-        head = _HEAD.pack(self.runs, self._streams, len(self._pieces), self._points, len(grid))
-        sizes = np.array([len(piece) for piece in self._pieces], "<u4").tobytes()
-        return head + sizes + grid + b"".join(self._pieces)
+    def packed(self) -> list[bytes]:
+        """The bytes of each run; no runs where nothing is kept."""
+        each = zip(self._exact, self._parts, self._zips, strict=False)
+        return [_FIRST.pack(exact, self._streams) + b"".join(parts) + z.flush() for exact, parts, z in each]
 
 
 @kernel
@@ -170,220 +172,97 @@ def _rounded(v, n, s, m):
     return code[:k].copy(), counts[:k].copy(), positives[:k].copy(), moved / total
 
 
-class _Levels(NamedTuple):
-    """Level sets of one kind, by ascending codes."""
+def _coded(v: NDArray[np.float64], points: tuple[int, ...]) -> tuple[int, Ints]:
+    """m, and i with how many bits each number is off i/m, of the first m that all are near; else 0, and all bits."""
+    bits: Ints = v.view(np.int64)
+    for m in points:
+        i = np.rint(v * m)
+        off = bits - (i / m).view(np.int64)
+        if (abs(off) < 128).all():
+            return m, (i.astype(np.int64) << 8) + off + 128
+    return 0, bits
 
-    kind: int
-    code: Ints
-    counts: Ints
-    positives: Ints
 
-    def since(self, before: _Levels) -> _Levels | None:
-        """What has been added; None where something has been taken away."""
-        at = np.searchsorted(self.code, before.code)
-        if at.size and (at[-1] >= len(self.code) or (self.code[at] != before.code).any()):
-            return None
-        counts, positives = self.counts.copy(), self.positives.copy()
-        counts[at] -= before.counts
-        positives[at] -= before.positives
-        if (positives < 0).any() or (counts < positives).any():
-            return None
-        new = counts > 0
-        return _Levels(self.kind, self.code[new], counts[new], positives[new])
-
-    def plus(self, more: _Levels) -> _Levels:
-        """With what has been added since."""
-        code, where = np.unique(np.concatenate([self.code, more.code]), return_inverse=True)
-        counts, positives = np.zeros((2, len(code)), np.int64)
-        np.add.at(counts, where, np.concatenate([self.counts, more.counts]))
-        np.add.at(positives, where, np.concatenate([self.positives, more.positives]))
-        return _Levels(self.kind, code, counts, positives)
+def _predictions(m: int, code: Ints) -> NDArray[np.float64]:
+    return (
+        code.view(np.float64)
+        if m == 0
+        else (((code >> 8) / m).view(np.int64) + (code & 255) - 128).view(np.float64)
+    )
 
 
 def _ints(values: Ints) -> bytes:
-    """Whole numbers ≥ 0: bytes of the largest, their number, and their bytes, all lowest ones first."""
+    """Whole numbers ≥ 0: bytes of the largest, and their bytes, all lowest ones first."""
     width = max(1, (int(values.max(initial=0)).bit_length() + 7) // 8)
     rows = np.ascontiguousarray(values, "<u8").view(np.uint8).reshape(-1, 8)
-    return struct.pack("<BQ", width, len(values)) + rows[:, :width].T.tobytes()
-
-
-def _grid_as_bytes(grid: NDArray[np.float64]) -> bytes:
-    """Points as i/m, and by how many bits they differ from that; m = 0 where they are no such points."""
-    bits: Ints = grid.view(np.int64)
-    gap = float(np.diff(grid).min(initial=1.0))
-    for m in (round(1.0 / gap), 2 * round(1.0 / gap)) if gap > 1e-9 else ():
-        i = np.rint(grid * m)
-        off = bits - (i / m).view(np.int64)
-        if (abs(off) < 128).all():
-            return (
-                struct.pack("<Q", m)
-                + _ints(np.rint(np.diff(i, prepend=0.0)).astype(np.int64))
-                + _ints(off + 128)
-            )
-    return struct.pack("<Q", 0) + _ints(bits - np.append(np.int64(0), bits[:-1]))
+    return bytes([width]) + rows[:, :width].T.tobytes()
 
 
 # ---------------------------------------------------------------- reading
 
 
-class _Reader:
-    """Reads numbers that were packed, one after the other."""
+def unpacked(packed: bytes) -> Iterator[list[Kept]]:
+    """What is kept of a run, at each checkpoint: of all rounds, and then of each stream."""
+    _, streams = _FIRST.unpack_from(packed)
+    held, at = zlib.decompress(packed[_FIRST.size :]), 0
+    levels: list[_Levels | None] = [None] * streams
 
-    def __init__(self, held: bytes) -> None:
-        self.held, self.at = held, 0
-
-    def floats(self, count: int) -> NDArray[np.float64]:
-        found = np.frombuffer(self.held, "<f8", count, self.at)
-        self.at += 8 * count
-        return found.astype(np.float64)
-
-    def ints(self) -> Ints:
-        width, count = struct.unpack_from("<BQ", self.held, self.at)
-        at = self.at + 9
-        self.at = at + width * count
+    def ints(count: int) -> Ints:
+        nonlocal at
+        width, first = held[at], at + 1
+        at = first + width * count
         rows = np.zeros((count, 8), np.uint8)
-        rows[:, :width] = np.frombuffer(self.held, np.uint8, width * count, at).reshape(width, count).T
+        rows[:, :width] = np.frombuffer(held, np.uint8, width * count, first).reshape(width, count).T
         return rows.view("<u8").ravel().astype(np.int64)
 
-
-def _grid_of(held: bytes) -> NDArray[np.float64]:
-    (m,) = struct.unpack_from("<Q", held)
-    reader = _Reader(held[8:])
-    code = np.cumsum(reader.ints())
-    if not m:
-        return code.view(np.float64)
-    return ((code / m).view(np.int64) + reader.ints() - 128).view(np.float64)
-
-
-def runs_of(packed: bytes) -> int:
-    """The number of runs of packed Γ."""
-    return int(_HEAD.unpack_from(packed)[0])
-
-
-def unpacked(packed: bytes) -> Iterator[list[list[Kept]]]:
-    """What is kept of every run, at each checkpoint, of each stream, the first of which is all rounds."""
-    runs, streams, count, points, size = _HEAD.unpack_from(packed)
-    at = _HEAD.size
-    sizes = np.frombuffer(packed, "<u4", count, at).tolist()
-    at += 4 * count
-    grid = _grid_of(zlib.decompress(packed[at : at + size])) if size else None
-    at += size
-    levels: list[_Levels | None] = [None] * (runs * streams)
-    for length in sizes:
-        reader = _Reader(zlib.decompress(packed[at : at + length]))
-        at += length
-        kinds, many = reader.ints().tolist(), reader.ints().tolist()
-        moved = iter(reader.floats(sum(kind & 3 == _MOVED for kind in kinds)).tolist())
-        code, counts, positives = reader.ints(), reader.ints(), reader.ints()
-        found, first = [], 0
-        for who, (kind, n) in enumerate(zip(kinds, many, strict=True)):
-            part = slice(first, first + n)
-            first += n
-            if kind & 3 == _NONE:
+    while at < len(held):
+        found = []
+        for stream in range(streams):
+            count, m, fresh, moved = _HEAD.unpack_from(held, at)
+            at += _HEAD.size
+            if count < 0:
                 found.append(Kept(None))
                 continue
-            change = _Levels(kind & 3, np.cumsum(code[part]), counts[part], positives[part])
-            before = None if kind >> 2 else levels[who]
-            levels[who] = now = change if before is None else before.plus(change)
-            found.append(Kept(_gamma(now, grid, points), next(moved) if now.kind == _MOVED else None))
-        yield [found[i : i + runs] for i in range(0, len(found), runs)]
+            change, before = _Levels(m, np.cumsum(ints(count)), ints(count), ints(count)), levels[stream]
+            levels[stream] = now = change if fresh or before is None else before.plus(change)
+            counts, positives = now.counts.astype(np.float64), now.positives.astype(np.float64)
+            gamma = JointDistribution.from_counts(_predictions(m, now.code), counts, positives)
+            found.append(Kept(gamma, None if np.isnan(moved) else moved))
+        yield found
 
 
-def _gamma(levels: _Levels, grid: NDArray[np.float64] | None, points: int) -> JointDistribution:
-    if levels.kind == _GRID:
-        assert grid is not None
-        v = grid[levels.code]
-    else:
-        v = levels.code.view(np.float64) if levels.kind == _BITS else levels.code / (points - 1)
-    return JointDistribution.from_counts(
-        v, levels.counts.astype(np.float64), levels.positives.astype(np.float64)
-    )
+def exact(packed: bytes) -> bool:
+    """Whether every Γ of a run is kept exactly."""
+    return bool(packed[0])
 
 
-def exact_runs(packed: bytes, first: int = 0) -> list[int]:
-    """The numbers of the runs of which every Γ is kept exactly; that of the first is `first`."""
-    runs, streams, count, _, size = _HEAD.unpack_from(packed)
-    sizes = np.frombuffer(packed, "<u4", count, _HEAD.size).tolist()
-    at = _HEAD.size + 4 * count + size
-    exact = np.ones(runs, bool)
-    for length in sizes:
-        # The kinds come first: no more than them is decompressed.
-        kinds = zlib.decompressobj().decompress(packed[at : at + length], 9 + runs * streams)
-        at += length
-        exact &= (_Reader(kinds).ints().reshape(-1, runs) & 3 != _MOVED).all(axis=0)
-    return (first + np.flatnonzero(exact)).tolist()
-
-
-def apart(parts: Iterable[tuple[int, bytes]]) -> list[tuple[int, bytes]]:
-    """The same runs, each in one part only: where several have it, in the first that has it exactly, if any does.
-
-    Parts without runs in common stay as they are.
-    """
-    parts = sorted(parts, key=lambda part: part[0])
-    spans = [range(first, first + runs_of(packed)) for first, packed in parts]
-    if all(one.stop <= other.start for one, other in pairwise(spans)):
-        return parts
-    taken: dict[int, int] = {}
-    for place in reversed(range(len(parts))):
-        taken |= dict.fromkeys(spans[place], place)
-    for place in reversed(range(len(parts))):
-        taken |= dict.fromkeys(exact_runs(parts[place][1], parts[place][0]), place)
-    found = []
-    # Neighbours of one part: their distance from the number in order is the same.
-    for (place, _), group in groupby(
-        enumerate(sorted(taken)), key=lambda each: (taken[each[1]], each[1] - each[0])
-    ):
-        runs = [run for _, run in group]
-        first, packed = parts[place]
-        found.append((runs[0], _cut(packed, range(runs[0] - first, runs[-1] + 1 - first))))
-    return found
-
-
-def _cut(packed: bytes, own: range) -> bytes:
-    """Packs some of its runs, counted from 0, again."""
-    runs, streams, count, points, size = _HEAD.unpack_from(packed)
-    if own == range(runs):
-        return packed
-    at = _HEAD.size + 4 * count
-    grid = _grid_of(zlib.decompress(packed[at : at + size])) if size else None
-    packer = Packer("all", len(own), points - 1 if points else None)
-    for table in unpacked(packed):
-        packer.begin(streams, grid)
-        for stream, there in enumerate(table):
-            for run in own:
-                kept = there[run]
-                if kept.gamma is not None:
-                    packer.take(stream, run - own[0], kept.gamma, kept.moved)
-        packer.end()
-    return packer.packed()
+def together(one: Packed, other: Packed) -> dict[int, bytes]:
+    """The runs of both; where both have one, the first that has it exactly, if any does."""
+    return {**other, **one, **{r: p for r, p in other.items() if exact(p) and not exact(one.get(r, p))}}
 
 
 class Gammas:
-    """The Γ of a cell: parts of consecutive runs, each packed."""
+    """The Γ of a cell, run by run."""
 
-    def __init__(self, parts: Sequence[tuple[int, bytes]] = ()) -> None:
-        self._parts = tuple(parts)
-        #: first run, checkpoint and table that were read last
-        self._last: tuple[int, int, list[list[Kept]]] = 0, -1, [[]]
-
-    @property
-    def parts(self) -> tuple[tuple[int, bytes], ...]:
-        """The first run of each, and what is packed."""
-        return self._parts
+    def __init__(self, runs: Packed = MappingProxyType({})) -> None:
+        self._runs = runs
+        #: run, checkpoint and what was read last
+        self._last: tuple[int, int, list[Kept]] = -1, -1, []
 
     @property
-    def covered(self) -> list[tuple[int, int]]:
-        """Which runs there are: first and last + 1 of each part."""
-        return [(first, first + runs_of(packed)) for first, packed in self.parts]
+    def runs(self) -> Packed:
+        """What is packed of each run."""
+        return self._runs
+
+    def one(self, run: int) -> bytes | None:
+        """What is packed of a run; None where nothing is."""
+        return self.runs.get(run)
 
     def of(self, checkpoint: int, run: int, stream: int | None = None) -> Kept | None:
         """What is kept of a run, over the rounds of a stream or (None) of all; None where nothing is."""
-        first, at, table = self._last
-        if at != checkpoint or not first <= run < first + len(table[0]):
-            found = [(i, packed) for i, packed in self.parts if i <= run < i + runs_of(packed)]
-            if not found:
+        if self._last[:2] != (run, checkpoint):
+            packed = self.one(run)
+            if packed is None:
                 return None
-            first, packed = found[0]
-            table = next(islice(unpacked(packed), checkpoint, None))
-            self._last = first, checkpoint, table
-        return table[0 if stream is None else stream + 1][run - first]
+            self._last = run, checkpoint, next(islice(unpacked(packed), checkpoint, None))
+        return self._last[2][0 if stream is None else stream + 1]

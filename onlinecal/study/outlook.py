@@ -70,18 +70,16 @@ class Outlook:
 
     def as_json(self) -> dict[str, Any]:
         """For `run --dry-run --json`."""
-        estimate = self.estimate
-        seconds = estimate and {"lower": estimate.lower, "middle": estimate.middle, "upper": estimate.upper}
-        said = {
-            name: value for name, value in vars(self).items() if name not in ("work", "looked_at", "estimate")
-        }
+        said = dict(vars(self))
+        seconds = said.pop("estimate") and self.estimate._asdict()  # type: ignore[union-attr]
+        how = seconds and seconds.pop("how")
+        del said["looked_at"]
         return said | {
-            "horizons": list(self.horizons),
+            "run_rounds": said.pop("work"),
             "new": self.cells - self.finished - self.begun,
-            "run_rounds": self.work,
             "listed": [dict(zip(("forecaster", "nature", "loop"), row, strict=True)) for row in self.listed],
             "seconds": seconds,
-            "how": estimate and estimate.how,
+            "how": how,
         }
 
 
@@ -123,6 +121,7 @@ def outlook(
     labels = {(cell.forecaster.label, cell.nature.label) for cell in longest.values()}
     refused = {pair[:2] for pair in plan.incompatible}
     chosen = _chosen([longest[pair] for pair in longest if pair in work])
+    totals = sum(len(cell.times) for cell in plan) * len(plan[0].columns) * plan[0].runs
     return Outlook(
         forecasters=len({who for who, _ in labels | refused}),
         natures=len({whom for _, whom in labels | refused}),
@@ -139,8 +138,7 @@ def outlook(
         listed=listed,
         looked_at=looked_at,
         estimate=_estimate(work, chosen, len(plan) - finished, known, budget),
-        disk=sum(len(cell.times) for cell in plan) * len(plan[0].columns) * plan[0].runs * TOTAL
-        + len(plan) * CELL,
+        disk=totals * TOTAL + len(plan) * CELL,
         memory=max(map(batch_bytes, chosen), default=0),
     )
 
@@ -152,27 +150,24 @@ def _loops(
     able: dict[int, bool] = {}
     looked_at = 0
     for role in ("forecaster", "nature"):
-        cells: dict[int, tuple[Entry, Cell]] = {}
-        for cell in pairs.values():
-            entry = getattr(cell, role)
-            before = cells.get(id(entry))
-            if before is None or before[1].horizon < cell.horizon:
-                cells[id(entry)] = entry, cell
-        entries = [entry for entry, _ in cells.values()]
-        tried = {id(entry) for entry in some(entries)}
+        found: dict[int, tuple[Entry, Cell]] = {}
+        for cell in sorted(pairs.values(), key=lambda each: each.horizon):
+            found[id(getattr(cell, role))] = getattr(cell, role), cell
+        order = dict.fromkeys(id(getattr(cell, role)) for cell in pairs.values())
+        tried = set(some([*order]))
         looked_at += len(tried)
-        for place, (entry, cell) in cells.items():
+        for place in order:
             if place in tried:
+                entry, cell = found[place]
                 last = made_of_steps(start(role, entry.strategy, cell.horizon, range(1), cell.seed))
             able[place] = last  # of those that are not tried that of the one before
-    counts = {"compiled": 0, "python": 0}
-    listed = []
-    for (who, whom), cell in pairs.items():
-        loop = "compiled" if able[who] and able[whom] else "python"
-        counts[loop] += len(schedules)
-        if len(pairs) * len(schedules) <= LISTED:
-            natures = [", ".join(filter(None, (cell.nature.label, schedule.label))) for schedule in schedules]
-            listed += [(cell.forecaster.label, nature, loop) for nature in natures]
+    loop_of = {pair: "compiled" if able[pair[0]] and able[pair[1]] else "python" for pair in pairs}
+    counts = {loop: len(schedules) * list(loop_of.values()).count(loop) for loop in ("compiled", "python")}
+    listed = [
+        (cell.forecaster.label, ", ".join(filter(None, (cell.nature.label, schedule.label))), loop_of[pair])
+        for pair, cell in (pairs.items() if len(pairs) * len(schedules) <= LISTED else ())
+        for schedule in schedules
+    ]
     return {loop: count for loop, count in counts.items() if count}, tuple(listed), looked_at
 
 
@@ -198,9 +193,7 @@ def _estimate(
         lower += rounds * min(alike)
         middle += rounds * sum(alike) / len(alike)
         upper += rounds * max(alike)
-    said = []
-    if known:
-        said.append(f"{number_of(len(known), 'played cell')} of the results file")
+    said = [f"{number_of(len(known), 'played cell')} of the results file"] if known else []
     if measured:
         said.append(f"{number_of(len(measured), 'pair')}, of which the first rounds were played just now")
     how = f"from the speed of {' and '.join(said)}, "
@@ -261,29 +254,27 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
         once = (known - began) / len(runs) + time.perf_counter() - known
         return once * (1 + len(cell.nature.strategy.streams))
 
+    def played(until: int) -> float:
+        began = time.perf_counter()
+        game.advance(until)
+        return time.perf_counter() - began
+
     # Without delays, so that an outcome is told.
     warm = begin(cell.horizon, IMMEDIATE)
     for t in (1, 2):
         warm.advance(min(t, cell.horizon))
     read(warm)
-    game = begin(cell.horizon, cell.schedule)
-    first = time.perf_counter()
-    game.advance(rounds := min(STRETCH, cell.horizon))
-    now = time.perf_counter()
-    slope, early = (now - first) / (rounds * len(runs)), (rounds, read(game))
-    while rounds < cell.horizon:
+    game, first = begin(cell.horizon, cell.schedule), time.perf_counter()
+    step = early = rounds = min(STRETCH, cell.horizon)
+    took, before = played(rounds), read(game)
+    while rounds < cell.horizon and (rounds == early or time.perf_counter() + 2 * took <= first + budget):
         step = min(rounds, cell.horizon - rounds)
-        began = time.perf_counter()
-        game.advance(rounds + step)
-        now = time.perf_counter()
-        slope, rounds = (now - began) / (step * len(runs)), rounds + step
-        if now + 2 * (now - began) > first + budget:
-            break
+        took, rounds = played(rounds + step), rounds + step
     once = read(game)
-    grows = any(gamma.levels > rounds / 2 for gamma in game.known()[:1]) and rounds > early[0]
-    more = max(0.0, once - early[1]) / (rounds - early[0]) if grows else 0.0
-    reading = sum(once + more * (max(t, early[0]) - rounds) for t in cell.times)
-    return slope + reading / cell.horizon, time.perf_counter() - first
+    grows = any(gamma.levels > rounds / 2 for gamma in game.known()[:1]) and rounds > early
+    more = max(0.0, once - before) / (rounds - early) if grows else 0.0
+    reading = sum(once + more * (max(t, early) - rounds) for t in cell.times)
+    return took / (step * len(runs)) + reading / cell.horizon, time.perf_counter() - first
 
 
 def may_be_slow(plan: Plan) -> bool:

@@ -1,17 +1,18 @@
-"""What there is to play: a study as a list of cells, each a pure function of its own description."""
+"""What there is to play: a study as a list of cells, each a pure function of its description; what is proved."""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, TypeVar
 
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter, shown
-from onlinecal.core.guarantee import Guarantee, following
+from onlinecal.core.guarantee import Guarantee, following, tightest_of
 from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
@@ -22,8 +23,10 @@ from onlinecal.engine.keeping import Exact, Keeping, OnGrid
 from onlinecal.engine.transcripts import check_kept
 from onlinecal.rounds.protocol import check_pair, check_specification, start
 from onlinecal.schedules import Schedule
+from onlinecal.schedules.base import load
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
+from onlinecal.study.played import Promise
 
 __all__ = ["Cell", "Entry", "Incompatible", "Plan", "plan"]
 
@@ -53,11 +56,10 @@ class Entry:
         """The content of the strategy when first asked for: its source may be edited during a game."""
         return content(self.strategy)
 
-    @cached_property
+    @property
     def length(self) -> int | None:
         """How many rounds it can play; None for any number."""
-        length: int | None = getattr(self.strategy, "length", None)
-        return length
+        return getattr(self.strategy, "length", None)
 
     @cached_property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -280,14 +282,8 @@ def _pairs(
                     f"{forecaster.label!r} against {nature.label!r} is to be played up to T = {longest}, but the "
                     f"shortest horizon is {own[0]}"
                 )
-            able = needed <= nature.strategy.reveals and (
-                nature.length is None or wanted[-1] <= nature.length
-            )
-            played = (
-                tuple(t for t in wanted if forecaster.length is None or t <= forecaster.length)
-                if able
-                else ()
-            )
+            able = needed <= nature.strategy.reveals and wanted[-1] <= (nature.length or wanted[-1])
+            played = tuple(t for t in wanted if able and t <= (forecaster.length or t))
             if played != wanted:
                 try:
                     check_pair(forecaster.strategy, nature.strategy, wanted[-1])
@@ -380,3 +376,69 @@ def _check_streams(panel: Panel, nature: Entry) -> None:
             raise InvalidParameter(
                 f"two columns of {nature.label!r} are called {name!r}; give the stream, measure or task another name"
             )
+
+
+# ---------------------------------------------------------------- what is proved
+
+
+def promises(cell: Cell) -> tuple[Promise, ...]:
+    """The tightest of the guarantees of both players, and of what follows from them, on what a cell may measure."""
+    players = cell.forecaster, cell.nature
+    strategies = [entry.strategy for entry in players]
+    stated = [(entry, g) for entry in players for g in entry.guarantees if g.binds(*strategies)]
+    for _, guarantee in stated:
+        if math.isnan(guarantee.bound(cell.horizon)):
+            raise InvalidParameter(
+                f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
+            )
+    own = [g for _, g in stated]
+    late = None if cell.schedule.immediate else _under_delay(own, cell)
+    found = []
+    # Certificates are no columns of the panel; their bounds are stated.
+    certified = [g.column for g in (own if late is None else late) if g.column.kind == "certificate"]
+    for column in dict.fromkeys([*cell.panel.columns, *certified]):
+        first = sorted(stated, key=lambda each: each[1].column != column)
+        bounds = (
+            following(late, column)
+            if late is not None
+            else [bound for entry, g in first for bound in entry.following(g, column)]
+        )
+        found += [
+            Promise(g.measure, str(g), g.formula, g.kind, g.whom, g.upper, float(g.bound(cell.horizon)))
+            for g in tightest_of(bounds, cell.horizon)
+        ]
+    return tuple(found)
+
+
+def steps(cell: Cell) -> int | None:
+    """The m of the grid on which the forecaster plays, as it states it itself."""
+    m = cell.forecaster.strategy.steps_at(cell.horizon)
+    if m is not None and not (is_whole(m) and 1 <= m <= 10**6):
+        raise InvalidParameter(
+            f"forecaster {cell.forecaster.label!r}: steps_at({cell.horizon}) = {shown(m)}; expected None, or an "
+            "integer from 1 to 10^6"
+        )
+    return None if m is None else int(m)
+
+
+def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:
+    """The guarantees that still hold where outcomes become known late; most do not."""
+    if not any(g.delayed for g in stated):
+        return []
+    most, resolved = load(cell.schedule, cell.horizon, cell.seed)
+
+    def bound(delayed: Callable[[float, int], float], upper: bool, horizon: float) -> float:
+        return delayed(horizon if upper else resolved, most)
+
+    return [
+        replace(
+            g,
+            formula=f"{g.formula}, {most} open at once" if g.upper else f"{g.formula} of known outcomes",
+            bound=partial(bound, g.delayed, g.upper),
+            anytime=False,
+            slack=None,
+            potential=None,
+        )
+        for g in stated
+        if g.delayed is not None
+    ]

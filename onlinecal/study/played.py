@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any, Protocol
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,11 +39,8 @@ class _ByNumber:
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(
-            _same(getattr(self, f.name), getattr(other, f.name))
-            for f in fields(self)  # type: ignore[arg-type]  # of its dataclasses
-            if f.compare
-        )
+        compared = [f.name for f in fields(self) if f.compare]  # type: ignore[arg-type]  # of its dataclasses
+        return all(_same(getattr(self, name), getattr(other, name)) for name in compared)
 
     def __hash__(self) -> int:
         return hash(tuple(getattr(self, f.name) for f in fields(self)[:2]))  # type: ignore[arg-type]  # labels
@@ -81,25 +79,24 @@ class Joined(_ByNumber):
     entries: dict[str, Floats]
     cdl: Floats
 
-
-class Origin(Protocol):
-    """What the numbers of a cell depend on, as data (see `onlinecal.core.content`)."""
-
-    @property
-    def game(self) -> Mapping[str, Any]:
-        """`Cell.content`."""
-
-    @property
-    def columns(self) -> Mapping[Column, Held]:
-        """`Cell.held`; of what players certify, perhaps nothing."""
+    def of_runs(self, runs: int, labels: Sequence[str]) -> Joined:
+        """The accounts of the first runs, under these labels."""
+        entries = {name: entry[:, :, :runs] for name, entry in self.entries.items()}
+        return replace(self, labels=tuple(labels), entries=entries, cdl=self.cdl[:, :runs])
 
 
 @dataclass(frozen=True)
-class Given:
-    """The origin of a cell that has just been played; see `Origin`."""
+class Origin:
+    """What the numbers of a cell depend on: `Cell.content` as JSON, and `Cell.held`."""
 
-    game: Mapping[str, Any]
+    text: str
     columns: Mapping[Column, Held]
+
+    @property
+    def game(self) -> dict[str, Any]:
+        """`Cell.content`."""
+        found: dict[str, Any] = json.loads(self.text)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,16 +192,16 @@ class Played(_ByNumber):
 
     def kept(self, checkpoint: int, run: int, stream: int | None = None) -> Kept | None:
         """The Γ that is kept (see `gamma`), with the mean distance that its predictions were moved; None: nothing."""
-        asked = {"checkpoint": (checkpoint, -len(self.rounds), len(self.rounds)), "run": (run, 0, self.runs)}
-        if stream is not None:
-            asked["stream"] = stream, 0, len(self.streams)
-        for name, (value, least, most) in asked.items():
+        n, streams = len(self.rounds), len(self.streams)
+        for name, value, least, most in (
+            ("checkpoint", checkpoint, -n, n),
+            ("run", run, 0, self.runs),
+            ("stream", 0 if stream is None else stream, 0, 1 if stream is None else streams),
+        ):
             if not is_whole(value) or not least <= value < most:
-                expected = (
-                    f"an integer from {least} to {most - 1}" if most else "none, as nature has no streams"
-                )
-                raise InvalidParameter(f"{name} = {value!r}; expected {expected}")
-        return self.gammas.of(int(checkpoint) % len(self.rounds), int(run), stream)
+                which = f"an integer from {least} to {most - 1}" if most else "none, as nature has no streams"
+                raise InvalidParameter(f"{name} = {value!r}; expected {which}")
+        return self.gammas.of(int(checkpoint) % n, int(run), stream)
 
 
 @dataclass(frozen=True)

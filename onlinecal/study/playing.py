@@ -7,8 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 
 from onlinecal.core.progress import Progress
-from onlinecal.study.executors.base import Done, Event, Executor, Failed, Fault
-from onlinecal.study.executors.units import Unit, units
+from onlinecal.study.executors.base import Done, Event, Executor, Failed, Fault, Unit, units
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Played
 from onlinecal.study.run import join
@@ -46,80 +45,70 @@ def play_groups(
     cells: Sequence[Cell], progress: Progress, executor: Executor
 ) -> Generator[list[tuple[Cell, Played | Fault]], None, None]:
     """The same in lists: all that has been finished since the last."""
-    try:
-        if cells:
-            yield from _Playing(cells, progress, executor).through()
-    finally:
-        executor.close()
+    again: deque[Unit] = deque()
+    under_way: dict[Unit, int] = {}  # and how many run-rounds of them have been told
+    lost: dict[Unit, int] = defaultdict(int)
+    played: dict[int, list[Done]] = defaultdict(list)
+    failed: set[int] = set()
 
+    def worked(unit: Unit, rounds: int) -> None:
+        if unit in under_way:
+            under_way[unit] += rounds
+            progress.advance(rounds)
 
-class _Playing:
-    def __init__(self, cells: Sequence[Cell], progress: Progress, executor: Executor) -> None:
-        self.cells, self.progress, self.executor = cells, progress, executor
-        self.again: deque[Unit] = deque()
-        self.under_way: dict[Unit, int] = {}  # and how many run-rounds of them have been told
-        self.lost: dict[Unit, int] = defaultdict(int)
-        self.played: dict[int, list[Done]] = defaultdict(list)
-        self.failed: set[int] = set()
-
-    def through(self) -> Iterator[list[tuple[Cell, Played | Fault]]]:
-        self.executor.begin(self.cells, self._worked)
-        fresh = units(self.cells, self.executor.workers, self.executor.beside)
-        unit = self._next(fresh)
-        while unit is not None or self.under_way:
-            while unit is not None and self.executor.room > 0:
-                self.under_way[unit] = 0
-                cell = self.cells[unit.cell]
-                self.progress.describe(
-                    f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}"
-                )
-                self.executor.submit(unit)
-                unit = self._next(fresh)
-            taken = [(self.cells[event.unit.cell], self._take(event)) for event in self.executor.events()]
-            if finished := [(cell, what) for cell, what in taken if what is not None]:
-                yield finished
-            unit = unit or self._next(fresh)
-
-    def _next(self, fresh: Iterator[Unit]) -> Unit | None:
+    def following(fresh: Iterator[Unit]) -> Unit | None:
         """Of cells that have not failed: first the units that are played again."""
-        while self.again:
-            if (unit := self.again.popleft()).cell not in self.failed:
+        while again:
+            if (unit := again.popleft()).cell not in failed:
                 return unit
-        return next((unit for unit in fresh if unit.cell not in self.failed), None)
+        return next((unit for unit in fresh if unit.cell not in failed), None)
 
-    def _worked(self, unit: Unit, rounds: int) -> None:
-        if unit in self.under_way:
-            self.under_way[unit] += rounds
-            self.progress.advance(rounds)
-
-    def _take(self, event: Event) -> Played | Fault | None:
+    def taken(event: Event) -> Played | Fault | None:
         """The result of its cell, if it is known now."""
-        unit, cell = event.unit, self.cells[event.unit.cell]
-        told = self.under_way.pop(unit)
-        if unit.cell in self.failed:
+        unit, cell = event.unit, cells[event.unit.cell]
+        told = under_way.pop(unit)
+        if unit.cell in failed:
             return None
         if isinstance(event, Done):
-            self.progress.advance(cell.horizon * (unit.last - unit.first) - told)
-            parts = self.played[unit.cell]
+            progress.advance(cell.horizon * (unit.last - unit.first) - told)
+            parts = played[unit.cell]
             parts.append(event)
             if sum(part.unit.last - part.unit.first for part in parts) < cell.runs - cell.first:
                 return None
-            del self.played[unit.cell]
+            del played[unit.cell]
             parts.sort(key=lambda part: part.unit.first)
             return join(cell, [part.batch for part in parts], sum(part.seconds for part in parts))
-        self.progress.advance(-told)
+        progress.advance(-told)
         if isinstance(event, Failed):
             fault = event.fault
         else:
-            self.lost[unit] += event.times
-            if self.lost[unit] <= AGAIN:
-                self.again.append(unit)
+            lost[unit] += event.times
+            if lost[unit] <= AGAIN:
+                again.append(unit)
                 return None
-            fault = Fault(
-                "WorkerError",
-                f"its worker was gone {self.lost[unit]} times ({event.why}); expected that it fits into memory and "
-                "does not end its process",
-            )
-        self.failed.add(unit.cell)
-        self.played.pop(unit.cell, None)
+            gone = f"its worker was gone {lost[unit]} times ({event.why})"
+            said = f"{gone}; expected that it fits into memory and does not end its process"
+            fault = Fault("WorkerError", said)
+        failed.add(unit.cell)
+        played.pop(unit.cell, None)
         return fault
+
+    try:
+        if not cells:
+            return
+        executor.begin(cells, worked)
+        fresh = units(cells, executor.workers, executor.beside)
+        unit = following(fresh)
+        while unit is not None or under_way:
+            while unit is not None and executor.room > 0:
+                under_way[unit] = 0
+                cell = cells[unit.cell]
+                progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}")
+                executor.submit(unit)
+                unit = following(fresh)
+            found = [(cells[event.unit.cell], taken(event)) for event in executor.events()]
+            if finished := [(cell, what) for cell, what in found if what is not None]:
+                yield finished
+            unit = unit or following(fresh)
+    finally:
+        executor.close()

@@ -22,9 +22,8 @@ from onlinecal.engine.memory import bytes_of_run, check_players
 from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
 from onlinecal.study.gammas import Gammas, Packer
-from onlinecal.study.plan import Cell
+from onlinecal.study.plan import Cell, promises, steps
 from onlinecal.study.played import Joined, Played
-from onlinecal.study.promises import promises, steps
 
 #: the largest number of runs in one lockstep batch, which share the cost of a round in Python
 BATCH = 256
@@ -52,8 +51,8 @@ class Batch(NamedTuple):
         Of their tenures.
     first : int
         The number of the first of the runs.
-    gammas : bytes
-        Γ of each checkpoint and run, packed (`onlinecal.study.gammas`).
+    gammas : list of bytes
+        Γ of each run at all checkpoints, packed (`onlinecal.study.gammas`); empty where nothing is kept.
     """
 
     totals: dict[Column, Any]
@@ -62,7 +61,7 @@ class Batch(NamedTuple):
     accounts: Any
     cdl: Any
     first: int
-    gammas: bytes
+    gammas: list[bytes]
 
 
 def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Played:
@@ -142,7 +141,9 @@ def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:
         loop=batches[0].loop,
         sight=Sight(cell.nature.strategy.sight),
         steps=steps(cell),
-        gammas=Gammas([(batch.first, batch.gammas) for batch in batches if batch.gammas]),
+        gammas=Gammas(
+            {batch.first + i: packed for batch in batches for i, packed in enumerate(batch.gammas)}
+        ),
     )
 
 
@@ -201,11 +202,12 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     people, accounts, open = Accounts(game, cell.people.tenures), [], []
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
-    packer = Packer(cell.keep, len(runs), cell.history.m if isinstance(cell.history, OnGrid) else None)
+    moved_to = cell.history.m if isinstance(cell.history, OnGrid) else None
+    packer = Packer(cell.keep, len(runs), len(streams), moved_to)
     for i, t in enumerate(cell.times):
         _advance(game, t, told)
         open.append(game.asked - game.resolved)
-        packer.begin(len(streams), None if game.ledger is None else game.ledger.grid)
+        packer.begin(None if game.ledger is None else game.ledger.grid)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
             distances = game.moved(stream)

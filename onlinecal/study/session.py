@@ -21,10 +21,9 @@ from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial
 from onlinecal.study.executors.base import Fault
 from onlinecal.study.lock import writing
-from onlinecal.study.plan import Cell, Plan
+from onlinecal.study.plan import Cell, Plan, promises, steps
 from onlinecal.study.played import Played, Results
 from onlinecal.study.playing import play_groups
-from onlinecal.study.promises import promises, steps
 from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
@@ -39,9 +38,7 @@ class Session:
     """
 
     def __init__(self, cells: Sequence[Cell], store: Store) -> None:
-        self._cells = cells
-        self._store = store
-        self._stack = ExitStack()
+        self._cells, self._store, self._stack = cells, store, ExitStack()
         self.remarks: list[str] = []
 
     @classmethod

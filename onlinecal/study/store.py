@@ -1,34 +1,36 @@
-"""A results file: the plan and what was played, put away and found again; `schema` says what is in it."""
+"""A results file: the plan and what was played, put away and found again; `database` says what is in it."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from onlinecal.core.columns import Column, Held
+from onlinecal.core.columns import Column, Held, read_column, written
+from onlinecal.core.content import digest
 from onlinecal.core.errors import StoreError
 from onlinecal.core.guarantee import Sight
-from onlinecal.study.database import FORMAT, Database, format_of
-from onlinecal.study.entries import Numbers, Planned, joined, shown
-from onlinecal.study.gammas import Gammas
-from onlinecal.study.played import Floats, Played, Promise, Results
-from onlinecal.study.schema import SCHEMA
-from onlinecal.study.tables import CHANGED, Tables
+from onlinecal.study.database import FORMAT, SCHEMA, Database, format_of
+from onlinecal.study.entries import Numbers, Planned, joined, seal
+from onlinecal.study.gammas import Gammas, Packed, together
+from onlinecal.study.played import Floats, Origin, Played, Promise, Results
 
+#: the columns of games, but for the id
+_GAME = "key", "content", "times", "held", "totals", "seconds", "loop", "open", "people", "accounts", "seal"
+_ROW = f"SELECT {', '.join(_GAME)} FROM games"
 #: the keys of meta that are of the plan
-OF_PLAN = "seal", "steps"
+_OF_PLAN = "plan", "seal"
+#: the errors of reading what something else has changed
+_CHANGED = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError)
 
 
-class Store(Tables):
+class Store:
     """An open results file; a context manager.
 
     A transaction that fails leaves the file as it was, and raises StoreError where another program holds the file, or
@@ -36,7 +38,7 @@ class Store(Tables):
     """
 
     def __init__(self, database: Database) -> None:
-        super().__init__(database)
+        self.path, self._db = database.path, database
         # Read several times: each with the state of the file in which it was read.
         self._plan: tuple[object, list[Planned]] = None, []
         self._held: tuple[object, dict[str, dict[Held, int]]] = None, {}
@@ -70,6 +72,9 @@ class Store(Tables):
     @property
     def meta(self) -> dict[str, str]:
         """Name, title, text of the scenario and version."""
+        return {key: value for key, value in self._meta().items() if key not in _OF_PLAN}
+
+    def _meta(self) -> dict[str, str]:
         with self._db.reading():
             return dict(self._db.run("SELECT key, value FROM meta"))
 
@@ -77,41 +82,29 @@ class Store(Tables):
         """Puts a plan and what the file says of itself in place of those before; what was played stays."""
         panels: dict[tuple[Held, ...], int] = {}
         promises: dict[tuple[Any, ...], int] = {}
-        cells, bounds = [], []
-        for place, cell in enumerate(plan):
+        cells = []
+        for cell in plan:
             panel = panels.setdefault(cell.columns, len(panels))
-            cells.append((place, *cell[:6], int(cell.recorded), int(cell.sight), panel))
+            bounds = []
             for p in cell.promises:
-                said = p.measure, p.text, p.formula, p.kind, p.against, int(p.upper)
-                bounds.append((place, promises.setdefault(said, len(promises)), p.bound))
-        said_of = [(i, *said) for said, i in promises.items()]
-        keys = [(i, *(held.key for held in columns)) for columns, i in panels.items()]
-        meta = {name: value for name, value in meta.items() if name not in OF_PLAN}
-        if any(cell.steps is not None for cell in plan):
-            meta["steps"] = json.dumps([cell.steps for cell in plan])
-        meta["seal"] = _plan_seal(meta, cells, keys, said_of, bounds)
+                said = p.measure, p.text, p.formula, p.kind, p.against, p.upper
+                bounds.append([promises.setdefault(said, len(promises)), p.bound])
+            cells.append([*cell[:7], int(cell.sight), cell.steps, panel, bounds])
+        keys = [[held.key for held in columns] for columns in panels]
+        text = json.dumps({"cells": cells, "panels": keys, "promises": list(promises)})
+        meta = {**{key: value for key, value in meta.items() if key not in _OF_PLAN}, "plan": text}
+        meta["seal"] = seal(*sorted(meta.items()))
         with self._db.transaction():
-            ids = self._put_columns(column for columns in panels for column in columns)
-            of_panels = [
-                (i, json.dumps([ids[column] for column in columns])) for columns, i in panels.items()
-            ]
-            for table, width, rows in (
-                ("bounds", 3, bounds),
-                ("guarantees", 7, said_of),
-                ("plan", 10, cells),
-                ("panels", 2, of_panels),
-                ("meta", 2, meta.items()),
-            ):
-                self._db.run(f"DELETE FROM {table}")
-                self._db.run_many(f"INSERT INTO {table} VALUES ({', '.join('?' * width)})", rows)
+            self._put_columns(column for columns in panels for column in columns)
+            self._db.run("DELETE FROM meta")
+            self._db.run_many("INSERT INTO meta VALUES (?, ?)", meta.items())
 
     def has_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> bool:
         """Whether it is this one that is there, as it was put there."""
         try:
-            same = self.plan() == list(plan)
+            return self.plan() == list(plan) and self.meta == meta
         except StoreError:
             return False
-        return same and {key: value for key, value in self.meta.items() if key not in OF_PLAN} == meta
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
@@ -119,7 +112,7 @@ class Store(Tables):
             if self._plan[0] != self._db.state:
                 try:
                     self._plan = self._db.state, self._read_plan()
-                except CHANGED:
+                except _CHANGED:
                     raise StoreError(
                         f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` "
                         "writes it anew"
@@ -127,32 +120,46 @@ class Store(Tables):
             return list(self._plan[1])
 
     def _read_plan(self) -> list[Planned]:
-        names = "place, key, forecaster, nature, schedule, horizon, runs, recorded, sight, panel"
-        cells = self._db.run(f"SELECT {names} FROM plan ORDER BY place").fetchall()
-        said = self._db.run(
-            "SELECT id, measure, text, formula, kind, against, upper FROM guarantees ORDER BY id"
-        ).fetchall()
-        bounds = self._db.run("SELECT place, guarantee, bound FROM bounds ORDER BY rowid").fetchall()
-        columns, meta = self._columns(), self.meta
-        panels = {
-            i: tuple(columns[number] for number in json.loads(text))
-            for i, text in self._db.run("SELECT id, columns FROM panels ORDER BY id")
-        }
-        keys = [(i, *(each.key for each in held)) for i, held in panels.items()]
-        if _plan_seal(meta, cells, keys, said, bounds) != meta["seal"]:
+        columns, meta = self._columns(), self._meta()
+        if seal(*sorted((key, value) for key, value in meta.items() if key != "seal")) != meta["seal"]:
             raise ValueError("another checksum")
-        steps = json.loads(meta["steps"]) if "steps" in meta else [None] * len(cells)
-        texts = {row[0]: row[1:] for row in said}
-        found: dict[int, list[Promise]] = {}
-        for place, guarantee, bound in bounds:
-            text = texts[guarantee]
-            found.setdefault(place, []).append(Promise(*(*text[:5], bool(text[5]), bound)))
+        held = json.loads(meta["plan"])
+        panels = [tuple(columns[key] for key in keys) for keys in held["panels"]]
+
+        def promise(told: Any) -> Promise:
+            return Promise(*(*held["promises"][told[0]], told[1]))
+
         return [
-            Planned(
-                *(*row[1:7], bool(row[7]), Sight(row[8]), tuple(found.get(row[0], ())), panels[row[9]], m)
-            )
-            for row, m in zip(cells, steps, strict=True)
+            Planned._make((*said, Sight(sight), tuple(map(promise, bounds)), panels[panel], steps))
+            for *said, sight, steps, panel, bounds in held["cells"]
         ]
+
+    # ---------------------------------------------------------------- columns and contents
+
+    def _columns(self) -> dict[str, Held]:
+        """Those that are as they were put there, by their keys."""
+        rows = self._db.run('SELECT key, "column", content FROM columns')
+        read = ((key, read_column(text), content) for key, text, content in rows)
+        found = {key: Held(column, content) for key, column, content in read if column is not None}
+        return {key: held for key, held in found.items() if isinstance(held.content, str) and held.key == key}
+
+    def _put_columns(self, columns: Iterable[Held]) -> None:
+        self._db.run_many(
+            "INSERT OR REPLACE INTO columns VALUES (?, ?, ?, ?)",
+            [(h.key, h.column.name, written(h.column), h.content) for h in columns],
+        )
+
+    def contents(self, keys: Collection[str]) -> dict[str, Any]:
+        """Key → content of the rounds, of those of these keys that are as they were put there."""
+        found: dict[str, Any] = {}
+        with self._db.reading():
+            for key, text in self._db.run("SELECT key, content FROM games"):
+                try:
+                    if key in keys and digest(content := json.loads(text)) == key:
+                        found[key] = content
+                except _CHANGED:
+                    continue  # `damaged` has it
+        return found
 
     # ---------------------------------------------------------------- games
 
@@ -176,8 +183,8 @@ class Store(Tables):
                 for key, text in self._db.run("SELECT key, held FROM games"):
                     if text not in texts:
                         try:
-                            texts[text] = {columns[i]: n for i, n in json.loads(text) if isinstance(n, int)}
-                        except CHANGED:
+                            texts[text] = {columns[of]: n for of, n in json.loads(text) if isinstance(n, int)}
+                        except _CHANGED:
                             texts[text] = {}  # as if it were not played
                     found[key] = texts[text]
                 self._held = self._db.state, found
@@ -193,6 +200,49 @@ class Store(Tables):
             if key in runs and seconds > 0.0
         }
 
+    def numbers(self, key: str) -> Numbers | None:
+        """The numbers under a key; None for none, or others than were put there."""
+        with self._db.reading():
+            row = self._db.run(f"{_ROW} WHERE key = ?", (key,)).fetchone()
+            return None if row is None else Numbers.read(row, self._columns())
+
+    def _all_numbers(self, keys: Collection[str] | None = None) -> Iterator[tuple[str, Numbers | None]]:
+        """The numbers of each game, or of these; None where they are others than were put there."""
+        columns = self._columns()
+        for row in self._db.run(_ROW):
+            if keys is None or row[0] in keys:
+                yield row[0], Numbers.read(row, columns)
+
+    def damaged(self) -> set[str]:
+        """Keys of games whose numbers are others than were put there."""
+        with self._db.reading():
+            return {key for key, numbers in self._all_numbers() if numbers is None}
+
+    def _put(self, key: str, numbers: Numbers) -> None:
+        """Puts the numbers of a game in place of those before; they can be played after all."""
+        with self._db.transaction():
+            self._put_columns(numbers.totals)
+            changed = ", ".join(f"{name} = excluded.{name}" for name in _GAME[1:])
+            self._db.run(
+                f"INSERT INTO games ({', '.join(_GAME)}) VALUES ({', '.join('?' * len(_GAME))}) "
+                f"ON CONFLICT (key) DO UPDATE SET {changed}",
+                numbers.row(key),
+            )
+            self._db.run("DELETE FROM failed WHERE key = ?", (key,))
+
+    def insert(self, key: str, content: Mapping[str, Any], numbers: Numbers, gammas: Packed) -> None:
+        """Puts a game with its level sets in place of what is there; of a run they stay unless new ones are exact."""
+        with self._db.transaction():
+            self._put(key, numbers._replace(content=json.dumps(content, sort_keys=True)))
+            self._db.run_many(
+                "INSERT OR REPLACE INTO gammas SELECT id, ?, ?, ? FROM games WHERE key = ?",
+                [
+                    (r, p, seal(key, r, p), key)
+                    for r, p in together(self.gammas(key), gammas).items()
+                    if r in gammas
+                ],
+            )
+
     def add(
         self,
         key: str,
@@ -205,31 +255,24 @@ class Store(Tables):
         new = {columns.get(c) or Held.of(c, {}): played.totals[c.name] for c in played.columns}
         with self._db.transaction():
             old = self.numbers(key)
-            before = {} if old is None else old.totals
-            if old is not None:
-                self._check_certificates(before, new, played)
-            # Runs that are played again, for other columns, are certified again: that goes on where it stopped.
-            certified = {h: t for h, t in new.items() if _certifies(h)}
-            again = max(0, min((t.shape[1] for h, t in before.items() if _certifies(h)), default=0) - first)
-            kept = self._both(before, {h: t for h, t in new.items() if h not in certified}, first)
-            kept = self._both(kept, {h: t[:, again:] for h, t in certified.items()}, first + again)
             seconds, loop, people = played.seconds, played.loop, played.people
             if old is not None:
+                before, now = (
+                    sorted(str(h.column) for h in each if _certifies(h)) for each in (old.totals, new)
+                )
+                if before != now:
+                    raise StoreError(
+                        f"{self.path}: {played.forecaster!r} against {played.nature!r} gave the certificates "
+                        f"{', '.join(before) or 'none'} before, now {', '.join(now) or 'none'}; --overwrite starts anew"
+                    )
                 seconds += old.seconds
                 loop = loop if loop == old.loop else "both"
                 if old.people is not None and old.people.cdl.shape[1] < first:
                     raise self._meanwhile()
                 people = joined(old.people, people, first)
-            numbers = Numbers("", played.rounds, kept, seconds, loop, played.open, people)
-            self.insert(key, content, numbers, played.gammas.parts)
-
-    def _check_certificates(self, old: Collection[Held], new: Collection[Held], played: Played) -> None:
-        before, now = (sorted(str(h.column) for h in each if _certifies(h)) for each in (old, new))
-        if before != now:
-            raise StoreError(
-                f"{self.path}: {played.forecaster!r} against {played.nature!r} gave the certificates "
-                f"{', '.join(before) or 'none'} before, now {', '.join(now) or 'none'}; --overwrite starts anew"
-            )
+            totals = self._both({} if old is None else old.totals, new, first)
+            numbers = Numbers("", played.rounds, totals, seconds, loop, played.open, people)
+            self.insert(key, content, numbers, played.gammas.runs)
 
     def add_columns(self, key: str, columns: Mapping[Held, Floats], first: int = 0) -> None:
         """Puts further runs, from `first` on, of columns that were computed from Γ beside those of the same game."""
@@ -237,16 +280,19 @@ class Store(Tables):
             old = self.numbers(key)
             if old is None:
                 raise self._meanwhile()
-            self.put(key, old._replace(totals=self._both(old.totals, columns, first)))
+            self._put(key, old._replace(totals=self._both(old.totals, columns, first)))
 
     def _both(self, old: Mapping[Held, Floats], new: Mapping[Held, Floats], first: int) -> dict[Held, Floats]:
         """The columns that are there, and further runs of some of them, or others."""
         kept = dict(old)
         for column, totals in new.items():
             there = kept[column].shape[1] if column in kept else 0
-            if there != first:
+            # Runs that are played again, for other columns, are certified again: that goes on where it stopped.
+            if there < first or (there > first and not _certifies(column)):
                 raise self._meanwhile()
-            kept[column] = np.concatenate([kept[column], totals], axis=1) if there else totals
+            kept[column] = (
+                np.concatenate([kept[column], totals[:, there - first :]], axis=1) if there else totals
+            )
         return kept
 
     def _meanwhile(self) -> StoreError:
@@ -255,7 +301,7 @@ class Store(Tables):
         )
 
     def forget(self, keys: Collection[str]) -> None:
-        """Deletes the games of these keys, and all columns and parts that nothing refers to any more."""
+        """Deletes the games of these keys, and all columns that nothing refers to any more."""
         if not keys:
             return
         with self._db.transaction():
@@ -264,16 +310,13 @@ class Store(Tables):
             self._db.run_many("DELETE FROM games WHERE key = ?", each)
             self._db.run_many("DELETE FROM failed WHERE key = ?", each)
             try:
-                used = {i for (text,) in self._db.run("SELECT columns FROM panels") for i in json.loads(text)}
-                parts = set()
-                for held, content in self._db.run("SELECT held, content FROM games"):
-                    used |= {number for number, _ in json.loads(held)}
-                    parts |= {value["#"] for value in json.loads(content).values() if isinstance(value, dict)}
-            except CHANGED:
+                wanted = {key for columns in json.loads(self._meta()["plan"])["panels"] for key in columns}
+                for (held,) in self._db.run("SELECT DISTINCT held FROM games"):
+                    wanted |= {key for key, _ in json.loads(held)}
+            except _CHANGED:
                 return  # the plan, which is written anew
-            for table, wanted in (("columns", used), ("parts", parts)):
-                gone = [row for row in self._db.run(f"SELECT id FROM {table}") if row[0] not in wanted]
-                self._db.run_many(f"DELETE FROM {table} WHERE id = ?", gone)
+            gone = [row for row in self._db.run("SELECT key FROM columns").fetchall() if row[0] not in wanted]
+            self._db.run_many("DELETE FROM columns WHERE key = ?", gone)
 
     def forget_replaced(self) -> None:
         """Deletes columns whose place others of the same name have taken, of other content, in all cells."""
@@ -286,9 +329,25 @@ class Store(Tables):
                 numbers = self.numbers(key) if gone else None
                 if numbers is not None:
                     left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
-                    self.put(key, numbers._replace(totals=left))
+                    self._put(key, numbers._replace(totals=left))
 
-    # ---------------------------------------------------------------- failures
+    # ---------------------------------------------------------------- level sets and failures
+
+    def gammas(self, key: str, whose: str = "", run: int | None = None) -> dict[int, bytes]:
+        """Run → packed level sets of a game; those with another checksum are an error if `whose` names the game."""
+        with self._db.reading():
+            rows = self._db.run(
+                "SELECT run, packed, gammas.seal FROM gammas JOIN games ON games.id = game "
+                "WHERE key = :key AND (:run IS NULL OR run = :run) ORDER BY run",
+                {"key": key, "run": run},
+            ).fetchall()
+        good = {run: packed for run, packed, sealed in rows if seal(key, run, packed) == sealed}
+        if whose and len(good) < len(rows):
+            raise StoreError(
+                f"{self.path}: something else has changed the level sets of {whose}; a measure that is added to the "
+                "scenario is played again with --resume, and they with it"
+            )
+        return good
 
     def fail(self, key: str, error: str) -> None:
         """Writes down why a game could not be played; what of it was played before stays."""
@@ -307,15 +366,13 @@ class Store(Tables):
         """All finished cells, in the order of the plan."""
         with self._db.reading():
             finished, meta = self.finished(), self.meta
-            labels = json.loads(meta.get("people", "[]"))
+            labels = tuple(json.loads(meta.get("people", "[]")))
             wanted = {cell.key for cell in finished}
-            numbers, contents = dict(self._all_numbers(wanted)), StoredContents(self.path, wanted)
-            cells = tuple(self._cell(planned, numbers[planned.key], labels, contents) for planned in finished)
+            numbers = dict(self._all_numbers(wanted))
+            cells = tuple(self._cell(planned, numbers[planned.key], labels) for planned in finished)
             return Results(cells, meta["name"], meta["title"])
 
-    def _cell(
-        self, planned: Planned, numbers: Numbers | None, labels: Sequence[str], contents: StoredContents
-    ) -> Played:
+    def _cell(self, planned: Planned, numbers: Numbers | None, labels: tuple[str, ...]) -> Played:
         if numbers is None:
             raise StoreError(
                 f"{self.path}: something else has changed or deleted numbers of {planned}; "
@@ -338,21 +395,16 @@ class Store(Tables):
             numbers.loop,
             numbers.open,
             (planned.nature, planned.schedule),
-            None if numbers.people is None else shown(numbers.people, planned.runs, labels),
+            numbers.people and numbers.people.of_runs(planned.runs, labels),
             planned.sight,
             planned.steps,
-            StoredGammas(self.path, planned),
-            StoredOrigin(contents, planned.key, columns),
+            _StoredGammas(self.path, planned),
+            Origin(numbers.content, {held.column: held for held in columns}),
         )
 
 
 def _certifies(held: Held) -> bool:
     return held.column.kind == "certificate"
-
-
-def _plan_seal(meta: Mapping[str, str], *rows: Sequence[tuple[Any, ...]]) -> str:
-    said = sorted((key, value) for key, value in meta.items() if key != "seal")
-    return hashlib.sha256(repr((said, *rows)).encode()).hexdigest()
 
 
 def check_replaceable(path: Path) -> None:
@@ -369,7 +421,7 @@ def check_replaceable(path: Path) -> None:
         raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
 
 
-class StoredGammas(Gammas):
+class _StoredGammas(Gammas):
     """The level sets of a game in a results file, read when they are asked for."""
 
     def __init__(self, path: Path, planned: Planned) -> None:
@@ -377,41 +429,14 @@ class StoredGammas(Gammas):
         self.path, self.key, self.whose = path, planned.key, str(planned)
 
     @property
-    def parts(self) -> tuple[tuple[int, bytes], ...]:
-        """The first run of each, and what is packed."""
+    def runs(self) -> Packed:
+        """What is packed of each run."""
+        return self._read(None)
+
+    def one(self, run: int) -> bytes | None:
+        """What is packed of a run."""
+        return self._read(run).get(run)
+
+    def _read(self, run: int | None) -> Packed:
         with Store.open(self.path) as store:
-            return tuple(store.gammas(self.key, self.whose))
-
-
-class StoredContents:
-    """The contents of cells in a results file, read for all of them when the first is asked for."""
-
-    def __init__(self, path: Path, keys: Collection[str]) -> None:
-        self.path, self._keys = path, keys
-
-    @cached_property
-    def found(self) -> dict[str, Any]:
-        """Key → content; of those that are as they were put there."""
-        with Store.open(self.path) as store:
-            return store.contents(self._keys)
-
-
-class StoredOrigin:
-    """The origin of a cell in a results file, read when it is asked for; see `played.Origin`."""
-
-    def __init__(self, contents: StoredContents, key: str, columns: Sequence[Held]) -> None:
-        self.contents, self.key, self._held = contents, key, tuple(columns)
-
-    @property
-    def game(self) -> Mapping[str, Any]:
-        """`Cell.content`."""
-        if self.key not in self.contents.found:
-            raise StoreError(
-                f"{self.contents.path}: something else has changed it since it was read; read it again"
-            )
-        return self.contents.found[self.key]
-
-    @property
-    def columns(self) -> Mapping[Column, Held]:
-        """`Cell.held`."""
-        return {held.column: held for held in self._held}
+            return store.gammas(self.key, self.whose, run)

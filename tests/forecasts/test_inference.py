@@ -197,7 +197,9 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
     alone = np.linspace(0.1, 0.87123, 8), [0, 1] * 4, [7.0] * 8
     assert "8 different forecasts in 8 rows" in said_of(*alone, samples=8.0, rows=8)
     nearly = [0.3, 0.7] * 50, [0, 1] * 50, [1.0, 1.1] * 50
-    assert said_of(*nearly, samples=99.7, rows=100).startswith("all forecasts are multiples of 1/10 (2 values)")
+    assert said_of(*nearly, samples=99.7, rows=100).startswith(
+        "all forecasts are multiples of 1/10 (2 values)"
+    )
 
 
 def test_copies_are_cautioned_against_where_chance_does_not_make_them():

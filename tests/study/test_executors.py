@@ -2,24 +2,27 @@
 
 import os
 import pickle
+import random
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
 import onlinecal as oc
-from onlinecal.core.errors import CellError, InvalidForecast, InvalidParameter
+from onlinecal.core.errors import CellError, InvalidForecast, InvalidParameter, WorkerError
 from onlinecal.core.progress import Progress
 from onlinecal.decision_makers.tenures import People
+from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Batch, Entry, Played, plan, play_batch, play_cells
 from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
-from onlinecal.study.executors.base import Fault
+from onlinecal.study.executors.base import Fault, seconds_of, units
+from onlinecal.study.executors.kit import packed, unfit, versions
 from onlinecal.study.executors.processes import Processes
-from onlinecal.study.executors.units import seconds_of, units
 from onlinecal.study.panel import Panel
 from onlinecal.study.playing import AGAIN
 from onlinecal.study.run import join
@@ -28,28 +31,6 @@ from tests.results import F, N, cells, session
 
 PANEL, ECE = Panel.of(["ece", "cdl"], ["umbrella"]), Panel.of(["ece"])
 made = oc.forecasters.base.as_forecaster
-
-
-def rich(runs=7):
-    """Both loops, certificates, streams, decision makers, a delay, and a plain class."""
-    return plan(
-        map(
-            Entry.of,
-            [
-                F.ForecastHedging(),
-                F.CDLMinimiser(),
-                F.Delayed(F.EmpiricalMean()),
-                made(Mean),
-            ],
-        ),
-        [Entry.of(N.Contrarian()), Entry.of(N.Streams((N.Drift(), N.Bernoulli(0.2))))],
-        horizons=[60, 90],
-        runs=runs,
-        seed=3,
-        panel=PANEL,
-        schedules=[Schedule(), Schedule(delays=Constant(3))],
-        people=People.of([{"task": "umbrella", "join": 10, "leave": 50}], 3),
-    )
 
 
 class Mean:
@@ -64,6 +45,25 @@ class Mean:
         self.ones += outcome
 
 
+def rich(runs=7):
+    """Both loops, certificates, streams, decision makers, a delay, and a plain class."""
+    who = F.ForecastHedging(), F.CDLMinimiser(), F.Delayed(F.EmpiricalMean()), made(Mean)
+    whom = N.Contrarian(), N.Streams((N.Drift(), N.Bernoulli(0.2)))
+    return plan(
+        map(Entry.of, who), map(Entry.of, whom), horizons=[60, 90], runs=runs, seed=3, panel=PANEL,
+        schedules=[Schedule(), Schedule(delays=Constant(3))],
+        people=People.of([{"task": "umbrella", "join": 10, "leave": 50}], 3),
+    )  # fmt: skip
+
+
+def small(forecasters, horizons=(20,), runs=1):
+    return cells(horizons, runs, panel=ECE, forecasters=forecasters, natures=[N.Drift()])
+
+
+def results(planned, executor):
+    return [result for _, result in play_cells(planned, Progress(1), executor)]
+
+
 def into(path, planned, executor):
     with executor, session(path, planned) as opened:
         failed = opened.play(executor)
@@ -75,25 +75,21 @@ def into(path, planned, executor):
 
 def test_units_have_every_run_once_and_the_shortest_come_first_and_then_the_longest():
     planned = list(cells(horizons=(100, 10**6, 10**7), runs=40))
-    planned[0] = planned[0].__class__(**{**vars(planned[0]), "first": 7})
+    planned[0] = replace(planned[0], first=7)
     for workers in (1, 2, 5, 1000):
         cut = list(units(planned, workers))
         for place, cell in enumerate(planned):
             runs = [run for unit in cut if unit.cell == place for run in range(unit.first, unit.last)]
             assert sorted(runs) == list(range(cell.first, cell.runs))
-    each = seconds_of()
-
-    def seconds(cell, runs):
-        return cell.horizon * runs * each(cell)
-
-    two = list(units(planned, 2))
-    long = [seconds(planned[unit.cell], planned[unit.cell].runs) for unit in two]
+    each, two = seconds_of(), list(units(planned, 2))
+    long = [planned[unit.cell].horizon * planned[unit.cell].runs * each(planned[unit.cell]) for unit in two]
     assert [planned[unit.cell].horizon for unit in two[:4]] == [100] * 4
     assert long[4:] == sorted(long[4:], reverse=True)
     assert [unit.cell for unit in units(planned, 1)] == sorted(unit.cell for unit in units(planned, 1))
     # No unit takes more than its share, where runs can be parted.
-    share = sum(seconds(cell, cell.runs) for cell in planned) / 8
-    assert max(seconds(planned[u.cell], u.last - u.first) for u in two) <= 1.01 * share
+    share = sum(cell.horizon * cell.runs * each(cell) for cell in planned) / 8
+    parts = [planned[u.cell].horizon * (u.last - u.first) * each(planned[u.cell]) for u in two]
+    assert max(parts) <= 1.01 * share
 
 
 # ---------------------------------------------------------------- the same numbers
@@ -118,29 +114,18 @@ def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, see
         assert into(tmp_path / f"{i}.db", rich(), executor) == (alone, [])
         assert executor.order != sorted(executor.order)
     # In half of the runs first, then in the rest.
-    with session(tmp_path / "half.db", rich(runs=4)) as opened:
-        opened.play(Disorderly(seed=seed))
-    with session(tmp_path / "half.db", rich(), resume=True) as opened:
-        opened.play(Disorderly(seed=seed + 9))
+    for planned, options, more in ((rich(runs=4), {}, 0), (rich(), {"resume": True}, 9)):
+        with session(tmp_path / "half.db", planned, **options) as opened:
+            opened.play(Disorderly(seed=seed + more))
     assert tables(tmp_path / "half.db") == alone
 
 
-def test_processes_play_the_same(tmp_path):
+def test_processes_play_the_same(tmp_path, monkeypatch):
     alone, _ = into(tmp_path / "alone.db", rich(), Serial())
     assert into(tmp_path / "two.db", rich(), Processes(2, alone=0)) == (alone, [])
     # The same again, begun here and taken over by others.
-    executor = Processes(3, alone=1e-9)
-    processes_worth, processes.WORTH = processes.WORTH, -1.0
-    try:
-        assert into(tmp_path / "over.db", rich(), executor) == (alone, [])
-    finally:
-        processes.WORTH = processes_worth
-
-
-def test_a_study_in_python_comes_back_in_order():
-    asked = {"horizon": [30, 60, 90], "runs": 3, "measures": ["ece"]}
-    who = [Mean, oc.forecasters.ForecastHedging()], oc.natures.Drift()
-    assert oc.play(*who, **asked, jobs=2).cells == oc.play(*who, **asked).cells
+    monkeypatch.setattr(processes, "WORTH", -1.0)
+    assert into(tmp_path / "over.db", rich(), Processes(2, alone=1e-9)) == (alone, [])
 
 
 def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
@@ -150,9 +135,7 @@ def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
     def total(gamma):
         return float(terms[0] @ terms[1])
 
-    (cell,) = cells(
-        horizons=(20,), runs=1, panel=Panel.of([total]), forecasters=[F.EmpiricalMean()], natures=[N.Drift()]
-    )
+    (cell,) = cells((20,), 1, panel=Panel.of([total]), forecasters=[F.EmpiricalMean()], natures=[N.Drift()])
     said = set()
     for threads in (1, 2, 4):
         with threadpool_limits(threads, user_api="blas"):
@@ -161,23 +144,6 @@ def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
 
 
 # ---------------------------------------------------------------- what goes wrong
-
-
-class Broken:
-    def __init__(self, horizon):
-        self.horizon = horizon
-
-    def forecast(self):
-        if self.horizon == 90:
-            raise ValueError("boom")
-        return 0.5
-
-    def update(self, forecast, outcome):
-        pass
-
-
-def with_broken():
-    return cells(horizons=(60, 90), forecasters=[made(Broken), made(Mean)])
 
 
 class Counted(Progress):
@@ -217,20 +183,17 @@ class Deadly:
 
 
 def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path):
-    who = [made(Deadly, {"folder": str(tmp_path)}), made(Mean)]
-    planned = cells(horizons=(20, 30), runs=2, panel=ECE, forecasters=who, natures=[N.Drift()])
-    study = oc.Study(tuple(result for _, result in play_cells(planned, Progress(1), Processes(2, alone=0))))
+    planned = small([made(Deadly, {"folder": str(tmp_path)}), made(Mean)], (20, 30), 2)
+    found = results(planned, Processes(2, alone=0))
     assert (tmp_path / "20").read_text() == (tmp_path / "30").read_text() == "x"
-    assert sorted((c.forecaster.split()[0], c.horizon) for c in study.cells) == [
+    assert sorted((c.forecaster.split()[0], c.horizon) for c in found) == [
         ("Deadly", 20), ("Deadly", 30), ("Mean", 20), ("Mean", 30)
     ]  # fmt: skip
     # One that always dies takes nobody with it.
-    who = [made(Deadly, {"folder": str(tmp_path), "always": True}), made(Mean)]
-    planned = cells(horizons=(21,), runs=1, panel=ECE, forecasters=who, natures=[N.Drift()])
-    (fault,) = [r for _, r in play_cells(planned, Progress(1), Processes(2, alone=0)) if isinstance(r, Fault)]
-    assert fault.text.startswith(
-        "its worker was gone 4 times (it was killed by SIGKILL, perhaps for want of memory)"
-    )
+    planned = small([made(Deadly, {"folder": str(tmp_path), "always": True}), made(Mean)], (21,))
+    (fault,) = [r for r in results(planned, Processes(2, alone=0)) if isinstance(r, Fault)]
+    said = "its worker was gone 4 times (it was killed by SIGKILL, perhaps for want of memory)"
+    assert fault.text.startswith(said)
     assert (tmp_path / "21").read_text() == "x" * 4
 
 
@@ -251,7 +214,7 @@ class Forking(Mean):
             os.kill(os.getpid(), 9)
 
 
-def runs(pid):
+def stays(pid):
     """Whether a process is there and has not ended."""
     said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
     return bool(said.strip()) and not said.startswith("Z")
@@ -261,9 +224,8 @@ def runs(pid):
 @pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies):
     who = [made(Forking, {"folder": str(tmp_path), "dies": dies, "home": os.getpid()})]
-    planned = cells(horizons=(20,), runs=1, panel=ECE, forecasters=who, natures=[N.Drift()])
     began = time.monotonic()
-    ((_, found),) = play_cells(planned, Progress(1), Processes(2, alone=0))
+    (found,) = results(small(who), Processes(2, alone=0))
     assert time.monotonic() - began < 55.0  # none is waited for
     if dies:
         assert found.text.startswith(f"its worker was gone {AGAIN + 1} times (it was killed by SIGKILL")
@@ -271,16 +233,23 @@ def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies)
         assert isinstance(found, Played)
     children = list(map(int, (tmp_path / "children").read_text().split()))
     assert len(children) == (AGAIN + 1 if dies else 1)
-    wait_for(lambda: not any(map(runs, children)), 10.0)
+    wait_for(lambda: not any(map(stays, children)), 10.0)
 
 
-def test_errors_come_back_as_what_they_are():
+class Broken(Mean):
+    def forecast(self):
+        raise ValueError("boom")
+
+
+def test_errors_come_back_as_what_they_are_and_a_study_in_order():
+    said = r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors"
     for jobs in (None, 2):
-        with pytest.raises(
-            InvalidForecast, match=r"'Broken' failed in round 1, run 0: ValueError: boom \(.*test_executors"
-        ):
+        with pytest.raises(InvalidForecast, match=said):
             oc.play(Broken, "drift", horizon=90, runs=2, jobs=jobs)
     assert isinstance(Fault.of(KeyError("x")).error(), CellError)
+    asked = {"horizon": [30, 60, 90], "runs": 3, "measures": ["ece"]}
+    who = [Mean, F.ForecastHedging()], N.Drift()
+    assert oc.play(*who, **asked, jobs=2).cells == oc.play(*who, **asked).cells
 
 
 class Slow(Mean):
@@ -294,13 +263,8 @@ class Slow(Mean):
 
 @pytest.mark.slow
 def test_a_study_that_is_stopped_leaves_no_process():
-    planned = cells(
-        horizons=(20, 25),
-        forecasters=[made(Slow)],
-        natures=[N.Drift(), N.RandomWalk()],
-    )
     executor = Processes(2, alone=0)
-    playing = play_cells(planned, Progress(1), executor)
+    playing = play_cells(small([made(Slow)], (20, 22, 24, 26), 3), Progress(1), executor)
     next(playing)
     pids = [worker._process.pid for worker in executor._team]
     assert len(pids) == 2
@@ -315,46 +279,144 @@ def test_a_study_that_is_stopped_leaves_no_process():
 # ---------------------------------------------------------------- who is asked
 
 
-def test_jobs_out_of_range_are_refused():
-    for jobs in (0, -1, most_jobs() + 1, 1000, 1.5, True, "2"):
-        with pytest.raises(
-            InvalidParameter, match=rf"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}"
-        ):
-            executor_of(jobs)
-    with pytest.raises(InvalidParameter, match="expected one of the two"):
-        executor_of(2, "tcp://127.0.0.1:1")
-    assert isinstance(executor_of(1), Serial)
-    assert executor_of(1).threads == 1
+@pytest.mark.parametrize("jobs", [0, -1, most_jobs() + 1, 1000, 1.5, True, "2"])
+def test_jobs_out_of_range_are_refused(jobs):
+    said = rf"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}"
+    with pytest.raises(InvalidParameter, match=said):
+        executor_of(jobs)
 
 
 def test_what_is_small_begins_no_process(monkeypatch):
+    assert isinstance(executor_of(1), Serial)
+    assert executor_of(1).threads == 1
     monkeypatch.setattr(processes, "_Worker", None)
     monkeypatch.setattr(processes, "ALONE", 20.0)  # the machine may be busy
     assert len(oc.play("forecast_hedging", "drift", horizon=[100, 1000], runs=4, jobs=4).cells) == 2
 
 
+# ---------------------------------------------------------------- what is sent
+
+
 def test_what_cannot_be_sent_is_played_here_or_refused():
-    class Holds:
-        def __init__(self):
-            self.file = open(os.devnull)  # noqa: SIM115
-
-        def forecast(self):
-            return 0.5
-
-        def update(self, forecast, outcome):
-            pass
-
     generator = (i for i in range(3))
 
-    class Closes(Holds):
+    class Closes(Mean):
         def __init__(self, held=generator):
-            pass
+            super().__init__()
 
-    planned = cells(horizons=(20,), forecasters=[made(Closes)], natures=[N.Drift()])
-    with pytest.raises(
-        InvalidParameter, match=r"'Closes' cannot be sent to other processes: TypeError: .*generator"
-    ):
-        list(play_cells(planned, Progress(1), Processes(2, alone=0)))
+    planned = small([made(Closes)])
+    said = r"'Closes' cannot be sent to other processes: TypeError: .*generator"
+    with pytest.raises(InvalidParameter, match=said):
+        results(planned, Processes(2, alone=0))
     executor = Processes(2, asked=False, alone=0)
-    assert len(list(play_cells(planned, Progress(1), executor))) == 1
+    assert len(results(planned, executor)) == 1
     assert executor.remarks[0].startswith("played by this process alone: 'Closes' cannot be sent")
+
+
+def test_a_worker_with_other_versions_is_refused_by_name(monkeypatch):
+    ours = versions()
+    assert set(ours) == {"python", "onlinecal", "numpy", "numba", "scipy", "source of onlinecal"}
+    for name in ours:
+        said = unfit({**ours, name: "0.0"}, ours)
+        assert said.startswith("onlinecal" if "source" in name else f"{name} 0.0, here it is {ours[name]}")
+    assert unfit(ours, ours) == ""
+    monkeypatch.setattr("onlinecal.study.executors.kit.versions", lambda: {**ours, "numpy": "0.1"})
+    said = f"a worker has numpy {np.__version__}, here it is 0.1; install the same"
+    with pytest.raises(WorkerError, match=said):
+        results(cells(), Processes(1, alone=0))
+
+
+PLAYS = """
+import pickle, sys
+from onlinecal.study.executors.kit import opened
+from onlinecal.study import play_batch
+kit, units = pickle.load(open(sys.argv[1], "rb"))
+cells = opened(*kit)
+batches = [play_batch(cells[unit.cell], range(unit.first, unit.last)) for unit in units]
+pickle.dump(batches, open(sys.argv[2], "wb"))
+"""
+
+
+def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
+    """To a machine where their files do not lie: modules, a package, modules that they import; parameters that are
+    objects of theirs are told apart as here, since the randomness of a player hangs on them.
+    """
+    mark = f"p{random.randrange(10**9)}"
+    (tmp_path / mark).mkdir()
+    (tmp_path / mark / "__init__.py").write_text("")
+    (tmp_path / mark / "deep.py").write_text("class Rate:\n    def __init__(self, r): self.r = r\n")
+    (tmp_path / f"{mark}_own.py").write_text(
+        f"from {mark}.deep import Rate\nimport {mark}_late as {mark}_deep\n"
+        "class Own:\n"
+        "    def __init__(self, rate=Rate(0.25)): self.rate = rate\n"
+        f"    def forecast(self): return {{self.rate.r: 0.5, {mark}_deep.high(0): 0.5}}\n"
+        "    def update(self, forecast, outcome): pass\n"
+        "def measure(gamma): return gamma.predictions.max()\n"
+    )
+    (tmp_path / f"{mark}_late.py").write_text(
+        "from numba import njit\nHIGH = 0.75\n@njit\ndef high(i): return HIGH + twice(i)\n"
+        "@njit\ndef twice(i): return 2 * i\n"
+    )
+    (tmp_path / "s.toml").write_text(
+        f'runs = 3\nhorizons = [20, 40]\nmeasures = ["ece", "{mark}_own:measure"]\nnatures = ["drift"]\n'
+        f'[[forecasters]]\nname = "{mark}_own:Own"\n'
+    )
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    own = list(load(tmp_path / "s.toml").cells)
+    given = made(sys.modules[f"{mark}_own"].Own, {"rate": sys.modules[f"{mark}.deep"].Rate(0.125)})
+    planned = own + list(cells(forecasters=[(given, "given")], natures=[N.Bernoulli(0.5)]))
+    kit, cut = packed(planned), list(units(planned, 2))
+    here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
+    for file in sorted(tmp_path.rglob("*.py")):
+        file.unlink()
+    (tmp_path / "in").write_bytes(pickle.dumps((kit, cut)))
+    # What lies there under the name is not what is played.
+    (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
+    subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=tmp_path, check=True)
+    for a, b in zip(here, pickle.loads((tmp_path / "out").read_bytes()), strict=True):
+        assert a.totals.keys() == b.totals.keys()
+        assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
+
+
+SCRIPT = """
+import onlinecal as oc
+from dataclasses import dataclass
+from onlinecal.forecasters import Forecaster
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
+from onlinecal.study.executors import processes
+processes.ALONE = 0
+
+@law
+def say(run, number):
+    law_values(run)[0], law_weights(run)[0] = floats(run)[0], 1.0
+    return 1
+
+@learn
+def follow(run, number, size, drawn, outcome):
+    floats(run)[0] += 0.1 * (outcome - floats(run)[0])
+    return 0
+
+@dataclass(frozen=True)
+class Smoothing(Forecaster):
+    def start(self, horizon, stream):
+        return CompiledForecaster(say, follow, Memory(floats=[0.5]), size=1)
+
+class Plain:
+    def forecast(self): return FORECAST
+    def update(self, forecast, outcome): pass
+FORECAST = 0.3
+
+print("begun")
+asked = dict(horizon=[50, 100], runs=2, measures=["ece", lambda gamma: gamma.weight])
+one, two = (oc.play([Smoothing(), Plain], "drift", **asked, jobs=jobs) for jobs in (None, 2))
+print(one.cells == two.cells, [cell.loop for cell in two.cells])
+"""
+
+
+@pytest.mark.slow
+def test_a_script_without_a_guard_sends_what_it_defines(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+    options = {"capture_output": True, "text": True, "timeout": 120}
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, **options)
+    assert (done.stderr, done.stdout) == ("", "begun\nTrue ['compiled', 'compiled', 'python', 'python']\n")

@@ -1,12 +1,23 @@
-"""Plans: what cannot be played is said before anything is."""
+"""Plans and panels: what is played and read at checkpoints, and what is refused before anything is."""
 
+import numpy as np
 import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
 from onlinecal.engine.game import Game
+from onlinecal.measures import MEASURES
+from onlinecal.schedules.base import Clock
+from onlinecal.study import panel as panels
 from onlinecal.study.outlook import outlook
-from tests.results import cells, equal
+from onlinecal.study.panel import Panel
+from onlinecal.study.plan import Entry, promises
+from tests.gammas_metric import many_levels
+from tests.results import F, N, cells, equal
+
+# ---------------------------------------------------------------- what is refused
 
 
 @pytest.mark.parametrize(
@@ -22,120 +33,247 @@ from tests.results import cells, equal
         ({"seed": "x"}, "seed = 'x'"),
         ({"per_decade": 10**12}, "per_decade = 1000000000000; expected an integer from 1 to 100"),
         ({"per_decade": 0}, "per_decade = 0"),
+        ({"keep": "some"}, "keep = 'some'; expected 'all', 'none'"),
         ({"measures": []}, "no measures and no tasks"),
         ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
-        ({"measures": ["eec"]}, "did you mean 'ece'"),
+        ({"measures": ["ece", oc.measures.ece]}, "asked for twice"),
+        ({"measures": ["eec"]}, "unknown measure 'eec'; did you mean 'ece'"),
         ({"measures": [{"name": "binned_ece", "bns": 3}]}, "has no option 'bns'; did you mean 'bins'"),
         ({"measures": [{"name": "binned_ece", "bins": 0}]}, "bins = 0"),
+        ({"measures": [{"name": lambda gamma: 0.0, "x": 1}]}, "measure '<lambda>'"),
+        ({"measures": ["smooth_ece_at"]}, "'smooth_ece_at' needs the option"),
         ({"measures": [3]}, "measure 3; expected a name"),
-        ({"tasks": ["umbrela"]}, "did you mean 'umbrella'"),
+        ({"tasks": ["umbrela"]}, "unknown task 'umbrela'; did you mean 'umbrella'"),
         ({"tasks": [{"name": "mine", "payoffs": [[0, 2]]}]}, r"payoffs\[0\]\[1\] = 2"),
-        ({"tasks": [{"name": "mine", "payoffs": [[0, 1]], "x": 1}]}, "no option 'x'"),
-        ({"tasks": [{"name": "umbrella", "price": 1}]}, "price"),
+        ({"tasks": [{"name": "mine", "payoffs": [[0, 1]], "action": ["a"]}]}, "has no option 'action'"),
+        ({"tasks": [{"name": "v_shaped", "s": 0.3}]}, "task 'v_shaped'"),
+        ({"nature": 3}, "3 is not a nature; expected a Nature, or a class with"),
+        ({"nature": N.Replay}, "nature 'replay' needs the parameter 'file'"),
+        ({"forecaster": [F.Constant(), F.Constant()]}, "two forecasters are called 'constant'"),
+        ({"forecaster": []}, "no forecasters"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_played_is_said_before_playing(options, said):
-    options = {"horizon": 50, "runs": 2} | options
+    options = {"forecaster": F.Constant(), "nature": N.Drift(), "horizon": 50, "runs": 2} | options
     with pytest.raises(oc.OnlinecalError, match=said):
-        oc.play(oc.forecasters.Constant(), oc.natures.Drift(), **options)
+        oc.play(**options)
 
 
-def test_classes_and_single_names_stand_for_themselves():
-    study = oc.play(
-        oc.forecasters.ForecastHedging,
-        oc.natures.Drift,
-        horizon=50,
-        runs=2,
-        measures="ece",
-        tasks={"name": "umbrella"},
-    )
-    listed = oc.play(
-        [oc.forecasters.ForecastHedging()],
-        [oc.natures.Drift()],
-        horizon=[50],
-        runs=2,
-        measures=["ece"],
-        tasks=["umbrella"],
-    )
-    assert equal(study, listed)
-    assert [row.name for row in oc.evaluate([0.5], [1], measures="ece").rows] == ["ece"]
-    with pytest.raises(InvalidParameter, match="nature 'replay' needs the parameter 'file'"):
-        oc.play(oc.forecasters.Constant, oc.natures.Replay, horizon=5)
-    with pytest.raises(InvalidParameter, match="3 is not a nature; expected a Nature, or a class with"):
-        oc.play(oc.forecasters.Constant, 3, horizon=5)
+class Tired:
+    def __init__(self, horizon):
+        self.rest = 1 / (400 - horizon)
+
+    def forecast(self): ...
+    def update(self, forecast, outcome): ...
 
 
 def test_what_depends_on_the_horizon_is_refused_before_the_first_game(monkeypatch):
-    def never(*_):
-        raise AssertionError("a game was played")
-
-    class Tired:
-        def __init__(self, horizon):
-            self.rest = 1 / (400 - horizon)
-
-        def forecast(self): ...
-        def update(self, forecast, outcome): ...
-
-    monkeypatch.setattr(Game, "advance", never)
+    monkeypatch.setattr(Game, "advance", lambda *_: pytest.fail("a game was played"))
     for forecaster, said in (
-        (
-            oc.forecasters.ForecastHedging("1500-T"),
-            "'forecast_hedging' at T = 4000: m = '1500-T' is a grid of -2500",
-        ),
+        (F.ForecastHedging("1500-T"), "'forecast_hedging' at T = 4000: m = '1500-T' is a grid of -2500"),
         (Tired, "'Tired' cannot be started at T = 400: ZeroDivisionError: division by zero"),
     ):
         with pytest.raises(InvalidParameter, match=said):
-            oc.play(forecaster, oc.natures.Drift(), horizon=[100, 400, 4000], runs=2)
+            oc.play(forecaster, N.Drift(), horizon=[100, 400, 4000], runs=2)
 
 
-def test_labels_must_differ():
-    with pytest.raises(InvalidParameter, match="two forecasters are called 'constant'"):
-        oc.play([oc.forecasters.Constant(), oc.forecasters.Constant()], oc.natures.Drift(), horizon=5)
-
-
-class Short(oc.forecasters.Constant):
+class Short(F.Constant):
     """Plays 16 rounds."""
 
     length = 16
 
 
-def test_what_is_longer_than_a_forecaster_can_play_is_left_out():
-    F, N = oc.forecasters, oc.natures
-    minimax = Short()
-    planned = cells(horizons=[10, 16, 40], forecasters=[minimax, F.Constant()], natures=[N.Drift()])
+def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
+    short, constant = Short(), F.Constant()
+    planned = cells(horizons=[10, 16, 40], forecasters=[short, constant], natures=[N.Drift()])
     played = [(cell.forecaster.strategy, cell.horizon) for cell in planned]
-    assert played == [(minimax, 10), (minimax, 16), *((F.Constant(), t) for t in (10, 16, 40))]
-    assert [planned[k].horizon for k in range(len(planned))] == [10, 16, 10, 16, 40]
+    assert played == [(short, 10), (short, 16), *((constant, t) for t in (10, 16, 40))]
     ((_, whom, why),) = planned.incompatible
     assert whom == "drift"
     assert why == "horizon = 40, but forecaster 'short' plays 16 rounds; expected at most 16"
     # One that is too long as a whole.
-    alone = cells(horizons=[40], forecasters=[minimax, F.Constant()], natures=[N.Drift()])
-    assert [cell.forecaster.strategy for cell in alone] == [F.Constant()]
+    alone = cells(horizons=[40], forecasters=[short, constant], natures=[N.Drift()])
+    assert [cell.forecaster.strategy for cell in alone] == [constant]
     assert len(alone.incompatible) == 1
-    with pytest.raises(InvalidParameter, match="plays 16 rounds"):
-        cells(horizons=[40], forecasters=[minimax], natures=[N.Drift()])
-    assert outlook(planned, 0.0).cells == 5
-    assert outlook(alone, 0.0).cells == 1
+    assert (outlook(planned, 0.0).cells, outlook(alone, 0.0).cells) == (5, 1)
+    file = tmp_path / "a.csv"
+    file.write_text("outcome,base\n" + "0,0.5\n1,0.5\n" * 60)
+    replay = N.Replay(str(file))
+    recorded = cells(horizons=(50, 100, 200), forecasters=[constant], natures=[replay])
+    assert [c.horizon for c in recorded] == [50, 100, 120]
+    # Pairs that cannot play each other.
+    based = N.Replay(str(file), base="base")
+    planned = cells([10, 20], forecasters=[F.OnlinePlatt(), constant], natures=[N.Drift(), based])
+    assert [(c.forecaster.label, c.nature.strategy) for c in planned[::2]] == [
+        ("constant", N.Drift()), ("online platt", based), ("constant", based)
+    ]  # fmt: skip
+    said = "forecaster 'online_platt' needs base, which nature 'drift' does not reveal"
+    assert planned.incompatible == (("online platt", "drift", said),)
+    for options, said in (
+        ({"forecasters": [short], "natures": [N.Drift()]}, "plays 16 rounds"),
+        ({"natures": [replay], "horizons": [200]}, "has 120 rounds; expected at most 120"),
+        ({"forecasters": [F.OnlinePlatt()]}, "does not reveal; nor can 1 other pair be played"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            cells(**{"horizons": [40]} | options)
 
 
-def test_pairs_that_cannot_play_each_other_are_left_out(tmp_path):
-    file = tmp_path / "rows.csv"
-    file.write_text("outcome,base\n" + "1,0.5\n" * 30)
-    F, N = oc.forecasters, oc.natures
-    replay = N.Replay(str(file), base="base")
-    planned = cells(
-        horizons=[10, 20], forecasters=[F.OnlinePlatt(), F.Constant()], natures=[N.Drift(), replay]
+# ---------------------------------------------------------------- what is read
+
+
+def test_what_is_tracked_is_what_the_measures_say():
+    mine = {"name": "mine", "payoffs": [[1, 0], [0, 1]]}
+    asked = {"measures": ["ece", "cdl", oc.measures.smooth_ce], "tasks": ["umbrella", mine]}
+    study = oc.play(F.ForecastHedging(), N.Drift(), horizon=300, runs=5, seed=7, **asked)
+    # The same games again, by hand.
+    game = Game(F.ForecastHedging(), N.Drift(), horizon=300, runs=range(5), seed=7)
+    values = {
+        "ece": oc.measures.ece, "cdl": oc.measures.cdl, "smooth_ce": oc.measures.smooth_ce,
+        "swap_regret[umbrella]": lambda gamma: swap_regret(gamma, umbrella()),
+        "swap_regret[mine]": lambda gamma: swap_regret(gamma, DecisionTask("mine", mine["payoffs"])),
+    }  # fmt: skip
+    for i, t in enumerate(study.curve("ece").rounds):
+        game.advance(int(t))
+        for run, gamma in enumerate(game.gammas()):
+            for name, value in values.items():
+                assert study.curve(name).totals[i, run] == t * value(gamma)
+
+
+def test_fresh_games_and_prefixes():
+    fresh = oc.play(F.ForecastHedging(), N.Drift(), horizon=[100, 400, 1600], runs=2)
+    curve = fresh.curve("ece")
+    assert curve.fresh
+    assert curve.rounds.tolist() == [t for t, _ in curve.promises] == [100, 400, 1600]
+    prefix = oc.play(F.ForecastHedging(), N.Drift(), horizon=1600, runs=2).curve("ece")
+    assert not prefix.fresh
+    assert prefix.rounds[-1] == 1600
+    assert (prefix.totals[-1] == curve.totals[-1]).all()
+    assert (fresh.curve("ece", horizon=1600).totals == prefix.totals[-1:]).all()
+
+
+def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
+    natures = [N.Contrarian(), N.Contrarian(sees="draw")]
+    study = oc.play(F.ForecastHedging(), natures, horizon=50, runs=1, measures=["ece"])
+    # Hedging mixes, so what a contrarian who sees the law forces on deterministic forecasters is not forced on it.
+    assert [[p.upper for p in cell.promises] for cell in study.cells] == [[True], [False]]
+    curve = oc.play(F.AlmostOneStepAhead(), N.Drift(), horizon=900, runs=2).curve("distance_certificate")
+    assert curve.promises[0][1].bound == 61.0
+    assert curve.totals.max() <= 61.0
+
+
+def test_classes_and_single_names_stand_for_themselves():
+    options = {"horizon": 50, "runs": 2}
+    study = oc.play(F.ForecastHedging, N.Drift, measures="ece", tasks={"name": "umbrella"}, **options)
+    lists = {"measures": ["ece"], "tasks": ["umbrella"]}
+    assert equal(study, oc.play([F.ForecastHedging()], [N.Drift()], **lists, **options))
+    assert [row.name for row in oc.evaluate([0.5], [1], measures="ece").rows] == ["ece"]
+    two = oc.play([F.Constant(), F.EmpiricalMean()], N.Drift(), horizon=50, runs=1)
+    assert two.only(["constant"]).forecasters == ["constant"]
+    assert two.only(None, ["drift"]).natures == ["drift"]
+
+
+@pytest.mark.parametrize(
+    ("at_once", "value", "said"),
+    [
+        (True, "0.5", "measure 'broken' returned '0.5'; expected a number"),
+        (False, np.zeros(2), r"measure 'broken' returned array\(.*\); expected a number; after round 10 of"),
+        (False, None, "measure 'broken' returned None; .* of 'constant' against 'bernoulli', run 0"),
+        (
+            False,
+            0,
+            r"'broken' failed: ZeroDivisionError: .* \(.*test_plan.py:\d+\); after round 10 of 'constant'",
+        ),
+        (False, float("nan"), "broken is NaN on .*; after round 10 of 'constant'"),
+    ],
+)
+def test_a_broken_measure_is_named_with_the_round(at_once, value, said):
+    def broken(gamma):
+        if not at_once and gamma.weight < 10:
+            return 0.0
+        return 1 / value if isinstance(value, int) else value
+
+    with pytest.raises(oc.OnlinecalError, match=said):
+        oc.play(F.Constant(), N.Bernoulli(), horizon=40, runs=2, measures=broken)
+    if at_once:
+        with pytest.raises(oc.OnlinecalError, match=said):
+            oc.evaluate([0.5], [1], measures=broken)
+
+
+def test_a_measure_with_a_limit_has_two_columns_only_where_it_can_be_reached():
+    spec = {"name": "interval_ce", "max_levels": 30}
+    plain, both = Panel.of([spec], rounds=30), Panel.of([spec], rounds=31)
+    assert plain.names == ["interval_ce(max_levels=30)"]
+    assert both.names == ["interval_ce(max_levels=30)[lower]", "interval_ce(max_levels=30)[upper]"]
+    few, many = many_levels(0, 20), many_levels(0, 3000)
+    assert both.read(few) == plain.read(few) * 2
+    low, high = both.read(many)
+    assert low <= many.weight * MEASURES["interval_ce"].function(many) <= high
+    assert Panel.of(["interval_ce"], rounds=10**5).names == ["interval_ce"]
+    assert len(Panel.of(["interval_ce"]).names) == 2
+
+
+def test_a_panel_reads_the_total_of_every_column():
+    gamma = JointDistribution.from_counts([0.2, 0.25, 0.6], [4, 1, 3], [3, 0, 1])
+    task = umbrella()
+    panel = Panel.of(["brier", {"name": "interval_ce", "max_levels": 2}, "ece"], task)
+    assert panel.names == [
+        "brier", "interval_ce(max_levels=2)[lower]", "interval_ce(max_levels=2)[upper]", "ece",
+        "payoff[umbrella]", "external_regret[umbrella]", "action_swap_regret[umbrella]", "swap_regret[umbrella]",
+    ]  # fmt: skip
+    bracket = MEASURES["interval_ce"].bind(max_levels=2)(gamma)
+    values = (
+        oc.measures.brier(gamma),
+        bracket.lower,
+        bracket.upper,
+        oc.measures.ece(gamma),
+        *task.account(gamma),
     )
-    assert [(c.forecaster.label, c.nature.strategy) for c in planned] == [
-        (who, whom)
-        for who, whom in (("constant", N.Drift()), ("online platt", replay), ("constant", replay))
-        for _ in range(2)
-    ]
-    assert len(planned) == 6
-    assert [planned[i].forecaster.label for i in range(6)] == [c.forecaster.label for c in planned]
-    ((who, whom, why),) = planned.incompatible
-    assert (who, whom) == ("online platt", "drift")
-    assert why == "forecaster 'online_platt' needs base, which nature 'drift' does not reveal"
-    with pytest.raises(InvalidParameter, match="does not reveal; nor can 1 other pair be played"):
-        cells(horizons=[10], forecasters=[F.OnlinePlatt()], natures=[N.Drift(), N.Contrarian()])
+    assert panel.read(gamma) == [8 * value for value in values]
+
+
+def test_the_contents_are_the_same_in_any_order_and_know_options():
+    specs = ["ece", {"name": "binned_ece", "bins": 3}]
+    first, second = Panel.of(specs), Panel.of(specs[::-1])
+    assert first.contents == second.contents
+    assert first.names != second.names
+    other = Panel.of(["ece", {"name": "binned_ece", "bins": 4}])
+    assert other.contents.keys() != first.contents.keys()
+    assert list(other.contents.values())[1] != list(first.contents.values())[1]
+
+
+# ---------------------------------------------------------------- very many cells
+
+
+def many():
+    who, whom = [F.ForecastHedging(m) for m in range(2, 10)], [N.Bernoulli(i / 100) for i in range(1, 9)]
+    return cells((4,), 1, forecasters=who, natures=whom)
+
+
+def test_bounds_are_found_once_for_each_player_and_column(monkeypatch):
+    followed, following = [], Entry.following.__globals__["following"]
+    monkeypatch.setitem(
+        Entry.following.__globals__, "following", lambda *a: followed.append(a) or following(*a)
+    )
+    asked, guarantees = [], F.ForecastHedging.guarantees.fget
+    monkeypatch.setattr(
+        F.ForecastHedging, "guarantees", property(lambda self: asked.append(self) or guarantees(self))
+    )
+    fresh = many()
+    found = [promises(cell) for cell in fresh]
+    assert len(asked) == 8
+    entries = [cell.forecaster for cell in fresh[:8]] + [cell.nature for cell in fresh[::8]]
+    stated = sum(len(entry.guarantees) for entry in entries)
+    assert len(followed) <= stated * len(fresh[0].panel.columns) < len(fresh) * len(fresh[0].panel.columns)
+    # Each is that of its pair, whichever was asked for before.
+    assert found == [promises(many()[i]) for i in range(len(fresh))]
+    assert len(set(found)) > 1
+
+
+def test_nothing_is_measured_or_drawn_to_see_that_a_study_can_be_played(monkeypatch):
+    """Machine code for that takes longer to load than a finished study of some thousand cells to read."""
+    monkeypatch.setattr(panels, "measured", lambda *_: pytest.fail("a measure of the catalogue was tried"))
+    monkeypatch.setattr(
+        Clock, "check", lambda *_: pytest.fail("a clock that is always the same was looked at")
+    )
+    assert Panel.of(["ece", "cdl"], ["umbrella"]).names[0] == "ece"
+    many()

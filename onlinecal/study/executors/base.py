@@ -1,18 +1,77 @@
-"""The interface of all executors, units go in and records come out in any order; and the one that plays here."""
+"""The interface of all executors: units go in and records come out in any order; units; and the one that plays here."""
 
 from __future__ import annotations
 
+import math
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 from onlinecal.core import errors
-from onlinecal.core.errors import CellError, OnlinecalError, failure, user_lines
-from onlinecal.study.executors.units import Unit
+from onlinecal.core.errors import CellError, InvalidParameter, OnlinecalError, failure, shown, user_lines
+from onlinecal.core.plain import Plain
+from onlinecal.core.validation import is_whole
+from onlinecal.core.words import number_of
+from onlinecal.rounds.players import made_of_steps
+from onlinecal.rounds.protocol import start
 from onlinecal.study.plan import Cell
-from onlinecal.study.run import Batch, cores, play_batch
+from onlinecal.study.run import Batch, batch_size, cores, play_batch
+
+#: seconds, roughly, of a run-round: of steps alone, and beside plain Python
+STEPS, PYTHON = 5e-8, 1e-6
+#: seconds, roughly, below which a unit is not cut
+LEAST = 0.1
+#: how many units each worker is to have, so that all end at about the same time
+EACH = 4
+#: a unit that takes this many times less than its share is played first
+SHORT = 16
+
+
+class Unit(NamedTuple):
+    """Runs `first` up to, not including, `last` of the cell at a place among the cells."""
+
+    cell: int
+    first: int
+    last: int
+
+
+def seconds_of() -> Callable[[Cell], float]:
+    """A function of a cell: seconds, roughly, of a run-round. Only the order of play depends on it."""
+    kinds: dict[int, tuple[Any, bool]] = {}  # with the entry, whose id is then no other's
+
+    def in_steps(role: str, cell: Cell) -> bool:
+        entry = getattr(cell, role)
+        if id(entry) not in kinds:
+            steps = not isinstance(entry.strategy, Plain) and made_of_steps(
+                start(role, entry.strategy, cell.horizon, range(1), cell.seed)
+            )
+            kinds[id(entry)] = entry, steps
+        return kinds[id(entry)][1]
+
+    return lambda cell: STEPS if in_steps("forecaster", cell) and in_steps("nature", cell) else PYTHON
+
+
+def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit]:
+    """The units of a study, in the order in which they are to be begun.
+
+    One worker plays cells in their order, in batches as large as memory allows. Several play what is short first, which
+    soon shows what fails, and then the longest cells first, so that all end at about the same time. Long cells are cut.
+    `beside` is the number of workers that share the memory of a machine.
+    """
+    seconds = [STEPS] * len(cells) if workers == 1 else list(map(seconds_of(), cells))
+    long = [cell.work * each for cell, each in zip(cells, seconds, strict=True)]
+    share = math.inf if workers == 1 else max(LEAST, sum(long) / (EACH * workers))
+    # Of one worker all are short.
+    for i in sorted(range(len(cells)), key=lambda i: -long[i] if long[i] > share / SHORT else -math.inf):
+        cell, size = cells[i], batch_size(cells[i], beside)
+        if long[i] > share:
+            size = min(size, max(1, int(share / (cell.horizon * seconds[i]))))
+        runs = cell.runs - cell.first
+        parts = -(-runs // size)
+        for k in range(parts):  # of about the same size, none of them larger
+            yield Unit(i, cell.first + runs * k // parts, cell.first + runs * (k + 1) // parts)
 
 
 class Fault(NamedTuple):
@@ -68,7 +127,7 @@ class Abandoned(BaseException):
 
 
 def attempt(cell: Cell, unit: Unit, threads: int, told: Callable[[int], None]) -> Done | Failed:
-    """Plays a unit; errors are returned, not raised."""
+    """Plays a unit; what a player or measure raises is returned, not raised."""
     began = time.perf_counter()
     try:
         batch = play_batch(cell, range(unit.first, unit.last), told, threads=threads)
@@ -148,3 +207,34 @@ class Serial(Executor):
 
     def close(self) -> None:
         """Does nothing: nothing goes on."""
+
+
+def most_jobs() -> int:
+    """The largest number of processes that may be asked for: more than there are cores do little harm."""
+    return max(16, 4 * cores())
+
+
+def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Executor:
+    """The executor of that many cores, 1 for this process with one thread, or of a Dask scheduler's address.
+
+    Default: all cores, by this process alone where the study takes no more than some seconds.
+    """
+    if jobs is not None and scheduler is not None:
+        raise InvalidParameter(
+            f"jobs = {jobs!r} are processes of this machine, and a scheduler has workers of its own; expected one of "
+            "the two"
+        )
+    if scheduler is not None:
+        from onlinecal.study.executors.cluster import Cluster
+
+        return Cluster(scheduler)
+    if jobs is not None and not (is_whole(jobs) and 1 <= jobs <= most_jobs()):
+        raise InvalidParameter(
+            f"jobs = {shown(jobs)}; expected an integer from 1 to {most_jobs()}, as this process may use "
+            f"{number_of(cores(), 'core')}"
+        )
+    if (jobs or cores()) == 1:
+        return Serial(threads=1)
+    from onlinecal.study.executors.processes import Processes
+
+    return Processes(int(jobs or cores()), asked=jobs is not None)

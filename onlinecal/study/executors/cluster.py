@@ -19,9 +19,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from onlinecal.core.errors import WorkerError
-from onlinecal.study.executors.base import Abandoned, Event, Executor, Lost, attempt
+from onlinecal.study.executors.base import Abandoned, Event, Executor, Lost, Unit, attempt
 from onlinecal.study.executors.kit import PACKAGES, opened, packed, python_version, unfit
-from onlinecal.study.executors.units import Unit
 from onlinecal.study.plan import Cell
 
 try:

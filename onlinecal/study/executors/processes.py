@@ -23,9 +23,9 @@ from types import ModuleType
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, WorkerError
-from onlinecal.study.executors.base import Abandoned, Done, Event, Executor, Failed, Fault, Lost, attempt
+from onlinecal.study.executors import base
+from onlinecal.study.executors.base import Done, Event, Failed, Unit
 from onlinecal.study.executors.kit import opened, packed
-from onlinecal.study.executors.units import Unit, seconds_of
 from onlinecal.study.plan import Cell
 
 #: seconds of play in this process before others are begun
@@ -38,7 +38,7 @@ LOOK = 0.2
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
-class Processes(Executor):
+class Processes(base.Executor):
     """Plays in this process for `alone` seconds (default `ALONE`), and in others where there is more to do.
 
     Where they were `asked` for, cells that cannot be sent are refused; otherwise this process plays, with a remark.
@@ -56,7 +56,7 @@ class Processes(Executor):
         """Estimates what there is to do."""
         self._cells, self._worked = cells, worked
         self._kit = packed(cells) if self._asked else None
-        seconds = seconds_of()
+        seconds = base.seconds_of()
         self._weights = [seconds(cell) for cell in cells]
         self._left = sum(weight * cell.work for weight, cell in zip(self._weights, cells, strict=True))
         self._did, self._began = 0.0, time.perf_counter()
@@ -98,8 +98,6 @@ class Processes(Executor):
         for worker in team:
             worker.end()
 
-    # ---------------------------------------------------------------- this process
-
     def _play_here(self, unit: Unit) -> list[Event]:
         told = 0
 
@@ -110,11 +108,11 @@ class Processes(Executor):
             self._did += rounds * self._weights[unit.cell]
             took = time.perf_counter() - self._began
             if not self._unable and took > self._alone and took * (self._left / self._did - 1.0) > WORTH:
-                raise Abandoned
+                raise base.Abandoned
 
         try:
-            return [attempt(self._cells[unit.cell], unit, self.workers, tell)]
-        except Abandoned:  # to be played to its end by others
+            return [base.attempt(self._cells[unit.cell], unit, self.workers, tell)]
+        except base.Abandoned:  # to be played to its end by others
             self._worked(unit, -told)
             self._waiting.appendleft(unit)
             self._start()
@@ -129,8 +127,6 @@ class Processes(Executor):
             self.remarks.append(f"played by this process alone: {error}")
         else:
             self._team = [_Worker(*self._kit) for _ in range(self.workers)]
-
-    # ---------------------------------------------------------------- the others
 
     def _hand_out(self) -> None:
         for worker in self._team:
@@ -148,7 +144,7 @@ class Processes(Executor):
         except WorkerError:
             raise
         except Exception as error:  # a result that cannot be pickled
-            return Failed(unit, Fault.of(error))
+            return Failed(unit, base.Fault.of(error))
         if not worker.ready:
             raise WorkerError(
                 f"a process that should play ended before it began ({why}); expected enough memory for {self.workers}, "
@@ -156,7 +152,7 @@ class Processes(Executor):
             )
         assert self._kit is not None
         self._team[self._team.index(worker)] = _Worker(*self._kit)
-        return Lost(unit, why)
+        return base.Lost(unit, why)
 
 
 class _Worker:
@@ -202,35 +198,27 @@ class _Worker:
 
     def look(self) -> None:
         """Ends what players have begun in a process that is gone: while that is left, its pool does not see its end."""
-        if not self._process.is_alive():
-            self._kill_group()
-
-    def _kill_group(self) -> None:
-        if sys.platform != "win32":
+        if not self._process.is_alive() and sys.platform != "win32":
             with contextlib.suppress(OSError):  # none is left
                 os.killpg(self._process.pid, signal.SIGKILL)
 
     def end(self) -> str:
         """Ends it with all that players have begun in it; why it ended, in words."""
-        status = None
+        status: int | None = None
         if self._process is not None:
             if self._process.is_alive():
-                self._kill_group()
+                if sys.platform != "win32":
+                    with contextlib.suppress(OSError):
+                        os.killpg(self._process.pid, signal.SIGKILL)
                 self._process.kill()
             self._process.join()
-            status = self._process.exitcode
+            status = self._process.exitcode  # or None, where the pool was told first
         self._pool.shutdown(cancel_futures=True)
-        return _ending(status)
-
-
-def _ending(status: int | None) -> str:
-    if status is None or status >= 0:
-        return f"it ended with status {status}"
-    try:
-        name = signal.Signals(-status).name
-    except ValueError:
-        name = f"signal {-status}"
-    return f"it was killed by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
+        if status is None or status >= 0:
+            return f"it ended with status {status}"
+        known = {int(each): each.name for each in signal.Signals}
+        name = known.get(-status, f"signal {-status}")
+        return f"it was killed by {name}" + (", perhaps for want of memory" if name == "SIGKILL" else "")
 
 
 @contextlib.contextmanager
@@ -282,4 +270,4 @@ def _play(name: str, blob: bytes | None, unit: Unit) -> Done | Failed:
     def tell(rounds: int) -> None:
         _TOLD[0] += rounds
 
-    return attempt(_CELLS[unit.cell], unit, 1, tell)
+    return base.attempt(_CELLS[unit.cell], unit, 1, tell)

@@ -1,0 +1,450 @@
+"""A results file among others: damage, other people's files, other writers, full disks, processes that are killed."""
+
+import os
+import sqlite3
+import struct
+import subprocess
+import sys
+import threading
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import StoreError
+from onlinecal.study import lock, play_cell
+from onlinecal.study.database import FORMAT, Database, format_of
+from onlinecal.study.lock import writing
+from onlinecal.study.store import Store
+from tests.executors import Disorderly
+from tests.results import F, N, cells, change, equal, played, read, refused, session, study
+
+NUMBERS = "something else has changed or deleted numbers of 'forecast hedging' against 'drift' at T = 50; "
+PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` writes it anew"
+MODES = {}, {"resume": True}, {"overwrite": True}
+
+# ---------------------------------------------------------------- damage
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("UPDATE games SET totals = zeroblob(length(totals))", NUMBERS),
+        ("UPDATE games SET totals = substr(totals, 1, length(totals) - 8)", NUMBERS),
+        ("UPDATE games SET held = replace(held, ', 3]', ', 4]')", NUMBERS),
+        ("UPDATE games SET times = '[49]'", NUMBERS),
+        ("UPDATE games SET content = '{'", NUMBERS),
+        ("UPDATE columns SET content = replace(content, '1', '2')", PLAN),
+        ("DELETE FROM columns WHERE name = 'ece'", PLAN),
+        ("UPDATE meta SET value = replace(value, 'drift', 'me') WHERE key = 'plan'", PLAN),
+        ("UPDATE meta SET value = '[' WHERE key = 'plan'", PLAN),
+        ("DELETE FROM meta WHERE key = 'seal'", PLAN),
+        ("UPDATE meta SET value = '[' WHERE key = 'title'", PLAN),
+    ],
+)
+def test_changed_rows_are_not_shown_and_mended_by_resume(results, whole, statement, said):
+    change(results, statement)
+    with pytest.raises(StoreError) as raised:
+        read(results)
+    assert said in str(raised.value)
+    assert "\n" not in str(raised.value)
+    kept, remarks, _ = played(results, cells(), resume=True)
+    assert equal(kept, whole)
+    # Without its columns no game can be read.
+    assert len(remarks) == 1 + (" columns " in statement)
+    assert equal(read(results), whole)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE games SET held = '['",
+        "UPDATE games SET key = 'x' || key WHERE id = 3",
+        "DELETE FROM games WHERE id = 3",
+    ],
+)
+def test_a_cell_of_which_nothing_is_known_is_one_that_was_not_played(results, whole, statement):
+    change(results, statement)
+    assert shown_as_put_there(read(results), whole) < 8
+    assert equal(played(results, cells(), resume=True)[0], whole)
+
+
+@pytest.mark.parametrize("size", [10, 72, 600, 20000, -4096])
+def test_a_file_that_was_cut_short(results, whole, size):
+    results.write_bytes(results.read_bytes()[:size])
+    with pytest.raises(StoreError, match=r"damaged|not a results file|something else has changed"):
+        read(results)
+    refused(results, r"damaged|not a results file", resume=True)
+    if size == 10:
+        refused(results, "is not a results file of onlinecal", overwrite=True)
+    else:
+        assert equal(played(results, cells(), overwrite=True)[0], whole)
+
+
+def shown_as_put_there(found, original):
+    """How many cells are shown, each with the numbers that it had."""
+    kept = {(c.forecaster, c.nature, c.horizon): c for c in original.cells}
+    for cell in found.cells:
+        of_old = kept.pop((cell.forecaster, cell.nature, cell.horizon))
+        assert all((cell.totals[m] == of_old.totals[m]).all() for m in of_old.totals)
+    return len(found.cells)
+
+
+def schema_that_is_no_text(path):
+    """SQLite quotes it in its message, which Python then cannot read."""
+    return path.read_bytes().replace(b"CREATE TABLE games", b"CREATE TABLE\xf2games")
+
+
+def index_that_says_something_else(path):
+    with sqlite3.connect(path) as db:
+        where = "SELECT rootpage FROM sqlite_master WHERE name = 'sqlite_autoindex_games_1'"
+        ((page,), (size,)) = (db.execute(what).fetchone() for what in (where, "PRAGMA page_size"))
+    data = bytearray(path.read_bytes())
+    first = data.index(cells()[0].key.encode(), (page - 1) * size, page * size)
+    data[first : first + 4] = b"SWAP"
+    return data
+
+
+@pytest.mark.parametrize("damaged", [schema_that_is_no_text, index_that_says_something_else])
+def test_a_damaged_database_is_refused_and_replaced(results, whole, damaged):
+    results.write_bytes(damaged(results))
+    refused(results, r"it is damaged .*; --overwrite starts anew", resume=True)
+    assert equal(played(results, cells(), overwrite=True)[0], whole)
+
+
+def test_noise_in_a_file_is_never_shown(results, whole, seed):
+    """Whatever bytes are changed: the numbers that were put there, or one line that says that they are not."""
+    rng = np.random.default_rng(seed)
+    original = results.read_bytes()
+
+    def shown(first, noise):
+        data = bytearray(original)
+        data[first : first + len(noise)] = noise[: len(data) - first]
+        results.write_bytes(data)
+        for path in results.parent.glob("a.db-*"):
+            path.unlink()
+        try:
+            return shown_as_put_there(read(results), whole)
+        except StoreError as error:
+            said = str(error)
+        assert "\n" not in said
+        return 0
+
+    for _ in range(40):
+        shown(int(rng.integers(0, len(original))), rng.bytes(int(rng.choice([1, 16, 4096]))))
+    # Both ends are reached: bytes that SQLite reserves and nobody reads, and those of a number.
+    assert shown(72, b"\xff" * 20) == 8
+    number = struct.pack("<d", whole.cells[0].totals["ece"][0, 0])
+    assert number in original
+    assert shown(original.index(number), b"\x3f") == 0
+
+
+def test_accounts_that_were_changed_are_not_shown(tmp_path):
+    options = {
+        "horizon": 20,
+        "runs": 2,
+        "measures": ["ece"],
+        "decision_makers": [{"task": "umbrella", "join": 3}],
+    }
+    oc.play("empirical_mean", "drift", **options).save(tmp_path / "a.db")
+    with sqlite3.connect(tmp_path / "a.db") as db:
+        (held,) = db.execute("SELECT accounts FROM games").fetchone()
+        for new in (b"", b"junk", zlib.compress(zlib.decompress(held)[:-8] + bytes(8))):
+            db.execute("UPDATE games SET accounts = ?", (new,))
+            db.commit()
+            with pytest.raises(StoreError, match="something else has changed or deleted numbers"):
+                read(tmp_path / "a.db")
+
+
+# ---------------------------------------------------------------- other people's files
+
+
+def test_what_is_not_ours_is_left_alone(tmp_path):
+    text, short, other = (tmp_path / name for name in ("text.db", "short.db", "other.db"))
+    text.write_text("my diary, of which there is no copy " * 20)
+    short.write_text("x")
+    change(other, "CREATE TABLE diary (page TEXT)")
+    for path in (text, short, other):
+        for options in MODES:
+            refused(path, "not a results file", **options)
+        with pytest.raises(StoreError, match="not a results file"):
+            Store.open(path)
+
+
+def test_other_formats_are_refused_and_earlier_ones_may_be_replaced(results):
+    change(results, "PRAGMA user_version = 99")
+    for options in MODES:
+        refused(results, "has format 99, of a later onlinecal; this one reads format", **options)
+    change(results, f"PRAGMA user_version = {FORMAT - 1}")
+    said = f"has format {FORMAT - 1}, of an earlier onlinecal; this one reads format {FORMAT}: play the scenario again"
+    for options in MODES[:2]:
+        refused(results, said, **options)
+    with pytest.raises(StoreError, match="of an earlier onlinecal"):
+        Store.open(results)
+    with session(results, cells(), overwrite=True) as opened:
+        assert opened.finished == 0
+    assert format_of(results) == FORMAT
+
+
+def test_places_that_cannot_be_written_or_read(tmp_path):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "loop.db").symlink_to(tmp_path / "loop.db")
+    (tmp_path / "folder.db").mkdir()
+    for path, said in (
+        (tmp_path / "file" / "a.db", r"file cannot be written: (File exists|Not a directory)"),
+        (tmp_path / "loop.db", "cannot be written"),
+        (tmp_path / ("x" * 300), "cannot be written: File name too long"),
+        (tmp_path / "folder.db", r"folder\.db: not a file"),
+    ):
+        for options in MODES:
+            with pytest.raises(StoreError, match=said):
+                session(path, cells(), **options)
+    for path, said in (
+        (tmp_path / "none.db", "no such results file; `onlinecal run SCENARIO` makes one"),
+        (tmp_path, "not a file"),
+    ):
+        with pytest.raises(StoreError, match=said):
+            Store.open(path)
+
+
+# ---------------------------------------------------------------- other writers
+
+
+def test_the_second_writer_is_told_who_writes(tmp_path, results, whole):
+    with session(results, cells(), resume=True) as first:
+        said = rf"being written by process {os.getpid()} on \S+ since 20\d\d-.*; wait for it"
+        for options in MODES:
+            refused(results, said, **options)
+        # By another name, too.
+        (tmp_path / "link.db").symlink_to(results)
+        refused(tmp_path / "link.db", f"being written by process {os.getpid()}", resume=True)
+        assert equal(read(results), whole)
+        first.play()
+    assert equal(read(results), whole)
+    assert sorted(file.name for file in results.parent.iterdir()) == [".a.db.lock", "a.db", "link.db"]
+
+
+def test_a_lock_that_a_killed_process_left_behind_does_no_harm(tmp_path):
+    code = (
+        "import os, sys; from pathlib import Path; from onlinecal.study.lock import writing\n"
+        "with writing(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, tmp_path / "a.db"]).returncode == -9
+    assert [file.name for file in tmp_path.iterdir()] == [".a.db.lock"]
+    with session(tmp_path / "a.db", cells()):
+        pass
+    (tmp_path / ".a.db.lock").write_text("not a database, but somebody's text " * 20)
+    said = "cannot be written: its lock, .a.db.lock, says: file is not a database"
+    refused(tmp_path / "a.db", said, resume=True)
+
+
+def test_many_threads_hold_the_lock_one_after_the_other(tmp_path, monkeypatch):
+    """In one process, too, where the operating system would not keep two apart."""
+    monkeypatch.setattr(lock, "PATIENCE", 0.05)
+    inside, most, times, faults = 0, 0, 0, []
+
+    def enter():
+        nonlocal inside, most, times
+        for _ in range(40):
+            try:
+                with writing(tmp_path / "a.db"):
+                    inside += 1
+                    most, times = max(most, inside), times + 1
+                    inside -= 1
+            except StoreError as error:
+                faults.append(str(error))
+
+    threads = [threading.Thread(target=enter) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+    assert times > 0
+    assert times + len(faults) == 160
+    assert all("is being written by" in fault for fault in faults), set(faults)
+
+
+def test_runs_that_another_process_has_put_there_are_not_put_there_again(results):
+    """As where somebody removes the lock of a process that writes."""
+    planned = cells(runs=5)
+    late = play_cell(replace(planned[0], first=3))
+    with session(results, planned, resume=True) as opened:
+        opened.play()
+        with pytest.raises(StoreError, match="another process has played the same cells meanwhile; go on"):
+            opened._store.add(planned[0].key, planned[0].content, planned[0].held, late, 3)
+    assert equal(read(results), study(planned))
+
+
+def test_a_database_browser_is_waited_for_then_named(results, monkeypatch):
+    connect = sqlite3.connect
+    monkeypatch.setattr(
+        "onlinecal.study.database.sqlite3.connect", lambda *a, **k: connect(*a, **(k | {"timeout": 0.05}))
+    )
+    other = connect(results, isolation_level=None, check_same_thread=False)
+    monkeypatch.setattr("onlinecal.study.database.PATIENCE", 0.1)
+    insist = Database._insist
+    monkeypatch.setattr(Database, "_insist", lambda self, statement, _: insist(self, statement, 0.1))
+    other.execute("BEGIN IMMEDIATE")
+    for options in MODES[1:]:
+        refused(results, "another program holds it, perhaps a database browser; close it", **options)
+    other.rollback()
+    # One that only reads holds up the end of a transaction, and what was played is there once it has read.
+    with session(results, cells(runs=4), resume=True) as opened:
+        other.execute("BEGIN")
+        other.execute("SELECT count(*) FROM games").fetchone()
+        with pytest.raises(StoreError, match="another program holds it"):
+            opened.play()
+        monkeypatch.setattr(Database, "_insist", insist)
+        monkeypatch.setattr("onlinecal.study.database.PATIENCE", 60.0)
+        timer = threading.Timer(0.5, other.rollback)
+        timer.start()
+        opened.play()
+        timer.join()
+        assert equal(opened.results(), study(cells(runs=4)))
+    other.close()
+
+
+def test_whoever_reads_while_a_cell_is_written_reads_what_was_there(results, whole):
+    with Store.open(results, write=True) as store:
+        with store.together():
+            store.forget([cells()[0].key])
+            assert equal(read(results), whole)
+        assert len(read(results).cells) == 7
+
+
+def _half_done(store, key):
+    with store.together():
+        store.forget([key])
+        assert key not in store.held()
+        raise StoreError("something of ours")
+
+
+def test_what_was_read_is_read_anew_after_a_change_and_what_was_taken_back_is_there(results):
+    with Store.open(results, write=True) as store:
+        plan, held = store.plan(), store.held()
+        plan.clear()  # what was handed out is nobody else's
+        held.clear()
+        assert len(store.plan()) == len(store.held()) == 8
+        with pytest.raises(StoreError, match="something of ours"):
+            _half_done(store, cells()[0].key)
+        assert len(store.held()) == 8
+        change(results, "DELETE FROM games WHERE id = 1")
+        assert len(store.held()) == len(store.finished()) == 7
+
+
+# ---------------------------------------------------------------- many cells
+
+
+class Together(Disorderly):
+    def events(self):
+        return [event for _ in range(len(self._held)) for event in Disorderly.events(self)]
+
+
+def test_what_is_finished_together_is_put_away_together(tmp_path):
+    planned, commits = cells(), []
+    with session(tmp_path / "a.db", planned) as opened:
+        opened._store._db._connection.set_trace_callback(
+            lambda statement: commits.append(statement) if statement == "COMMIT" else None
+        )
+        opened.play(Together(workers=3))
+    assert len(commits) <= len(planned) / 2
+    assert read(tmp_path / "a.db").cells == played(tmp_path / "b.db", planned)[0].cells
+
+
+def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(tmp_path, monkeypatch):
+    """In calls, not in seconds, which depend on the machine: on one of 2 cores 10,000 cells take 3 s."""
+    who, whom = [F.ForecastHedging(m) for m in range(2, 10)], [N.Bernoulli(i / 100) for i in range(1, 9)]
+    planned, path = cells((4,), 1, forecasters=who, natures=whom), tmp_path / "r.db"
+    played(path, planned)
+    finished, statements, plans = path.read_bytes(), [], []
+    opened, read_plan = Database.open, Store._read_plan
+
+    def traced(*a, **k):
+        database = opened(*a, **k)
+        database._connection.set_trace_callback(statements.append)
+        return database
+
+    monkeypatch.setattr(Database, "open", traced)
+    monkeypatch.setattr(Store, "_read_plan", lambda self: plans.append(self) or read_plan(self))
+    with session(path, planned, resume=True) as resumed:
+        assert resumed.play() == []
+        assert len(resumed.results().cells) == len(planned)
+    assert path.read_bytes() == finished
+    assert len(plans) == 1
+    assert sum(statement.startswith("SELECT") for statement in statements) < 60 < len(planned)
+
+
+# ---------------------------------------------------------------- the disk
+
+
+def test_a_full_disk_keeps_the_finished_cells(tmp_path):
+    """SQLite's page limit stands for the disk: it fails in the same place with the same error."""
+    path, planned = tmp_path / "a.db", cells(runs=40)
+    opened = session(path, planned)
+    run = opened._store._db.run
+    run(f"PRAGMA max_page_count = {run('PRAGMA page_count').fetchone()[0] + 8}")
+    with opened, pytest.raises(StoreError, match="disk is full; free some space and go on with --resume"):
+        opened.play()
+    kept = read(path)
+    assert 0 < len(kept.cells) < len(planned)
+    assert equal(kept, study(planned[: len(kept.cells)]))
+    assert equal(played(path, planned, resume=True)[0], study(planned))
+
+
+@pytest.mark.parametrize(
+    ("where", "error"),
+    [
+        ("onlinecal.study.database._connect", sqlite3.OperationalError("full")),
+        ("onlinecal.study.store.Store.put_plan", sqlite3.OperationalError("full")),
+        ("pathlib.Path.replace", OSError(28, "No space left on device")),
+    ],
+)
+def test_what_is_to_be_overwritten_stays_until_the_new_file_is_whole(
+    results, whole, where, error, monkeypatch
+):
+    def full(*_, **__):
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(where, full)
+        refused(results, "it is damaged .full.|cannot be made: No space left", overwrite=True)
+    assert equal(read(results), whole)
+    assert equal(played(results, cells(), resume=True)[0], whole)
+
+
+def left_in_the_middle(path):
+    """A process is killed in the middle of a transaction whose pages are in the file already."""
+    code = (
+        "import os, sqlite3, sys\n"
+        "db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "db.execute('PRAGMA cache_size = 1')\n"
+        "db.execute('BEGIN IMMEDIATE')\n"
+        "db.execute('UPDATE games SET totals = zeroblob(length(totals))')\n"
+        "db.execute('CREATE TABLE filler AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000)"
+        " SELECT i FROM n')\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code, path]).returncode == -9
+    assert path.with_name(path.name + "-journal").stat().st_size > 0
+
+
+@pytest.mark.parametrize("how", ["read", "resume", "overwrite", "deleted", "damaged"])
+def test_a_transaction_that_was_killed_is_taken_back(results, whole, how):
+    left_in_the_middle(results)
+    if how == "read":
+        assert equal(read(results), whole)
+    elif how == "resume":
+        assert played(results, cells(), resume=True)[2] == set()
+        assert equal(read(results), whole)
+    else:
+        if how == "deleted":
+            results.unlink()
+        if how == "damaged":
+            results.write_bytes(results.read_bytes()[:5000])
+        # The journal is of the old file, and must not be taken for one of the new.
+        short = cells(horizons=[30])
+        assert equal(played(results, short, overwrite=how != "deleted")[0], study(short))
+        assert not results.with_name(results.name + "-journal").exists()
