@@ -78,7 +78,7 @@ class Simulated(Plain, World):  # type: ignore[override]
             )
 
     @property
-    def sight(self) -> Sight:  # type: ignore[override]
+    def sight(self) -> Sight:
         declared = getattr(self.origin, "sight", Sight.DRAW)
         return declared if isinstance(declared, Sight) else Sight[str(declared).upper()]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -63,7 +64,7 @@ class Beds(World):
         check_reaction(self.reacts, ("none", "act", "rush"))
 
     @property
-    def sight(self) -> Sight:  # type: ignore[override]
+    def sight(self) -> Sight:
         return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
 
     def formula(self, severity: float) -> float:
@@ -102,15 +103,12 @@ class Beds(World):
             days = exponential(stay, 1.0 / (MILD + (SEVERE - MILD) * severity))
             if self.reacts == "act" and threshold >= question.forecast:
                 days /= 2.0
-            env.timeout(self.within).callbacks.append(
-                lambda _: question.resolved or market.resolve(question, 0)
-            )
+            market.deadline(question, self.within, 0)
             me = env.active_process
+            assert me is not None
             present[me] = question.forecast
-            try:
+            with suppress(simpy.Interrupt):
                 yield env.timeout(days)
-            except simpy.Interrupt:
-                pass
             present.pop(me, None)
             if not question.resolved:
                 market.resolve(question, 1)

@@ -17,7 +17,7 @@ from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_number
 from onlinecal.engine.failures import failed
-from onlinecal.engine.history import GridHistory
+from onlinecal.engine.history import GridHistory, MovedHistory, RealHistory
 from onlinecal.engine.keeping import Keeping
 from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.transcripts import Transcripts
@@ -109,6 +109,16 @@ class Market:
         """
         self._course.resolve(self._env.now, question, outcome)
 
+    def deadline(self, question: Question, delay: float, outcome: int) -> None:
+        """Makes this the outcome after a delay, if the question is still open then."""
+
+        def come(_: simpy.Event) -> None:
+            if not question.resolved:
+                self.resolve(question, outcome)
+
+        # A callback: a process that waits would cost as much as a question.
+        simpy.Timeout(self._env, delay).callbacks.append(come)
+
 
 class Over(BaseException):
     """Ends the processes of a run whose questions are all asked; no error that a world should catch."""
@@ -157,6 +167,7 @@ class Course:
         #: the most questions that were open at once
         self.most = 0
         self._over, self._stopped = False, ""
+        self._fault: Exception | None = None
         self._env: simpy.Environment | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -178,15 +189,14 @@ class Course:
             raise InvalidForecast(self._stopped)
         self._mark, self._fault = until, None
         try:
-            if self._env is None:
-                self._begin()
-            self._play(self._env, until)
+            if not self._over:
+                self._play(self._env or self._begin(), until)
         except BaseException as error:
             self._stopped = in_one_line(error, str) or f"run {self.runs[0]} was interrupted"
             raise
         self._write(until)
 
-    def _begin(self) -> None:
+    def _begin(self) -> simpy.Environment:
         """Starts the world, and plays again what was played before it was pickled."""
         env = self._env = simpy.Environment()
         self._market = Market(self, env, self._own)
@@ -207,6 +217,7 @@ class Course:
                 "market.rng and the forecasts alone"
             )
         self._again = 0
+        return env
 
     def _play(self, env: simpy.Environment, until: int) -> None:
         number, idle = self._number, 0
@@ -221,9 +232,9 @@ class Course:
     def _end(self, how: str) -> None:
         """The world asks no more; an error where questions are missing."""
         if self._number < self.horizon:
-            raise InvalidData(
-                f"world {self.names[1]!r}, run {self.runs[0]}, {how} after {self._number} of {self.horizon} questions; "
-                "expected a world that asks on, or a shorter horizon"
+            raise self._misuse(
+                f"{how} after {self._number} of {self.horizon} questions; expected a world that asks on, or a shorter "
+                "horizon"
             )
         self._finish()
 
@@ -231,9 +242,8 @@ class Course:
         self._over = True
         self._certify(self.horizon)
         if not self._told:
-            raise InvalidData(
-                f"world {self.names[1]!r}, run {self.runs[0]}, resolved none of its {self.horizon} questions; expected "
-                "market.resolve(question, outcome)"
+            raise self._misuse(
+                f"resolved none of its {self.horizon} questions; expected market.resolve(question, outcome)"
             )
 
     def _step(self, env: simpy.Environment) -> bool:
@@ -255,7 +265,8 @@ class Course:
         if isinstance(error, InvalidData):
             return error
         who = f"forecaster {self.names[0]!r}" if error is self._fault else f"world {self.names[1]!r}"
-        return failed(error, who, max(1, self._number), self.runs, 0)
+        number = self._at if error is self._fault else max(1, self._number)
+        return failed(error, who, number, self.runs, 0)
 
     # ---------------------------------------------------------------- the market
 
@@ -306,6 +317,7 @@ class Course:
 
     def _forecast(self, number: int, now: float, context: Mapping[str, float]) -> float:
         """Asks the forecaster and draws from its law, by the uniform of the question's number."""
+        self._at = number
         try:
             asked = self.hand.ask(number, context, now)
         except Unplayable as error:
@@ -347,7 +359,7 @@ class Course:
         self._told += 1
         if self._again:
             return
-        asked, drawn = self._laws.pop(number)
+        self._at, (asked, drawn) = number, self._laws.pop(number)
         y = int(outcome)
         try:
             self.hand.tell(asked, drawn, np.array([y]))
@@ -396,6 +408,7 @@ class Course:
                 np.add.at(history.positives[0], places, outcomes)
             else:
                 keys = np.array([row[0] for row in mine], np.float64).view(np.int64) << 1 | outcomes
+                assert isinstance(history, RealHistory | MovedHistory)
                 history.keys[0, history.filled : history.filled + len(mine)] = keys
             history.played(len(mine))
         if self.transcripts is not None and fresh:

@@ -62,7 +62,7 @@ class Parts(World):
         check_reaction(self.reacts, ("none", "act", "rush"))
 
     @property
-    def sight(self) -> Sight:  # type: ignore[override]
+    def sight(self) -> Sight:
         return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
 
     def formula(self, stock: int) -> float:

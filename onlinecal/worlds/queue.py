@@ -60,7 +60,7 @@ class Queue(World):
         check_reaction(self.reacts, ("none", "leave", "rush"))
 
     @property
-    def sight(self) -> Sight:  # type: ignore[override]
+    def sight(self) -> Sight:
         return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
 
     def formula(self, queue: int) -> float:
@@ -97,10 +97,7 @@ class Queue(World):
     ) -> Generator[Any, Any, Any]:
         with counter.request(priority=not warned) as place:
             if not place.triggered:
-                # A callback: a condition of two events would cost as much as the rest of the customer.
-                env.timeout(self.patience).callbacks.append(
-                    lambda _: question.resolved or market.resolve(question, 1)
-                )
+                market.deadline(question, self.patience, 1)
             yield place
             if not question.resolved:
                 market.resolve(question, 0)
