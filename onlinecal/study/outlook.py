@@ -14,7 +14,9 @@ from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.plan import Cell, Entry, Plan, some
-from onlinecal.study.run import batch_bytes, batch_size
+from onlinecal.study.run import batch_bytes, batch_size, begin
+from onlinecal.worlds.base import World
+from onlinecal.worlds.simulation import Simulation
 
 #: the largest number of pairs that are measured
 MEASURED = 24
@@ -163,7 +165,9 @@ def _loops(
         looked_at += len(tried)
         for place, (entry, cell) in cells.items():
             if place in tried:
-                last = made_of_steps(start(role, entry.strategy, cell.horizon, range(1), cell.seed))
+                last = not isinstance(entry.strategy, World) and made_of_steps(
+                    start(role, entry.strategy, cell.horizon, range(1), cell.seed)
+                )
             able[place] = last  # of those that are not tried that of the one before
     counts = {"compiled": 0, "python": 0}
     listed = []
@@ -246,27 +250,21 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
     """
     runs = range(min(cell.runs, batch_size(cell)))
 
-    def begin(horizon: int, schedule: Schedule) -> Game:
-        return Game(
-            cell.forecaster.strategy, cell.nature.strategy, horizon=horizon, runs=runs, seed=cell.seed,
-            schedule=schedule, cuts=cell.people.cuts, keeps=cell.panel.keeps,
-        )  # fmt: skip
-
-    def read(game: Game) -> float:
-        began = time.perf_counter()
+    def read(game: Game | Simulation) -> float:
+        began, part = time.perf_counter(), game.parts[0]
         gammas = game.known()[:1]
         known = time.perf_counter()
         for gamma in gammas:
-            cell.panel.read(gamma, None if game.transcripts is None else game.transcripts.of(0, None))
+            cell.panel.read(gamma, None if part.transcripts is None else part.transcripts.of(0, None))
         once = (known - began) / len(runs) + time.perf_counter() - known
         return once * (1 + len(cell.nature.strategy.streams))
 
     # Without delays, so that an outcome is told.
-    warm = begin(cell.horizon, IMMEDIATE)
+    warm = begin(cell, runs, schedule=IMMEDIATE)
     for t in (1, 2):
         warm.advance(min(t, cell.horizon))
     read(warm)
-    game = begin(cell.horizon, cell.schedule)
+    game = begin(cell, runs)
     first = time.perf_counter()
     game.advance(rounds := min(STRETCH, cell.horizon))
     now = time.perf_counter()

@@ -25,6 +25,8 @@ from onlinecal.rounds.protocol import check_pair, check_specification, start
 from onlinecal.schedules import Schedule
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
+from onlinecal.worlds.base import World
+from onlinecal.worlds.simulation import VERSION as WORLDS_VERSION
 
 __all__ = ["Cell", "Entry", "Incompatible", "Plan", "plan"]
 
@@ -126,6 +128,7 @@ class Cell:
         """All that the rounds of one run depend on (see `onlinecal.core.content`): no labels, no measures."""
         return {
             "engine": VERSION,
+            **({"worlds": WORLDS_VERSION} if self.in_world else {}),
             "forecaster": self.forecaster.content,
             "nature": self.nature.content,
             "horizon": int(self.horizon),
@@ -146,6 +149,16 @@ class Cell:
     def held(self) -> Mapping[Column, Held]:
         """Its columns, those of streams too, with what their numbers depend on beside the rounds."""
         return self.panel.held(self.nature.strategy.streams)
+
+    @property
+    def in_world(self) -> bool:
+        """Whether nature is a world, which asks and answers at times of its own."""
+        return isinstance(self.nature.strategy, World)
+
+    @property
+    def immediate(self) -> bool:
+        """Whether every outcome is known before the next question."""
+        return self.schedule.immediate and not self.in_world
 
     @property
     def nature_label(self) -> str:
@@ -238,6 +251,13 @@ def plan(
     for entry in some(whom):
         check_kept(panel.keeps or (), entry.strategy)
         _check_streams(panel, entry)
+    if late := next((s for s in schedules if not s.immediate), None):
+        for entry in whom:
+            if isinstance(entry.strategy, World):
+                raise InvalidParameter(
+                    f"{entry.label!r} is a world, which asks and answers at times of its own; expected no arrivals or "
+                    f"delays ({late.label}), or a nature"
+                )
     free = _start(pairs, int(seed))
     for horizon in sorted({t for *_, played in pairs for t in played}):
         for schedule in schedules:
@@ -313,6 +333,8 @@ def _start(pairs: _Pairs, seed: int) -> bool:
             entry = forecaster if role == "forecaster" else nature
             found.setdefault(id(entry), (entry, set()))[1].update(horizons)
         for entry, played in some([*found.values()]):
+            if isinstance(entry.strategy, World):
+                continue  # it is a process that only play starts
             for horizon in sorted(played):
                 player = start(role, entry.strategy, horizon, range(1), seed)
                 free |= role == "forecaster" and grid_of_player(player) is None

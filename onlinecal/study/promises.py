@@ -26,7 +26,7 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
             raise InvalidParameter(
                 f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
             )
-    late = None if cell.schedule.immediate else _under_delay([g for _, g in stated], cell)
+    late = None if cell.immediate else _under_delay([g for _, g in stated], cell)
     found = []
     # Certificates are no columns of the panel; their bounds are stated.
     certified = [
@@ -61,7 +61,13 @@ def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:
     """The guarantees that still hold where outcomes become known late; most do not."""
     if not any(g.delayed for g in stated):
         return []
-    most, resolved = load(cell.schedule, cell.horizon, cell.seed)
+    if cell.in_world:
+        most = cell.nature.strategy.open_at_once
+        if most is None:
+            return []
+        resolved = max(0, cell.horizon - most)
+    else:
+        most, resolved = load(cell.schedule, cell.horizon, cell.seed)
 
     def bound(delayed: Callable[[float, int], float], upper: bool, horizon: float) -> float:
         return delayed(horizon if upper else resolved, most)

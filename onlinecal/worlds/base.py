@@ -18,7 +18,7 @@ from onlinecal.natures.base import Nature
 if TYPE_CHECKING:
     from onlinecal.worlds.market import Market
 
-#: what a plain world must have
+#: the method of a plain world
 METHODS = {"run": "env, market"}
 
 
@@ -32,6 +32,8 @@ class World(Nature):
 
     #: worlds hear the forecasts; one that does not use them may say NOTHING, so that more bounds hold
     sight: ClassVar[Any] = Sight.DRAW
+    #: the most questions that are ever open at once, or None: bounds for open questions need it
+    open_at_once: ClassVar[Any] = None
 
     def run(self, env: Any, market: Market) -> Generator[Any, Any, Any]:
         """Runs one run of the world as a simpy process, which may start others.
@@ -85,6 +87,11 @@ class Simulated(Plain, World):  # type: ignore[override]
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset(getattr(self.origin, "reveals", ()))
+
+    @property
+    def open_at_once(self) -> int | None:  # type: ignore[override]
+        """The number that its class declares."""
+        return self._declared("open_at_once", int)
 
     @property
     def streams(self) -> tuple[str, ...]:

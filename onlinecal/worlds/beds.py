@@ -67,6 +67,11 @@ class Beds(World):
     def sight(self) -> Sight:
         return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
 
+    @property
+    def open_at_once(self) -> int:
+        """One question of each bed."""
+        return self.beds
+
     def formula(self, severity: float) -> float:
         """P(discharged within a day) of a case, if nobody reacts."""
         return -math.expm1(-self.within / (MILD + (SEVERE - MILD) * severity))

@@ -63,6 +63,11 @@ class Machines(World):
     def sight(self) -> Sight:
         return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
 
+    @property
+    def open_at_once(self) -> int:
+        """One question of each machine."""
+        return self.machines
+
     def formula(self, age: float) -> float:
         """P(fails within a unit) at this age, if nobody reacts."""
         return -math.expm1((age / self.life) ** self.shape - ((age + 1.0) / self.life) ** self.shape)

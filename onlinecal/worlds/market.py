@@ -290,7 +290,12 @@ class Course:
                 self._contexts[number] = tuple(float(context[kind]) for kind in self.transcripts.kinds)
         self._number = number
         question = self._open[number] = Question(number, now, forecast, int(context.get("stream", 0)))
-        self.most = max(self.most, len(self._open))
+        if len(self._open) > self.most:
+            self.most = len(self._open)
+            if self.world.open_at_once is not None and self.most > self.world.open_at_once:
+                raise self._misuse(
+                    f"has {self.most} questions open; it declares open_at_once = {self.world.open_at_once}"
+                )
         return question
 
     def _check(self, number: int, context: Mapping[str, float]) -> None:

@@ -11,6 +11,7 @@ from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import start
 from onlinecal.study.plan import Cell
 from onlinecal.study.run import batch_size
+from onlinecal.worlds.base import World
 
 #: seconds, roughly, of a run-round: of steps alone, and beside plain Python
 STEPS, PYTHON = 5e-8, 1e-6
@@ -37,7 +38,7 @@ def seconds_of() -> Callable[[Cell], float]:
     def in_steps(role: str, cell: Cell) -> bool:
         entry = getattr(cell, role)
         if id(entry) not in kinds:
-            plain = isinstance(entry.strategy, Plain)
+            plain = isinstance(entry.strategy, Plain | World)
             kinds[id(entry)] = (
                 entry,
                 not plain and made_of_steps(start(role, entry.strategy, cell.horizon, range(1), cell.seed)),
