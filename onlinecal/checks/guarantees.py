@@ -12,6 +12,7 @@ import numpy as np
 from onlinecal.checks.conformance import Finding, conformance
 from onlinecal.checks.facts import playable
 from onlinecal.checks.proofs import ROUNDING, Proof
+from onlinecal.checks.worlds import bounds_in_world
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
 from onlinecal.core.guarantee import Guarantee, OnGrid
 from onlinecal.core.modules import locate
@@ -21,10 +22,11 @@ from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
-from onlinecal.naming import foreign, kind_of, named
+from onlinecal.naming import STRATEGIES, foreign, kind_of, named
 from onlinecal.natures import NATURES, Nature
 from onlinecal.rounds.protocol import check_specification, start
 from onlinecal.study.panel import Panel
+from onlinecal.worlds.base import World
 
 #: false-failure rate of the check of one expected bound
 RATE = 1e-9
@@ -101,7 +103,10 @@ def report(
     findings: list[tuple[str, Finding]] = []
     if names:
         chosen = [_named(name) for name in names]
-        mine = [s for s in chosen if isinstance(s, Forecaster)], [s for s in chosen if isinstance(s, Nature)]
+        mine = (
+            [s for s in chosen if isinstance(s, Forecaster)],
+            [s for s in chosen if isinstance(s, Nature) and not isinstance(s, World)],
+        )
         pairs = [(f, n) for f in mine[0] for n in [*natures, *mine[1]]]
         pairs += [(f, n) for n in mine[1] for f in forecasters]
     else:
@@ -110,6 +115,8 @@ def report(
         for name, strategy in zip(names, chosen, strict=True):
             bar.describe(f"conformance of {name}")
             findings += [(name, finding) for finding in conformance(strategy, seed, name=name)]
+            if isinstance(strategy, World) and not any(f.fault for who, f in findings if who == name):
+                findings.append((name, bounds_in_world(forecasters, strategy, horizon, runs, seed)))
         checked: list[GuaranteeCheck] = []
         for forecaster, nature in pairs:
             bar.describe(f"{strategy_label(forecaster)} against {strategy_label(nature)}")
@@ -126,9 +133,15 @@ def report(
                     findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)
         for name, strategy in zip(names, chosen, strict=True):
-            if strategy_label(strategy) not in {who for v in checked for who in (v.strategy, v.opponent)}:
+            if not isinstance(strategy, World) and strategy_label(strategy) not in {
+                who for v in checked for who in (v.strategy, v.opponent)
+            }:
                 findings.append((name, _plays_on(strategy, pairs, horizon, seed)))
-    remarks = [_remark(name, strategy, checked) for name, strategy in zip(names, chosen, strict=True)]
+    remarks = [
+        _remark(name, strategy, checked)
+        for name, strategy in zip(names, chosen, strict=True)
+        if not isinstance(strategy, World)
+    ]
     return Report(tuple(checked), tuple(findings), tuple(filter(None, remarks)))
 
 
@@ -166,12 +179,14 @@ def _playable(known: Mapping[str, type]) -> list[Any]:
 
 
 def _named(name: str) -> Any:
-    if name in NATURES:
+    if name in STRATEGIES["nature"]:
         return named("nature", name)
     if name in FORECASTERS:
         return named("forecaster", name)
     if not foreign(name):
-        raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES], LIST)
+        raise UnknownName.of(
+            "strategy", name, [name for known in STRATEGIES.values() for name in known], LIST
+        )
     return named(kind_of(locate("strategy", name)) or "forecaster", name)
 
 

@@ -240,7 +240,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
         Column("certificate", name): _certificate(cell, runs, name, values)
         for name, values in certified.items()
     }
-    loop = "compiled" if game.compiled else "python"
+    loop = "simpy" if cell.in_world else "compiled" if game.compiled else "python"
     cdl = np.concatenate([each.cdl() for each in people], axis=1) if cell.people.groups else None
     return Batch(read, loop, tuple(open), np.array(accounts), cdl, runs[0], packer.packed())
 

@@ -7,6 +7,7 @@ from onlinecal.worlds.machines import Machines
 from onlinecal.worlds.market import Market, Question
 from onlinecal.worlds.parts import Parts
 from onlinecal.worlds.queue import Queue
+from onlinecal.worlds.simulation import Simulation, observe
 
 WORLDS = registry((Queue, Beds, Machines, Parts))
 
@@ -19,6 +20,8 @@ __all__ = [
     "Question",
     "Queue",
     "Simulated",
+    "Simulation",
     "World",
     "as_world",
+    "observe",
 ]

@@ -89,7 +89,7 @@ class Simulated(Plain, World):  # type: ignore[override]
         return frozenset(getattr(self.origin, "reveals", ()))
 
     @property
-    def open_at_once(self) -> int | None:  # type: ignore[override]
+    def open_at_once(self) -> int | None:
         """The number that its class declares."""
         return self._declared("open_at_once", int)
 

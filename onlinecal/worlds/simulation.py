@@ -7,11 +7,14 @@ from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.transcript import Transcript
 from onlinecal.core.validation import count, is_whole
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine.keeping import as_history
 from onlinecal.engine.transcripts import check_kept
+from onlinecal.forecasters.base import as_forecaster
 from onlinecal.rounds.protocol import check_pair
+from onlinecal.worlds.base import as_world
 from onlinecal.worlds.market import Course
 
 #: of worlds: what they ask, hear and are told; raised when a simulation comes out otherwise
@@ -116,3 +119,47 @@ class Simulation:
         if len(gammas) < len(self.parts):
             raise InvalidParameter("a run has no known outcome; Γ needs one")
         return gammas
+
+
+def observe(forecaster: Any, world: Any, *, horizon: int, seed: int = 0, run: int = 0) -> Transcript:
+    """The questions of one run of a world whose outcome is known, with their context and times.
+
+    Parameters
+    ----------
+    forecaster, world
+        Specifications, or plain classes or objects.
+    horizon, seed, run : int
+        As in `Simulation`.
+
+    Returns
+    -------
+    Transcript
+        In the order in which the outcomes became known.
+
+    Raises
+    ------
+    InvalidParameter, InvalidForecast, InvalidData
+        As from `Simulation`.
+
+    Examples
+    --------
+    >>> from onlinecal.forecasters import Unchanged
+    >>> from onlinecal.worlds import Queue
+    >>> rounds = observe(Unchanged(), Queue(), horizon=200)
+    >>> bool((rounds.known >= rounds.asked).all()), sorted(rounds.context)
+    (True, ['base', 'queue'])
+    """
+    played = as_world(world)
+    simulation = Simulation(
+        as_forecaster(forecaster),
+        played,
+        horizon=horizon,
+        runs=range(run, run + 1),
+        seed=seed,
+        keeps=played.reveals,
+    )
+    simulation.advance(horizon)
+    transcripts = simulation.parts[0].transcripts
+    rounds = None if transcripts is None else transcripts.of(0)
+    assert rounds is not None
+    return rounds

@@ -10,7 +10,7 @@ from tests.readme import ROOT
 #: in the order of imports; the last are files
 ROOMS = (
     "core", "rounds", "decisions", "measures", "exact", "forecasters", "natures", "exploit", "schedules",
-    "decision_makers", "engine", "growth", "study",
+    "decision_makers", "engine", "worlds", "growth", "study",
     "forecasts", "naming", "recalibration", "monitoring",
     "sweeping", "scenario", "checks", "report", "face", "search", "commands", "cli", "__main__",
 )  # fmt: skip

@@ -4,13 +4,17 @@ import copy
 import heapq
 import math
 import pickle
+import re
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+import onlinecal as oc
+from onlinecal import play
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.sight import Sight
@@ -26,8 +30,10 @@ from onlinecal.forecasters import (
     as_forecaster,
 )
 from onlinecal.measures import smooth_ce
-from onlinecal.worlds import WORLDS, Beds, Machines, Parts, Queue, as_world
+from onlinecal.natures import Bernoulli
+from onlinecal.worlds import WORLDS, Beds, Machines, Parts, Queue, as_world, observe
 from onlinecal.worlds.simulation import Simulation
+from tests.command_line import onlinecal
 
 ALL = [
     world(reacts=how) for world, hows in (
@@ -487,3 +493,112 @@ def test_every_world_is_registered_with_its_sight():
     for world in ALL:
         assert (world.sight == Sight.NOTHING) is (world.reacts == "none")
         assert "base" in world.reveals
+
+
+# ---------------------------------------------------------------- studies
+
+
+def test_a_study_of_worlds_has_bounds_where_open_questions_are_counted(tmp_path):
+    study = play(
+        ["defensive_forecasting", ForecastHedging()],
+        [Machines(machines=5, reacts="act"), Beds(), Queue(), Bernoulli(0.3)],
+        horizon=400, runs=4, measures=["kernel_ce", "ece"],
+        decision_makers=[{"task": "umbrella", "count": 2, "stay": 5}],
+    )  # fmt: skip
+    stated = {
+        cell.nature: [p for p in cell.promises if p.kind == "deterministic"]
+        for cell in study.cells
+        if cell.forecaster == "defensive forecasting"
+    }
+    assert not stated["queue"]
+    for cell in study.cells:
+        if "machines" in cell.nature or "beds" in cell.nature:
+            assert cell.open[-1] > 0
+            assert cell.loop == "simpy"
+            for promise in cell.promises:
+                assert promise.kind == "rate" or (cell.totals[promise.measure][-1] <= promise.bound).all()
+                assert "open at once" in promise.text or not promise.upper
+    assert any(stated[name] for name in stated if "machines" in name)
+    assert any(stated[name] for name in stated if "beds" in name)
+
+
+def test_worlds_declare_how_many_questions_are_open():
+    for world in (Machines(machines=3), Beds(beds=4)):
+        simulation = Simulation(Constant(), world, horizon=500, runs=range(2))
+        simulation.advance(500)
+        assert simulation.most == world.open_at_once
+    with pytest.raises(InvalidData, match="has 2 questions open; it declares open_at_once = 1"):
+        Simulation(Constant(), as_world(Crowd), horizon=9, runs=range(1)).advance(9)
+
+
+class Crowd:
+    open_at_once = 1
+
+    def run(self, env, market):
+        for k in range(10):
+            market.deadline(market.ask(), 1.5, k % 2)
+            yield env.timeout(1.0)
+
+
+def test_scenarios_and_results_know_worlds(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        'horizon = 200\nruns = 4\nmeasures = ["ece"]\nforecasters = ["unchanged", "forecast_hedging"]\n'
+        'worlds = [{ name = "queue", reacts = ["leave", "rush"] }, "machines"]\n'
+    )
+    files = [tmp_path / f"{jobs}.db" for jobs in (1, 2)]
+    for jobs, file in enumerate(files, 1):
+        onlinecal("run", "mine.toml", "-o", file, "-j", jobs, cwd=tmp_path)
+    one, two = (oc.load(file) for file in files)
+    assert len(one.cells) == 6
+    for mine, other in zip(one.cells, two.cells, strict=True):
+        np.testing.assert_array_equal(mine.totals["ece"], other.totals["ece"])
+    with pytest.raises(InvalidParameter, match="is a world, which asks and answers at times of its own"):
+        play("unchanged", Queue(), horizon=9, delays=3)
+
+
+def test_worlds_are_checked(tmp_path):
+    for world in ("queue", "machines"):
+        said = onlinecal("check", world, "--horizon", 200, "--runs", 2, cwd=tmp_path).stdout
+        assert "pickled in the middle" in said
+        assert f"({4 * (world == 'machines')} apply)" in said
+    (tmp_path / "liar.py").write_text(LIAR)
+    said = onlinecal("check", "liar:Liar", "--horizon", 200, "--runs", 2, cwd=tmp_path, rc=1).stdout
+    assert "it says sight = NOTHING, but its outcomes depend on the forecasts" in " ".join(said.split())
+
+
+LIAR = """
+class Liar:
+    sight = "nothing"
+
+    def run(self, env, market):
+        while True:
+            question = market.ask()
+            yield env.timeout(1.0)
+            market.resolve(question, int(question.forecast > 0.5))
+"""
+
+
+def test_delays_carry_news():
+    # docs/worlds.md: of the first 100 questions, those that are known when the next is asked, and all.
+    known, every = [], []
+    for run in range(40):
+        rounds = observe(Constant(), Queue(patience=4.0), horizon=300, run=run)
+        first = rounds.numbers <= 100
+        now = rounds.asked[rounds.numbers == 101][0]
+        known.append(rounds.outcomes[first & (rounds.known < now)].mean())
+        every.append(rounds.outcomes[first].mean())
+    assert (round(np.mean(known), 3), round(np.mean(every), 3)) == (0.090, 0.104)
+
+
+@pytest.mark.slow
+def test_the_table_of_the_page_is_what_the_scenario_gives(tmp_path):
+    root = Path(__file__).parents[2]
+    onlinecal("run", root / "scenarios" / "worlds.toml", "-o", "w.db", cwd=tmp_path)
+    cells = oc.load(tmp_path / "w.db").cells
+    rows = re.findall(
+        r"^\| (\w+), (\w+) \| (.*) \|$", (root / "docs" / "worlds.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(rows) == 8
+    for world, reacts, values in rows:
+        mine = [c for c in cells if c.nature.startswith(world) and f'"{reacts}"' in c.nature]
+        assert [f"{c.totals['smooth_ce'][-1].mean() / 4000:.3f}"[1:] for c in mine] == values.split(" | ")
