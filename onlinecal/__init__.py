@@ -54,6 +54,7 @@ _ROOMS = {
     "search": "onlinecal.search",
     "study": "onlinecal.study",
     "tasks": "onlinecal.decisions.tasks",
+    "worlds": "onlinecal.worlds",
 }
 
 __all__ = [
@@ -93,10 +94,11 @@ __all__ = [
     "t_cal",
     "tasks",
     "tolerant_test",
+    "worlds",
 ]
 
 if TYPE_CHECKING:
-    from onlinecal import exact, exploit, forecasters, growth, measures, natures, search, study
+    from onlinecal import exact, exploit, forecasters, growth, measures, natures, search, study, worlds
     from onlinecal.core import errors
     from onlinecal.core.errors import OnlinecalError
     from onlinecal.core.guarantee import Guarantee

@@ -20,9 +20,7 @@ from onlinecal.core.sweeps import sweep as expand
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.keeping import as_history
-from onlinecal.forecasters.base import as_forecaster
-from onlinecal.naming import STRATEGIES, foreign, kind_of, with_strategies
-from onlinecal.natures import as_nature
+from onlinecal.naming import STRATEGIES, as_strategy, foreign, kind_of, with_strategies
 from onlinecal.report.curves import Study
 from onlinecal.study.executors import Serial, executor_of
 from onlinecal.study.executors.base import Fault
@@ -51,7 +49,7 @@ def _entries(kind: Literal["forecaster", "nature"], given: Any) -> list[Entry]:
         return [given]
     if isinstance(given, str | Mapping):
         return lineup(kind, [given], Path())
-    return [Entry.of(as_forecaster(given) if kind == "forecaster" else as_nature(given))]
+    return [Entry.of(as_strategy(kind, given))]
 
 
 def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> list[Entry]:
@@ -96,7 +94,6 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
             )
         label, parameters = table.pop("label", label), table | parameters
     thing, kind = _found(strategy)
-    take = as_forecaster if kind == "forecaster" else as_nature
     own = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
     find = finder()
     top = Thing(title(thing), kinds(thing))
@@ -105,7 +102,9 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
     )
 
     def build(table: dict[str, Any]) -> Any:
-        return take(thing, with_strategies(kind, thing, {k: v for k, v in table.items() if k != "name"}))
+        return as_strategy(
+            kind, thing, with_strategies(kind, thing, {k: v for k, v in table.items() if k != "name"})
+        )
 
     return combinations(kind, combined, build, label)
 
@@ -158,7 +157,8 @@ def play(
         as in a scenario, ``{"name": "forecast_hedging", "m": 8}``, has parameters, each with one value or several.
     nature : Nature, its name or table, plain class, object or partial, what `sweep` returns, or list of them
         The same; a plain class has ``probability()``, and ``update(forecast, outcome)`` if it is to be told the past.
-        With ``sight = "law"`` or ``"draw"`` it has ``probability(round)`` (see `onlinecal.natures.Scalar`).
+        With ``sight = "law"`` or ``"draw"`` it has ``probability(round)`` (see `onlinecal.natures.Scalar`). A world
+        (`onlinecal.worlds`), or a plain class with ``run(env, market)``, asks and answers at times of its own.
     horizon : int or sequence of int
         One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
         at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the

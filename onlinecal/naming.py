@@ -21,9 +21,11 @@ from onlinecal.decision_makers.responses import Best, DecisionMaker, as_response
 from onlinecal.decisions.base import is_task
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Nature, as_nature
+from onlinecal.worlds import WORLDS
+from onlinecal.worlds.base import as_world, is_world
 
 #: the strategies of each kind by name
-STRATEGIES: Mapping[str, Mapping[str, Any]] = {"forecaster": FORECASTERS, "nature": NATURES}
+STRATEGIES: Mapping[str, Mapping[str, Any]] = {"forecaster": FORECASTERS, "nature": {**NATURES, **WORLDS}}
 
 
 def decision_maker_of(spec: Any, folder: Path = Path()) -> Any:
@@ -115,7 +117,13 @@ def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path =
         options["file"] = _path(options["file"], folder)
     if not foreign(name):
         return build(kind, STRATEGIES[kind], name, options)
-    return (as_forecaster if kind == "forecaster" else as_nature)(made, options, name)
+    return as_strategy(kind, made, options, name)
+
+
+def as_strategy(kind: str, thing: Any, options: Mapping[str, Any] = {}, called: str | None = None) -> Any:
+    """A specification from one, or from what makes a plain player or world; a world is a nature here."""
+    take = as_forecaster if kind == "forecaster" else as_world if is_world(thing) else as_nature
+    return take(thing, options, called)
 
 
 def with_strategies(
@@ -147,7 +155,7 @@ def kind_of(thing: Any) -> str:
     """The kind of a user's class, object or function, which is tried: ``"forecaster"``, ``"nature"`` or ""."""
     made = thing.func if isinstance(thing, partial) else thing
     if inspect.isroutine(made):
-        for kind, take in (("forecaster", as_forecaster), ("nature", as_nature)):
+        for kind, take in (("forecaster", as_forecaster), ("nature", as_nature), ("nature", as_world)):
             with contextlib.suppress(OnlinecalError):
                 take(thing)
                 return kind
@@ -156,7 +164,7 @@ def kind_of(thing: Any) -> str:
         return "nature"
     if any(hasattr(made, method) for method in ("start", "forecast")):
         return "forecaster"
-    return "nature" if hasattr(made, "probability") else ""
+    return "nature" if hasattr(made, "probability") or is_world(thing) else ""
 
 
 def said_table(kind: str, spec: Any) -> Any:

@@ -130,7 +130,14 @@ class Scenario(BaseModel):
     history: Any = "exact"
     keep: Annotated[Any, PlainValidator(_keep)] = KEEP
     forecasters: Annotated[list[Named], Field(min_length=1)]
-    natures: Annotated[list[Named], Field(min_length=1)]
+    natures: list[Named] = []
+    worlds: list[Named] = []
+
+    @model_validator(mode="after")
+    def _somebody_to_play(self) -> Scenario:
+        if not self.natures and not self.worlds:
+            raise ValueError("natures = []: expected at least one, or one of worlds")
+        return self
 
     @model_validator(mode="after")
     def _one_kind_of_horizon(self) -> Scenario:
@@ -245,7 +252,7 @@ def _cells(scenario: Scenario, folder: Path) -> Plan:
     horizons += [] if scenario.horizon is None else [scenario.horizon]
     return plan(
         lineup("forecaster", scenario.forecasters, folder),
-        lineup("nature", scenario.natures, folder),
+        lineup("nature", [*scenario.natures, *scenario.worlds], folder),
         horizons=horizons,
         runs=scenario.runs,
         seed=scenario.seed,

@@ -20,15 +20,18 @@ import numpy as np
 
 from onlinecal.checks.facts import HORIZON, RUNS, Measure, stated_facts
 from onlinecal.core.errors import OnlinecalError
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.driving import BLOCK
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import AlmostOneStepAhead, ForecastHedging
+from onlinecal.forecasters import AlmostOneStepAhead, Constant, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures import Bernoulli, Contrarian, Nature
 from onlinecal.rounds.plain import Round
 from onlinecal.rounds.protocol import check_specification
+from onlinecal.worlds.base import World
+from onlinecal.worlds.simulation import Simulation
 
 
 @dataclass(frozen=True)
@@ -41,9 +44,11 @@ class Finding:
 
 def play_game(
     forecaster: Forecaster, nature: Nature, seed: int, runs: range = RUNS, until: int = HORIZON
-) -> Game:
-    """A game of `HORIZON` rounds, played up to `until`."""
-    game = Game(forecaster, nature, horizon=HORIZON, runs=runs, seed=seed)
+) -> Any:
+    """A game of `HORIZON` rounds, played up to `until`; in a world, its simulation."""
+    game: Any = (Simulation if isinstance(nature, World) else Game)(
+        forecaster, nature, horizon=HORIZON, runs=runs, seed=seed
+    )
     game.advance(until)
     return game
 
@@ -76,9 +81,10 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
         )
         return
     pairs = [_Pair(forecaster, nature, seed) for forecaster, nature in opponents]
-    for label, check in CHECKS:
+    world = isinstance(strategy, World)
+    for label, check in OF_WORLDS if world else CHECKS:
         yield Finding(label, _first_fault(check, pairs))
-    for label, measure in stated_facts(strategy):
+    for label, measure in () if world else stated_facts(strategy):
         yield Finding(label, _first_fault(partial(_fact, kind, measure), pairs))
     if name is not None:
         label = "a spawned process with another hash seed plays the same"
@@ -130,9 +136,9 @@ class _Pair:
     nature: Nature
     seed: int
 
-    def game(self, runs: range = RUNS) -> Game:
+    def game(self, runs: range = RUNS) -> Any:
         """A game of theirs before its first round."""
-        return Game(self.forecaster, self.nature, horizon=HORIZON, runs=runs, seed=self.seed)
+        return play_game(self.forecaster, self.nature, self.seed, runs, 0)
 
     def again(self, runs: range = RUNS) -> list[bytes]:
         """The trace of a game of its own."""
@@ -219,6 +225,26 @@ CHECKS: tuple[tuple[str, Callable[[_Pair], str]], ...] = (
     ("split runs are joined runs", _split),
     ("a question asked while a round is open changes nothing", _open),
     ("pickled in the middle it goes on identically", _pickle),
+)
+
+
+def _blind(pair: _Pair) -> str:
+    """Compares the outcomes of two forecasters, in a world that says that it does not use the forecasts."""
+    if pair.nature.sight != Sight.NOTHING:
+        return ""
+    low, high = (
+        [gamma.positives.sum() for gamma in play_game(Constant(p), pair.nature, pair.seed).gammas()]
+        for p in (0.0, 1.0)
+    )
+    return "" if low == high else "it says sight = NOTHING, but its outcomes depend on the forecasts"
+
+
+#: the same of worlds, whose questions come when they like
+OF_WORLDS: tuple[tuple[str, Callable[[_Pair], str]], ...] = (
+    ("the same seed gives the same trace", _repeat),
+    ("split runs are joined runs", _split),
+    ("pickled in the middle it goes on identically", _pickle),
+    ("it sees no more than it says", _blind),
 )
 
 

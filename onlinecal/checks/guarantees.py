@@ -11,6 +11,7 @@ import numpy as np
 
 from onlinecal.checks.conformance import Finding, conformance
 from onlinecal.checks.facts import playable
+from onlinecal.checks.worlds import bounds_in_world
 from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
 from onlinecal.core.guarantee import Guarantee, OnGrid, Potential
 from onlinecal.core.joint import JointDistribution
@@ -21,10 +22,11 @@ from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.forecasters import FORECASTERS, Forecaster
 from onlinecal.growth.outgrowth import outgrowth
-from onlinecal.naming import foreign, kind_of, named
+from onlinecal.naming import STRATEGIES, foreign, kind_of, named
 from onlinecal.natures import NATURES, Nature
 from onlinecal.rounds.protocol import check_specification, start
 from onlinecal.study.panel import Panel
+from onlinecal.worlds.base import World
 
 #: false-failure rates of the check of one expected bound, and of one rate
 RATE, TREND_RATE = 1e-9, 1e-6
@@ -103,13 +105,15 @@ def report(
     mine = {name: _named(name) for name in names}
     pairs = [(f, n) for f in forecasters for n in natures]
     if mine:
-        own = [s for s in mine.values() if isinstance(s, Nature)]
+        own = [s for s in mine.values() if isinstance(s, Nature) and not isinstance(s, World)]
         pairs = [(f, n) for f in mine.values() if isinstance(f, Forecaster) for n in [*natures, *own]]
         pairs += [(f, n) for n in own for f in forecasters]
     with Progress(len(pairs) * horizon * runs, shown=progress) as bar:
         for name, strategy in mine.items():
             bar.describe(f"conformance of {name}")
             findings += [(name, finding) for finding in conformance(strategy, seed, name=name)]
+            if isinstance(strategy, World) and not any(f.fault for who, f in findings if who == name):
+                findings.append((name, bounds_in_world(forecasters, strategy, horizon, runs, seed)))
         checked: list[GuaranteeCheck] = []
         for pair in pairs:
             bar.describe(f"{strategy_label(pair[0])} against {strategy_label(pair[1])}")
@@ -124,9 +128,11 @@ def report(
                     findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)
         for name, strategy in mine.items():
-            if strategy_label(strategy) not in {who for v in checked for who in (v.strategy, v.opponent)}:
+            if not isinstance(strategy, World) and strategy_label(strategy) not in {
+                who for v in checked for who in (v.strategy, v.opponent)
+            }:
                 findings.append((name, _plays_on(strategy, pairs, _Size(horizon, 1, seed))))
-    remarks = (_remark(name, strategy, checked) for name, strategy in mine.items())
+    remarks = (_remark(name, s, checked) for name, s in mine.items() if not isinstance(s, World))
     return Report(tuple(checked), tuple(findings), tuple(filter(None, remarks)))
 
 
@@ -175,10 +181,10 @@ def _playable(known: Mapping[str, type]) -> list[Any]:
 
 
 def _named(name: str) -> Any:
-    kind = "nature" if name in NATURES else "forecaster"
-    if name not in NATURES and name not in FORECASTERS:
+    kind = next((kind for kind, known in STRATEGIES.items() if name in known), "")
+    if not kind:
         if not foreign(name):
-            raise UnknownName.of("strategy", name, [*FORECASTERS, *NATURES], LIST)
+            raise UnknownName.of("strategy", name, [n for known in STRATEGIES.values() for n in known], LIST)
         kind = kind_of(locate("strategy", name)) or "forecaster"
     return named(kind, name)
 

@@ -287,6 +287,11 @@ class Game:
         return None if self.ledger is None else self.ledger.moved(stream)
 
     @property
+    def parts(self) -> list[Game]:
+        """Itself: all its runs are in the same round, as those of a world are not."""
+        return [self]
+
+    @property
     def history(self) -> History | None:
         """What is kept of the resolved rounds of a game that is in one part; None before there is one."""
         return None if self.ledger is None else self.ledger.history((0, 0))

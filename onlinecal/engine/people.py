@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.decision_makers.accounts import ENTRIES, Batch, account, cdl_totals
 from onlinecal.decision_makers.tenures import Tenure
-from onlinecal.engine.game import Game
 from onlinecal.engine.ledger import Ledger
 from onlinecal.measures.decision import cdl
 from onlinecal.rounds.law import Floats
@@ -24,11 +23,11 @@ class Accounts:
 
     Parameters
     ----------
-    game : Game
+    game : Game, or a run of a world
     tenures : sequence of Tenure
     """
 
-    def __init__(self, game: Game, tenures: Sequence[Tenure]) -> None:
+    def __init__(self, game: Any, tenures: Sequence[Tenure]) -> None:
         self.game, self.tenures = game, tenures
         self._batch: tuple[NDArray[np.int64], Batch] | None = None
         self._alone: list[int] = []
@@ -38,7 +37,7 @@ class Accounts:
         """The `ENTRIES` now, (decision makers, runs, 5); zeros for who has no round yet."""
         runs, ledger = len(self.game.runs), self.game.ledger
         entries = np.zeros((len(self.tenures), runs, len(ENTRIES)))
-        if ledger is None:
+        if ledger is None or not ledger.rounds:
             return entries
         together = self._together(ledger)
         if together is not None:
@@ -57,7 +56,7 @@ class Accounts:
         """The CDL of the rounds of each tenure as totals, (decision makers, runs)."""
         totals = np.zeros((len(self.tenures), len(self.game.runs)))
         ledger = self.game.ledger
-        if ledger is None:
+        if ledger is None or not ledger.rounds:
             return totals
         if _ascends(ledger.grid):
             counts, positives = ledger.running_counts()

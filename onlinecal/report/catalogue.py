@@ -16,23 +16,28 @@ from onlinecal.core.strategy import FACTS, parameters
 from onlinecal.core.writing import scenarios
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
-from onlinecal.forecasters import FORECASTERS, as_forecaster
+from onlinecal.forecasters import FORECASTERS
 from onlinecal.growth.rates import KNOWN_RATES, OTHER_RATES, best_known
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
-from onlinecal.naming import foreign, kind_of
-from onlinecal.natures import NATURES, as_nature
+from onlinecal.naming import as_strategy, foreign, kind_of
+from onlinecal.natures import NATURES
 from onlinecal.schedules import ARRIVALS, DELAYS
+from onlinecal.worlds import WORLDS, World
 
 KINDS: dict[str, dict[str, Any]] = {
     "forecasters": FORECASTERS,
     "natures": NATURES,
+    "worlds": WORLDS,
     "measures": MEASURES,
     "tasks": TASKS,
     "responses": RESPONSES,
     "arrivals": ARRIVALS,
     "delays": DELAYS,
 }
+
+#: the kinds that play
+PLAYERS = ("forecasters", "natures", "worlds")
 
 #: T at which bounds that follow from each other are compared
 COMPARED_AT = 10**6
@@ -111,7 +116,7 @@ def entries(name: str) -> list[dict[str, Any]]:
             "guarantees": [str(g) for g in _guarantees(thing)],
             "implied": _implied(_guarantees(thing)),
             **_facts(kind, thing),
-            **({"loop": _loop(kind, thing)} if kind in ("forecasters", "natures") else {}),
+            **({"loop": _loop(kind, thing)} if kind in PLAYERS else {}),
             "documentation": _documentation(thing),
         }
         for kind, thing in things
@@ -158,14 +163,14 @@ def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
 
 def _facts(kind: str, thing: Any) -> dict[str, str]:
     """The facts that a strategy states (`onlinecal.core.strategy`), in words."""
-    if kind not in ("forecasters", "natures"):
+    if kind not in PLAYERS:
         return {}
     names = FACTS if kind == "forecasters" else [name for name in FACTS if name != "deterministic"]
     if any(p["required"] and p["name"] != "horizon" for p in parameters_of(thing)):
         # What does not depend on parameters stands on the class.
         stated = {name: getattr(thing, name, None) for name in names}
     else:
-        spec = as_forecaster(thing) if kind == "forecasters" else as_nature(thing)
+        spec = as_strategy(kind.removesuffix("s"), thing)
         stated = {name: getattr(spec, name) for name in names}
     return {name: said(fact) for name, fact in stated.items()}
 
@@ -186,7 +191,9 @@ def _loop(kind: str, thing: Any) -> str:
 
     if any(p["required"] for p in parameters_of(thing)):
         return "depends on its parameters"
-    spec = as_forecaster(thing) if kind == "forecasters" else as_nature(thing)
+    spec = as_strategy(kind.removesuffix("s"), thing)
+    if isinstance(spec, World):
+        return "simpy"
     compiled = made_of_steps(start(kind.removesuffix("s"), spec, 1000, range(1), 0))
     return "compiled steps" if compiled else "plain Python"
 

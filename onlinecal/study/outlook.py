@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.words import number_of
 from onlinecal.engine.game import IMMEDIATE, Game
-from onlinecal.rounds.players import made_of_steps
-from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.plan import Cell, Entry, Plan, some
-from onlinecal.study.run import batch_bytes, batch_size
+from onlinecal.study.run import batch_bytes, batch_size, begin
+from onlinecal.worlds.simulation import Simulation
 
 #: the largest number of pairs that are measured
 MEASURED = 24
@@ -158,8 +157,8 @@ def _loops(
         looked_at += len(tried)
         for place in order:
             if place in tried:
-                entry, cell = found[place]
-                last = made_of_steps(start(role, entry.strategy, cell.horizon, range(1), cell.seed))
+                _, cell = found[place]
+                last = cell.in_steps(role)
             able[place] = last  # of those that are not tried that of the one before
     loop_of = {pair: "compiled" if able[pair[0]] and able[pair[1]] else "python" for pair in pairs}
     counts = {loop: len(schedules) * list(loop_of.values()).count(loop) for loop in ("compiled", "python")}
@@ -239,18 +238,12 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
     """
     runs = range(min(cell.runs, batch_size(cell)))
 
-    def begin(horizon: int, schedule: Schedule) -> Game:
-        return Game(
-            cell.forecaster.strategy, cell.nature.strategy, horizon=horizon, runs=runs, seed=cell.seed,
-            schedule=schedule, cuts=cell.people.cuts, keeps=cell.panel.keeps,
-        )  # fmt: skip
-
-    def read(game: Game) -> float:
-        began = time.perf_counter()
+    def read(game: Game | Simulation) -> float:
+        began, part = time.perf_counter(), game.parts[0]
         gammas = game.known()[:1]
         known = time.perf_counter()
         for gamma in gammas:
-            cell.panel.read(gamma, None if game.transcripts is None else game.transcripts.of(0, None))
+            cell.panel.read(gamma, None if part.transcripts is None else part.transcripts.of(0, None))
         once = (known - began) / len(runs) + time.perf_counter() - known
         return once * (1 + len(cell.nature.strategy.streams))
 
@@ -260,11 +253,11 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
         return time.perf_counter() - began
 
     # Without delays, so that an outcome is told.
-    warm = begin(cell.horizon, IMMEDIATE)
+    warm = begin(cell, runs, schedule=IMMEDIATE)
     for t in (1, 2):
         warm.advance(min(t, cell.horizon))
     read(warm)
-    game, first = begin(cell.horizon, cell.schedule), time.perf_counter()
+    game, first = begin(cell, runs), time.perf_counter()
     step = early = rounds = min(STRETCH, cell.horizon)
     took, before = played(rounds), read(game)
     while rounds < cell.horizon and (rounds == early or time.perf_counter() + 2 * took <= first + budget):

@@ -21,12 +21,15 @@ from onlinecal.engine.game import IMMEDIATE, VERSION
 from onlinecal.engine.horizon import check_horizon, checkpoints
 from onlinecal.engine.keeping import Exact, Keeping, OnGrid
 from onlinecal.engine.transcripts import check_kept
+from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import check_pair, check_specification, start
 from onlinecal.schedules import Schedule
 from onlinecal.schedules.base import load
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 from onlinecal.study.played import Promise
+from onlinecal.worlds.base import World
+from onlinecal.worlds.simulation import VERSION as WORLDS_VERSION
 
 __all__ = ["Cell", "Entry", "Incompatible", "Plan", "plan"]
 
@@ -127,6 +130,7 @@ class Cell:
         """All that the rounds of one run depend on (see `onlinecal.core.content`): no labels, no measures."""
         return {
             "engine": VERSION,
+            **({"worlds": WORLDS_VERSION} if self.in_world else {}),
             "forecaster": self.forecaster.content,
             "nature": self.nature.content,
             "horizon": int(self.horizon),
@@ -147,6 +151,23 @@ class Cell:
     def held(self) -> Mapping[Column, Held]:
         """Its columns, those of streams too, with what their numbers depend on beside the rounds."""
         return self.panel.held(self.nature.strategy.streams)
+
+    @property
+    def in_world(self) -> bool:
+        """Whether nature is a world, which asks and answers at times of its own."""
+        return isinstance(self.nature.strategy, World)
+
+    def in_steps(self, role: str) -> bool:
+        """Whether its forecaster or nature is made of steps alone; it is started to find out, but for a world."""
+        strategy = getattr(self, role).strategy
+        return not isinstance(strategy, World) and made_of_steps(
+            start(role, strategy, self.horizon, range(1), self.seed)
+        )
+
+    @property
+    def immediate(self) -> bool:
+        """Whether every outcome is known before the next question."""
+        return self.schedule.immediate and not self.in_world
 
     @property
     def nature_label(self) -> str:
@@ -239,6 +260,13 @@ def plan(
     for entry in some(whom):
         check_kept(panel.keeps or (), entry.strategy)
         _check_streams(panel, entry)
+    if late := next((s for s in schedules if not s.immediate), None):
+        for entry in whom:
+            if isinstance(entry.strategy, World):
+                raise InvalidParameter(
+                    f"{entry.label!r} is a world, which asks and answers at times of its own; expected no arrivals or "
+                    f"delays ({late.label}), or a nature"
+                )
     free = _start(pairs, int(seed))
     for horizon in sorted({t for *_, played in pairs for t in played}):
         for schedule in schedules:
@@ -308,6 +336,8 @@ def _start(pairs: _Pairs, seed: int) -> bool:
             entry = forecaster if role == "forecaster" else nature
             found.setdefault(id(entry), (entry, set()))[1].update(horizons)
         for entry, played in some([*found.values()]):
+            if isinstance(entry.strategy, World):
+                continue  # it is a process that only play starts
             for horizon in sorted(played):
                 player = start(role, entry.strategy, horizon, range(1), seed)
                 free |= role == "forecaster" and grid_of_player(player) is None
@@ -392,7 +422,7 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
                 f"the bound of '{guarantee}' is NaN at T = {cell.horizon}; expected a number"
             )
     own = [g for _, g in stated]
-    late = None if cell.schedule.immediate else _under_delay(own, cell)
+    late = None if cell.immediate else _under_delay(own, cell)
     found = []
     # Certificates are no columns of the panel; their bounds are stated.
     certified = [g.column for g in (own if late is None else late) if g.column.kind == "certificate"]
@@ -425,7 +455,13 @@ def _under_delay(stated: Sequence[Guarantee], cell: Cell) -> list[Guarantee]:
     """The guarantees that still hold where outcomes become known late; most do not."""
     if not any(g.delayed for g in stated):
         return []
-    most, resolved = load(cell.schedule, cell.horizon, cell.seed)
+    if cell.in_world:
+        most = cell.nature.strategy.open_at_once
+        if most is None:
+            return []
+        resolved = max(0, cell.horizon - most)
+    else:
+        most, resolved = load(cell.schedule, cell.horizon, cell.seed)
 
     def bound(delayed: Callable[[float, int], float], upper: bool, horizon: float) -> float:
         return delayed(horizon if upper else resolved, most)

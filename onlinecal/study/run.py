@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidData, InvalidForecast, OnlinecalError
 from onlinecal.core.guarantee import Sight
+from onlinecal.core.joint import JointDistribution, Transcript
 from onlinecal.core.memory import free_memory
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
@@ -21,9 +22,11 @@ from onlinecal.engine.keeping import OnGrid
 from onlinecal.engine.memory import bytes_of_run, check_players
 from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
+from onlinecal.schedules import Schedule
 from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.plan import Cell, promises, steps
 from onlinecal.study.played import Joined, Played
+from onlinecal.worlds.simulation import Simulation
 
 #: the largest number of runs in one lockstep batch, which share the cost of a round in Python
 BATCH = 256
@@ -44,7 +47,7 @@ class Batch(NamedTuple):
     loop : str
         Which loop played.
     open : tuple of int
-        Questions without an outcome at each checkpoint.
+        Questions without an outcome at each checkpoint; of worlds the most of any run.
     accounts : (n, k, runs, entries) floats
         Of the decision makers.
     cdl : (k, runs) floats, or None
@@ -135,7 +138,7 @@ def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:
         promises=tuple(p for p in promises(cell) if p.measure in names),
         recorded=bool(cell.nature.strategy.recorded),
         seconds=seconds,
-        open=() if cell.schedule.immediate else batches[0].open,
+        open=() if cell.immediate else tuple(map(max, zip(*(batch.open for batch in batches), strict=True))),
         schedule=(cell.nature.label, cell.schedule.label),
         people=_joined(cell, batches),
         loop=batches[0].loop,
@@ -183,23 +186,32 @@ def play_batch(
         return _played(cell, runs, progress, threads)
 
 
-def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, threads: int) -> Batch:
-    game = Game(
+def begin(
+    cell: Cell, runs: range, *, schedule: Schedule | None = None, threads: int = 1
+) -> Game | Simulation:
+    """The game of some runs of a cell before its first question; a world has no schedule but its own."""
+    options: dict[str, Any] = (
+        {} if cell.in_world else {"schedule": schedule or cell.schedule, "threads": threads}
+    )
+    return (Simulation if cell.in_world else Game)(
         cell.forecaster.strategy,
         cell.nature.strategy,
         horizon=cell.horizon,
         runs=runs,
         seed=cell.seed,
-        schedule=cell.schedule,
         cuts=cell.people.cuts,
         keeps=cell.panel.keeps,
         history=cell.history,
-        threads=threads,
+        **options,
     )
+
+
+def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, threads: int) -> Batch:
+    game = begin(cell, runs, threads=threads)
     streams = [None, *range(len(cell.nature.strategy.streams))]
     own = len(cell.panel.columns)
     totals = np.zeros((len(cell.times), len(runs), own * len(streams)))
-    people, accounts, open = Accounts(game, cell.people.tenures), [], []
+    people, accounts, open = [Accounts(part, cell.people.tenures) for part in game.parts], [], []
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
     moved_to = cell.history.m if isinstance(cell.history, OnGrid) else None
@@ -207,13 +219,11 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     for i, t in enumerate(cell.times):
         _advance(game, t, told)
         open.append(game.asked - game.resolved)
-        packer.begin(None if game.ledger is None else game.ledger.grid)
+        ledger = game.parts[0].ledger
+        packer.begin(None if ledger is None else ledger.grid)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
-            distances = game.moved(stream)
-            for run, gamma in enumerate(game.each(stream)):
-                rounds = None if game.transcripts is None else game.transcripts.of(run, stream)
-                moved = None if distances is None else float(distances[run])
+            for run, gamma, rounds, moved in _levels(game, stream):
                 packer.take(place, run, gamma, moved)
                 try:
                     totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma, rounds, moved)
@@ -224,19 +234,42 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
                     ) from error
         packer.end()
         if cell.people.groups:
-            accounts.append(people.read())
-        for name, values in game.certificates().items():
+            accounts.append(np.concatenate([each.read() for each in people], axis=1))
+        for name, values in _certificates(game).items():
             certified.setdefault(name, []).append(values)
     read = {column: totals[:, :, j] for j, column in enumerate(cell.columns)} | {
         Column("certificate", name): _certificate(cell, runs, name, values)
         for name, values in certified.items()
     }
-    loop = "compiled" if game.compiled else "python"
-    cdl = people.cdl() if cell.people.groups else None
+    loop = "simpy" if cell.in_world else "compiled" if game.compiled else "python"
+    cdl = np.concatenate([each.cdl() for each in people], axis=1) if cell.people.groups else None
     return Batch(read, loop, tuple(open), np.array(accounts), cdl, runs[0], packer.packed())
 
 
-def _advance(game: Game, until: int, told: Callable[[int], None] | None) -> None:
+def _levels(
+    game: Game | Simulation, stream: int | None
+) -> Iterator[tuple[int, JointDistribution, Transcript | None, float | None]]:
+    """Place, Γ, rounds and mean distance moved of each run with known outcomes; runs of a world have their own."""
+    first = 0
+    for part in game.parts:
+        distances = part.moved(stream)
+        for run, gamma in enumerate(part.each(stream)):
+            rounds = None if part.transcripts is None else part.transcripts.of(run, stream)
+            yield first + run, gamma, rounds, None if distances is None else float(distances[run])
+        first += len(part.runs)
+
+
+def _certificates(game: Game | Simulation) -> dict[str, Any]:
+    """The totals that the forecaster certifies, name → (runs,)."""
+    said = [part.certificates() for part in game.parts]
+    return (
+        said[0]
+        if len(said) == 1
+        else {name: np.concatenate([each[name] for each in said]) for name in said[0]}
+    )
+
+
+def _advance(game: Game | Simulation, until: int, told: Callable[[int], None] | None) -> None:
     """Plays on, in stretches that take no more than some tenths of a second: plug-ins may be slow."""
     if game.compiled or told is None:
         game.advance(until, told)

@@ -14,8 +14,6 @@ from onlinecal.core.errors import CellError, InvalidParameter, OnlinecalError, f
 from onlinecal.core.plain import Plain
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
-from onlinecal.rounds.players import made_of_steps
-from onlinecal.rounds.protocol import start
 from onlinecal.study.plan import Cell
 from onlinecal.study.run import Batch, batch_size, cores, play_batch
 
@@ -44,10 +42,7 @@ def seconds_of() -> Callable[[Cell], float]:
     def in_steps(role: str, cell: Cell) -> bool:
         entry = getattr(cell, role)
         if id(entry) not in kinds:
-            steps = not isinstance(entry.strategy, Plain) and made_of_steps(
-                start(role, entry.strategy, cell.horizon, range(1), cell.seed)
-            )
-            kinds[id(entry)] = entry, steps
+            kinds[id(entry)] = entry, not isinstance(entry.strategy, Plain) and cell.in_steps(role)
         return kinds[id(entry)][1]
 
     return lambda cell: STEPS if in_steps("forecaster", cell) and in_steps("nature", cell) else PYTHON

@@ -1,0 +1,145 @@
+"""Specifications of worlds: simulated systems that ask, hear the forecasts, and answer later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.plain import Plain, lifted, no_options
+from onlinecal.core.strategy import build, required, strategy_name
+from onlinecal.core.streams import Stream
+from onlinecal.natures.base import Nature
+
+if TYPE_CHECKING:
+    from onlinecal.worlds.market import Market
+
+#: the method of a plain world
+METHODS = {"run": "env, market"}
+
+
+@dataclass(frozen=True)
+class World(Nature):
+    """Base of the specifications of worlds; a subclass is a frozen dataclass of parameters with `run`.
+
+    A world is played where a nature is: ``oc.play(forecaster, world, horizon=1000)`` plays 1,000 questions. Its
+    processes are those of simpy. It asks at any moment and resolves when it knows, so it needs no arrivals or delays.
+    """
+
+    #: worlds hear the forecasts; one that does not use them may say NOTHING, so that more bounds hold
+    sight: ClassVar[Any] = Sight.DRAW
+    #: the most questions that are ever open at once, or None: bounds for open questions need it
+    open_at_once: ClassVar[Any] = None
+
+    def run(self, env: Any, market: Market) -> Generator[Any, Any, Any]:
+        """Runs one run of the world as a simpy process, which may start others.
+
+        Parameters
+        ----------
+        env : simpy.Environment
+        market : Market
+            Takes questions and outcomes, and has the randomness of the run.
+        """
+        raise TypeError(f"{type(self).__name__} has no method run(env, market)")
+
+    def start(self, horizon: int, stream: Stream) -> Any:
+        raise InvalidParameter(
+            f"{strategy_name(self)!r} is a world, which is played alone; expected a nature, or play(…, world)"
+        )
+
+
+@dataclass(frozen=True)
+class Simulated(Plain, World):  # type: ignore[override]
+    """Plays a world in plain Python: an object with ``run(env, market)``, a generator.
+
+    Parameters
+    ----------
+    make : callable
+        Makes a fresh one: a class or function without arguments, or with the one argument `horizon`.
+    name : str
+        The name in tables.
+
+    Information
+    -----------
+    Hears the forecasts. One object a run. `reveals`, `streams` and `sight` are class attributes of those names.
+    """
+
+    make: Callable[..., Any]
+    name: str = "simulated"
+
+    def __post_init__(self) -> None:
+        missing = [key for key in required(self.make) if key != "horizon"]
+        if missing:
+            raise InvalidParameter(
+                f"world {self.name!r} cannot be made without arguments: {self.make!r} needs {', '.join(missing)}; "
+                "expected defaults for all but horizon"
+            )
+
+    @property
+    def sight(self) -> Sight:
+        declared = getattr(self.origin, "sight", Sight.DRAW)
+        return declared if isinstance(declared, Sight) else Sight[str(declared).upper()]
+
+    @property
+    def reveals(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(getattr(self.origin, "reveals", ()))
+
+    @property
+    def open_at_once(self) -> int | None:
+        """The number that its class declares."""
+        return self._declared("open_at_once", int)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The labels of the streams that its class declares."""
+        return tuple(getattr(self.origin, "streams", ()))
+
+    def world(self, horizon: int) -> Any:
+        """A fresh object, for one run."""
+        return self.player(horizon)
+
+
+def as_world(
+    thing: Any, options: Mapping[str, Any] = MappingProxyType({}), called: str | None = None
+) -> World:
+    """A specification from one, or from a class, function or object that makes a plain world.
+
+    Parameters
+    ----------
+    thing : World, class, function, functools.partial or object
+        A plain class has ``run(env, market)``. Each run has an object of its own.
+    options : mapping, optional
+        Parameters for a class or function.
+    called : str, optional
+        What messages call it. Default: its own name.
+    """
+    if isinstance(thing, type) and issubclass(thing, World):
+        name = called or strategy_name(thing)
+        built: World = build("world", {name: thing}, name, options)
+        return built
+    if isinstance(thing, World):
+        no_options("world", thing, options, called)
+        return thing
+    make, name, sample = lifted("world", thing, options, METHODS, called)
+    return sample if isinstance(sample, World) else Simulated(make, name=name)
+
+
+def is_world(thing: Any) -> bool:
+    """Whether this is a world, or the class or an object of a plain one."""
+    made = getattr(thing, "func", thing)
+    return isinstance(made, World) or callable(getattr(made, "run", None))
+
+
+def exponential(u: float, rate: float) -> float:
+    """The exponential time of this rate at a uniform u."""
+    return -math.log1p(-u) / rate
+
+
+def check_reaction(value: Any, known: tuple[str, ...]) -> None:
+    """Refuses a reaction that the world does not have."""
+    if value not in known:
+        raise InvalidParameter(f"reacts = {value!r}; expected one of {', '.join(map(repr, known))}")

@@ -1,0 +1,119 @@
+"""Hospital beds: will this patient be discharged within a day?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import simpy
+
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.strategy import check_number, check_whole
+from onlinecal.worlds.base import World, check_reaction, exponential
+from onlinecal.worlds.market import Market
+
+#: mean days in bed of the mildest case and of the worst
+MILD, SEVERE = 1.0, 5.0
+
+
+@dataclass(frozen=True)
+class Beds(World):
+    """A ward: when a patient gets a bed, will it be discharged within a day?
+
+    Patients arrive by a Poisson process and wait for a bed in their order. A case of severity s, uniform on [0, 1],
+    stays an exponential time of mean 1 + 4s days. The outcome 1 is known at the discharge, the outcome 0 after a day.
+
+    Parameters
+    ----------
+    beds : int, default 12
+        From 1 to 1000.
+    load : float, default 0.9
+        Arrivals times the mean stay, per bed, in [0.01, 2].
+    within : float, default 1
+        The day, in [0.01, 100].
+    reacts : {"none", "act", "rush"}
+        "act": a threshold of each patient, uniform on [0, 1], above the forecast makes the team work on the discharge,
+        which halves the stay: low forecasts fail. "rush": whenever a patient finds no bed, the one in bed with the
+        highest forecast is discharged: high forecasts come true, and a later forecast decides on an earlier question.
+
+    Information
+    -----------
+    Reveals ``severity``, ``occupied``, the share of the beds that others have, and ``base``, 1 − exp(−within/(1 +
+    4s)): the probability if nobody reacts. All of a patient is drawn at its arrival.
+
+    Source
+    ------
+    This package; without a reaction M/G/c with hyperexponential stays.
+    """
+
+    reveals: ClassVar[frozenset[str]] = frozenset({"base", "occupied", "severity"})
+    safe_under_delay, needs_horizon, memory = True, False, "O(t)"
+
+    beds: int = 12
+    load: float = 0.9
+    within: float = 1.0
+    reacts: str = "none"
+
+    def __post_init__(self) -> None:
+        check_whole("beds", self.beds, 1, 1000)
+        check_number("load", self.load, 0.01, 2.0)
+        check_number("within", self.within, 0.01, 100.0)
+        check_reaction(self.reacts, ("none", "act", "rush"))
+
+    @property
+    def sight(self) -> Sight:
+        return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
+
+    @property
+    def open_at_once(self) -> int:
+        """One question of each bed."""
+        return self.beds
+
+    def formula(self, severity: float) -> float:
+        """P(discharged within a day) of a case, if nobody reacts."""
+        return -math.expm1(-self.within / (MILD + (SEVERE - MILD) * severity))
+
+    def run(self, env: simpy.Environment, market: Market) -> Generator[Any, Any, Any]:
+        """Lets patients arrive."""
+        ward, uniform = simpy.Resource(env, self.beds), market.rng.random
+        rate = self.load * self.beds * 2.0 / (MILD + SEVERE)
+        present: dict[simpy.Process, float] = {}
+        while True:
+            gap, severity, stay, threshold = uniform(), uniform(), uniform(), uniform()
+            yield env.timeout(exponential(gap, rate))
+            if self.reacts == "rush" and ward.count == self.beds and present:
+                first = max(present, key=present.__getitem__)
+                del present[first]
+                first.interrupt()
+            env.process(self._patient(env, market, ward, present, severity, stay, threshold))
+
+    def _patient(
+        self,
+        env: simpy.Environment,
+        market: Market,
+        ward: simpy.Resource,
+        present: dict[simpy.Process, float],
+        severity: float,
+        stay: float,
+        threshold: float,
+    ) -> Generator[Any, Any, Any]:
+        with ward.request() as bed:
+            yield bed
+            question = market.ask(
+                base=self.formula(severity), occupied=(ward.count - 1) / self.beds, severity=severity
+            )
+            days = exponential(stay, 1.0 / (MILD + (SEVERE - MILD) * severity))
+            if self.reacts == "act" and threshold >= question.forecast:
+                days /= 2.0
+            market.deadline(question, self.within, 0)
+            me = env.active_process
+            assert me is not None
+            present[me] = question.forecast
+            with suppress(simpy.Interrupt):
+                yield env.timeout(days)
+            present.pop(me, None)
+            if not question.resolved:
+                market.resolve(question, 1)

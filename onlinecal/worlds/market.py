@@ -1,0 +1,432 @@
+"""Where a world asks its questions and answers them, and one run of a world against a forecaster."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import simpy
+
+from onlinecal.core.errors import InvalidData, InvalidForecast, in_one_line, shown
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_key, strategy_name
+from onlinecal.core.streams import Stream
+from onlinecal.core.validation import is_number
+from onlinecal.engine.failures import failed
+from onlinecal.engine.history import GridHistory, MovedHistory, RealHistory
+from onlinecal.engine.keeping import Keeping
+from onlinecal.engine.ledger import Ledger
+from onlinecal.engine.transcripts import Transcripts
+from onlinecal.rounds.hand import Asked, Hand
+from onlinecal.rounds.law import Floats, Unplayable
+from onlinecal.rounds.protocol import start
+from onlinecal.worlds.base import Simulated
+
+#: events of simpy without a question after which a run is taken to go on for ever
+PATIENCE = 10**6
+#: uniforms of the forecasts that are made at a time
+BLOCK = 256
+
+
+class Question:
+    """A question that a world has asked.
+
+    Attributes
+    ----------
+    number : int
+        1, 2, … in the order of asking.
+    time : float
+        When it was asked, by the world's clock.
+    forecast : float
+        The probability of the outcome 1 that was drawn from the forecaster's law.
+    stream : int
+    resolved : bool
+    """
+
+    __slots__ = ("forecast", "number", "resolved", "stream", "time")
+
+    def __init__(self, number: int, time: float, forecast: float, stream: int) -> None:
+        self.number, self.time, self.forecast, self.stream = number, time, forecast, stream
+        self.resolved = False
+
+    def __repr__(self) -> str:
+        return f"question {self.number}, asked at {self.time:g}"
+
+
+class Market:
+    """Takes the questions and the outcomes of one run of a world.
+
+    Attributes
+    ----------
+    rng : numpy.random.Generator
+        The randomness of the run: a function of seed, world, horizon and run, the same for every forecaster. A world
+        that draws all that a customer needs when it is born is the same world for every forecaster.
+    horizon : int
+        Questions after which the run ends.
+    """
+
+    def __init__(self, course: Course, env: simpy.Environment, stream: Stream) -> None:
+        self._course, self._env, self._stream = course, env, stream
+        self.horizon, self.rng = course.horizon, self.generator()
+
+    def generator(self, *path: str) -> np.random.Generator:
+        """Randomness for a part of the world, which does not depend on how much others draw."""
+        keys = self._stream.child(*path).keys[0] if path else self._stream.keys[0]
+        return np.random.Generator(np.random.Philox(key=keys))
+
+    def ask(self, **context: float) -> Question:
+        """Asks a question now, and returns it with its forecast.
+
+        Parameters
+        ----------
+        **context : float
+            One finite number for each kind that the world `reveals`.
+
+        Raises
+        ------
+        InvalidData
+            Context that the world does not declare, or lacks.
+        """
+        return self._course.ask(self._env.now, context)
+
+    def resolve(self, question: Question, outcome: int) -> None:
+        """Makes an outcome known now to the forecaster and the history.
+
+        Parameters
+        ----------
+        question : Question
+            Of this market, each once.
+        outcome : {0, 1}
+
+        Raises
+        ------
+        InvalidData
+            A question of another market, or one that is resolved; an outcome other than 0 and 1.
+        """
+        self._course.resolve(self._env.now, question, outcome)
+
+    def deadline(self, question: Question, delay: float, outcome: int) -> None:
+        """Makes this the outcome after a delay, if the question is still open then."""
+
+        def come(_: simpy.Event) -> None:
+            if not question.resolved:
+                self.resolve(question, outcome)
+
+        # A callback: a process that waits would cost as much as a question.
+        simpy.Timeout(self._env, delay).callbacks.append(come)
+
+
+class Over(BaseException):
+    """Ends the processes of a run whose questions are all asked; no error that a world should catch."""
+
+
+class Course:
+    """One run of a world against a forecaster; it can be read where a `Game` of one run can.
+
+    A pickled course has the forecaster's state and the forecasts that the world heard. When it goes on, the world is
+    played again from the beginning with these forecasts, since processes cannot be pickled.
+    """
+
+    compiled = False
+
+    def __init__(
+        self,
+        forecaster: Any,
+        world: Any,
+        *,
+        horizon: int,
+        run: int,
+        seed: int,
+        cuts: tuple[float, ...],
+        keeps: Iterable[str] | None,
+        keeping: Keeping,
+    ) -> None:
+        self.world, self.horizon, self.runs = world, horizon, range(run, run + 1)
+        self.names, at = (strategy_name(forecaster), strategy_name(world)), f"T={horizon}"
+        self.hand = Hand(start("forecaster", forecaster, horizon, self.runs, seed))
+        self._own = Stream(seed, ("nature", strategy_key(world), at), self.runs)
+        self._uniforms = Stream(seed, ("forecast", strategy_key(forecaster), at), self.runs)
+        self._block: list[float] = []
+        self.ledger = Ledger(1, horizon, self.hand.player.grid, cuts, max(1, len(world.streams)), keeping)
+        self.transcripts = None if keeps is None else Transcripts(1, keeps)
+        #: questions and outcomes that are read now; the world may be some ahead, by the rest of an event
+        self.asked = self.resolved = 0
+        #: forecasts that the world heard, and how many outcomes were known when each question was asked
+        self._heard, self._before = array("d"), array("q")
+        #: laws and draws of the open questions
+        self._laws: dict[int, tuple[Asked, Any]] = {}
+        #: of known outcomes that are not in the ledger: place or value of the forecast, outcome, part, and the round
+        self._rows: list[tuple[float, int, tuple[int, int], tuple[float, ...] | None]] = []
+        self._contexts: dict[int, tuple[float, ...]] = {}
+        self._certified: dict[int, dict[str, Any]] = {}
+        self._told = self._events = self._mark = 0
+        #: the most questions that were open at once
+        self.most = 0
+        self._over, self._stopped = False, ""
+        self._fault: Exception | None = None
+        self._env: simpy.Environment | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k not in ("_market", "_open")} | {"_env": None}
+
+    # ---------------------------------------------------------------- playing
+
+    def advance(self, until: int) -> None:
+        """Plays until question `until` + 1 would be asked, or the last outcomes before it are known.
+
+        Raises
+        ------
+        InvalidForecast
+            The forecaster failed, or stated no law; the message names round and run.
+        InvalidData
+            The world failed, ended early, misused its market, or goes on without questions.
+        """
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
+        self._mark, self._fault = until, None
+        try:
+            if not self._over:
+                self._play(self._env or self._begin(), until)
+        except BaseException as error:
+            self._stopped = in_one_line(error, str) or f"run {self.runs[0]} was interrupted"
+            raise
+        self._write(until)
+
+    def _begin(self) -> simpy.Environment:
+        """Starts the world, and plays again what was played before it was pickled."""
+        env = self._env = simpy.Environment()
+        self._market = Market(self, env, self._own)
+        self._open: dict[int, Question] = {}
+        self._again, events, told = len(self._heard), self._events, self._told
+        self._number = self._told = self._events = 0
+        try:
+            world = self.world.world(self.horizon) if isinstance(self.world, Simulated) else self.world
+            env.process(world.run(env, self._market))
+        except Exception as error:
+            raise self._failed(error) from error
+        for _ in range(events):
+            self._step(env)
+        if self._told != told or self._number != self._again or self._open.keys() != self._laws.keys():
+            raise InvalidData(
+                f"world {self.names[1]!r}, run {self.runs[0]}, asked {self._number} questions and told {self._told} "
+                f"outcomes when it was played again, and {self._again} and {told} before; expected the same, from "
+                "market.rng and the forecasts alone"
+            )
+        self._again = 0
+        return env
+
+    def _play(self, env: simpy.Environment, until: int) -> None:
+        number, idle = self._number, 0
+        while self._number <= until and not self._over:
+            if not self._step(env):
+                self._end("ended")
+            idle = 0 if self._number > number else idle + 1
+            number = self._number
+            if idle >= PATIENCE:
+                self._end(f"went on for {PATIENCE:,} events without a question")
+
+    def _end(self, how: str) -> None:
+        """The world asks no more; an error where questions are missing."""
+        if self._number < self.horizon:
+            raise self._misuse(
+                f"{how} after {self._number} of {self.horizon} questions; expected a world that asks on, or a shorter "
+                "horizon"
+            )
+        self._finish()
+
+    def _finish(self) -> None:
+        self._over = True
+        self._certify(self.horizon)
+        if not self._told:
+            raise self._misuse(
+                f"resolved none of its {self.horizon} questions; expected market.resolve(question, outcome)"
+            )
+
+    def _step(self, env: simpy.Environment) -> bool:
+        """Plays one event of simpy; False where there is none."""
+        try:
+            env.step()
+        except simpy.core.EmptySchedule:
+            return False
+        except Over:
+            pass
+        except Exception as error:
+            raise self._failed(self._fault or error) from error
+        if self._fault is not None:  # the world has caught it
+            raise self._failed(self._fault)
+        self._events += 1
+        return True
+
+    def _failed(self, error: Exception) -> Exception:
+        if isinstance(error, InvalidData):
+            return error
+        who = f"forecaster {self.names[0]!r}" if error is self._fault else f"world {self.names[1]!r}"
+        number = self._at if error is self._fault else max(1, self._number)
+        return failed(error, who, number, self.runs, 0)
+
+    # ---------------------------------------------------------------- the market
+
+    def ask(self, now: float, context: Mapping[str, float]) -> Question:
+        """Takes a question; see `Market.ask`."""
+        number = self._number + 1
+        if self._over or number > self.horizon:
+            if not self._over:
+                self._finish()
+            raise Over
+        if number <= self._again:
+            forecast = self._heard[number - 1]
+        else:
+            self._check(number, context)
+            if number > self._mark:
+                self._certify(number - 1)
+            forecast = self._forecast(number, now, context)
+            self._heard.append(forecast)
+            self._before.append(self._told)
+            if self.transcripts is not None:
+                self._contexts[number] = tuple(float(context[kind]) for kind in self.transcripts.kinds)
+        self._number = number
+        question = self._open[number] = Question(number, now, forecast, int(context.get("stream", 0)))
+        if len(self._open) > self.most:
+            self.most = len(self._open)
+            if self.world.open_at_once is not None and self.most > self.world.open_at_once:
+                raise self._misuse(
+                    f"has {self.most} questions open; it declares open_at_once = {self.world.open_at_once}"
+                )
+        return question
+
+    def _check(self, number: int, context: Mapping[str, float]) -> None:
+        """Refuses context that the world does not declare, or lacks."""
+        if context.keys() != self.world.reveals:
+            raise self._misuse(
+                f"gave the context {sorted(context)} with question {number}; expected the kinds that it `reveals`, "
+                f"{sorted(self.world.reveals)}"
+            )
+        for kind, value in context.items():
+            if not is_number(value) or not math.isfinite(value):
+                raise self._misuse(
+                    f"gave {kind} = {shown(value)} with question {number}; expected a finite number"
+                )
+        streams = len(self.world.streams)
+        if streams and not 0 <= context["stream"] < streams:
+            raise self._misuse(
+                f"gave stream = {context['stream']} with question {number}; expected 0 to {streams - 1}"
+            )
+
+    def _misuse(self, what: str) -> InvalidData:
+        self._fault = InvalidData(f"world {self.names[1]!r}, run {self.runs[0]}, {what}")
+        return self._fault
+
+    def _forecast(self, number: int, now: float, context: Mapping[str, float]) -> float:
+        """Asks the forecaster and draws from its law, by the uniform of the question's number."""
+        self._at = number
+        try:
+            asked = self.hand.ask(number, context, now)
+        except Unplayable as error:
+            self._fault = Unplayable(error.what, error.expected)
+            raise
+        except Exception as error:
+            self._fault = error
+            raise
+        size, drawn, total = int(asked.sizes[0]), 0, 0.0
+        if size > 1:
+            u = self._uniform(number - 1)
+            for j, weight in enumerate(asked.weights[0, :size].tolist()):
+                if weight > 0.0 and total <= u:
+                    drawn = j
+                total += weight
+        self._laws[number] = asked, np.array([drawn])
+        return float(asked.values[0, drawn])
+
+    def _uniform(self, index: int) -> float:
+        if index % BLOCK == 0 or not self._block:
+            self._block = self._uniforms.block_from(index - index % BLOCK, BLOCK)[:, 0].tolist()
+        return self._block[index % BLOCK]
+
+    def resolve(self, now: float, question: Question, outcome: int) -> None:
+        """Takes an outcome; see `Market.resolve`."""
+        if self._over:
+            raise Over
+        number = getattr(question, "number", 0)
+        if self._open.get(number) is not question:
+            again = isinstance(question, Question) and question.resolved
+            raise self._misuse(
+                f"resolved {in_one_line(question)}, which is {'resolved' if again else 'none of its own'}; expected "
+                "each of its questions once"
+            )
+        if outcome not in (0, 1):
+            raise self._misuse(f"resolved {question} with {shown(outcome)}; expected 0 or 1")
+        del self._open[number]
+        question.resolved = True
+        self._told += 1
+        if self._again:
+            return
+        self._at, (asked, drawn) = number, self._laws.pop(number)
+        y = int(outcome)
+        try:
+            self.hand.tell(asked, drawn, np.array([y]))
+        except Exception as error:
+            self._fault = error
+            raise
+        said = question.forecast if self.ledger.grid is None else asked.atoms[0, drawn[0]]
+        part = bisect_right(self.ledger.cuts, question.time), question.stream
+        row = None
+        if self.transcripts is not None:
+            row = (
+                question.forecast,
+                y,
+                number,
+                question.time,
+                now,
+                question.stream,
+                *self._contexts.pop(number),
+            )
+        self._rows.append((said, y, part, row))
+
+    # ---------------------------------------------------------------- what came of it
+
+    def _certify(self, number: int) -> None:
+        """Notes what the forecaster proves of its play before question `number` + 1."""
+        self._certified[number] = self.hand.player.certificates()
+
+    def certificates(self) -> dict[str, Floats]:
+        """The totals that the forecaster proves of its own play so far: name → (1,)."""
+        return self._certified.get(self.asked) or self.hand.player.certificates()
+
+    def _write(self, until: int) -> None:
+        """Writes the outcomes that were known before question `until` + 1 to the ledger."""
+        known = self._before[until] if until < len(self._before) else self._told
+        fresh, self._rows = self._rows[: known - self.resolved], self._rows[known - self.resolved :]
+        self._certified = {k: v for k, v in self._certified.items() if k >= until}
+        self.asked, self.resolved = until, known
+        for part in dict.fromkeys(row[2] for row in fresh):
+            history = self.ledger.history(part)
+            mine = [row for row in fresh if row[2] == part]
+            outcomes = np.array([row[1] for row in mine], np.int64)
+            history.reserve(len(mine))
+            if isinstance(history, GridHistory):
+                places = np.array([row[0] for row in mine], np.int64)
+                np.add.at(history.counts[0], places, 1)
+                np.add.at(history.positives[0], places, outcomes)
+            else:
+                keys = np.array([row[0] for row in mine], np.float64).view(np.int64) << 1 | outcomes
+                assert isinstance(history, RealHistory | MovedHistory)
+                history.keys[0, history.filled : history.filled + len(mine)] = keys
+            history.played(len(mine))
+        if self.transcripts is not None and fresh:
+            columns = np.array([row[3] for row in fresh], np.float64)
+            whole = (columns[:, i].astype(np.int64) for i in (2, 5))
+            numbers, streams = whole
+            told = numbers, columns[:, 3], columns[:, 4], streams
+            self.transcripts.extend(told, columns[None][:, :, [0, 1, *range(6, columns.shape[1])]])
+
+    def each(self, stream: int | None = None) -> Iterator[JointDistribution]:
+        """Γ of the run over the resolved questions of a stream or (None) of all; empty where there is none."""
+        return iter(self.ledger.each(stream) or ())
+
+    def moved(self, stream: int | None = None) -> Floats | None:
+        """The mean distance that forecasts were moved, (1,); None where Γ is exact, and where it is empty."""
+        return self.ledger.moved(stream)

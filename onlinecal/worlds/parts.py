@@ -1,0 +1,121 @@
+"""Spare parts: will the stock run out before this delivery?"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import simpy
+from scipy.special import pdtrc
+
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.strategy import check_number, check_whole
+from onlinecal.worlds.base import World, check_reaction, exponential
+from onlinecal.worlds.market import Market, Question
+
+
+@dataclass(frozen=True)
+class Parts(World):
+    """A store of spare parts: at each order, will the stock run out before its delivery?
+
+    Parts are asked for by a Poisson process of rate 1. When those on hand and on order are down to the reorder point,
+    a lot is ordered; its delivery takes an exponential part and a fixed one, each half of the mean. A demand that
+    finds no part is lost, and the outcome of all open orders is then known to be 1; it is 0 at a delivery before that.
+
+    Parameters
+    ----------
+    reorder : int, default 8
+        The reorder point, from 0 to 10^4.
+    lot : int, default 4
+        Parts of an order, from 1 to 10^4.
+    lead : float, default 6
+        Mean time of delivery, in [0.01, 1000].
+    reacts : {"none", "act", "rush"}
+        A threshold of each order, uniform on [0, 1], below the forecast is a warning. "act": the lot comes by express,
+        in half of the time, so high forecasts fail, also of earlier orders. "rush": customers hear of it and take two
+        parts each until the delivery, so high forecasts come true, also of earlier orders.
+
+    Information
+    -----------
+    Reveals ``stock``, the parts on hand, ``ordered``, those on order before, and ``base``, the probability that the
+    Poisson demand of the mean time of delivery is above the stock: as if nothing on order came before. Demands, and
+    each order's time and threshold, are drawn in their order, whatever is forecast.
+
+    Source
+    ------
+    This package; without a reaction an (r, Q) inventory with lost sales.
+    """
+
+    reveals: ClassVar[frozenset[str]] = frozenset({"base", "ordered", "stock"})
+    safe_under_delay, needs_horizon, memory = True, False, "O(t)"
+
+    reorder: int = 8
+    lot: int = 4
+    lead: float = 6.0
+    reacts: str = "none"
+
+    def __post_init__(self) -> None:
+        check_whole("reorder", self.reorder, 0, 10**4)
+        check_whole("lot", self.lot, 1, 10**4)
+        check_number("lead", self.lead, 0.01, 1000.0)
+        check_reaction(self.reacts, ("none", "act", "rush"))
+
+    @property
+    def sight(self) -> Sight:
+        return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
+
+    def formula(self, stock: int) -> float:
+        """P(demand above the stock) in the mean time of delivery."""
+        return float(pdtrc(stock, self.lead))
+
+    def run(self, env: simpy.Environment, market: Market) -> Generator[Any, Any, Any]:
+        """Lets parts be asked for, and orders lots."""
+        demand, orders = market.rng.random, market.generator("orders").random
+        shop = _Shop(self.reorder + self.lot)
+        while True:
+            yield env.timeout(exponential(demand(), 1.0))
+            for _ in range(2 if shop.hoarding else 1):
+                if shop.stock:
+                    shop.stock -= 1
+                    continue
+                for question in shop.open:
+                    market.resolve(question, 1)
+                shop.open.clear()
+            while shop.stock + shop.ordered <= self.reorder:
+                question = market.ask(base=self.formula(shop.stock), ordered=shop.ordered, stock=shop.stock)
+                shop.open.append(question)
+                shop.ordered += self.lot
+                time, warned = orders(), orders() < question.forecast
+                days = (self.lead + exponential(time, 1.0 / self.lead)) / 2.0
+                if warned and self.reacts == "act":
+                    days /= 2.0
+                env.process(
+                    self._delivery(env, market, shop, question, days, warned and self.reacts == "rush")
+                )
+
+    def _delivery(
+        self,
+        env: simpy.Environment,
+        market: Market,
+        shop: _Shop,
+        question: Question,
+        days: float,
+        rumour: bool,
+    ) -> Generator[Any, Any, Any]:
+        shop.hoarding += rumour
+        yield env.timeout(days)
+        shop.hoarding -= rumour
+        shop.stock += self.lot
+        shop.ordered -= self.lot
+        if not question.resolved:
+            shop.open.remove(question)
+            market.resolve(question, 0)
+
+
+class _Shop:
+    """Parts on hand and on order, orders whose outcome is open, and those of which customers have heard."""
+
+    def __init__(self, stock: int) -> None:
+        self.stock, self.ordered, self.hoarding = stock, 0, 0
+        self.open: list[Question] = []

@@ -1,0 +1,104 @@
+"""A queue: will this customer wait longer than w?"""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import simpy
+from scipy.special import pdtr
+
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.strategy import check_number, check_whole
+from onlinecal.worlds.base import World, check_reaction, exponential
+from onlinecal.worlds.market import Market, Question
+
+
+@dataclass(frozen=True)
+class Queue(World):
+    """A queue with c servers: at each arrival, will this customer wait longer than w?
+
+    Customers arrive by a Poisson process and are served in the order of arrival, each for an exponential time of mean
+    1. The outcome 0 is known when the service begins, the outcome 1 when the customer has waited w.
+
+    Parameters
+    ----------
+    servers : int, default 3
+        c, from 1 to 1000.
+    load : float, default 0.9
+        Arrivals per unit of time and server, in [0.01, 2].
+    patience : float, default 0.5
+        w, in mean services, in [0, 1000].
+    reacts : {"none", "leave", "rush"}
+        Each customer has a threshold, uniform on [0, 1], and a forecast above it is a warning. "leave": a customer
+        that is warned leaves at once, and has not waited, so high forecasts fail. "rush": a customer that is warned
+        goes before all that are not, so others wait longer: high forecasts come true, also of earlier questions.
+
+    Information
+    -----------
+    Reveals ``queue``, the customers that wait or are served, and ``base``, the probability that c busy servers take
+    longer than w for those ahead: of nobody leaving or rushing. All of a customer is drawn at its arrival.
+
+    Source
+    ------
+    Without a reaction M/M/c: Erlang 1917.
+    """
+
+    reveals: ClassVar[frozenset[str]] = frozenset({"base", "queue"})
+    safe_under_delay, needs_horizon, memory = True, False, "O(t)"
+
+    servers: int = 3
+    load: float = 0.9
+    patience: float = 0.5
+    reacts: str = "none"
+
+    def __post_init__(self) -> None:
+        check_whole("servers", self.servers, 1, 1000)
+        check_number("load", self.load, 0.01, 2.0)
+        check_number("patience", self.patience, 0.0, 1000.0)
+        check_reaction(self.reacts, ("none", "leave", "rush"))
+
+    @property
+    def sight(self) -> Sight:
+        return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
+
+    def formula(self, queue: int) -> float:
+        """P(wait > w) of a customer that finds this number in the system, if nobody reacts."""
+        return (
+            float(pdtr(queue - self.servers, self.servers * self.patience)) if queue >= self.servers else 0.0
+        )
+
+    def run(self, env: simpy.Environment, market: Market) -> Generator[Any, Any, Any]:
+        """Lets customers arrive."""
+        counter, uniform = simpy.PriorityResource(env, self.servers), market.rng.random
+        bases: list[float] = []
+        while True:
+            gap, service, threshold = uniform(), uniform(), uniform()
+            yield env.timeout(exponential(gap, self.servers * self.load))
+            queue = counter.count + len(counter.queue)
+            while queue >= len(bases):
+                bases.append(self.formula(len(bases)))
+            question = market.ask(base=bases[queue], queue=queue)
+            warned = self.reacts != "none" and threshold < question.forecast
+            if warned and self.reacts == "leave":
+                market.resolve(question, 0)
+            else:
+                env.process(self._customer(env, market, counter, question, exponential(service, 1.0), warned))
+
+    def _customer(
+        self,
+        env: simpy.Environment,
+        market: Market,
+        counter: simpy.PriorityResource,
+        question: Question,
+        service: float,
+        warned: bool,
+    ) -> Generator[Any, Any, Any]:
+        with counter.request(priority=not warned) as place:
+            if not place.triggered:
+                market.deadline(question, self.patience, 1)
+            yield place
+            if not question.resolved:
+                market.resolve(question, 0)
+            yield env.timeout(service)

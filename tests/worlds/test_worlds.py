@@ -1,0 +1,604 @@
+"""Worlds against simulations without simpy and formulas, and what becomes of worlds that go wrong."""
+
+import copy
+import heapq
+import math
+import pickle
+import re
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import onlinecal as oc
+from onlinecal import play
+from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_key
+from onlinecal.core.streams import Stream
+from onlinecal.forecasters import (
+    Calibeating,
+    Constant,
+    DefensiveForecasting,
+    EmpiricalMean,
+    ForecastHedging,
+    Unchanged,
+    as_forecaster,
+)
+from onlinecal.measures import smooth_ce
+from onlinecal.natures import Bernoulli
+from onlinecal.worlds import WORLDS, Beds, Machines, Parts, Queue, as_world, observe
+from onlinecal.worlds.simulation import Simulation
+from tests.command_line import onlinecal
+
+ALL = [
+    world(reacts=how) for world, hows in (
+        (Queue, ("none", "leave", "rush")), (Beds, ("none", "act", "rush")),
+        (Machines, ("none", "act", "rush")), (Parts, ("none", "act", "rush")),
+    ) for how in hows
+]  # fmt: skip
+
+
+class Notes:
+    """Forecasts what it is given, and writes down all that it is told."""
+
+    def __init__(self, says=0.5):
+        self.says, self.told, self.context = says, [], []
+        OBJECTS.append(self)
+
+    needs = frozenset({"base"})
+
+    def forecast(self, round):
+        self.context.append((round.number, round.time, round.context["base"]))
+        return self.says(round.number) if callable(self.says) else self.says
+
+    def update(self, forecast, outcome, round):
+        self.told.append((round.number, outcome))
+
+
+OBJECTS = []
+
+
+def noted(world, horizon, says=0.5, run=0, seed=0):
+    """The questions (number, time, base) and outcomes (number, outcome) of a run, as the forecaster sees them."""
+    del OBJECTS[:]
+    simulation = Simulation(
+        as_forecaster(Notes, {"says": says}), world, horizon=horizon, runs=range(run, run + 1), seed=seed
+    )
+    simulation.advance(horizon)
+    player = next(each for each in OBJECTS if each.context)
+    return player.context, player.told
+
+
+def uniforms(world, horizon, seed=0, run=0):
+    keys = Stream(seed, ("nature", strategy_key(world), f"T={horizon}"), range(run, run + 1)).keys[0]
+    return np.random.Generator(np.random.Philox(key=keys)).random
+
+
+@pytest.mark.parametrize("servers", [1, 3])
+def test_waits_are_those_of_the_recursion(servers):
+    # Lindley 1952 for one server, Kiefer and Wolfowitz 1955 for several: the work that each server has left.
+    world, horizon = Queue(servers=servers, load=0.8, patience=1.0), 3000
+    asked, told = noted(world, horizon)
+    u, left, clock, waits, times = uniforms(world, horizon), np.zeros(servers), 0.0, [], []
+    for _ in range(horizon):
+        gap, service, _ = u(), u(), u()
+        gap = -math.log1p(-gap) / (servers * 0.8)
+        left = np.sort(np.maximum(left - gap, 0.0))
+        clock += gap
+        times.append(clock)
+        waits.append(left[0])
+        left[0] += -math.log1p(-service)
+    assert [t for _, t, _ in asked] == pytest.approx(times, rel=1e-12)
+    # Outcomes in the order in which they become known; the last are open.
+    known = sorted(
+        (clock + min(wait, 1.0), n) for n, (clock, wait) in enumerate(zip(times, waits, strict=True), 1)
+    )
+    assert [n for n, _ in told] == [n for _, n in known[: len(told)]]
+    assert all(outcome == (waits[n - 1] > 1.0) for n, outcome in told)
+    assert len(told) > horizon - 50
+
+
+def test_the_share_that_waits_is_that_of_erlang():
+    # P(wait > 0) = C(c, a) and P(wait > w) = C e^(−(c − a)w), of customers far apart: false failure 1e-6 by binomtest.
+    world, c, a, w = Queue(servers=2, load=0.6, patience=0.4), 2, 1.2, 0.4
+    erlang = a**c / math.factorial(c) / (1 - a / c)
+    share = erlang / (sum(a**k / math.factorial(k) for k in range(c)) + erlang) * math.exp(-(c - a) * w)
+    far = []
+    for run in range(6):
+        _, told = noted(world, 4000, run=run)
+        far += [outcome for n, outcome in told if n % 50 == 0]
+    assert binomtest(sum(far), len(far), share).pvalue > 1e-6
+    assert binomtest(sum(far), len(far), share + 0.25).pvalue < 1e-6  # a control
+
+
+@pytest.mark.parametrize("world", [Queue(), Beds(), Machines()], ids=str)
+def test_formulas_are_right_where_nobody_reacts(world):
+    # Questions far apart; bins of the formula, each by a binomial test: false failure 1e-6 a bin by the union bound.
+    pairs = []
+    for run in range(8):
+        asked, told = noted(world, 4000, run=run)
+        base = {n: b for n, _, b in asked}
+        pairs += [(base[n], y) for n, y in told if n % 23 == 0]
+    p, y = np.array(pairs).T
+    for low in np.arange(0.0, 1.0, 0.2):
+        mine = (low <= p) & (p < low + 0.2)
+        if mine.sum() > 50:
+            # Of different probabilities the number of ones varies less than of one, so the test is on the safe side.
+            assert binomtest(int(y[mine].sum()), int(mine.sum()), float(p[mine].mean())).pvalue > 1e-6
+    assert binomtest(int(y.sum()), len(y), min(1.0, p.mean() + 0.1)).pvalue < 1e-6  # a control
+
+
+def test_beds_machines_and_parts_are_those_of_a_simulation_by_hand():
+    horizon = 400
+    # Beds: patients in the order of arrival take the bed that is free first.
+    world = Beds(beds=3)
+    asked, told = noted(world, horizon)
+    u, free, clock, rows = uniforms(world, horizon), [0.0] * 3, 0.0, []
+    for _ in range(horizon):
+        gap, severity, stay, _ = u(), u(), u(), u()
+        clock += -math.log1p(-gap) / (0.9 * 3 / 3.0)
+        begin = max(clock, heapq.heappop(free))
+        days = -math.log1p(-stay) * (1.0 + 4.0 * severity)
+        heapq.heappush(free, begin + days)
+        rows.append((begin, days, severity))
+    assert [t for _, t, _ in asked] == pytest.approx([begin for begin, *_ in rows], rel=1e-9)
+    assert [b for *_, b in asked] == pytest.approx([-math.expm1(-1.0 / (1.0 + 4.0 * s)) for *_, s in rows])
+    assert all(outcome == (rows[n - 1][1] <= 1.0) for n, outcome in told)
+    # Machines: each has lives of its own; they are looked at in turn.
+    world = Machines(machines=4, life=2.0)
+    asked, told = noted(world, horizon)
+    outcomes = {}
+    for i in range(4):
+        keys = Stream(0, ("nature", strategy_key(world), f"T={horizon}", f"lives {i}"), range(1)).keys[0]
+        lives, age = np.random.Generator(np.random.Philox(key=keys)).random, 0.0
+        end = 2.0 * (-math.log1p(-lives())) ** 0.5
+        for n in range(i + 1, horizon + 1, 4):
+            outcomes[n] = end - age < 1.0
+            age, end = (0.0, 2.0 * (-math.log1p(-lives())) ** 0.5) if outcomes[n] else (age + 1.0, end)
+    assert [n for n, _ in sorted(told)] == list(range(1, len(told) + 1)) or len(told) > horizon - 5
+    assert all(outcome == outcomes[n] for n, outcome in told)
+    # Parts: demands and deliveries in the order of time.
+    world = Parts()
+    _, told = noted(world, horizon)
+    demand = uniforms(world, horizon)
+    keys = Stream(0, ("nature", strategy_key(world), f"T={horizon}", "orders"), range(1)).keys[0]
+    orders, clock, stock, due, found, n = (
+        np.random.Generator(np.random.Philox(key=keys)).random,
+        0.0,
+        12,
+        [],
+        {},
+        0,
+    )
+    while n < horizon + 20:
+        clock += -math.log1p(-demand())
+        while due and due[0][0] <= clock:
+            _, order = heapq.heappop(due)
+            stock += 4
+            found.setdefault(order, 0)
+        if stock:
+            stock -= 1
+        else:
+            found |= {order: 1 for _, order in due if order not in found}
+        while stock + 4 * len(due) <= 8:
+            n += 1
+            lead, _ = orders(), orders()
+            heapq.heappush(due, (clock + (6.0 - 6.0 * math.log1p(-lead)) / 2.0, n))
+    assert len(told) > horizon - 20
+    assert all(outcome == found[k] for k, outcome in told)
+
+
+# ---------------------------------------------------------------- reactions
+
+
+@pytest.mark.parametrize(
+    "world",
+    [Queue(patience=2.0, reacts="rush"), Beds(reacts="rush"), Parts(reacts="rush"), Parts(reacts="act")],
+    ids=str,
+)
+def test_a_forecast_changes_the_outcome_of_an_earlier_question(world):
+    # Two forecasters differ in forecast k alone; for some k an outcome of an earlier question that is open differs.
+    for k in range(5, 200):
+        (_, one), (_, two) = (
+            noted(world, 220, lambda n, k=k, p=p: p if n == k else n * 0.618 % 1.0 / 2.0) for p in (0.0, 1.0)
+        )
+        mine, other = dict(one), dict(two)
+        if any(mine[n] != other[n] for n in range(1, k) if n in mine and n in other):
+            return
+    pytest.fail("no forecast changed an earlier outcome")
+
+
+DEFEATING = [Queue(reacts="leave"), Beds(reacts="act"), Machines(reacts="act"), Parts(reacts="act")]
+
+
+@pytest.mark.parametrize("world", DEFEATING, ids=str)
+def test_high_forecasts_fail_or_come_true(world):
+    def share(reacts, p):
+        simulation = Simulation(Constant(p), replace(world, reacts=reacts), horizon=1000, runs=range(6))
+        simulation.advance(1000)
+        return np.array([gamma.base_rate for gamma in simulation.gammas()])
+
+    # The same customers: the shares of a run differ by the forecasts alone.
+    assert share(world.reacts, 0.0).mean() > share(world.reacts, 1.0).mean() + 0.02
+    np.testing.assert_array_equal(share("none", 0.0), share("none", 1.0))
+    if isinstance(world, Machines | Parts):  # in the others those who rush go before others, and not all can
+        assert share("rush", 0.0).mean() + 0.02 < share("rush", 1.0).mean()
+
+
+def test_calibeating_mends_the_formula_where_customers_leave():
+    for seed in range(2):
+        values = {}
+        for forecaster in (Unchanged(), Calibeating()):
+            simulation = Simulation(forecaster, Queue(reacts="leave"), horizon=2000, runs=range(2), seed=seed)
+            simulation.advance(2000)
+            values[type(forecaster)] = np.mean([smooth_ce(gamma) for gamma in simulation.gammas()])
+        assert values[Unchanged] > 0.1 > 5 * values[Calibeating]
+
+
+# ---------------------------------------------------------------- the same numbers
+
+
+def levels(gamma):
+    return gamma.predictions.tolist(), gamma.counts.tolist(), gamma.positives.tolist()
+
+
+def state(simulation):
+    return [levels(gamma) for gamma in simulation.known()], [
+        (p.asked, p.resolved, p.most) for p in simulation.parts
+    ]
+
+
+@pytest.mark.parametrize("world", ALL, ids=str)
+def test_pauses_pickles_and_batches_do_not_matter(world):
+    for forecaster in (ForecastHedging(), DefensiveForecasting(), as_forecaster(Mean)):
+        whole = Simulation(forecaster, world, horizon=300, runs=range(3), seed=5)
+        other = Simulation(forecaster, world, horizon=300, runs=range(3), seed=5)
+        whole.advance(150)
+        half = state(whole)
+        for until in (1, 7, 150):
+            other.advance(until)
+        assert state(other) == half
+        copied = copy.deepcopy(pickle.loads(pickle.dumps(other)))
+        for simulation in (whole, other, copied):
+            simulation.advance(300)
+        assert state(whole) == state(other) == state(copied)
+        alone = Simulation(forecaster, world, horizon=300, runs=range(2, 3), seed=5)
+        alone.advance(300)
+        assert state(alone)[0] == state(whole)[0][2:]
+
+
+class Mean:
+    """The mean of the outcomes, with one of each before."""
+
+    def __init__(self):
+        self.ones, self.n = 1, 2
+
+    def forecast(self):
+        return self.ones / self.n
+
+    def update(self, forecast, outcome):
+        self.ones, self.n = self.ones + outcome, self.n + 1
+
+
+def test_a_plain_forecaster_hears_the_same_world():
+    for history in ("exact", 50):
+        gammas = []
+        for forecaster in (EmpiricalMean(), as_forecaster(Mean)):
+            simulation = Simulation(forecaster, Queue(), horizon=500, runs=range(2), history=history)
+            simulation.advance(500)
+            gammas.append(state(simulation))
+        assert gammas[0] == gammas[1]
+
+
+def test_worlds_meet_every_forecaster_with_the_same_customers():
+    times = [[t for _, t, _ in noted(Queue(reacts="rush"), 200, p)[0]] for p in (0.0, 1.0)]
+    assert times[0] == times[1]
+
+
+# ---------------------------------------------------------------- a user's own world
+
+
+class Bakery:
+    """Will the bread last until the next batch? Two stalls."""
+
+    reveals = frozenset({"bread", "stream"})
+    streams = ("rolls", "cakes")
+
+    def run(self, env, market):
+        for stall in (0, 1):
+            env.process(self.stall(env, market, stall, market.generator(f"stall {stall}")))
+        yield env.timeout(0)
+
+    def stall(self, env, market, stall, rng):
+        while True:
+            bread = int(rng.poisson(5))
+            question = market.ask(bread=bread, stream=stall)
+            market.deadline(question, 1.0, 1)
+            yield env.timeout(rng.gamma(bread + 1) / 4)
+            if not question.resolved:
+                market.resolve(question, 0)
+            yield env.timeout(max(0.0, question.time + 1.0 - env.now))
+
+
+def test_a_world_of_ones_own_has_streams_and_cuts():
+    simulation = Simulation(
+        ForecastHedging(),
+        as_world(Bakery),
+        horizon=600,
+        runs=range(2),
+        cuts=[50.0, 120.0],
+        keeps=["bread", "stream"],
+    )
+    simulation.advance(600)
+    for part in simulation.parts:
+        whole, rolls, cakes = (next(part.each(stream)) for stream in (None, 0, 1))
+        assert whole.weight == rolls.weight + cakes.weight == part.resolved
+        rounds = part.transcripts.of(0)
+        assert levels(JointDistribution.from_samples(rounds.forecasts, rounds.outcomes)) == levels(whole)
+        between = next(part.ledger.each(None, 50.0, 120.0))
+        mine = (rounds.asked >= 50.0) & (rounds.asked < 120.0)
+        gamma = JointDistribution.from_samples(rounds.forecasts[mine], rounds.outcomes[mine])
+        assert levels(gamma) == levels(between)
+        assert set(rounds.context["stream"]) == {0, 1}
+        assert rounds.context["bread"].mean() == pytest.approx(5.0, abs=1.0)
+        assert (rounds.known >= rounds.asked).all()
+
+
+class Odd:
+    """A world with a fault of choice."""
+
+    reveals = frozenset({"x"})
+
+    def __init__(self, fault="none"):
+        self.fault = fault
+
+    def run(self, env, market):
+        first = market.ask(x=1.0)
+        for k in range(50):
+            yield env.timeout(1.0)
+            question = market.ask(
+                **{"y" if self.fault == "kind" else "x": math.nan if self.fault == "nan" else 0.5}
+            )
+            if k == 20:
+                match self.fault:
+                    case "raises":
+                        raise RuntimeError("the roof fell in")
+                    case "ends":
+                        return
+                    case "silent":
+                        while True:
+                            yield env.timeout(0.0)
+                    case "twice":
+                        market.resolve(question, 1)
+                    case "foreign":
+                        market.resolve("question 3", 1)
+                    case "outcome":
+                        market.resolve(question, 0.5)
+                    case "swallows":
+                        with suppress(InvalidData):
+                            market.ask(z=1)
+            if self.fault != "never":
+                market.resolve(question, k % 2)
+        market.resolve(first, 1)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("raises", "world 'Odd' failed in round 22, run 3: RuntimeError: the roof fell in"),
+        ("ends", "run 3, ended after 22 of 40 questions"),
+        ("silent", "went on for 1,000,000 events without a question after 22 of 40"),
+        ("twice", "resolved question 22, asked at 21, which is resolved"),
+        ("foreign", "resolved 'question 3', which is none of its own"),
+        ("outcome", "resolved question 22, asked at 21 with 0.5; expected 0 or 1"),
+        ("kind", r"gave the context \['y'\] with question 2; expected the kinds that it `reveals`, \['x'\]"),
+        ("nan", "gave x = nan with question 2; expected a finite number"),
+        ("swallows", r"gave the context \['z'\]"),
+        ("never", "run 3, resolved none of its 40 questions"),
+    ],
+)  # fmt: skip
+def test_a_world_that_goes_wrong_is_named(fault, words):
+    simulation = Simulation(EmpiricalMean(), as_world(Odd, {"fault": fault}), horizon=40, runs=range(3, 4))
+    with pytest.raises((InvalidData, InvalidForecast), match=words) as first:
+        simulation.advance(40)
+    with pytest.raises(InvalidForecast) as again:
+        simulation.advance(40)
+    assert str(again.value) == str(first.value)
+
+
+def test_a_world_may_end_after_its_last_question():
+    simulation = Simulation(EmpiricalMean(), as_world(Odd), horizon=51, runs=range(1))
+    simulation.advance(51)
+    assert simulation.resolved == 51
+    assert Simulation(EmpiricalMean(), as_world(Odd), horizon=52, runs=range(1)).parts[0].most == 0
+
+
+class Fails:
+    """A forecaster that fails, or states no probability."""
+
+    def __init__(self, how="raises"):
+        self.how, self.n = how, 0
+
+    def forecast(self):
+        self.n += 1
+        if self.n == 7:
+            if self.how == "raises":
+                raise ValueError("no idea")
+            return 1.5 if self.how == "states" else 0.5
+        return 0.5
+
+    def update(self, forecast, outcome):
+        if self.n == 7 and self.how == "update":
+            raise KeyError("lost")
+
+
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        ("raises", "forecaster 'Fails' failed in round 7, run 0: ValueError: no idea"),
+        ("states", "forecaster 'Fails' stated .*1.5.* in round 7, run 0"),
+        ("update", "forecaster 'Fails' failed in round 7, run 0: KeyError: 'lost'"),
+    ],
+)  # fmt: skip
+def test_a_forecaster_that_fails_is_named_with_round_and_run(how, words):
+    simulation = Simulation(as_forecaster(Fails, {"how": how}), Queue(), horizon=40, runs=range(1))
+    with pytest.raises(InvalidForecast, match=words):
+        simulation.advance(40)
+
+
+class Restless:
+    """A world that depends on more than its randomness and the forecasts."""
+
+    calls = 0
+
+    def run(self, env, market):
+        type(self).calls += 1
+        while True:
+            yield env.timeout(1.0 / type(self).calls)
+            market.resolve(market.ask(), 1)
+            if type(self).calls > 1:
+                yield env.timeout(1.0)
+
+
+def test_a_world_that_plays_another_course_when_it_is_played_again_is_named():
+    simulation = Simulation(EmpiricalMean(), as_world(Restless), horizon=40, runs=range(1))
+    simulation.advance(20)
+    again = pickle.loads(pickle.dumps(simulation))
+    with pytest.raises(InvalidData, match="when it was played again"):
+        again.advance(40)
+
+
+def test_bad_parameters_and_parts_are_refused():
+    for make, words in [
+        (lambda: Queue(reacts="act"), "'none', 'leave', 'rush'"),
+        (lambda: Beds(beds=0), "beds = 0"),
+        (lambda: Machines(shape=math.nan), "shape = nan"),
+        (lambda: Parts(lot=0.5), "lot = 0.5"),
+        (lambda: as_world(Mean), "expected a World, or a class with run"),
+        (lambda: Simulation(Calibeating(), as_world(Bakery), horizon=9, runs=range(1)), "needs base"),
+        (lambda: Simulation(Constant(), Queue(), horizon=9, runs=range(1)).advance(10), "beyond the horizon"),
+        (lambda: Queue().start(9, None), "is a world"),
+    ]:
+        with pytest.raises(InvalidParameter, match=words):
+            make()
+
+
+def test_every_world_is_registered_with_its_sight():
+    assert set(WORLDS) == {"queue", "beds", "machines", "parts"}
+    for world in ALL:
+        assert (world.sight == Sight.NOTHING) is (world.reacts == "none")
+        assert "base" in world.reveals
+
+
+# ---------------------------------------------------------------- studies
+
+
+def test_a_study_of_worlds_has_bounds_where_open_questions_are_counted(tmp_path):
+    study = play(
+        ["defensive_forecasting", ForecastHedging()],
+        [Machines(machines=5, reacts="act"), Beds(), Queue(), Bernoulli(0.3)],
+        horizon=400, runs=4, measures=["kernel_ce", "ece"],
+        decision_makers=[{"task": "umbrella", "count": 2, "stay": 5}],
+    )  # fmt: skip
+    stated = {
+        cell.nature: [p for p in cell.promises if p.kind == "deterministic"]
+        for cell in study.cells
+        if cell.forecaster == "defensive forecasting"
+    }
+    assert not stated["queue"]
+    for cell in study.cells:
+        if "machines" in cell.nature or "beds" in cell.nature:
+            assert cell.open[-1] > 0
+            assert cell.loop == "simpy"
+            for promise in cell.promises:
+                assert promise.kind == "rate" or (cell.totals[promise.measure][-1] <= promise.bound).all()
+                assert "open at once" in promise.text or not promise.upper
+    assert any(stated[name] for name in stated if "machines" in name)
+    assert any(stated[name] for name in stated if "beds" in name)
+
+
+def test_worlds_declare_how_many_questions_are_open():
+    for world in (Machines(machines=3), Beds(beds=4)):
+        simulation = Simulation(Constant(), world, horizon=500, runs=range(2))
+        simulation.advance(500)
+        assert simulation.most == world.open_at_once
+    with pytest.raises(InvalidData, match="has 2 questions open; it declares open_at_once = 1"):
+        Simulation(Constant(), as_world(Crowd), horizon=9, runs=range(1)).advance(9)
+
+
+class Crowd:
+    open_at_once = 1
+
+    def run(self, env, market):
+        for k in range(10):
+            market.deadline(market.ask(), 1.5, k % 2)
+            yield env.timeout(1.0)
+
+
+def test_scenarios_and_results_know_worlds(tmp_path):
+    (tmp_path / "mine.toml").write_text(
+        'horizon = 200\nruns = 4\nmeasures = ["ece"]\nforecasters = ["unchanged", "forecast_hedging"]\n'
+        'worlds = [{ name = "queue", reacts = ["leave", "rush"] }, "machines"]\n'
+    )
+    files = [tmp_path / f"{jobs}.db" for jobs in (1, 2)]
+    for jobs, file in enumerate(files, 1):
+        onlinecal("run", "mine.toml", "-o", file, "-j", jobs, cwd=tmp_path)
+    one, two = (oc.load(file) for file in files)
+    assert len(one.cells) == 6
+    for mine, other in zip(one.cells, two.cells, strict=True):
+        np.testing.assert_array_equal(mine.totals["ece"], other.totals["ece"])
+    with pytest.raises(InvalidParameter, match="is a world, which asks and answers at times of its own"):
+        play("unchanged", Queue(), horizon=9, delays=3)
+
+
+def test_worlds_are_checked(tmp_path):
+    for world in ("queue", "machines"):
+        said = onlinecal("check", world, "--horizon", 200, "--runs", 2, cwd=tmp_path).stdout
+        assert "pickled in the middle" in said
+        assert f"({4 * (world == 'machines')} apply)" in said
+    (tmp_path / "liar.py").write_text(LIAR)
+    said = onlinecal("check", "liar:Liar", "--horizon", 200, "--runs", 2, cwd=tmp_path, rc=1).stdout
+    assert "it says sight = NOTHING, but its outcomes depend on the forecasts" in " ".join(said.split())
+
+
+LIAR = """
+class Liar:
+    sight = "nothing"
+
+    def run(self, env, market):
+        while True:
+            question = market.ask()
+            yield env.timeout(1.0)
+            market.resolve(question, int(question.forecast > 0.5))
+"""
+
+
+def test_delays_carry_news():
+    # docs/worlds.md: of the first 100 questions, those that are known when the next is asked, and all.
+    known, every = [], []
+    for run in range(40):
+        rounds = observe(Constant(), Queue(patience=4.0), horizon=300, run=run)
+        first = rounds.numbers <= 100
+        now = rounds.asked[rounds.numbers == 101][0]
+        known.append(rounds.outcomes[first & (rounds.known < now)].mean())
+        every.append(rounds.outcomes[first].mean())
+    assert (round(np.mean(known), 3), round(np.mean(every), 3)) == (0.090, 0.104)
+
+
+@pytest.mark.slow
+def test_the_table_of_the_page_is_what_the_scenario_gives(tmp_path):
+    root = Path(__file__).parents[2]
+    onlinecal("run", root / "scenarios" / "worlds.toml", "-o", "w.db", cwd=tmp_path)
+    cells = oc.load(tmp_path / "w.db").cells
+    rows = re.findall(
+        r"^\| (\w+), (\w+) \| (.*) \|$", (root / "docs" / "worlds.md").read_text("utf-8"), re.MULTILINE
+    )
+    assert len(rows) == 8
+    for world, reacts, values in rows:
+        mine = [c for c in cells if c.nature.startswith(world) and f'"{reacts}"' in c.nature]
+        assert [f"{c.totals['smooth_ce'][-1].mean() / 4000:.3f}"[1:] for c in mine] == values.split(" | ")
