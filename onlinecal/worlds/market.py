@@ -30,6 +30,8 @@ from onlinecal.worlds.base import Simulated
 PATIENCE = 10**6
 #: uniforms of the forecasts that are made at a time
 BLOCK = 256
+#: places of drawn atoms, and outcomes, as `Hand` takes them
+_PLACES = [np.array([place]) for place in range(16)]
 
 
 class Question:
@@ -151,6 +153,7 @@ class Course:
         self._own = Stream(seed, ("nature", strategy_key(world), at), self.runs)
         self._uniforms = Stream(seed, ("forecast", strategy_key(forecaster), at), self.runs)
         self._block: list[float] = []
+        self._reveals = world.reveals
         self.ledger = Ledger(1, horizon, self.hand.player.grid, cuts, max(1, len(world.streams)), keeping)
         self.transcripts = None if keeps is None else Transcripts(1, keeps)
         #: questions and outcomes that are read now; the world may be some ahead, by the rest of an event
@@ -292,26 +295,24 @@ class Course:
         question = self._open[number] = Question(number, now, forecast, int(context.get("stream", 0)))
         if len(self._open) > self.most:
             self.most = len(self._open)
-            if self.world.open_at_once is not None and self.most > self.world.open_at_once:
-                raise self._misuse(
-                    f"has {self.most} questions open; it declares open_at_once = {self.world.open_at_once}"
-                )
+            if (bound := self.world.open_at_once) is not None and self.most > bound:
+                raise self._misuse(f"has {self.most} questions open; it declares open_at_once = {bound}")
         return question
 
     def _check(self, number: int, context: Mapping[str, float]) -> None:
         """Refuses context that the world does not declare, or lacks."""
-        if context.keys() != self.world.reveals:
+        if context.keys() != self._reveals:
             raise self._misuse(
                 f"gave the context {sorted(context)} with question {number}; expected the kinds that it `reveals`, "
-                f"{sorted(self.world.reveals)}"
+                f"{sorted(self._reveals)}"
             )
         for kind, value in context.items():
-            if not is_number(value) or not math.isfinite(value):
+            if not (type(value) in (float, int) or is_number(value)) or not math.isfinite(value):
                 raise self._misuse(
                     f"gave {kind} = {shown(value)} with question {number}; expected a finite number"
                 )
-        streams = len(self.world.streams)
-        if streams and not 0 <= context["stream"] < streams:
+        streams = self.ledger.streams
+        if streams > 1 and not 0 <= context["stream"] < streams:
             raise self._misuse(
                 f"gave stream = {context['stream']} with question {number}; expected 0 to {streams - 1}"
             )
@@ -338,7 +339,7 @@ class Course:
                 if weight > 0.0 and total <= u:
                     drawn = j
                 total += weight
-        self._laws[number] = asked, np.array([drawn])
+        self._laws[number] = asked, _PLACES[drawn] if drawn < len(_PLACES) else np.array([drawn])
         return float(asked.values[0, drawn])
 
     def _uniform(self, index: int) -> float:
@@ -367,7 +368,7 @@ class Course:
         self._at, (asked, drawn) = number, self._laws.pop(number)
         y = int(outcome)
         try:
-            self.hand.tell(asked, drawn, np.array([y]))
+            self.hand.tell(asked, drawn, _PLACES[y])
         except Exception as error:
             self._fault = error
             raise
