@@ -5,6 +5,10 @@ import heapq
 import math
 import pickle
 import re
+import signal
+import subprocess
+import sys
+import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -602,3 +606,58 @@ def test_the_table_of_the_page_is_what_the_scenario_gives(tmp_path):
     for world, reacts, values in rows:
         mine = [c for c in cells if c.nature.startswith(world) and f'"{reacts}"' in c.nature]
         assert [f"{c.totals['smooth_ce'][-1].mean() / 4000:.3f}"[1:] for c in mine] == values.split(" | ")
+
+
+WAITS = """
+import pathlib, time
+class Waits:
+    def run(self, env, market):
+        while True:
+            yield env.timeout(market.rng.exponential())
+            question = market.ask()
+            market.deadline(question, 2.0, int(market.rng.random() < question.forecast))
+            if question.number == 100 and not pathlib.Path("go").exists():
+                pathlib.Path("waiting").touch()
+                time.sleep(600)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_study_of_worlds_that_is_killed_goes_on_to_the_same_bytes(tmp_path, jobs):
+    (tmp_path / "own.py").write_text(WAITS)
+    (tmp_path / "s.toml").write_text(
+        'horizon = 150\nruns = 3\nmeasures = ["ece", "cdl"]\nforecasters = ["forecast_hedging"]\n'
+        'worlds = ["queue", { name = "beds", reacts = "rush" }, "own:Waits", "parts"]\n'
+    )
+    command = [sys.executable, "-m", "onlinecal", "run", "s.toml", "-o", "killed.db", "-j", str(jobs)]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "waiting").exists():
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    (tmp_path / "go").touch()
+    onlinecal("run", "s.toml", "-o", "killed.db", "--resume", "-j", 1, cwd=tmp_path)
+    onlinecal("run", "s.toml", "-o", "fresh.db", "-j", 3 - jobs, cwd=tmp_path)
+    killed, fresh = (oc.load(tmp_path / f"{name}.db").cells for name in ("killed", "fresh"))
+    assert [cell.nature for cell in killed] == [cell.nature for cell in fresh]
+    for mine, other in zip(killed, fresh, strict=True):
+        assert {name: total.tobytes() for name, total in mine.totals.items()} == {
+            name: total.tobytes() for name, total in other.totals.items()
+        }
+
+
+def test_runs_that_are_added_later_are_the_same(tmp_path):
+    (tmp_path / "s.toml").write_text(
+        'horizon = 150\nruns = 2\nmeasures = ["ece"]\nforecasters = ["forecast_hedging"]\n'
+        'worlds = [{ name = "queue", reacts = "rush" }]\n'
+    )
+    onlinecal("run", "s.toml", "-o", "two.db", cwd=tmp_path)
+    onlinecal("run", "s.toml", "-o", "two.db", "--resume", "--runs", 5, cwd=tmp_path)
+    onlinecal("run", "s.toml", "-o", "five.db", "--runs", 5, cwd=tmp_path)
+    totals = [oc.load(tmp_path / f"{name}.db").cells[0].totals["ece"] for name in ("two", "five")]
+    np.testing.assert_array_equal(*totals)
+    assert totals[0].shape[1] == 5
