@@ -31,8 +31,8 @@ def test_as_a_program_in_every_state(measure, m, horizon):
 
 
 def test_a_measure_that_is_a_bracket():
-    found = solve(2, 3, "distance_lower")
-    assert found.value == pytest.approx(value_by_programs("distance_lower", 2, 3), abs=PROGRAM)
+    found = solve(2, 2, "distance_lower")
+    assert found.value == pytest.approx(value_by_programs("distance_lower", 2, 2), abs=PROGRAM)
     assert 1e-12 < found.error < 1e-6
 
 
@@ -237,7 +237,6 @@ def test_too_large_games_are_refused_with_the_largest_that_fits(monkeypatch):
     [
         (10**6, 3, "ece", "none of this grid fits"),
         (8, 100_000, "ece", "needs more than"),
-        (300, 300, "ece", "e\\+"),
         (40, 100, "cdl", "the largest T that fits is"),
     ],
 )
