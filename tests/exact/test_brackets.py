@@ -156,12 +156,6 @@ def test_the_figures_of_the_page(full):
             assert found.upper == pytest.approx(upper, abs=1e-6)
 
 
-@pytest.mark.parametrize("clip", [0.5, -1.0, float("nan"), "x"])
-def test_no_clip(clip):
-    with pytest.raises(InvalidParameter, match="clip"):
-        value_bracket(2, 5, clip)
-
-
 def test_memory_is_that_of_the_game_with_a_clip(monkeypatch):
     """The longest that is said to fit is the longest with this clip."""
     monkeypatch.setattr(solver, "memory_there", lambda: solver.KEPT + 2e4)
