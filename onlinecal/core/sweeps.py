@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -155,7 +154,7 @@ def _sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
 
 
 def kinds(made: Any) -> dict[str, Kind]:
-    """Parameter → kind, of a class or function: by its annotation or else its default."""
+    """Parameter → kind, of a class or function: by its annotation, or else its default."""
     made = made.func if hasattr(made, "func") and hasattr(made, "keywords") else made
     try:
         parameters = inspect.signature(made).parameters.values()
@@ -169,64 +168,38 @@ def kinds(made: Any) -> dict[str, Kind]:
     except Exception:  # names that are there for type checkers alone
         hints = {}
     return {
-        p.name: _kind(hints.get(p.name, p.annotation), p.default)
+        p.name: _kind(hints.get(p.name, Any), p.default)
         for p in parameters
         if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
     }
 
 
 def _kind(annotation: Any, default: Any) -> Kind:
-    if annotation in (inspect.Parameter.empty, Any, object):
-        if default in (inspect.Parameter.empty, None):
-            return ANYTHING
-        annotation = type(default)
     parts = list(_parts(annotation))
-    if any(part in (Any, object) for part in parts):
+    if Any in parts and default not in (inspect.Parameter.empty, None):
+        parts = [type(default)]
+    if Any in parts:
         return ANYTHING
-    table = [_is_a(part, Mapping, "Mapping|dict|Dict") for part in parts]
-    lists = [_is_a(part, Iterable, _LISTS) and not _is_a(part, str | bytes) for part in parts]
+    table = [issubclass(part, Mapping) for part in parts]
+    lists = [issubclass(part, Iterable) and not issubclass(part, str | bytes) for part in parts]
     several = any(is_list and not is_table for is_list, is_table in zip(lists, table, strict=True))
     return Kind(list=several, table=any(table), whole=int in parts and float not in parts)
 
 
 def _parts(annotation: Any) -> Iterator[Any]:
-    """The types of which it may be one; names of types that are not there are kept as text."""
-    origin = typing.get_origin(annotation)
-    alias, inner = origin or annotation, typing.get_args(annotation)
-    if isinstance(annotation, typing.TypeVar):
-        yield object
-    elif origin in (typing.Union, types.UnionType):
-        for part in inner:
+    """The classes of which it may be one; `Any` for what can be anything."""
+    origin = typing.get_origin(annotation) or annotation
+    if origin in (typing.Union, types.UnionType):
+        for part in typing.get_args(annotation):
             yield from _parts(part)
-    elif hasattr(alias, "__value__"):  # of the statement ``type``, as NumPy's types are from 2.5 on
-        said = dict(zip(alias.__type_params__, inner, strict=False))
-        left = getattr(alias.__value__, "__parameters__", ())
-        yield from _parts(
-            alias.__value__[tuple(said.get(one, Any) for one in left)] if left else alias.__value__
-        )
+    elif hasattr(origin, "__value__"):  # of the statement ``type``, as NumPy's types are from 2.5 on
+        yield from _parts(origin.__value__)
     elif origin is typing.Annotated:
-        yield from _parts(inner[0])
-    elif isinstance(annotation, str):
-        basic = {"int": int, "float": float, "bool": bool, "str": str, "Any": Any, "object": object}
-        # A bar within brackets belongs to what is in the list.
-        for part in re.sub(r"\[.*\]", "[]", annotation).split("|"):
-            yield basic.get(part.strip(), part.strip())
+        yield from _parts(annotation.__origin__)
+    elif origin is typing.Literal:
+        yield from map(type, typing.get_args(annotation))
     else:
-        yield annotation
-
-
-_LISTS = "list|List|tuple|Tuple|Sequence|Iterable|Collection|[Aa]rray|set|Set|Floats|Ints"
-
-
-def _is_a(part: Any, cls: Any, names: str = "^$") -> bool:
-    """Whether a type is a kind of `cls`; of the text of one, whether a name of these is in it."""
-    if isinstance(part, str):
-        return re.search(names, part) is not None
-    origin = typing.get_origin(part) or part
-    try:
-        return isinstance(origin, type) and issubclass(origin, cls)
-    except TypeError:  # a protocol that cannot be asked
-        return False
+        yield origin if isinstance(origin, type) and origin is not object else Any
 
 
 # ---------------------------------------------------------------- tables

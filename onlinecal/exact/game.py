@@ -19,7 +19,8 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.progress import Progress
 from onlinecal.core.validation import count
-from onlinecal.exact.stage import UNITS, against_draw, against_law, look, moves, stage
+from onlinecal.exact.policy import against_draw, against_law
+from onlinecal.exact.stage import UNITS, look, moves, stage
 from onlinecal.exact.totals import SYMMETRIC, alphabet_for, measure_named, totals
 from onlinecal.exact.words import Alphabet, Words, how_many, words, words_between
 from onlinecal.measures.base import Measure

@@ -1,4 +1,9 @@
-"""How both sides play for the value of total ECE: tables, and the kernels by which steps of players look them up."""
+"""How both sides play: the matrix game of one state, and tables for the value of total ECE that players look up.
+
+With a_i and b_i the values after y = 0 and y = 1 at point i, the forecaster's best law mixes at most two points, on
+either side of a = b, and the value is max over q of min_i (1 − q) a_i + q b_i. The kernel walks from one pair of lines
+to the next until no line is below their crossing; it returns the cost of a law, and from q its gap to the value.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +15,62 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact.stage import against_law
-from onlinecal.exact.words import words
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+
+@part_of_kernel
+def against_law(a, b):
+    """The best law: its cost, the gap to the value, two points, the share of the first, nature's q."""
+    n = len(a)
+    i = j = 0
+    for k in range(1, n):
+        if a[k] < a[i] or (a[k] == a[i] and b[k] < b[i]):
+            i = k
+        if b[k] < b[j] or (b[k] == b[j] and a[k] < a[j]):
+            j = k
+    if b[i] <= a[i]:
+        return a[i], 0.0, i, i, 1.0, 0.0
+    if a[j] <= b[j]:
+        return b[j], 0.0, j, j, 1.0, 1.0
+    # Line i rises in q, line j falls.
+    for _ in range(n + 2):
+        rise, fall = b[i] - a[i], a[j] - b[j]
+        q = (a[j] - a[i]) / (rise + fall)
+        low, k = a[i] + q * rise, i
+        for other in range(n):
+            value = a[other] + q * (b[other] - a[other])
+            if value < low:
+                low, k = value, other
+        if k in (i, j):
+            break
+        if b[k] > a[k]:
+            i = k
+        elif b[k] < a[k]:
+            j = k
+        else:
+            i = j = k
+            break
+    if i == j:
+        return a[i], 0.0, i, i, 1.0, q
+    share = fall / (rise + fall)
+    cost = max(share * a[i] + (1.0 - share) * a[j], share * b[i] + (1.0 - share) * b[j])
+    return cost, max(cost - low, 0.0), i, j, share, q
+
+
+@part_of_kernel
+def against_draw(a, b):
+    """The same where nature sees what is drawn: the best point."""
+    i = 0
+    for k in range(1, len(a)):
+        if max(a[k], b[k]) < max(a[i], b[i]):
+            i = k
+    return max(a[i], b[i]), 0.0, i, i, 1.0, 1.0 if b[i] > a[i] else 0.0
+
 
 #: what the tables say first of a layer: points, cost of the dearest word, letters, where its values and the costs of
 #: its letters begin; and then of each point which it is, its least and its largest bias, and where its letters are
@@ -89,6 +142,8 @@ def policy(m: int, horizon: int) -> Policy:
 
 def _block(alphabet: Any, left: int, played: int, at: int, number: int) -> Ints:
     """The tables of one layer, which begin at `at`; its values begin at `number`."""
+    from onlinecal.exact.words import words
+
     its = words(alphabet, left, played)
     points, most = its.cost.shape
     head = np.zeros(FIRST + 4 * points, np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -138,49 +138,41 @@ def search(
     if not spaces:
         raise InvalidParameter("natures = []; expected at least one")
     games = _Games(
-        strategies_in("forecaster", dict(own)),
-        measure,
-        count("horizon", horizon),
-        integer("search", "seed", seed, 0),
+        strategies_in("forecaster", dict(own)), measure, count("horizon", horizon), integer("search", "seed", seed, 0)
+    )  # fmt: skip
+    runs, fresh, evaluations = (
+        count("runs", runs),
+        count("fresh", fresh, 2),
+        count("evaluations", evaluations),
     )
-    runs, fresh = count("runs", runs), count("fresh", fresh, 2)
     families = [
         _Family(space, games, np.random.default_rng([games.seed, i])) for i, space in enumerate(spaces)
     ]
-    interrupted = False
-    with Progress(
-        _work(families, count("evaluations", evaluations), runs, fresh) * horizon, shown=progress
-    ) as bar:
-        games.bar = bar
+    # About how many games there are.
+    work = max(evaluations, sum(family.cube.size for family in families)) * runs + (CHOSEN_FROM + 2) * fresh
+    interrupted, totals = False, np.zeros(0)
+    with Progress(work * horizon, shown=progress) as games.bar:
         try:
             _halve(families, evaluations, runs)
         except KeyboardInterrupt:
             if not any(family.best for family in families):
                 raise
             interrupted = True
-        tried = tuple(
-            Tried(family.space.label, family.evaluations, family.best[0][0])
-            for family in sorted(families, key=lambda family: -family.value)
-            if family.best
-        )
         nature, stopped = _chosen(families, games, fresh, interrupted)
-        found = Found(
-            own,
-            nature,
-            games.measure,
-            games.horizon,
-            games.seed,
-            games.seed_for(FRESH),
-            np.zeros(0),
-            tried,
-            interrupted or stopped,
-        )
         try:
-            bar.describe("fresh games")
+            games.bar.describe("fresh games")
             (totals,) = games.totals([nature], fresh, games.seed_for(FRESH))
         except KeyboardInterrupt:
-            return replace(found, interrupted=True)
-    return replace(found, totals=totals)
+            stopped = True
+    tried = tuple(
+        Tried(family.space.label, family.evaluations, family.value)
+        for family in sorted(families, key=lambda family: -family.value)
+        if family.best
+    )
+    return Found(
+        own, nature, games.measure, games.horizon, games.seed, games.seed_for(FRESH), totals, tried,
+        interrupted or stopped,
+    )  # fmt: skip
 
 
 def _library() -> Any:
@@ -260,17 +252,15 @@ class _Games:
         return [found[repr(table)] for table in tables]
 
     def _played(self, nature: Any, runs: int, seed: int) -> Floats:
-        study = play(
+        (cell,) = play(
             self.forecaster, nature, horizon=[self.horizon], runs=runs, seed=seed, measures=[self.measure],
             keep="none", progress=False,
-        )  # fmt: skip
-        (cell,) = study.cells
+        ).cells  # fmt: skip
         if len(cell.totals) != 1:
             raise InvalidParameter(
                 f"measure {self.measure!r} has the columns {', '.join(cell.totals)}; expected one of one number"
             )
-        (totals,) = cell.totals.values()
-        last: Floats = totals[-1]
+        last: Floats = next(iter(cell.totals.values()))[-1]
         return last
 
 
@@ -313,12 +303,6 @@ def _halve(families: Sequence[_Family], evaluations: int, runs: int) -> None:
         for family in left:
             family.play(evaluations // (stages * len(left)), runs)
         left = sorted(left, key=lambda family: -family.value)[: (len(left) + 1) // 2]
-
-
-def _work(families: Sequence[_Family], evaluations: int, runs: int, fresh: int) -> int:
-    """About how many games."""
-    first = sum(family.cube.size for family in families)
-    return max(evaluations, first) * runs + (CHOSEN_FROM + 2) * fresh
 
 
 def _chosen(

@@ -160,9 +160,7 @@ def test_who_breaks_none_is_told_so():
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("print('told', outcome)", ""),
         ("import os; os.write(1, b'\\xff told')", ""),
-        ("import logging; logging.warning('told')", ""),
         ("import random; self.p = random.random()", "two games of the same seed differ"),
     ],
 )

@@ -330,9 +330,7 @@ def test_facts_of_parts():
     [
         ({"memory": "O(n)"}, "has no attribute 'n'"),
         ({"memory": "linear"}, r"memory = 'linear'; expected 'O\(…\)' of t, T and parameters"),
-        ({"memory": 1}, r"memory = 1; expected 'O\(…\)'"),
         ({"needs_horizon": "no"}, "needs_horizon = 'no'; expected True, False, or None"),
-        ({"safe_under_delay": 1}, "safe_under_delay = 1; expected True, False, or None"),
         ({"deterministic": "yes"}, "deterministic = 'yes'; expected True, False, or None"),
     ],
 )

@@ -9,9 +9,6 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.decisions.base import Account
-from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
 
 #: name → column
 COLUMNS = {
@@ -70,25 +67,6 @@ def test_options_are_of_python_whatever_they_were():
     assert " at 0x" not in name(ece)
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [("meassure", "ece"), ("measure", "ece", (), "", "", "middle"), ("measure", "ece", (), "umbrella"),
-     ("decision_task", "swap_regret"), ("decision_task", "ece", (), "umbrella")],
-)  # fmt: skip
-def test_what_is_no_column(wrong):
-    with pytest.raises(InvalidParameter, match="expected"):
-        Column(*wrong)
-
-
-class Huge:
-    """A task with payoffs outside [0, 1]."""
-
-    name = "huge"
-
-    def account(self, gamma):
-        return Account(*(1e6 * gamma.weight,) * 4)
-
-
 def play(measures=(), tasks=()):
     return oc.play(
         oc.forecasters.ForecastHedging(), oc.natures.Bernoulli(), horizon=[100, 200, 400, 800], runs=2,
@@ -102,18 +80,6 @@ def test_what_is_proved_of_measures_is_not_said_of_a_function_of_the_same_name()
     assert own.cells[0].promises == ()
     assert (real.curve("ece").ceiling, own.curve("ece").ceiling) == (1.0, np.inf)
     assert (own.measures, own.columns["ece"].kind) == (["ece"], "function")
-
-
-def test_what_is_proved_of_tasks_is_said_of_those_with_payoffs_within_one():
-    coin = DecisionTask("quadratic", [[1, 0], [0, 1]])
-    study = play(tasks=[coin, QuadraticTask("brier"), Huge(), {"name": "umbrella", "response": "rounded"}])
-    promised = {p.measure: p.formula for p in study.cells[0].promises if p.kind != "rate"}
-    swaps = {name for name in promised if name.startswith("swap")}
-    assert swaps == {"swap_regret[quadratic]", "swap_regret[brier]"}
-    # Through ECE: a task loses up to twice the error, the quadratic one no more than the error itself.
-    assert promised["swap_regret[quadratic]"] != promised["swap_regret[brier]"]
-    assert study.curve("swap_regret[quadratic]").ceiling == 1.0
-    assert study.curve("swap_regret[huge]").ceiling == np.inf
 
 
 def scaled(gamma, x):

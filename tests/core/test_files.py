@@ -182,14 +182,6 @@ def test_times(tmp_path, written):
         times(table(tmp_path, f't,x\n"{written}",1\n'), "t")
 
 
-def test_no_column_holds_numbers_and_dates(tmp_path):
-    for first, second in (("2024", "2024-12-31"), ("2024-12-31", "20241231")):
-        with pytest.raises(
-            InvalidData, match=f"line 3: column 't' is '{second}'; expected a number or a date"
-        ):
-            times(table(tmp_path, f"t,x\n{first},1\n{second},1\n"), "t")
-
-
 @pytest.mark.parametrize("name", ["f.csv.gz", "f.parquet", "none.csv", "none.parquet", "."])
 def test_files_that_are_none(tmp_path, name):
     (tmp_path / "f.csv.gz").write_bytes(gzip.compress(b"p,y\n" + b"0.5,1\n" * 99)[:-30])

@@ -70,15 +70,9 @@ def test_figures_show_themselves_once_and_only_those_that_were_made(told, study)
 
 def test_studies_and_curves_are_short_tables(study):
     html = study._repr_html_()
-    for text in (
-        "<table>",
-        "empirical mean",
-        "contrarian",
-        "swap_regret[umbrella]",
-        "200",
-        "T^1.00 [1.00, 1.00]",
-    ):
-        assert text in html
+    assert all(
+        text in html for text in ("<table>", "empirical mean", "swap_regret[umbrella]", "T^1.00 [1.00, 1.00]")
+    )
     assert html.count("<tr>") == 1 + 4
     total = study.curve("ece", "constant", "contrarian")
     assert f"<td>{total.mean[-1]:.0f} ± 0, " in html

@@ -48,11 +48,13 @@ class Plain:
 
 def annotated(
     gamma, a: float, b: "int | str", c: "tuple[float, ...] | None" = None, d: Sequence[int] = (), e: Literal["x"] = "x",
-    f: "np.ndarray" = None, g: "NoSuchName | list[int]" = None,  # noqa: F821
-    h: dict[str, int] | None = None, i: bool = True,
-    j: int | float = 1,
+    f: "np.ndarray" = None, h: dict[str, int] | None = None, i: bool = True, j: int | float = 1,
 ):  # fmt: skip
     pass
+
+
+def unresolved(a: "NoSuchName | None" = 3, b: "NoSuchName" = None, c=(1, 2)):  # noqa: F821
+    """Types that cannot be told: the defaults decide."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,11 @@ def test_the_type_says_whether_a_list_is_a_value():
     assert plain["what"] == ANYTHING
     assert [name for name, kind in plain.items() if kind.whole] == ["bins"]
     there = kinds(annotated)
-    assert [name for name, kind in there.items() if kind.list] == ["gamma", "c", "d", "f", "g"]
+    assert [name for name, kind in there.items() if kind.list] == ["gamma", "c", "d", "f"]
     assert [name for name, kind in there.items() if kind.whole] == ["b"]
     assert there["h"] == Kind(table=True)
     assert kinds(Specified) == {"of": Kind(), "many": Kind(list=True), "m": Kind(whole=True)}
+    assert kinds(unresolved) == {"a": Kind(whole=True), "b": ANYTHING, "c": Kind(list=True)}
     assert kinds(print) is not None
     assert kinds(dict) == {}
 

@@ -213,22 +213,3 @@ def test_integers_of_numpy_are_integers(call):
     for bad in (4.0, np.float64(4.0), 1.5, "4", None if call != 2 else "", True, np.True_, -1):
         with pytest.raises(InvalidParameter):
             function(bad)
-
-
-def test_other_options():
-    assert measures.scdl_binned(GAMMA, soft=np.False_) == measures.scdl_binned(GAMMA, soft=False)
-    for m in (1.5, 0, -1, "4", 2**50 + 1, math.inf):
-        with pytest.raises(InvalidParameter, match="round: m = "):
-            GAMMA.round(m)
-    many = JointDistribution.from_counts([0.2, 0.5], [2.0**62, 4.0], [2.0**61, 2.0])
-    assert oc.evaluate(many, measures=["ece"])["ece"] == measures.ece(many)
-    for option in ("bootstrap", "reference"):
-        with pytest.raises(InvalidParameter, match="more than can be drawn again sample by sample"):
-            oc.evaluate(many, measures=["ece"], **{option: 2})
-    for weights, said in (
-        (["a", 1, 2], r"weights\[0\] = 'a' is not a number"),
-        (Raises(), "weights is not an array"),
-        (lambda v: np.ma.array(v, mask=True), r"weights\(v\)\[0\] is masked"),
-    ):
-        with pytest.raises(InvalidParameter, match=f"weighted_ce: {said}"):
-            measures.weighted_ce(GAMMA, weights=weights)

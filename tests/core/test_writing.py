@@ -38,13 +38,6 @@ def test_what_fails_leaves_what_was_there(tmp_path, fault):
     assert [file.name for file in tmp_path.iterdir()] == ["a.txt"]
 
 
-def test_a_place_that_cannot_be_written_is_said_in_one_line(tmp_path):
-    (tmp_path / "file").write_text("")
-    for path in (tmp_path / "file" / "a.txt", tmp_path):
-        with pytest.raises(InvalidParameter, match=r"cannot be written: [^\n]+$"), whole(path) as new:
-            new.write_text("a")
-
-
 def test_a_file_is_replaced_only_if_it_may_be(tmp_path):
     """Also one that comes while the new one is made; nothing else is left beside it."""
     path = tmp_path / "a.txt"

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from onlinecal.core.errors import InvalidParameter, ScenarioError, UnknownName
+from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decision_makers.responses import (
     RESPONSES,
@@ -25,7 +25,6 @@ from onlinecal.decision_makers.responses import (
 from onlinecal.decisions import tasks
 from onlinecal.measures import cdl, scdl, scdl_binned
 from onlinecal.report.catalogue import entry
-from onlinecal.scenario import load
 from onlinecal.study.panel import Panel
 from tests.oracles.tasks import crowded, tied
 from tests.strategies import gammas
@@ -189,26 +188,6 @@ def test_columns_of_a_panel():
     assert row["payoff[umbrella, rounded(m=10)]"] == pytest.approx(3 * 0.7)
     with pytest.raises(InvalidParameter, match="asked for twice"):
         Panel.of(tasks=["umbrella", {"name": "umbrella", "response": "best"}])
-
-
-def test_scenarios(tmp_path):
-    file = tmp_path / "a.toml"
-    text = 'horizon = 100\ntasks = [{ name = "umbrella", cost = 0.4, response = { name = "rounded", m = 10 } }]\n'
-    text += 'forecasters = ["constant"]\nnatures = ["bernoulli"]\n'
-    file.write_text(text)
-    (cell,) = load(file).cells
-    assert cell.panel.names[0] == "payoff[umbrella(cost=0.4), rounded(m=10)]"
-    for good, bad, said in [
-        ('"rounded"', '"round"', "unknown response 'round'; did you mean 'rounded'"),
-        ("m = 10", "n = 10", "response 'rounded' has no parameter 'n'"),
-        ("m = 10", "m = 0", "m = 0; expected an integer"),
-        ('{ name = "rounded", m = 10 }', "3", "response = 3; expected a name or a table with a name"),
-        ("cost", "price", "task 'umbrella'"),
-    ]:
-        assert good in text
-        file.write_text(text.replace(good, bad))
-        with pytest.raises(ScenarioError, match=said):
-            load(file)
 
 
 @pytest.mark.parametrize(

@@ -16,12 +16,14 @@ OTHERS = ("smooth_ce", "kernel_ce", "cutoff_ce", "step_ce")
 ROUNDED = 1e-9
 
 
-@pytest.mark.parametrize("measure", ["ece", *OTHERS, "earthmover_distance", "low_degree_ce", "binned_ece"])
-@pytest.mark.parametrize(("m", "horizon"), [(1, 9), (2, 12), (3, 8), (4, 6)])
+@pytest.mark.parametrize(
+    ("measure", "m", "horizon"),
+    [*(("ece", m, 24) for m in (1, 2, 3, 4)), *((measure, 2, 12) for measure in OTHERS), ("smooth_ce", 1, 9),
+     ("step_ce", 4, 6), ("earthmover_distance", 3, 8), ("low_degree_ce", 3, 8), ("binned_ece", 2, 9)],
+)  # fmt: skip
 def test_they_hold_the_exact_value(measure, m, horizon):
-    horizon = 24 if measure == "ece" else horizon
     exact, widths = solve(m, horizon, measure, progress=False), []
-    for clip in sorted((1.0, 1.7, 2.0, 3.0, horizon / 4.0, horizon)):
+    for clip in sorted((1.0, 1.7, 3.0, horizon / 4.0, horizon)):
         found = value_bracket(m, horizon, clip, measure, progress=False)
         assert (found.lowers <= exact.values + exact.error).all()
         assert (found.uppers >= exact.values - exact.error).all()
@@ -152,12 +154,6 @@ def test_the_figures_of_the_page(full):
             found = value_bracket(m, horizon, clip, progress=False)
             assert found.lower == pytest.approx(lower, abs=1e-6)
             assert found.upper == pytest.approx(upper, abs=1e-6)
-
-
-@pytest.mark.parametrize("clip", [0.5, -1.0, float("nan"), "x"])
-def test_no_clip(clip):
-    with pytest.raises(InvalidParameter, match="clip"):
-        value_bracket(2, 5, clip)
 
 
 def test_memory_is_that_of_the_game_with_a_clip(monkeypatch):

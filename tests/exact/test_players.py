@@ -15,7 +15,6 @@ from onlinecal.engine.game import Game
 from onlinecal.exact import solve
 from onlinecal.exact.policy import LONGEST, longest, policy
 from onlinecal.exploit import exploit
-from tests import examples
 from tests.exact.game_tree import expectation
 
 ROUNDING = 1e-10
@@ -29,20 +28,12 @@ def test_the_worst_nature_takes_the_value_of_minimax_and_no_more(m):
     assert found.value <= f.Minimax(m).guarantees[0].bound(horizon) + ROUNDING
 
 
-def test_minimax_pays_the_value_at_most_to_every_registered_nature(tmp_path):
-    value, tried = solve(2, 3).value, set()
-    for nature in examples.natures(tmp_path):
-        if nature.sight <= n.Sight.LAW and nature != n.Piecewise(
-            change_rate="20/T"
-        ):  # of no more than 20 rounds
-            assert expectation(f.Minimax(2), nature, 3) <= value + ROUNDING, nature
-            tried.add(type(nature))
-    assert tried == set(n.NATURES.values())
-    # The control: who sees the draw takes more, which the guarantee says nothing of.
-    assert expectation(f.Minimax(2), n.Contrarian("draw"), 3) > value + 0.1
+def test_who_sees_the_draw_takes_more():
+    """The control: the guarantee says nothing of it."""
+    assert expectation(f.Minimax(2), n.Contrarian("draw"), 3) > solve(2, 3).value + 0.1
 
 
-def test_maximin_takes_the_value_at_least_from_everybody_on_the_grid(tmp_path):
+def test_maximin_takes_the_value_at_least_from_everybody_on_the_grid():
     m, horizon = 2, 4
     value = solve(m, horizon).value
     rules = [

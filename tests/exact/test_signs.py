@@ -2,7 +2,6 @@
 
 import functools
 
-import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
@@ -57,19 +56,6 @@ def test_the_strategy_attains_the_value_against_every_reply(reuse):
             play(after, left - 1)
 
     play((0,) * 5, 8)
-
-
-def test_more_cells_rounds_and_reuse_do_no_harm():
-    with_it, without = (
-        np.array([sign_preservation(n, 12, reuse=reuse).values for n in range(1, 8)])
-        for reuse in (True, False)
-    )
-    for table in (with_it, without):
-        assert (np.diff(table, axis=0) >= 0).all()
-        assert (np.diff(table, axis=1) >= 0).all()
-    assert (with_it >= without).all()
-    # Without reuse nothing happens after as many rounds as there are cells.
-    assert all((without[n - 1][n:] == without[n - 1][n]).all() for n in range(1, 8))
 
 
 def test_refusals():

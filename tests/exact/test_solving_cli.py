@@ -8,7 +8,7 @@ import pytest
 
 from onlinecal.core.words import at_least, at_most
 from onlinecal.exact import solve, value_bracket
-from onlinecal.exact.rational import rational_text, rational_value
+from onlinecal.exact.rational import rational_value
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, Rounded
 from tests.command_line import onlinecal
@@ -83,9 +83,3 @@ def test_the_page_says_before_it_is_computed_that_it_cannot_be_written(tmp_path)
     (tmp_path / "file").write_text("here")
     assert "cannot be written" in onlinecal("games file", cwd=tmp_path, rc=2).stderr
     assert (tmp_path / "file").read_text() == "here"
-
-
-def test_only_short_fractions_are_printed():
-    assert rational_text(2, 3, "ece", "law") == "29/28"
-    for game in ((4, 6, "ece"), (2, 60, "ece"), (2, 3, "smooth_ce")):
-        assert rational_text(*game, "law") == ""

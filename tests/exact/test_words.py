@@ -55,14 +55,3 @@ def test_letters_are_what_sequences_come_to(m):
                 if settled and (value or left):
                     assert np.sign(stands_for) * np.sign(value) >= 0
                 assert merged.costs(point, left)[letter] <= least[value]
-
-
-def test_a_round_changes_one_letter():
-    alphabet = Biases(3, 5, separate=True)
-    letters = alphabet.letters(1, 3)
-    for k, value in enumerate(alphabet.values(1, 3).tolist()):
-        for y in (0, 1):
-            after = value + 3 * y - 1
-            assert letters.turn[y, k] == alphabet.letter(1, 2, after)
-            assert letters.shift[y, k] == pytest.approx((abs(after) - abs(value)) / 3)
-        assert alphabet.values(2, 3)[letters.mirror[k]] == -value

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import resource
 import shutil
 import signal
 import subprocess
@@ -201,17 +200,6 @@ def contents(folder):
     }
 
 
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [("run small.toml --no-such-option", "No such option"), ("rnu", "rnu"),
-     ("check constant --runs 1000000000000", "less than or equal to 100000")],
-)  # fmt: skip
-def test_what_is_no_command_is_said_by_the_library_of_commands(folder, line, said):
-    done = (process if line == "rnu" else onlinecal)(line, cwd=folder, rc=2)
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
-
-
 # ---------------------------------------------------------------- the same as data
 
 
@@ -304,18 +292,6 @@ def test_export_and_merge(own):
     assert done.stderr == "note: results/o.db has another scenario; that of results/kept.db is kept\n"
     assert read(own / "m.db").natures == [*study.natures, "sawtooth"]
     assert len(rows("compare m.db --measure ece", own)) == 6
-
-
-def test_a_file_that_must_not_grow(own):
-    """A limit of the operating system on files: one line, and what was there is there."""
-    path = own / "results/kept.db"
-    before, size = read(path), path.stat().st_size
-    limit = size - 4096, size - 4096
-    done = process("measure-again", "results/kept.db", "--measure", "scdl", cwd=own, rc=2,
-                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit))  # fmt: skip
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    assert read(path).cells == before.cells
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """The documentation says what the code says, and every source of a measure can be looked up."""
 
-import datetime
 import re
 
 import pytest
@@ -12,7 +11,6 @@ from PIL import Image
 
 from onlinecal.cli import COMMANDS
 from onlinecal.measures import MEASURES
-from tests.benchmarks.speed import PLAIN, ROWS, table
 from tests.gallery import digests
 from tests.index_page import alone, links
 from tests.readme import DOCS, GENERATED, README, ROOT, block, home, rooms
@@ -117,16 +115,3 @@ def test_pictures_of_the_gallery_are_drawn_by_the_code_on_the_page():
     for path, digest in digests().items():
         with Image.open(path) as picture:
             assert picture.info["Source"] == digest, f"{path.name}: run python -m tests.gallery"
-
-
-def test_the_table_of_speed_has_the_rows_that_are_measured():
-    """Its numbers are of one machine on one day; the lines stay the same."""
-    written = block(home("games").read_text("utf-8"), "games")
-    rates = dict.fromkeys(ROWS.values(), (12.0, 6.0)) | {PLAIN: (2.0, 1.0)}
-    made = table("a processor", rates, datetime.date(2026, 1, 1))
-    assert made.startswith(
-        "One core of a processor unless two threads are named, medians of 5 to 25 times on 2026-01-01."
-    )
-    assert "| forecast hedging vs contrarian | 12 | 6.0 |" in made
-    first = re.compile(r"^\|[^|]*\|", re.MULTILINE)
-    assert first.findall(written) == first.findall(made)

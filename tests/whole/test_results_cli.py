@@ -121,20 +121,6 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
     assert again() == ""
 
 
-def test_plug_ins_of_one_name_from_two_modules(folder):
-    (folder / "other.py").write_text(OWN.replace("helper.P", "0.25"))
-    edit(folder / "s.toml", '"constant"', '"other:Same"')
-    said = onlinecal("run", "s.toml", cwd=folder, rc=2).stderr
-    assert said == "error: s.toml: two forecasters are called 'Same'; give one of them another label\n"
-    labelled = '"other:Same"\nlabel = "other"\n[[forecasters]]\nname = "own:Same"\nlabel = "twin"'
-    edit(folder / "s.toml", '"other:Same"', labelled)
-    onlinecal("run s.toml", cwd=folder)
-    study = read(folder / "results" / "s.db")
-    mean = {who: study.curve("ece", who, "drift").mean.tolist() for who in study.forecasters}
-    assert list(mean) == ["Same", "other", "twin"]
-    assert mean["Same"] == mean["twin"] != mean["other"]
-
-
 # ---------------------------------------------------------------- two processes, and one that is killed
 
 

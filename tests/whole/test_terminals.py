@@ -60,24 +60,6 @@ def test_eighty_columns_of_ascii_are_enough(folder, line):
         assert (symbol in wide.stdout) <= (word in plain.stdout)
 
 
-def test_headings_break_between_words_and_are_repeated(folder):
-    played = onlinecal("run narrow.toml --resume", cwd=folder, columns=80).stdout
-    assert "  swap_regret[  " in played  # the name of the task is on the next line
-    assert "swap_regret[umbrella]" not in played
-    assert "switch (first=random walk, then=greedy), T = 200\n" in played
-    compared = onlinecal("compare results/narrow.db --measure ece", cwd=folder, columns=50).stdout
-    assert compared.startswith("ece: total T·μ and exponent, T = 200\n")
-    assert "ece: total T·μ and exponent, T = 200 (continued)\n" in compared
-    assert compared.count("T = 200") == 2
-    tables = compared.split("mean total T·μ over the runs")[0]
-    assert "…" not in tables
-    assert width(tables) <= 50
-    checked = onlinecal(f"check blum_mansour {SMALL}", cwd=folder, columns=80).stdout
-    assert "swap_regret[quadratic]" in checked
-    assert "= O(T^(1/3) log T)" in checked
-    assert "…" not in checked
-
-
 def tokens(text):
     """All that has a digit, from point to point of a table: letters, digits and what stands in formulas."""
     return set(re.findall(r"[^\s,;:…]*\d[^\s,;:…]*", text))

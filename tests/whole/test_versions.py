@@ -1,6 +1,5 @@
 """A change of numbers raises the version under which results are kept."""
 
-import copy
 import json
 
 import pytest
@@ -11,7 +10,7 @@ from onlinecal.forecasters import FORECASTERS, Constant
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
 from tests import versions
-from tests.versions import complaint, entry, recorded, renewed
+from tests.versions import complaint, entry, recorded
 
 
 @pytest.fixture(scope="module")
@@ -55,34 +54,6 @@ def test_a_change_is_seen_and_the_message_says_what_to_do(now, monkeypatch):
     assert said["measure brier"]
     assert not said["measure ece"]
     assert not said["task DecisionTask"]
-
-
-def test_the_record_is_renewed_only_for_what_was_raised():
-    old = {"engine": entry(1, [1.0]), "forecaster a": entry(1, [2.0, 0.0]), "measure m": entry(3, [0.25])}
-
-    def changed(name, version, numbers):
-        new = copy.deepcopy(old)
-        new[name] = entry(version, numbers)
-        return renewed(old, new)
-
-    assert renewed(old, old) == (old, [])
-    record, refused = changed("forecaster a", 1, [2.1, 0.0])
-    assert record == old
-    assert "raise `version` of forecaster a to 2" in refused[0]
-    assert changed("forecaster a", 2, [2.1, 0.0])[1] == []
-    assert changed("forecaster a", 2, [2.0, 0.0])[0]["forecaster a"]["version"] == 2
-    assert "never lowered" in changed("measure m", 2, [0.25])[1][0]
-    # The last digit is no change, and what is on record stays as it is.
-    assert changed("forecaster a", 1, [2.0 + 4e-15, -3e-17]) == (old, [])
-    # What the engine changes for all players is said once; a measure is not the engine's.
-    new = {"engine": entry(2, [1.5]), "forecaster a": entry(1, [2.5, 0.0]), "measure m": entry(3, [0.5])}
-    record, refused = renewed(old, new)
-    assert record["forecaster a"] == new["forecaster a"]
-    assert len(refused) == 1
-    assert "measure m" in refused[0]
-    # Added and removed.
-    new = {"engine": entry(1, [1.0]), "measure n": entry(1, [0.5])}
-    assert renewed(old, new) == (new, [])
 
 
 def test_the_command_writes_nothing_that_it_refuses(tmp_path, monkeypatch, capsys, now):
