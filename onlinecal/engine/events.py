@@ -94,11 +94,13 @@ class Agenda:
     def upto(self, first: int, last: int) -> Events:
         """The events from question `first` up to, not including, question `last` + 1."""
         new, was, before = last - first + 1, self.open, self._open[0]
+        asked: Any
+        known: Any
         if self.lag is not None:
             lag, were = self.lag, min(first - 1, self.lag)
             self.slots = min(last, lag + 1) if lag else self.slots
-            told, open = np.array([were + new - min(last, lag)]), min(last, lag + 1) - were
-            return Events(None, None, [(0, 0)], told, new, open, {0: open}, None, lag)
+            known, open = np.array([were + new - min(last, lag)]), min(last, lag + 1) - were
+            return Events(None, None, [(0, 0)], known, new, open, {0: open}, None, lag)
         asked, known = self.clock.span(first, last)
         soon = self.clock.times(last + 1)[0]
         own = self._parts(first, last, asked)
@@ -150,7 +152,8 @@ class Agenda:
         slot = self.slots
         if kind == ASK:
             self._list_open(number - 1)
-            slot, self._free = (self._free[-1], self._free[:-1]) if len(self._free) else (self.slots, self._free)
+            if len(self._free):
+                slot, self._free = int(self._free[-1]), self._free[:-1]
             self.slots = max(self.slots, slot + 1)
         part = int(np.searchsorted(self.cuts, time, side="right")), stream
         log = _NONE, np.array([time]), np.array([math.inf]), _NONE, number, np.array([stream])
@@ -170,7 +173,8 @@ class Agenda:
     def resolve(self, question: Question, time: float) -> Events:
         """The event of an outcome that is told by hand."""
         self._free = np.append(self._free, question.slot)
-        log = _ONE, *map(np.array, ([question.time], [time], [question.number])), 0, np.array([question.part[1]])
+        asked, known, number = map(np.array, ([question.time], [time], [question.number]))
+        log = _ONE, asked, known, number, 0, np.array([question.part[1]])
         codes = np.array([question.slot << SLOT | RESOLVE])
         return Events(codes, None, [question.part], np.ones(1, np.int64), 0, 0, {}, log)
 
@@ -221,7 +225,9 @@ def _numbered(values: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _list(asked, known, soon, due, was, slot, part, stream, free, left, slots, codes, rows, counts, open, most):
+def _list(
+    asked, known, soon, due, was, slot, part, stream, free, left, slots, codes, rows, counts, open, most
+):
     """Merges questions and outcomes that are known before `soon` into codes; how many events, outcomes, free places and
     places there are then, and how many more questions were open at once. `free[:left]` are the places without a
     question, and `due` the questions in the order of their outcomes.

@@ -361,7 +361,7 @@ class Memory:
             self.__dict__["floats"] = _in_rows(*state["floats"])
 
     def touched(self) -> None:
-        """Takes note that an array may be another now, as where a state grows; so does the memory of which it is a part."""
+        """Takes note, with the memory of which it is a part, that an array may be another now, as where it grows."""
         self.__dict__["known"] = None
         whole = self.__dict__.get("whole")
         if whole is not None:

@@ -414,7 +414,7 @@ def test_a_game_whose_events_were_listed_and_not_played_is_over():
             return super().start(horizon, stream)
 
     begun = []
-    game = game_of(f.Delayed(Once()), n.Drift(), 20, schedule=Schedule(delays=Constant(3)))
+    game = game_of(f.Delayed(Once()), n.Drift(), 20, schedule=Schedule(delays=Constant(2.5)))
     for _ in range(2):
         with pytest.raises(Exception, match="no third copy"):
             game.advance(20)
