@@ -93,14 +93,9 @@ class Agenda:
 
     def upto(self, first: int, last: int) -> Events:
         """The events from question `first` up to, not including, question `last` + 1."""
-        new, was, before = last - first + 1, self.open, self._open[0]
-        asked: Any
-        known: Any
         if self.lag is not None:
-            lag, were = self.lag, min(first - 1, self.lag)
-            self.slots = min(last, lag + 1) if lag else self.slots
-            known, open = np.array([were + new - min(last, lag)]), min(last, lag + 1) - were
-            return Events(None, None, [(0, 0)], known, new, open, {0: open}, None, lag)
+            return self._unlisted(first, last, self.lag)
+        new, was, before = last - first + 1, self.open, self._open[0]
         asked, known = self.clock.span(first, last)
         soon = self.clock.times(last + 1)[0]
         own = self._parts(first, last, asked)
@@ -137,6 +132,13 @@ class Agenda:
             dict(zip(streams.tolist(), most.tolist(), strict=True)) if self.streams > 1 else {0: at_once},
             (due[:told], asked, known, before, first, streams[stream]),
         )
+
+    def _unlisted(self, first: int, last: int, lag: int) -> Events:
+        """The same where each question is resolved just after a later one."""
+        were, new = min(first - 1, lag), last - first + 1
+        self.slots = min(last, lag + 1) if lag else self.slots
+        known, most = np.array([were + new - min(last, lag)]), min(last, lag + 1) - were
+        return Events(None, None, [(0, 0)], known, new, most, {0: most}, None, lag)
 
     def _parts(self, first: int, last: int, asked: Any) -> Ints:
         """The part of each question, of the open ones too; a single number where there is one part."""
