@@ -370,12 +370,6 @@ class Memory:
     def link(self) -> None:
         """Writes down the addresses that its steps follow, if there are any."""
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """The arrays that `give` takes."""
-        self.link()
-        return self.ints, self.floats, self.shared_ints, self.shared, self.keys
-
     def fields(self) -> Any:
         """The fields of the first run, but for context, law and memo, and their differences from run to run.
 
