@@ -93,12 +93,9 @@ class Agenda:
 
     def upto(self, first: int, last: int) -> Events:
         """The events from question `first` up to, not including, question `last` + 1."""
-        new, was, before = last - first + 1, self.open, self._open[0]
         if self.lag is not None:
-            lag, were = self.lag, min(first - 1, self.lag)
-            self.slots = min(last, lag + 1) if lag else self.slots
-            told, open = np.array([were + new - min(last, lag)]), min(last, lag + 1) - were
-            return Events(None, None, [(0, 0)], told, new, open, {0: open}, None, lag)
+            return self._unlisted(first, last, self.lag)
+        new, was, before = last - first + 1, self.open, self._open[0]
         asked, known = self.clock.span(first, last)
         soon = self.clock.times(last + 1)[0]
         own = self._parts(first, last, asked)
@@ -136,6 +133,13 @@ class Agenda:
             (due[:told], asked, known, before, first, streams[stream]),
         )
 
+    def _unlisted(self, first: int, last: int, lag: int) -> Events:
+        """The same where each question is resolved just after a later one."""
+        were, new = min(first - 1, lag), last - first + 1
+        self.slots = min(last, lag + 1) if lag else self.slots
+        known, most = np.array([were + new - min(last, lag)]), min(last, lag + 1) - were
+        return Events(None, None, [(0, 0)], known, new, most, {0: most}, None, lag)
+
     def _parts(self, first: int, last: int, asked: Any) -> Ints:
         """The part of each question, of the open ones too; a single number where there is one part."""
         if not self.parted:
@@ -150,9 +154,8 @@ class Agenda:
         slot = self.slots
         if kind == ASK:
             self._list_open(number - 1)
-            slot, self._free = (
-                (self._free[-1], self._free[:-1]) if len(self._free) else (self.slots, self._free)
-            )
+            if len(self._free):
+                slot, self._free = int(self._free[-1]), self._free[:-1]
             self.slots = max(self.slots, slot + 1)
         part = int(np.searchsorted(self.cuts, time, side="right")), stream
         log = _NONE, np.array([time]), np.array([math.inf]), _NONE, number, np.array([stream])
@@ -172,12 +175,8 @@ class Agenda:
     def resolve(self, question: Question, time: float) -> Events:
         """The event of an outcome that is told by hand."""
         self._free = np.append(self._free, question.slot)
-        log = (
-            _ONE,
-            *map(np.array, ([question.time], [time], [question.number])),
-            0,
-            np.array([question.part[1]]),
-        )
+        asked, known, number = map(np.array, ([question.time], [time], [question.number]))
+        log = _ONE, asked, known, number, 0, np.array([question.part[1]])
         codes = np.array([question.slot << SLOT | RESOLVE])
         return Events(codes, None, [question.part], np.ones(1, np.int64), 0, 0, {}, log)
 

@@ -37,13 +37,12 @@ from onlinecal.rounds.steps import (
 )
 from onlinecal.rounds.steps import TIME as FIELD_TIME
 
-#: the table: lanes, their words, the address of the first; the runs from first to last; events, rows of their parts (0 where
-#: there is one) and which of them;
-#: questions before; the steps; whether nature sees the draw, and nobody the law; which of nature's numbers of context
-#: the forecaster takes; the grid; the histories of the parts; open questions: address, bytes of a run and of a
-#: question, whether each run has some of its own; what of a question is where; where resolved rounds are logged, and
-#: in how many words; the times of the questions, 0 where these are their numbers; what stopped a run; without events,
-#: after how many more questions each is resolved
+#: the table: lanes, their words, the address of the first; the runs from first to last; events, rows (0 where there is
+#: one part) and which of them; questions before; the steps; whether nature sees the draw, and nobody the law; which of
+#: nature's numbers of context the forecaster takes; the grid; the histories of the parts; open questions: address,
+#: bytes of a run and of a question, whether each run has some of its own; what of a question is where; where resolved
+#: rounds are logged, and in how many words; the times of the questions, 0 where these are their numbers; what stopped
+#: a run; without events, after how many more questions each is resolved
 (
     LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, DRAW,
     FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
@@ -125,7 +124,7 @@ def _play(table, playing):
     table[WHAT] = FINE
     listed, lag = table[EVENTS] != 0, table[LAG]
     if not listed and lag == 0:
-        for e in range(first, last):
+        for _ in range(first, last):
             number += 1
             # All laws first: while one waits for its own numbers, the next is worked on.
             lane = 0

@@ -118,21 +118,21 @@ class Loop:
         runs, shares = self.runs, min(threads, self.runs, count * self.runs // LEAST)
         # A thread that plays a player's own game would wait for threads that wait for it.
         if shares < 2 or current_thread().name.startswith(THREADS):
-            self._play(table, lane, 0, runs)
+            self._play(table, lane, range(runs))
             return
         # In shares that are taken by whoever is free, as a core is not equally fast at all times.
         even = runs // shares
         size = min(even, max(LANES, even // SHARES, LEAST // (SHARES * count)))
         size -= size % LANES if size > LANES else 0
         playing = [
-            _pool(shares).submit(self._play, table.copy(), lane, at, min(at + size, runs))
+            _pool(shares).submit(self._play, table.copy(), lane, range(at, min(at + size, runs)))
             for at in range(0, runs, size)
         ]
         wait(playing)
         for share in playing:
             share.result()
 
-    def _play(self, table: Any, lane: Any, first: int, last: int) -> None:
+    def _play(self, table: Any, lane: Any, runs: range) -> None:
         mine, theirs = self.forecaster.memory, self.nature.memory
         width = 1 if self.forecaster.grows or mine.in_python or theirs.in_python else LANES
         room = len(mine.room) + len(theirs.room) + theirs.context
@@ -142,9 +142,9 @@ class Loop:
         if not table[k.EVENTS] and not table[k.LAG]:
             open = _apart(width, self.places[-1])[:, None, : self.places[-1]]
         said = {
-            k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: first, k.LAST_RUN: last,
-            k.OPEN: address(open), k.OPEN_RUN: open.strides[0], k.OPEN_WORDS: open.strides[1] // 8,
-            k.OPEN_OWN: open is self.words,
+            k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: runs.start,
+            k.LAST_RUN: runs.stop, k.OPEN: address(open), k.OPEN_RUN: open.strides[0],
+            k.OPEN_WORDS: open.strides[1] // 8, k.OPEN_OWN: open is self.words,
         }  # fmt: skip
         table[list(said)] = list(said.values())
         what = played(k.play_runs, table, lane)

@@ -12,9 +12,9 @@ from onlinecal.core.streams import Stream
 from onlinecal.forecasters._copies import Begin, OfCopies, of_copies, settle_before, state_next
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.law import Unplayable
+from onlinecal.rounds.parts import first_above
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import context, law, shared
-from onlinecal.rounds.tables import first_above
 
 
 @dataclass(frozen=True)

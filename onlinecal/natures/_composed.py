@@ -10,7 +10,7 @@ import numpy as np
 from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.streams import Stream
-from onlinecal.rounds.parts import Whole, reserve_parts
+from onlinecal.rounds.parts import Whole, first_above, reserve_parts
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import (
     ATOMS,
@@ -36,7 +36,6 @@ from onlinecal.rounds.steps import (
     shared,
     shared_ints,
 )
-from onlinecal.rounds.tables import first_above
 
 #: the whole's shared numbers of a part: its three steps, 0 where it has none; whether it sees laws, and draws; where
 #: its room, its memo and the list of its kinds of context begin

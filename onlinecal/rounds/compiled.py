@@ -333,15 +333,10 @@ class _Rehearsal:
     def of_steps(self, made: Any, memory: Memory) -> tuple[list[Any], int]:
         """What the steps state, and how many came to their ends."""
         size = getattr(made, "size", 1)
-        fields, law, said = (
-            memory.fields()[0].copy(),
-            np.zeros((2, size)),
-            np.zeros((REHEARSED, 1 + 2 * size)),
-        )
-        fields[[VALUES, WEIGHTS]], fields[[VALUES + 1, WEIGHTS + 1]] = (
-            (address(law[0]), address(law[1])),
-            size,
-        )
+        law, said = np.zeros((2, size)), np.zeros((REHEARSED, 1 + 2 * size))
+        fields = memory.fields()[0].copy()
+        fields[[VALUES, WEIGHTS]] = address(law[0]), address(law[1])
+        fields[[VALUES + 1, WEIGHTS + 1]] = size
         one, two = (0 if step is None else step.address for step in made.steps[:2])
         outcomes = np.array(self.outcomes)
         if self.role == "forecaster":

@@ -12,7 +12,6 @@ from onlinecal.rounds.law import Floats, Ints, Unplayable, no_law
 from onlinecal.rounds.plain import played, raised_by
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
-    ALONE,
     ATOMS,
     CONTEXT,
     FIELDS,
@@ -28,7 +27,6 @@ from onlinecal.rounds.steps import (
     ints_at,
     run_of,
 )
-from onlinecal.rounds.tables import give
 
 #: rounds for which a state that grows has room made at a time
 BLOCK = 1024
@@ -98,8 +96,8 @@ class Hand:
             words[:, 1 + i] = (context or {})[kind]
         asked = Asked(number, words, self._places[1:])
         bad, code = played(
-            _state, player.steps[0].address, number, time, self._fields, memory.arrays, memory.room, memory.context,
-            words, tuple(self._places), self._grid,
+            _state, player.steps[0].address, number, time, self._fields, memory.fields(), words,
+            tuple(self._places), self._grid,
         )  # fmt: skip
         if bad >= 0:
             if code == RAISED:
@@ -117,8 +115,8 @@ class Hand:
         self._left -= self._left > 0
         memory, step = self.player.memory, self.player.steps[1]
         bad, code = played(
-            _learn, step.address, asked.number, self._fields, memory.arrays, memory.room, memory.context, asked.words,
-            tuple(self._places), drawn, outcome,
+            _learn, step.address, asked.number, self._fields, memory.fields(), asked.words, tuple(self._places),
+            drawn, outcome,
         )  # fmt: skip
         if bad >= 0:
             if code == RAISED:
@@ -127,29 +125,24 @@ class Hand:
 
 
 @kernel
-def _run(fields, r, arrays, room, kinds, words, places):
+def _run(fields, r, given, words, places):
     """Run r, as steps take it, with its question."""
     at, size = address_of(words) + 8 * r * words.shape[1], places[3] - places[2]
-    give(fields, r, arrays, room, ints_at(at, 0), floats_at(at, 0), floats_at(at, 0))
-    fields[CONTEXT], fields[CONTEXT + 1] = at + 8, kinds
-    fields[MEMO], fields[MEMO + 1] = at + 8 * places[0], places[1] - places[0]
-    fields[ATOMS], fields[VALUES], fields[WEIGHTS] = (
-        at + 8 * places[1],
-        at + 8 * places[2],
-        at + 8 * places[3],
-    )
-    fields[ATOMS + 1] = fields[VALUES + 1] = fields[WEIGHTS + 1] = size
-    fields[ALONE] = 0
+    for i in range(len(fields)):
+        fields[i] = given[0, i] + r * given[1, i]
+    fields[CONTEXT], fields[MEMO] = at + 8, at + 8 * places[0]
+    for place, vector in ((ATOMS, 1), (VALUES, 2), (WEIGHTS, 3)):
+        fields[place], fields[place + 1] = at + 8 * places[vector], size
     return run_of(fields)
 
 
 @kernel
-def _state(step, number, time, fields, arrays, room, kinds, words, places, grid):
+def _state(step, number, time, fields, given, words, places, grid):
     """States the laws of all runs; −1, or a run without a law and its size, or what its step returned."""
     floats_at(address_of(fields), FIELDS)[TIME] = time
     most = places[3] - places[2]
     for r in range(len(words)):
-        size = call_law(step, (_run(fields, r, arrays, room, kinds, words, places), number))
+        size = call_law(step, (_run(fields, r, given, words, places), number))
         if not 1 <= size <= most:
             return r, size
         at = address_of(words) + 8 * r * words.shape[1]
@@ -170,10 +163,10 @@ def _state(step, number, time, fields, arrays, room, kinds, words, places, grid)
 
 
 @kernel
-def _learn(step, number, fields, arrays, room, kinds, words, places, drawn, outcome):
+def _learn(step, number, fields, given, words, places, drawn, outcome):
     """Tells all runs a round; −1, or a run that refused it, and the code."""
     for r in range(len(words)):
-        run = _run(fields, r, arrays, room, kinds, words, places)
+        run = _run(fields, r, given, words, places)
         size = ints_at(address_of(words) + 8 * r * words.shape[1], 1)[0]
         code = call_learn(step, (run, number, size, drawn[r], outcome[r])) if 0 <= drawn[r] < size else -1
         if code < 0:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import part_of_kernel
+from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Unplayable
@@ -337,3 +337,16 @@ def tell_part(run, k, number, drawn, outcome):
     if not 0 <= drawn < size:
         return -1
     return call_learn(row[LEARN], (_part(run, k), number, size, drawn, outcome))
+
+
+@kernel
+def first_above(values, x):
+    """The place of the first of some ascending numbers that is above x; their number where none is."""
+    low, high = 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] > x:
+            high = middle
+        else:
+            low = middle + 1
+    return low

@@ -361,7 +361,7 @@ class Memory:
             self.__dict__["floats"] = _in_rows(*state["floats"])
 
     def touched(self) -> None:
-        """Takes note that an array may be another now, as where a state grows; so does the memory of which it is a part."""
+        """Takes note, with the memory of which it is a part, that an array may be another now, as where it grows."""
         self.__dict__["known"] = None
         whole = self.__dict__.get("whole")
         if whole is not None:
@@ -369,12 +369,6 @@ class Memory:
 
     def link(self) -> None:
         """Writes down the addresses that its steps follow, if there are any."""
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """The arrays that `give` takes."""
-        self.link()
-        return self.ints, self.floats, self.shared_ints, self.shared, self.keys
 
     def fields(self) -> Any:
         """The fields of the first run, but for context, law and memo, and their differences from run to run.

@@ -345,6 +345,37 @@ def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(pairs,
         assert came_to(hand) == came_to(scheduled), pair
 
 
+@pytest.mark.parametrize(
+    "schedule",
+    [Schedule(delays=Constant(d)) for d in (1, 3, 70)]
+    + [Schedule(Poisson(), Constant(0)), Schedule(Bursts(2))],
+    ids=lambda s: s.label,
+)
+def test_a_game_without_a_list_of_events_is_the_listed_one(pairs, schedule, seed):
+    """With pauses, a look at the next law, and a question by hand in between; a cut after the end has it listed."""
+    for i, pair in enumerate(pairs[seed % 13 :: 13]):
+        if not fits(pair[0], schedule, 60, seed):
+            continue
+        plain, listed = (
+            game_of(*pair, 60, seed=seed, schedule=schedule, cuts=cuts, keeps=()) for cuts in ((), (1e9,))
+        )
+        for game in (plain, listed):
+            for until in (1, 20, 33):
+                game.advance(until)
+                game.laws()
+            # `delayed` may have no slot for one more.
+            waiting = None if i % 2 or hasattr(pair[0], "slots") else game.ask()
+            game.advance(40)
+            if waiting is not None:
+                game.resolve(waiting)
+            game.advance(60)
+        one, two = ([game.transcripts.of(run) for run in range(len(game.runs))] for game in (plain, listed))
+        for a, b in zip(one, two, strict=True):
+            assert (a is None) is (b is None)
+            for name in ("forecasts", "outcomes", "numbers", "asked", "known") if a is not None else ():
+                assert getattr(a, name).tobytes() == getattr(b, name).tobytes(), (pair, name)
+
+
 def test_a_question_a_unit_without_delay_is_the_immediate_game(pairs, seed):
     for pair in pairs[seed % 9 :: 9]:
         simple = played(*pair, 60, seed=seed)
@@ -414,7 +445,7 @@ def test_a_game_whose_events_were_listed_and_not_played_is_over():
             return super().start(horizon, stream)
 
     begun = []
-    game = game_of(f.Delayed(Once()), n.Drift(), 20, schedule=Schedule(delays=Constant(3)))
+    game = game_of(f.Delayed(Once()), n.Drift(), 20, schedule=Schedule(delays=Constant(2.5)))
     for _ in range(2):
         with pytest.raises(Exception, match="no third copy"):
             game.advance(20)

@@ -261,13 +261,16 @@ def test_ctrl_c_is_ctrl_c_wherever_it_comes():
     def interrupt(*_):
         raise KeyboardInterrupt
 
+    def play(game, seconds):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        game.advance(10**7)
+
     before = signal.signal(signal.SIGALRM, interrupt)
     try:
         for i in range(40):
             game = game_of(Mean, n.Drift(), 10**7, runs=range(1), history=8)
             with pytest.raises(KeyboardInterrupt):
-                signal.setitimer(signal.ITIMER_REAL, 0.004 + i / 4000)
-                game.advance(10**7)
+                play(game, 0.004 + i / 4000)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

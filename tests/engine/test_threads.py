@@ -10,6 +10,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine.driving import SEGMENT
 from onlinecal.engine.game import Game
+from onlinecal.engine.kernels import NUMBER
 from onlinecal.engine.loop import LANES, SHARES, Loop
 from onlinecal.forecasters import Constant, DefensiveForecasting, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
@@ -87,9 +88,9 @@ def test_all_threads_play(forecaster, nature, monkeypatch):
     stretches = {}
     play = Loop._play
 
-    def noted(self, runs):
-        stretches.setdefault(self.asked, []).append(runs)
-        play(self, runs)
+    def noted(self, table, lane, runs):
+        stretches.setdefault(table[NUMBER], []).append(runs)
+        play(self, table, lane, runs)
 
     monkeypatch.setattr(Loop, "_play", noted)
     Game(forecaster, nature, horizon=4096, runs=range(64), threads=2).advance(4096)
@@ -106,7 +107,7 @@ def test_all_threads_play(forecaster, nature, monkeypatch):
 @pytest.mark.parametrize(("runs", "threads"), [(2, 2), (3, 2), (5, 2), (7, 3), (64, 3), (129, 2)])
 def test_the_shares_are_all_runs_and_as_many_as_threads(runs, threads, monkeypatch):
     shares = []
-    monkeypatch.setattr(Loop, "_play", lambda self, share: shares.append(share))
+    monkeypatch.setattr(Loop, "_play", lambda self, table, lane, share: shares.append(share))
     Game(Constant(), Bernoulli(), horizon=2**20, runs=range(runs), threads=threads).advance(2**20 // runs)
     assert threads <= len(shares)
     assert sorted(run for share in shares for run in share) == list(range(runs))
