@@ -66,8 +66,10 @@ FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = rang
 
 
 @kernel
-def play_runs(table, lane_of):
+def play_runs(table, lane_of, codes):
     """Plays the events of a table in all its runs; what stopped the first run that was stopped, or `FINE`.
+
+    It is compiled once for a list of events, and once for none (`codes` is None), without what a list takes.
 
     The lane of run r at address a begins with ``lane_of[0] + r·lane_of[1] + a·lane_of[2]``.
     """
@@ -78,10 +80,9 @@ def play_runs(table, lane_of):
             own = ints_at(at, VECTORS)
             for i in range(VECTORS):
                 own[i] = lane_of[0, i] + (r + lane) * lane_of[1, i] + at * lane_of[2, i]
-            # A place that is no literal, for which the function would be compiled again.
-            _turn_to(at, table, lane - lane)
+            _turn_to(at, table, 0)
             _write_to(at, table[PARTS])
-        _play(table, playing)
+        _play(table, playing, codes)
         if table[WHAT] != FINE:
             return table[WHAT]
     return FINE
@@ -110,7 +111,7 @@ def _write_to(lane, part):
 
 
 @part_of_kernel
-def _play(table, playing):
+def _play(table, playing, codes):
     """Plays the events of a table in the lanes that have been given to a run; the table says what stopped one."""
     # Read once: whatever is written might be a part of the table, as far as the compiler knows.
     length, lanes, number = 8 * table[LENGTH], table[LANE], table[NUMBER]
@@ -121,7 +122,7 @@ def _play(table, playing):
     )  # fmt: skip
     parts, first, last = table[PARTS], table[FIRST], table[LAST]
     table[WHAT] = FINE
-    if table[EVENTS] == 0:
+    if codes is None:
         for e in range(first, last):
             number += 1
             # All laws first: while one waits for its own numbers, the next is worked on.

@@ -133,7 +133,7 @@ class Loop:
     def _play(self, runs: range) -> None:
         python = self.forecaster.memory.in_python or self.nature.memory.in_python
         table, lanes = self.table(1 if self.forecaster.grows or python else LANES, runs)
-        what = played(k.play_runs, table, self.lane())
+        what = played(k.play_runs, table, self.lane(), self.events.codes)
         if what != k.FINE:
             raise self.stopped(table, lanes, what)
 
