@@ -5,16 +5,21 @@ result, and a measure gives the same digits with compilation switched off (`NUMB
 """
 
 import contextlib
+import gc
 import hashlib
+import sys
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import cfunc, extending, njit
+from numba import config, extending, njit, types
+from numba._dynfunc import make_function
 from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 
 #: a function of a kernel by its machine code; untyped, since it is called with less than it is written with
 intrinsic: Any = extending.intrinsic
@@ -27,7 +32,7 @@ def _kernel(function: Callable[..., Any]) -> Any:
 
 def _part_of_kernel(function: Callable[..., Any]) -> Any:
     """The same for one that becomes a part of each kernel that calls it, as a call with arrays takes its time."""
-    return _compiled(function, forceinline=True)
+    return _compiled(function, _Inlined)
 
 
 if TYPE_CHECKING:
@@ -39,29 +44,140 @@ else:
     kernel, part_of_kernel = _kernel, _part_of_kernel
 
 
-def _compiled(function: Callable[..., Any], **more: Any) -> Any:
-    if not _can_be_cached(function):
-        return njit(error_model="numpy", nogil=True, **more)(function)
-    compiled = njit(cache=True, error_model="numpy", nogil=True, **more)(function)
-    if compiled is not function:  # compilation is not switched off
+_HOW: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+
+
+def _compiled(function: Callable[..., Any], part: Any = None) -> Any:
+    off = config.DISABLE_JIT  # type: ignore[attr-defined]  # set when it is imported
+    return function if off else Kernel(function, part or _Part)
+
+
+class Kernel:
+    """A compiled function: Python calls machine code; compiled code takes it in as a part of its own."""
+
+    def __init__(self, function: Callable[..., Any], part: Any) -> None:
+        update_wrapper(self, function)
+        self._given = function, part
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.code(*arguments)
+
+    @cached_property
+    def code(self) -> Any:
+        """What Python calls."""
+        return _cached(self._given[0], _Whole)
+
+    @cached_property
+    def part(self) -> Any:
+        """What is taken in."""
+        return njit(pipeline_class=self._given[1], **_HOW)(self._given[0])
+
+    @property
+    def _numba_type_(self) -> Any:
+        """By this name numba asks what it is."""
+        return _Called(self.part)
+
+    def __reduce__(self) -> Any:
+        return Kernel, self._given
+
+
+class _Called(types.Dispatcher):
+    """A part as it is called: it is compiled for numbers, not once more for each constant that it is given."""
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        args, kws = map(types.unliteral, args), {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_type(context, tuple(args), kws)
+
+
+extending.register_model(_Called)(extending.models.OpaqueModel)
+
+
+def native(signature: Any, function: Callable[..., Any]) -> tuple[int, Any]:
+    """Compiles a function of this signature; the address of its code, and what keeps it there.
+
+    The code takes numba's own arguments: result and error by address, then its own. It returns 0 unless it raised an
+    error.
+    """
+    kept = _cached(function, _Step)
+    kept.compile(signature)
+    made = kept.overloads[signature.args]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name)), kept
+
+
+def _cached(function: Callable[..., Any], compiler: Any) -> Any:
+    """Compiles a function whose machine code is kept."""
+    kept = _can_be_cached(function)
+    compiled = njit(cache=kept, pipeline_class=compiler, **_HOW)(function)
+    if kept:
         _forget_stale(Path(str(compiled.stats.cache_path)))
     return compiled
 
 
-def c_function(signature: Any, function: Callable[..., Any]) -> Any:
-    """Compiles a function to a C function of this signature, at once."""
-    kept = _can_be_cached(function)
-    if kept:
-        _forget_stale(Path(str(FunctionCache(function).cache_path)))
-    return cfunc(signature, cache=kept, error_model="numpy")(function)
+class _Whole(Compiler):
+    """Compiles a function with all its parts."""
+
+    def compile_extra(self, function: Any) -> Any:
+        """Without searching for garbage, which would take a tenth of the time."""
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            made = super().compile_extra(function)
+        finally:
+            if collecting:
+                gc.enable()
+        # As after loading kept code: where the code of parts finds what it knows of Python.
+        for environment in made._find_referenced_environments():
+            made.codegen.set_env(environment.env_name, environment)
+        return made
 
 
-def native_address(compiled: Any) -> int:
-    """Where the code of a C function is that takes numba's own arguments: result and error by address, then its own.
+# What follows sets flags here and not before: numba compiles its own functions once for all callers with equal flags.
 
-    It returns 0 unless it raised an error, which a C function can only print before it returns a zero.
-    """
-    return int(compiled._library.get_pointer_to_function(compiled.native_name.removeprefix("cfunc.")))
+
+class _Step(_Whole):
+    """Compiles a function that Python does not call."""
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.no_cpython_wrapper = True
+        return super().define_pipelines()
+
+
+class _Part(Compiler):
+    """Compiles a function that becomes machine code in others alone, which halves the time for small ones."""
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.no_compile = self.state.flags.no_cpython_wrapper = True
+        self.state.library = _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        return super().define_pipelines()
+
+    def compile_extra(self, function: Any) -> Any:
+        made = super().compile_extra(function)
+        name = make_function(
+            sys.modules[__name__], function.__name__, "", 0, made.environment, (made.library,)
+        )
+        made.target_context.insert_user_function(name, made.fndesc, [made.library])
+        return made._replace(entry_point=name)
+
+
+class _Inlined(_Part):
+    """The same for one that is not called, but written out in each caller."""
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.forceinline = True
+        return super().define_pipelines()
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Code that waits for what it becomes a part of, to be optimised there."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
 
 
 def _can_be_cached(function: Callable[..., Any]) -> bool:

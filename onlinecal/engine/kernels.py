@@ -67,8 +67,10 @@ FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = rang
 
 
 @kernel
-def play_runs(table, lane_of):
+def play_runs(table, lane_of, late):
     """Plays the events of a table in all its runs; what stopped the first run that was stopped, or `FINE`.
+
+    It is compiled twice: where each question is resolved before the next (`late` is None), without what others take.
 
     The lane of run r at address a begins with ``lane_of[0] + r·lane_of[1] + a·lane_of[2]``.
     """
@@ -79,10 +81,9 @@ def play_runs(table, lane_of):
             own = ints_at(at, VECTORS)
             for i in range(VECTORS):
                 own[i] = lane_of[0, i] + (r + lane) * lane_of[1, i] + at * lane_of[2, i]
-            # A place that is no literal, for which the function would be compiled again.
-            _turn_to(at, table, lane - lane)
+            _turn_to(at, table, 0)
             _write_to(at, table[PARTS])
-        _play(table, playing)
+        _play(table, playing, late)
         if table[WHAT] != FINE:
             return table[WHAT]
     return FINE
@@ -111,7 +112,7 @@ def _write_to(lane, part):
 
 
 @part_of_kernel
-def _play(table, playing):
+def _play(table, playing, late):
     """Plays the events of a table in the lanes that have been given to a run; the table says what stopped one."""
     # Read once: whatever is written might be a part of the table, as far as the compiler knows.
     length, lanes, number = 8 * table[LENGTH], table[LANE], table[NUMBER]
@@ -122,8 +123,7 @@ def _play(table, playing):
     )  # fmt: skip
     parts, first, last = table[PARTS], table[FIRST], table[LAST]
     table[WHAT] = FINE
-    listed, lag = table[EVENTS] != 0, table[LAG]
-    if not listed and lag == 0:
+    if late is None:
         for _ in range(first, last):
             number += 1
             # All laws first: while one waits for its own numbers, the next is worked on.
@@ -147,6 +147,7 @@ def _play(table, playing):
                     playing = _stop(table, lane, at, what, number, code, q)
                 lane += 1
     else:
+        listed, lag = table[EVENTS] != 0, table[LAG]
         events, rows, written = ints_at(table[EVENTS], last), ints_at(table[ROWS], last), 0
         new, old = number % (lag + 1), (number - min(number, lag)) % (lag + 1)
         several, part, open = table[ROWS] != 0, 0, min(number, lag)

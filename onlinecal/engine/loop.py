@@ -138,8 +138,8 @@ class Loop:
         room = len(mine.room) + len(theirs.room) + theirs.context
         lanes = _apart(width, k.VECTORS + room + 4 * self.shown)
         # Questions that are never open at the end of an event need a place in a lane only.
-        open = self.words
-        if not table[k.EVENTS] and not table[k.LAG]:
+        open, late = self.words, table[k.EVENTS] or table[k.LAG]
+        if not late:
             open = _apart(width, self.places[-1])[:, None, : self.places[-1]]
         said = {
             k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: runs.start,
@@ -147,7 +147,7 @@ class Loop:
             k.OPEN_WORDS: open.strides[1] // 8, k.OPEN_OWN: open is self.words,
         }  # fmt: skip
         table[list(said)] = list(said.values())
-        what = played(k.play_runs, table, lane)
+        what = played(k.play_runs, table, lane, 1 if late else None)
         if what != k.FINE:
             raise self._stopped(table, lanes, what)
 

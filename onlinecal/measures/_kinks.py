@@ -88,59 +88,72 @@ def _slope_at_half(t, y):
 
 @kernel
 def rising(t, first, n, q, out):
-    """Add Σ_l n_l (q_l − t_c)_+, over the l with first[l] ≤ c, to out[c]; t ascends.
-
-    A term is a line from its first point to where t reaches q. Lines are followed by their joint slope, a sum of whole
-    numbers where n are counts, so that no large sums cancel.
-    """
-    size = t.shape[0]
-    jump, slope = np.zeros(size), np.zeros(size)
-    for i in range(n.shape[0]):
-        a = first[i]
-        if a >= size or not q[i] > t[a]:
-            continue
-        jump[a] += n[i] * (q[i] - t[a])
-        slope[a] += n[i]
-        if t[size - 1] < q[i]:
-            continue
-        # The first point at or above q: a guess as if points were evenly spaced, then steps that double.
-        low, high = a, size - 1
-        guess = a + int((q[i] - t[a]) / (t[high] - t[a]) * (high - a))
-        step = 1
-        if t[guess] < q[i]:
-            low = guess
-            while low + step < high and t[low + step] < q[i]:
-                low += step
-                step *= 2
-            high = min(high, low + step)
-        else:
-            high = guess
-            while high - step > low and t[high - step] >= q[i]:
-                high -= step
-                step *= 2
-            low = max(low, high - step)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if t[middle] < q[i]:
-                low = middle
-            else:
-                high = middle
-        jump[high] += n[i] * (t[high] - q[i])
-        slope[high] -= n[i]
-    height, rest, rate = 0.0, 0.0, 0.0
-    for c in range(size):
-        if c > 0:
-            height, rest = add(height, rest, -rate * (t[c] - t[c - 1]))
-        height, rest = add(height, rest, jump[c])
-        rate += slope[c]
-        out[c] += max(height + rest, 0.0)
+    """Add Σ_l n_l (q_l − t_c)_+, over the l with first[l] ≤ c, to out[c]; t ascends."""
+    _lines(t, first, n, q, out, 1)
 
 
 @kernel
 def falling(t, last, n, q, out):
     """Add Σ_l n_l (t_c − q_l)_+ over the l with last[l] ≥ c to out[c]: `rising` in a mirror."""
-    size = t.shape[0]
-    rising(-t[::-1], size - 1 - last[::-1], n[::-1].copy(), -q[::-1], out[::-1])
+    _lines(t, last, n, q, out, -1)
+
+
+@kernel
+def _lines(t, end, n, q, out, way):
+    """Add the lines that begin at a point and go on that way, 1 or −1.
+
+    A term is a line from its first point to where t reaches q. Lines are followed by their joint slope, a sum of whole
+    numbers where n are counts, so that no large sums cancel.
+    """
+    # Point c of the way is `start + way·c`, and there `way` times what is there: the same digits in a mirror.
+    size, levels = t.shape[0], n.shape[0]
+    start = 0 if way > 0 else size - 1
+    jump, slope = np.zeros(size), np.zeros(size)
+    for i in range(levels):
+        at = i if way > 0 else levels - 1 - i
+        a, goal, count = way * (end[at] - start), way * q[at], n[at]
+        if a >= size or not goal > way * t[start + way * a]:
+            continue
+        begin, last = way * t[start + way * a], way * t[start + way * (size - 1)]
+        jump[a] += count * (goal - begin)
+        slope[a] += count
+        if last < goal:
+            continue
+        # The first point at or above q: a guess as if points were evenly spaced, then steps that double.
+        low, high = a, size - 1
+        guess = a + np.int64((goal - begin) / (last - begin) * (high - a))
+        step = 1
+        if way * t[start + way * guess] < goal:
+            low = guess
+            while low + step < high and way * t[start + way * (low + step)] < goal:
+                low += step
+                step *= 2
+            if low + step < high:
+                high = low + step
+        else:
+            high = guess
+            while high - step > low and way * t[start + way * (high - step)] >= goal:
+                high -= step
+                step *= 2
+            if high - step > low:
+                low = high - step
+        while high - low > 1:
+            middle = (low + high) // 2
+            if way * t[start + way * middle] < goal:
+                low = middle
+            else:
+                high = middle
+        jump[high] += count * (way * t[start + way * high] - goal)
+        slope[high] -= count
+    height, rest, rate = 0.0, 0.0, 0.0
+    for c in range(size):
+        at = start + way * c
+        if c > 0:
+            height, rest = add(height, rest, -rate * (way * t[at] - way * t[at - way]))
+        height, rest = add(height, rest, jump[c])
+        rate += slope[c]
+        if height + rest > 0.0:
+            out[at] += height + rest
 
 
 @kernel
@@ -149,13 +162,11 @@ def density(v, n, q):
 
     All maxima are there: between two levels R is convex, since a level's part meets 0 at q_i without a jump.
     """
-    out, wrong = np.zeros(v.shape[0]), False
+    out, here, wrong = np.zeros(v.shape[0]), np.empty(v.shape[0], np.int64), False
     for i in range(v.shape[0]):
-        if q[i] != v[i]:
-            wrong = True
-            break
+        here[i] = i
+        wrong |= q[i] != v[i]
     if wrong:
-        here = np.arange(v.shape[0])
         rising(v, here, n, q, out)
         falling(v, here, n, q, out)
     return out, wrong

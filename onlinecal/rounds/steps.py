@@ -37,7 +37,7 @@ from llvmlite import ir
 from numba import types
 from numba.np.arrayobj import populate_array
 
-from onlinecal.core._compile import c_function, intrinsic, kernel, native_address, part_of_kernel
+from onlinecal.core._compile import intrinsic, kernel, native, part_of_kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
@@ -76,14 +76,14 @@ class Step:
         )
 
     @cached_property
-    def compiled(self) -> Any:
-        """The C function."""
-        return c_function(self.signature, self.function)
+    def compiled(self) -> tuple[int, Any]:
+        """Where its code is in memory, and what keeps it there."""
+        return native(self.signature, self.function)
 
-    @cached_property
+    @property
     def address(self) -> int:
         """Where it is in memory, for the calls below."""
-        return native_address(self.compiled)
+        return self.compiled[0]
 
     def __reduce__(self) -> Any:
         return _named, (self.__module__, self.__qualname__)

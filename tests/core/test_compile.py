@@ -1,5 +1,6 @@
 """Cached machine code never outlives the sources it was made from, and bounds are checked where that is asked for."""
 
+import gc
 import os
 import shutil
 import subprocess
@@ -36,7 +37,9 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     def result(step, before=""):
         (package / "callee.py").write_text(CALLEE.format(step))
         os.utime(package / "callee.py", (step, step))
-        code = f"{before}\nfrom onlinecal.caller import twice\nprint(twice(1), len(twice.stats.cache_hits))"
+        code = (
+            f"{before}\nfrom onlinecal.caller import twice\nprint(twice(1), len(twice.code.stats.cache_hits))"
+        )
         command = [sys.executable, "-c", code]
         ran = subprocess.run(
             command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, check=True
@@ -49,6 +52,42 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     # The control: without looking numba does play the old step.
     asleep = "import onlinecal.core._compile as c\nc._forget_stale = lambda folder: None"
     assert result(30, asleep) == (41, 1)
+
+
+SHOWN = """
+@kernel
+def shown(x, by):
+    if by > 2:
+        raise ValueError("too far")
+    if by > 1:
+        print(x)
+    return x + by
+
+@kernel
+def twice(x, by):
+    return shown(x, 1) + shown(x, by)
+"""
+
+
+def test_a_part_is_compiled_once_and_only_as_a_part(capfd):
+    """Not for each constant, and not to machine code of its own; it prints and raises all the same."""
+    space = {"kernel": kernel, "__name__": "typed"}
+    exec(SHOWN, space)  # without a file: nothing of it has been kept
+    shown, twice = space["shown"], space["twice"]
+    assert twice(4, 2) == 11
+    assert (len(shown.part.signatures), len(shown.code.signatures)) == (1, 0)
+    assert capfd.readouterr().out == "4\n"
+    with pytest.raises(ValueError, match="too far"):
+        twice(4, 3)
+    assert shown(4, 1) == 5
+    assert len(shown.code.signatures) == 1
+
+
+def test_garbage_is_searched_for_as_before():
+    for on in (False, True):
+        (gc.enable if on else gc.disable)()
+        kernel(lambda x: x)(1)
+        assert gc.isenabled() is on
 
 
 A_MEASURE = (
