@@ -18,12 +18,46 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.relations import through
 from onlinecal.core.sight import Sight
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters import _potentials
-from onlinecal.forecasters._steps import state_pair
-from onlinecal.forecasters.base import OnGrid, grid_of
+from onlinecal.forecasters.base import OnGrid, biases, grid_of
+from onlinecal.forecasters.baselines import state_pair
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
+
+# ---------------------------------------------------------------- the state: m·E_0, …, m·E_m, and the pair
+
+
+def _no_bias(m: int) -> list[int]:
+    """All biases of a grid of m steps, 0 at first, and the point where `pair` finds them then."""
+    return [0] * (m + 1) + [m // 2]
+
+
+@kernel
+def pair(bias):
+    """A point i with bias[i] ≥ 0 ≥ bias[i + 1], for one run; a game starts in the middle of the grid."""
+    low, high = 0, len(bias) - 1
+    while high - low > 1:
+        middle = (low + high) >> 1
+        b = bias[middle]
+        if b > 0:
+            low = middle
+        elif b < 0:
+            high = middle
+        elif bias[middle + 1] <= 0:
+            return middle
+        else:
+            low = middle + 1
+    return low
+
+
+@part_of_kernel
+def _add(state, points, i, amount):
+    """The bias of a point, to which it adds; keeps the pair, which depends on the signs of the biases alone."""
+    old = state[index(i)]
+    new = state[index(i)] = old + amount
+    if (old > 0) != (new > 0) or (old < 0) != (new < 0):
+        state[points] = pair(state[:points])
+    return new
 
 
 @dataclass(frozen=True)
@@ -72,29 +106,55 @@ class ForecastHedging(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        def bound(horizon: float) -> float:
-            m = self.steps_at(int(horizon))
-            return horizon / (2.0 * m) + (m + 1.0) * math.sqrt(2.0) * _potentials.hedging_scale(horizon, m)
-
-        def slack(horizon: float, runs: int, rate: float) -> float:
+        def slack(horizon: float, m: int, runs: int, rate: float) -> float:
             # Ψ of the proof moves by at most 1 + 1/(2c), so its centred moves lie in intervals of twice that: Azuma and
             # Hoeffding over runs·T of them, and Σ|E_i| (1 − 1/(√2 c)) ≤ √2 Ψ + a constant.
-            c = _potentials.hedging_scale(horizon, self.steps_at(int(horizon)))
+            c = _best_c(horizon, m)
             moves = math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs) * (1.0 + 0.5 / c)
             return math.sqrt(2.0) * moves / (1.0 - 1.0 / (math.sqrt(2.0) * c))
 
-        return (
-            Guarantee(
-                column=Column("measure", "ece"),
-                formula="T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))",
-                bound=bound,
-                kind="expected",
-                against=Sight.LAW,
-                source="Foster 1999; Foster and Hart 2021; constant in the docstring",
-                slack=slack,
-                potential=_potentials.hedging(self.m),
+        def energy(horizon: float, m: int, bias: Floats, rounds: Floats) -> float:
+            squares, c = (
+                np.maximum(bias[:-1], 0.0) ** 2 + np.maximum(-bias[1:], 0.0) ** 2,
+                _best_c(horizon, m),
+            )
+            # √(Φ + c²) − c, without the difference of two numbers that are nearly equal.
+            gained = squares / (np.sqrt(squares + c * c) + c)
+            return float(gained.sum() - ((1.0 - 2.0 * np.arange(m + 1) / m) * bias).sum() / (2.0 * c))
+
+        own = self._expected(
+            Column("measure", "ece"),
+            "T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))",
+            "Foster 1999; Foster and Hart 2021; constant in the docstring",
+            lambda t, m: t / (2.0 * m) + (m + 1.0) * math.sqrt(2.0) * _best_c(t, m),
+            slack,
+            self._potential(
+                energy, lambda t, m, v, _: math.sqrt(2.0) / (4.0 * m) + v * (1.0 - v) / (2.0 * _best_c(t, m))
             ),
         )
+        return (own,)
+
+
+def _best_c(horizon: float, m: int) -> float:
+    """The c of the proof at which the bound is least."""
+    return math.sqrt(0.5) * (1.0 + math.sqrt(1.0 + horizon * (m + 2.0) / (2.0 * m * (m + 1.0))))
+
+
+@law
+def _hedge(run, number):
+    """Also the pair that it plays."""
+    state = ints(run)
+    i = state[len(state) - 1]
+    a, b = state[index(i)], -state[index(i + 1)]
+    return state_pair(run, i, 0.5 if a + b == 0 else b / (a + b))
+
+
+@learn
+def _learn(run, number, size, drawn, outcome):
+    state, i = ints(run), law_atoms(run)[index(drawn)]
+    points = len(state) - 1
+    _add(state, points, i, (points - 1) * outcome - i)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -154,34 +214,94 @@ class CDLMinimiser(OnGrid):
     def guarantees(self) -> tuple[Guarantee, ...]:
         root = self.m == "T^(1/2)"
 
-        def bound(horizon: float) -> float:
-            m = self.steps_at(int(horizon))
+        def bound(horizon: float, m: int) -> float:
             if m * m < horizon:
                 return float(horizon)
             spread = math.log(10.0 + math.log(horizon))
             if root:
                 return math.sqrt(horizon) * (10.0 + 4.0 * math.log1p(math.sqrt(horizon) / 10.0) * spread)
-            return 10.0 * horizon / m + m * (
-                (0.3 + 3.0 * math.log1p(m / 10.0)) * spread + 0.6 * math.log(m + 1.0)
-            )
+            logs = (0.3 + 3.0 * math.log1p(m / 10.0)) * spread + 0.6 * math.log(m + 1.0)
+            return 10.0 * horizon / m + m * logs
 
-        def slack(horizon: float, runs: int, rate: float) -> float:
-            # The proof bounds the exponential moment of each run, so Chernoff's bound takes its place for their mean.
-            return 0.6 * self.steps_at(int(horizon)) * math.log(1.0 / rate) / runs
+        def powers(horizon: float, m: int, bias: Floats, rounds: Floats) -> float:
+            # Beyond the cap, of which the exponential is a float, all potentials are alike.
+            return float(np.exp(np.minimum(bias**2 / (3.0 * np.maximum(rounds, 1.0)), 500.0)).sum())
 
         fine = "10T/m + m((0.3 + 3 ln(1 + m/10)) ln(10 + ln T) + 0.6 ln(m + 1)), or T where m < √T"
-        return (
-            Guarantee(
-                column=Column("measure", "cdl"),
-                formula="√T(10 + 4 ln(1 + √T/10) ln(10 + ln T))" if root else fine,
-                bound=bound,
-                kind="expected",
-                against=Sight.LAW,
-                source="after Hu and Wu 2024; proof in the docstring",
-                slack=slack,
-                potential=_potentials.normal_hedge(self.m),
+        own = self._expected(
+            Column("measure", "cdl"),
+            "√T(10 + 4 ln(1 + √T/10) ln(10 + ln T))" if root else fine,
+            "after Hu and Wu 2024; proof in the docstring",
+            bound,
+            # The proof bounds the exponential moment of each run, so Chernoff's bound takes its place for their mean.
+            lambda t, m, runs, rate: 0.6 * m * math.log(1.0 / rate) / runs,
+            self._potential(
+                powers, lambda t, m, v, gamma: growth_of_play(int(biases(gamma, m)[1][round(v * m)]), m)
             ),
         )
+        return (own,)
+
+
+def growth_of_play(n: int, m: int) -> float:
+    """δ_n: what a play of a point with n rounds may add to Σ Ψ_i, apart from the part that the law makes vanish.
+
+    (1/(3n)) max_L e^L (1 − L + ρ√L) with ρ = √(3n)/m, and e^{1/3} − 1 for n = 0. The maximum is at the positive root
+    x = √L of x³ − ρx² − ρ/2. Proved for ρ² ≤ 8.
+    """
+    if n == 0:
+        return math.exp(1.0 / 3.0) - 1.0
+    rho = math.sqrt(3.0 * n) / m
+    if rho * rho > 8.0:
+        return math.inf
+    x = float(np.roots([1.0, -rho, 0.0, -0.5 * rho]).real.max())
+    return math.exp(x * x) * (1.0 - x * x + rho * x) / (3.0 * n)
+
+
+@kernel
+def _sinh(x):
+    """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, with a remainder under rounding there."""
+    y = x * x
+    tail = 1 / 362880 + y * (1 / 39916800 + y * (1 / 6227020800 + y * (1 / 1307674368000)))
+    return x * (1.0 + y * (1 / 6 + y * (1 / 120 + y * (1 / 5040 + y * tail))))
+
+
+@kernel
+def weight(e, s):
+    """The weight |h| = exp(x) sinh(2|E|s) of a bias E for s = 1/(3(n + 1)): x = (E² + 1)s, and the sinh."""
+    return (e * e + 1.0) * s, _sinh(2.0 * abs(e) * s)
+
+
+@kernel
+def share_of_low(x_low, sinh_low, x_high, sinh_high):
+    """|h_{i+1}| / (|h_i| + |h_{i+1}|) for what `weight` says of both; one half where both are 0."""
+    # The two weights without the exponential of the second; that of the first may become infinite, with the limit 0 for
+    # the share. Where E_i = 0 it cannot.
+    left = math.exp(x_low - x_high) * sinh_low
+    total = left + sinh_high
+    return 0.5 if total == 0.0 else sinh_high / total
+
+
+@law
+def _hedge_anytime(run, number):
+    """Also the pair that it plays; n_0, …, n_m; and what `weight` is for each bias, then 1/m."""
+    weights = floats(run)
+    i = ints(run)[index(len(weights) >> 1)]
+    low, high = 2 * i, 2 * i + 2
+    share = share_of_low(
+        weights[index(low)], weights[index(low + 1)], weights[index(high)], weights[index(high + 1)]
+    )
+    return state_pair(run, i, share)
+
+
+@learn
+def _learn_and_count(run, number, size, drawn, outcome):
+    state, weights, i = ints(run), floats(run), law_atoms(run)[index(drawn)]
+    points = len(weights) >> 1
+    bias = weights[index(2 * points)] * _add(state, points, i, (points - 1) * outcome - i)
+    rounds = state[index(points + 1 + i)] + 1
+    state[index(points + 1 + i)] = rounds
+    weights[index(2 * i)], weights[index(2 * i + 1)] = weight(bias, 1.0 / (3.0 * (rounds + 1)))
+    return 0
 
 
 @dataclass(frozen=True)
@@ -240,12 +360,12 @@ class AlmostOneStepAhead(OnGrid):
             return horizon / m + most * (m - 1.0)
 
         own = Guarantee(
-            column=Column("certificate", "distance_certificate"),
-            formula="2√T + 1" if root else "T/m + m + 1",
-            bound=bound,
-            kind="deterministic",
-            against=Sight.DRAW,
-            source="Arunachaleswaran, Collina, Roth and Shi 2025",
+            Column("certificate", "distance_certificate"),
+            "2√T + 1" if root else "T/m + m + 1",
+            bound,
+            "deterministic",
+            Sight.DRAW,
+            "Arunachaleswaran, Collina, Roth and Shi 2025",
             delayed=delayed,
         )
         return own, through(own, "smooth_ce")
@@ -255,106 +375,6 @@ def _distance_certificate(memory: Memory) -> dict[str, Floats]:
     """Σ|p − p̃| + Σ|E_i| for each run: moving p to p̃ and p̃ to its conditional means costs that much."""
     bias, apart = memory.ints[:, :-1], memory.ints[:, -1]
     return {"distance_certificate": (apart + np.abs(bias).sum(axis=1)) / (bias.shape[1] - 1)}
-
-
-# ---------------------------------------------------------------- steps: the state is m·E_0, …, m·E_m, and what is said
-
-
-def _no_bias(m: int) -> list[int]:
-    """All biases of a grid of m steps, 0 at first, and the point where `pair` finds them then."""
-    return [0] * (m + 1) + [m // 2]
-
-
-@kernel
-def pair(bias):
-    """A point i with bias[i] ≥ 0 ≥ bias[i + 1], for one run; a game starts in the middle of the grid."""
-    low, high = 0, len(bias) - 1
-    while high - low > 1:
-        middle = (low + high) >> 1
-        b = bias[middle]
-        if b > 0:
-            low = middle
-        elif b < 0:
-            high = middle
-        elif bias[middle + 1] <= 0:
-            return middle
-        else:
-            low = middle + 1
-    return low
-
-
-@part_of_kernel
-def _add(state, points, i, amount):
-    """The bias of a point, to which it adds; keeps the pair, which depends on the signs of the biases alone."""
-    old = state[index(i)]
-    new = state[index(i)] = old + amount
-    if (old > 0) != (new > 0) or (old < 0) != (new < 0):
-        state[points] = pair(state[:points])
-    return new
-
-
-@law
-def _hedge(run, number):
-    """Also the pair that it plays."""
-    state = ints(run)
-    i = state[len(state) - 1]
-    a, b = state[index(i)], -state[index(i + 1)]
-    return state_pair(run, i, 0.5 if a + b == 0 else b / (a + b))
-
-
-@learn
-def _learn(run, number, size, drawn, outcome):
-    state, i = ints(run), law_atoms(run)[index(drawn)]
-    points = len(state) - 1
-    _add(state, points, i, (points - 1) * outcome - i)
-    return 0
-
-
-@kernel
-def _sinh(x):
-    """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, with a remainder under rounding there."""
-    y = x * x
-    tail = 1 / 362880 + y * (1 / 39916800 + y * (1 / 6227020800 + y * (1 / 1307674368000)))
-    return x * (1.0 + y * (1 / 6 + y * (1 / 120 + y * (1 / 5040 + y * tail))))
-
-
-@kernel
-def weight(e, s):
-    """The weight |h| = exp(x) sinh(2|E|s) of a bias E for s = 1/(3(n + 1)): x = (E² + 1)s, and the sinh."""
-    return (e * e + 1.0) * s, _sinh(2.0 * abs(e) * s)
-
-
-@kernel
-def share_of_low(x_low, sinh_low, x_high, sinh_high):
-    """|h_{i+1}| / (|h_i| + |h_{i+1}|) for what `weight` says of both; one half where both are 0."""
-    # The two weights without the exponential of the second; that of the first may become infinite, with the limit 0 for
-    # the share. Where E_i = 0 it cannot.
-    left = math.exp(x_low - x_high) * sinh_low
-    total = left + sinh_high
-    return 0.5 if total == 0.0 else sinh_high / total
-
-
-@law
-def _hedge_anytime(run, number):
-    """Also the pair that it plays; n_0, …, n_m; and what `weight` is for each bias, then 1/m."""
-    weights = floats(run)
-    i = ints(run)[index(len(weights) >> 1)]
-    low, high = 2 * i, 2 * i + 2
-    share = share_of_low(
-        weights[index(low)], weights[index(low + 1)], weights[index(high)], weights[index(high + 1)]
-    )
-    return state_pair(run, i, share)
-
-
-@learn
-def _learn_and_count(run, number, size, drawn, outcome):
-    state, weights, i = ints(run), floats(run), law_atoms(run)[index(drawn)]
-    points = len(weights) >> 1
-    bias = weights[index(2 * points)] * _add(state, points, i, (points - 1) * outcome - i)
-    rounds = state[index(points + 1 + i)] + 1
-    state[index(points + 1 + i)] = rounds
-    weights[index(2 * i)], weights[index(2 * i + 1)] = weight(bias, 1.0 / (3.0 * (rounds + 1)))
-    return 0
 
 
 @law

@@ -1,4 +1,4 @@
-"""Forecasters without randomness that hedge at soft bins: a forecast between two grid points counts at both."""
+"""A forecaster without randomness that hedges at soft bins: a forecast between two grid points counts at both."""
 
 from __future__ import annotations
 
@@ -89,9 +89,6 @@ class SoftHedging(InSteps):
         source = "this package; proof in the docstring"
         own = Guarantee(Column("measure", "scdl"), formula, bound, "deterministic", Sight.DRAW, source)
         return (own,)
-
-
-# ---------------------------------------------------------------- steps: the state is G_0, …, G_m and W_0, …, W_m
 
 
 @law

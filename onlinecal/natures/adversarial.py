@@ -9,12 +9,12 @@ from typing import ClassVar, Literal, get_args
 from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.cells import cell
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee
-from onlinecal.core.strategy import check_probability, check_whole
+from onlinecal.core.sight import Sight
+from onlinecal.core.specification import UNIT, allow, optional, whole, word
 from onlinecal.core.streams import Stream
-from onlinecal.natures._levels import enter, find, level_table, make_room
-from onlinecal.natures.base import Nature, Sight
+from onlinecal.natures._levels import enter, find, level_player, level_table
+from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
 
@@ -45,12 +45,9 @@ class Contrarian(Nature):
     """
 
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
+    allowed = allow(sees=word("law", "draw"))
 
     sees: Literal["law", "draw"] = "law"
-
-    def __post_init__(self) -> None:
-        if self.sees not in ("law", "draw"):
-            raise InvalidParameter(f"sees = {self.sees!r}; expected 'law' or 'draw'")
 
     @property
     def sight(self) -> Sight:
@@ -151,6 +148,7 @@ class Greedy(Nature):
     """
 
     version: ClassVar[int] = 2
+    allowed = allow(target=word(*get_args(Target)), kink=UNIT, cells=optional(whole(1, 10**6)))
 
     target: Target = "ece"
     kink: float = 0.5
@@ -158,32 +156,17 @@ class Greedy(Nature):
     sight = Sight.LAW
     needs_horizon, safe_under_delay = False, True
 
-    def __post_init__(self) -> None:
-        if self.target not in get_args(Target):
-            raise InvalidParameter(
-                f"target = {self.target!r}; expected {', '.join(map(repr, get_args(Target)))}"
-            )
-        check_probability("kink", self.kink)
-        if self.cells is not None:
-            check_whole("cells", self.cells, 1, 10**6)
-
     @property
     def memory(self) -> str | None:  # type: ignore[override]
         return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        target = get_args(Target).index(self.target)
+        target, kink = get_args(Target).index(self.target), [float(self.kink)]
         if self.cells is not None:
-            memory = Memory(
-                floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
-            )
+            memory = Memory(floats=self.cells + 1, shared_ints=[target, self.cells], shared=kink)
             return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
-        memory = level_table(shared=[float(self.kink)])
         greed = (_greed_for_ece, _greed_for_square, _greed_for_kink)[target]
-        note = _note_kink if target == KINK else _note_bias
-        return CompiledNature(
-            greed, memory, sight=self.sight, hear=note, reserve=make_room, grows_with="levels"
-        )
+        return level_player(greed, _note_kink if target == KINK else _note_bias, level_table(shared=kink))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:

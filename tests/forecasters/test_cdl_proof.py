@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import CDLMinimiser
-from onlinecal.forecasters._potentials import normal_hedge_growth
+from onlinecal.forecasters.hedging import growth_of_play
 from onlinecal.measures import cdl
 from tests.by_hand import Driven
 from tests.forecasters.biases import set_biases
@@ -27,19 +27,19 @@ def test_a_play_adds_no_more_than_it_may(m):
         e = np.linspace(0.0, min(n, 15.0 * math.sqrt(n)), 200_001)
         up, down = np.exp((e + 1) ** 2 / (3 * (n + 1))), np.exp((e - 1) ** 2 / (3 * (n + 1)))
         largest = ((up + down) / 2 + (up - down) / (4 * m) - np.exp(e**2 / (3 * n))).max()
-        assert largest <= normal_hedge_growth(n, m) * (1 + ROUNDING)
+        assert largest <= growth_of_play(n, m) * (1 + ROUNDING)
         # Where counts are large nothing is lost; where they are small, |E| ≤ n leaves out the worst bias.
-        assert n < 10_000 or normal_hedge_growth(n, m) <= 1.02 * largest
-    assert normal_hedge_growth(0, m) == pytest.approx(math.exp(1 / 3) - 1, rel=1e-12)
+        assert n < 10_000 or growth_of_play(n, m) <= 1.02 * largest
+    assert growth_of_play(0, m) == pytest.approx(math.exp(1 / 3) - 1, rel=1e-12)
 
 
 def total_growth(horizon, m):
     """An upper bound of δ_0 + … + δ_{T−1}: exact up to 300, then in blocks of 2 %, since n·δ_n does not fall."""
-    total = sum(normal_hedge_growth(n, m) for n in range(min(horizon, 300)))
+    total = sum(growth_of_play(n, m) for n in range(min(horizon, 300)))
     first = 300
     while first < horizon:
         end = min(horizon, math.ceil(first * 1.02))
-        most = end * normal_hedge_growth(end, m)
+        most = end * growth_of_play(end, m)
         total += most * (math.log((end - 1) / first) + 1 / first)
         first = end
     return total
@@ -54,7 +54,7 @@ def test_all_plays_of_a_point_add_little(horizon):
 
 def test_blocks_are_an_upper_bound_and_a_close_one():
     horizon, m = 5000, 71
-    exact = sum(normal_hedge_growth(n, m) for n in range(horizon))
+    exact = sum(growth_of_play(n, m) for n in range(horizon))
     assert exact <= total_growth(horizon, m) <= 1.05 * exact
 
 
@@ -87,7 +87,7 @@ def test_no_round_raises_a_product_of_potentials(state, data):
     edge = int(player.ask().atoms[0, 0])
     theta = np.array(data.draw(st.lists(st.floats(0.0, 1.0), min_size=m, max_size=m)))
 
-    allowed = [normal_hedge_growth(int(n), m) for n in counts]
+    allowed = [growth_of_play(int(n), m) for n in counts]
     still_to_come = np.array([a + 1.0 for a in allowed])
     before = potentials(m, counts, ones)
     product = np.prod((before + still_to_come[:-1] + still_to_come[1:]) ** theta)

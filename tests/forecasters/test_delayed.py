@@ -38,7 +38,7 @@ from onlinecal.forecasters import (
     Separate,
     as_forecaster,
 )
-from onlinecal.forecasters._copies import ADD_UP, ASKED, EACH, HEAD, adds_up
+from onlinecal.forecasters.copies import ADD_UP, ASKED, EACH, HEAD, adds_up
 from onlinecal.measures import MEASURES
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Sawtooth, Streams
 from onlinecal.study.panel import Panel

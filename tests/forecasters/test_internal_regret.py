@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import BlumMansour, FosterVohra
-from onlinecal.forecasters._pairwise import LAST, OUTDATED
+from onlinecal.forecasters._stationary import LAST, OUTDATED
 from onlinecal.forecasters._stationary import shares
 from onlinecal.natures import Contrarian
 from onlinecal.rounds.hand import Hand

@@ -10,7 +10,7 @@ from scipy.special import betaln, entr, xlogy
 
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.forecasters import BlumMansour, BlumMansourLog
-from onlinecal.forecasters.log_loss import _steps_to, sine_grid
+from onlinecal.forecasters.internal_regret import _steps_to, sine_grid
 from onlinecal.measures import bregman
 from onlinecal.natures import NATURES, Bernoulli
 from tests.bounds_in_games import measured

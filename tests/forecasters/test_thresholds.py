@@ -14,8 +14,7 @@ from onlinecal.engine.game import Game
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import StepCEMinimiser
 from onlinecal.forecasters import thresholds as thresholds_module
-from onlinecal.forecasters._potentials import thresholds, thresholds_rate
-from onlinecal.forecasters.thresholds import _memory, _tree
+from onlinecal.forecasters.thresholds import _memory, _tree, best_rate
 from onlinecal.measures import cutoff_ce, step_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, HalfCrossing, KinkApproach
 from onlinecal.rounds.steps import law, law_weights
@@ -30,7 +29,7 @@ RATE = 1e-9  # of false failures, for each bound on a mean
 def with_biases(m, horizon, biases):
     """A player whose only run has these m·E_i."""
     player = Driven(StepCEMinimiser(m), horizon)
-    tree = _tree(np.asarray(biases, np.int64), thresholds_rate(horizon, m) / m)
+    tree = _tree(np.asarray(biases, np.int64), best_rate(horizon, m) / m)
     player.memory.ints[0], player.memory.floats[0] = biases, tree.ravel()
     return player
 
@@ -52,7 +51,7 @@ def test_after_any_game_the_tree_is_that_of_its_biases(m, horizon, seed):
     game.advance(horizon)
     biases = m * game.history.positives - np.arange(m + 1) * game.history.counts
     for run in range(2):
-        tree = _tree(biases[run], thresholds_rate(horizon, m) / m)
+        tree = _tree(biases[run], best_rate(horizon, m) / m)
         # To the last bit: the laws depend on the biases alone, whatever the order of the rounds.
         assert (game.forecaster.memory.ints[run] == biases[run]).all()
         assert (game.forecaster.memory.floats[run] == tree.ravel()).all()
@@ -116,9 +115,9 @@ def test_the_proof_step_by_step(state):
     it bounds the total; and the stated potential is its logarithm.
     """
     m, horizon, counts, ones = state
-    grid, rate = np.arange(m + 1) / m, thresholds_rate(horizon, m)
+    grid, rate = np.arange(m + 1) / m, best_rate(horizon, m)
     player = with_biases(m, horizon, m * ones - np.arange(m + 1) * counts)
-    stated = thresholds(m)
+    stated = StepCEMinimiser(m).guarantees[0].potential
 
     def log_potential(counts, ones):
         exponents = rate * np.cumsum(ones - counts * grid)
@@ -151,7 +150,7 @@ def test_the_growth_is_below_the_exponent_of_the_bound():
         (guarantee,) = StepCEMinimiser(m).guarantees
         for horizon in (1, 2, 5, 10, 100, 1000, 10**4, 10**6, 10**8):
             steps = StepCEMinimiser(m).steps_at(horizon)
-            rate = thresholds_rate(horizon, steps)
+            rate = best_rate(horizon, steps)
             proved = (
                 math.log(2 * steps + 2) + horizon * guarantee.potential.growth(None, 0.5, horizon)
             ) / rate
@@ -165,7 +164,7 @@ def test_the_bound_at_root_t():
         about = math.sqrt(horizon) * (math.sqrt(math.log(2 * math.sqrt(horizon) + 2) / 2) + 0.25)
         assert about < guarantee.bound(horizon) < (1 + apart) * about
     steps = StepCEMinimiser().steps_at
-    assert [t for t in range(1, 100) if thresholds_rate(t, steps(t)) > 0.96 * steps(t)] == [1, 2, 3]
+    assert [t for t in range(1, 100) if best_rate(t, steps(t)) > 0.96 * steps(t)] == [1, 2, 3]
 
 
 # ---------------------------------------------------------------- the bound in games
@@ -207,7 +206,7 @@ class OtherRate(StepCEMinimiser):
         # η depends on T as 1/√T, and the grid is given.
         m = self.steps_at(horizon)
         player = StepCEMinimiser(m).start(horizon, stream)
-        other = _memory(m, self.times * thresholds_rate(horizon, m) / m, np.zeros(m + 1, np.int64))
+        other = _memory(m, self.times * best_rate(horizon, m) / m, np.zeros(m + 1, np.int64))
         player.memory.floats, player.memory.shared = other.floats, other.shared
         return player
 

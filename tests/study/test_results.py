@@ -13,7 +13,7 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.sight import Sight
 from onlinecal.decisions import base as decisions
 from onlinecal.engine import game
-from onlinecal.natures.scalar import as_nature
+from onlinecal.natures.base import as_nature
 from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
