@@ -338,10 +338,6 @@ class Separate(OfCopies):
     -----------
     As the copies, which are told late what comes late. Needs the context ``stream``, the same in all runs. Time of one
     copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'.
-
-    Source
-    ------
-    None: the obvious way to be calibrated on each stream.
     """
 
     of: Forecaster

@@ -86,10 +86,6 @@ class ForecastHedging(OnGrid):
     bias a has a ≤ √2 (√(a² + c²) − c) + (√2 − 1)c. So Σ|E_i| ≤ √2 Ψ + Σ|E_i|/(√2 c) + (m + 1)c/√2, as the m + 1
     points have (m + 1)/2 pairs at most. At √2 c = 1 + √(1 + T(m + 2)/(2m(m + 1))) this gives the bound.
 
-    Information
-    -----------
-    O(1) time a round, and O(log m) where a bias changes its sign; m + 2 numbers a run.
-
     Source
     ------
     Foster 1999, "A proof of calibration via Blackwell's approachability theorem"; Foster and Hart 2021, "Forecast
@@ -189,10 +185,6 @@ class CDLMinimiser(OnGrid):
     W = Σ 1/(k + 5) ≤ 0.2 + 2 ln(1 + m/10): each L_i is below ln M of an edge, and an edge serves one point, or the
     kink and its neighbour, so θ ≤ 2.5 (1/5 + 1/6) < 1. R is largest at one of m + 1 points, so the mean of the largest
     is at most 5T/m + (3m/4)(W ln P + 0.4 ln(m + 1)), and CDL ≤ 2 max R.
-
-    Information
-    -----------
-    O(1) time a round, and O(log m) where a bias changes its sign; 4m + 6 numbers a run.
 
     Source
     ------
@@ -325,10 +317,6 @@ class AlmostOneStepAhead(OnGrid):
     With at most b questions open at once, the one being asked included, it is at most T/m + b(m − 1). Proof: in the
     order of the questions, a bias is lowered only if it was not negative without the at most b − 1 open rounds, each
     of which moves it by 1 at most. So it stays above −b, and likewise below b. At m = √(T/b) that is 2√(bT).
-
-    Information
-    -----------
-    O(log m) time a round, m + 1 counters a run.
 
     Source
     ------

@@ -185,11 +185,6 @@ class BlumMansour(OnGrid):
     learner regrets O(log T) in rounds weighed by the law, the rounding costs at most 1/(4m²) a round, and drawing from
     the law adds noise of O(log T) a point to what is weighed. No constant is stated in the sources.
 
-    Information
-    -----------
-    Mostly a few steps a round; while the counts are small the cube of the size of a closed set. 3(m + 1) numbers a run,
-    and (m + 1)² for all runs together.
-
     Source
     ------
     Blum and Mansour 2007 (the reduction); Fishelson, Kleinberg, Okoroafor, Paes Leme, Schneider and Teng 2025; Luo,
@@ -241,10 +236,6 @@ class BlumMansourLog(InSteps):
     n_i − S_i) − n_i H(S_i/n_i), which is O(log T) (Jensen: exp of minus a loss of weight at most 1 is concave in
     x); rounding x costs O(1/m²) a round up to a logarithm. KL calibration itself, `oc.measures.bregman`, is of the
     forecasts that were drawn; drawing adds noise of O(log T) a point to what is weighed. No constant is stated.
-
-    Information
-    -----------
-    As `BlumMansour`.
 
     Source
     ------

@@ -52,10 +52,6 @@ class Minimax(Forecaster):
     Information
     -----------
     O(m²) time a round; all runs share tables of the values of all states, which take some seconds and 100 MB at most.
-
-    Source
-    ------
-    Backward induction; `onlinecal.exact`.
     """
 
     deterministic, needs_horizon, safe_under_delay, memory = False, True, True, "O(m)"

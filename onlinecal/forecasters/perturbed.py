@@ -56,10 +56,6 @@ class PerturbedLeader(Forecaster):
     above 1/2 loses |f − 1/2|/2 a round on average against the better constant action. U-calibration is at least twice
     that, and the binomial has the least mean distance from 1/2. `ThresholdHedging` has a bound against such natures.
 
-    Information
-    -----------
-    O(atoms) time a round, or O(1) against natures that do not see the law; two counters a run beside the law.
-
     Source
     ------
     Daskalakis and Syrgkanis 2016, "Learning in auctions: regret is hard, envy is easy"; Luo, Senapati and Sharan 2024,

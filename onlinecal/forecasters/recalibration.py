@@ -28,7 +28,7 @@ from onlinecal.rounds.steps import (
 
 @dataclass(frozen=True)
 class Calibeating(Forecaster):
-    """Says the mean of the outcomes so far in the bin of the base forecast b, and of one imagined outcome, b itself.
+    """Says the mean of the outcomes so far in the bin of the base forecast b (context ``base``), and of b as one more.
 
     Parameters
     ----------
@@ -44,10 +44,6 @@ class Calibeating(Forecaster):
     Proof: in round n of a bin it says (1 − 1/n)m + b/n, with m the mean of the outcomes before. Its loss is at most
     (1 − 1/n)(m − y)² + (b − y)²/n. The first terms of a bin add up to its refinement, and the others to 1 + ln T at
     most.
-
-    Information
-    -----------
-    Needs the context ``base``. O(1) time a round, 2·bins counters a run.
 
     Source
     ------
@@ -107,10 +103,10 @@ _PLATT = {
 
 @dataclass(frozen=True)
 class OnlinePlatt(Forecaster):
-    r"""Online Platt scaling: p = sigmoid(a·logit(b) + c) of the base forecast b, by online Newton steps.
+    r"""Online Platt scaling: p = sigmoid(a·logit(b) + c) of the base forecast b (context ``base``).
 
-    θ = (a, c) starts at (1, 0). After y, with gradient g = (p − y)(logit b, 1): A ← A + g gᵀ, θ ← θ − A⁻¹g/γ,
-    and then the point of the disc ‖θ‖ ≤ radius that is nearest in the norm of A.
+    θ = (a, c) starts at (1, 0). By online Newton steps, after y with gradient g = (p − y)(logit b, 1): A ← A + g gᵀ,
+    θ ← θ − A⁻¹g/γ, and then the point of the disc ‖θ‖ ≤ radius that is nearest in the norm of A.
 
     Parameters
     ----------
@@ -134,10 +130,6 @@ class OnlinePlatt(Forecaster):
     γ·ridge·‖θ* − (1, 0)‖²/2, and Σ gᵀA⁻¹g ≤ ln(det A/ridge²). With a larger γ the first inequality fails near z = −Z.
 
     The default rate is far outside, as that of the source is. It does better on streams that are not made to hurt it.
-
-    Information
-    -----------
-    Needs the context ``base``. O(1) time a round.
 
     Source
     ------
@@ -180,10 +172,6 @@ class TrackingPlatt(Forecaster):
     Guarantee
     ---------
     That of `Calibeating` with the scaled forecast as the base; it never says 0 or 1.
-
-    Information
-    -----------
-    As `OnlinePlatt`, and 2·bins counters a run.
 
     Source
     ------

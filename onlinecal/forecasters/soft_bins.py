@@ -56,10 +56,6 @@ class SoftHedging(InSteps):
 
     Nothing is proved with delays.
 
-    Information
-    -----------
-    O(log m) time a round, 2m + 2 numbers a run. The forecast depends on the biases and weights alone.
-
     Source
     ------
     This package, for the measure of Bairaktari, Hu, Nguyen and Ullman 2026; weights after Luo and Schapire 2015

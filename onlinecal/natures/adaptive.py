@@ -62,10 +62,6 @@ class EarlyStopping(Nature):
     over rounds is c E[τ] ≤ 2 E[D] − E[g(B_τ)], and |B_τ| ≤ w + 1. So E[τ] ≤ ℓ(w), the least over β of (2w + 1 − ln
     cos β(w + 1))/c, and coins that never end have probability ℓ(w)/T at most.
 
-    Information
-    -----------
-    Sees HISTORY. Three numbers of state.
-
     Source
     ------
     Qiao and Zheng 2024, "On the distance from calibration in sequential prediction": the Ω(T^{1/3}) lower bound.
@@ -161,10 +157,6 @@ class Sidestepping(Nature):
     ----------
     cells : int or str, default "T^(1/3)"
         How many, rounded up; a number or an expression in T.
-
-    Information
-    -----------
-    Sees HISTORY. O(1) time a round and O(cells) at the end of an epoch; one sign a cell.
 
     Source
     ------
@@ -281,10 +273,6 @@ class SignPreservation(Nature):
     ---------
     None proved. The value of the sign game says how many signs are left if every epoch ends with one.
 
-    Information
-    -----------
-    Sees HISTORY. O(1) time a round, O(cells) at the end of an epoch; all runs share the solved game, 6 MB at most.
-
     Source
     ------
     Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping"; Dagan et al. 2025 for the game with
@@ -376,14 +364,6 @@ class HalfCrossing(Nature):
     Guarantee
     ---------
     None proved. The empirical mean is soon on the wrong side of 1/2 in every round: its T·U-calibration is T/2.
-
-    Information
-    -----------
-    Sees HISTORY; three numbers of state. Deterministic.
-
-    Source
-    ------
-    This package.
     """
 
     sight = Sight.HISTORY

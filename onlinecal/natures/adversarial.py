@@ -35,10 +35,6 @@ class Contrarian(Nature):
     Acting by whether the forecast is below 1/2 is wrong in every round: the swap regret of that task, V-CDL and CDL are
     T, and its external regret, hence U-calibration, is at least T/2.
 
-    Information
-    -----------
-    Sees LAW or DRAW.
-
     Source
     ------
     Dawid 1985, "The impossibility of inductive inference"; Oakes 1985, "Self-calibrating priors do not exist".
@@ -136,10 +132,6 @@ class Greedy(Nature):
     With the targets ``"ece"`` and ``"square"`` and without `cells` it forces on every deterministic forecaster what
     `Contrarian` does, T·ECE ≥ T/2 and CDL = T among it: the first outcome of a level is the one farther from it, and
     greed then repeats it, so every round adds max(v, 1 − v) to |E_v|. With delays it forces nothing.
-
-    Information
-    -----------
-    Sees LAW. O(size of the law) time a round. Deterministic but for the coin at a tie. A level takes 32 to 64 bytes.
 
     Source
     ------

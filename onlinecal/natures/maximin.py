@@ -39,10 +39,6 @@ class Maximin(Nature):
     -----------
     Sees HISTORY. O(m²) time a round; all runs share tables of the values of all states, which take some seconds and
     100 MB at most.
-
-    Source
-    ------
-    Backward induction; `onlinecal.exact`.
     """
 
     sight = Sight.HISTORY

@@ -55,10 +55,6 @@ class KinkApproach(Nature):
     sign every few rounds. When it is positive, v and the level above are a pair, and y = 0. The level above is then
     drawn with a small probability, so its bias only grows: in N such rounds to √(3N ln(1 + c ln N)) (a sketch).
 
-    Information
-    -----------
-    Sees LAW. O(size of the law) time a round; 32 to 64 bytes a level. Deterministic but for the coin.
-
     Source
     ------
     This package: after a random search among policies on the pair that the CDL minimiser plays.
@@ -136,14 +132,6 @@ class SparseBias(Nature):
     in the mean. With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v, and the regret of the kink at a
     distance d grows by √N/2 − 2√N·d. With N of order √T at as many levels that is of order T^(3/4), that of the bound
     on twice the ECE. AdaNormalHedge weighs a bias b by an exponential of b² over the rounds of v.
-
-    Information
-    -----------
-    Sees LAW. O(size of the law) time a round; 40 to 80 bytes a level. Deterministic.
-
-    Source
-    ------
-    This package.
     """
 
     kink: float = 0.5
@@ -217,14 +205,6 @@ class LogisticPolicy(Nature):
     ----------
     weights : sequence of float
         w_0, …, w_7, in [−1000, 1000]. The default was found by a random search against the CDL minimiser.
-
-    Information
-    -----------
-    Sees LAW. O(size of the law) time a round; 40 to 80 bytes a level.
-
-    Source
-    ------
-    This package.
     """
 
     version: ClassVar[int] = 2
@@ -294,14 +274,6 @@ class Ratchet(Nature):
         In [−1000, 1000].
     width : float, default 0.5
         In [0, 1000].
-
-    Information
-    -----------
-    Sees LAW. O(size of the law) time a round; 48 to 96 bytes a level. Deterministic but for the coin.
-
-    Source
-    ------
-    This package.
     """
 
     kink: float = 0.5

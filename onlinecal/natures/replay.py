@@ -41,10 +41,6 @@ class Replay(Nature):
     Sees nothing; can play as many rounds as the file has rows. Reveals the context ``base`` if that column is
     named. Deterministic: runs differ only by the forecaster's draws, and games of several horizons share their first
     rows (`recorded`).
-
-    Source
-    ------
-    The file.
     """
 
     recorded = True

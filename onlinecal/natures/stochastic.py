@@ -167,16 +167,12 @@ def _swing(run, number, size, forecast):
 
 @dataclass(frozen=True)
 class UniformTruth(Nature):
-    """A fresh truth in every round: q_t uniform on [low, high], revealed to forecasters that ask for it.
+    """A fresh truth in every round: q_t uniform on [low, high], revealed as the context ``truth``.
 
     Parameters
     ----------
     low, high : float, default 0 and 1
         0 ≤ low ≤ high ≤ 1.
-
-    Information
-    -----------
-    Sees nothing; reveals the context ``truth``, the (runs,) values of q_t.
 
     Source
     ------
@@ -288,10 +284,6 @@ class RandomWalk(Nature):
         The bias before the first step, in [edge, 1 − edge].
     edge : float, default 0.01
         In [1e-9, 0.1].
-
-    Information
-    -----------
-    Sees nothing. Each run has a walk of its own, one number of state.
     """
 
     safe_under_delay, memory = True, "O(1)"
@@ -341,10 +333,6 @@ class Piecewise(Nature):
     change_rate : float or str, optional
         Instead: a new piece begins in each round with this probability, in each run for itself; in [0, 1], a number
         or an expression in T such as ``"10/T"``.
-
-    Information
-    -----------
-    Sees nothing. Each run has biases of its own, one number of state.
     """
 
     safe_under_delay, memory = True, "O(1)"

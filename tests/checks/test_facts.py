@@ -367,7 +367,6 @@ def test_docstrings_leave_to_data_what_is_data():
     )
     for cls in (*FORECASTERS.values(), *NATURES.values()):
         information = re.split(r"\n\s+Source\n", cls.__doc__.partition("Information\n")[2])[0]
-        assert information
         # Of natures nothing but the docstring says where they toss coins.
         found = [
             x[0] for x in repeats.finditer(information) if issubclass(cls, Forecaster) or "horizon" in x[0]
