@@ -1,7 +1,6 @@
 """The forecasters. To add one: write its specification in a file of its family, and list it here."""
 
 from onlinecal.core.strategy import registry
-from onlinecal.forecasters.aggregated import ExpertAggregation
 from onlinecal.forecasters.base import Forecaster, Scalar, as_forecaster
 from onlinecal.forecasters.baselines import (
     Constant,
@@ -11,18 +10,17 @@ from onlinecal.forecasters.baselines import (
     Shifted,
     Tempered,
     Truthful,
+    Unchanged,
     UniformRandom,
 )
-from onlinecal.forecasters.composed import Doubling, ExpertMixture, Rounded
+from onlinecal.forecasters.composed import Doubling, ExpertAggregation, ExpertMixture, Rounded
+from onlinecal.forecasters.copies import Delayed, Separate
 from onlinecal.forecasters.defensive import DefensiveForecasting
-from onlinecal.forecasters.delayed import Delayed
 from onlinecal.forecasters.hedging import AlmostOneStepAhead, CDLMinimiser, ForecastHedging
-from onlinecal.forecasters.internal_regret import BlumMansour, FosterVohra
-from onlinecal.forecasters.log_loss import BlumMansourLog
+from onlinecal.forecasters.internal_regret import BlumMansour, BlumMansourLog, FosterVohra
 from onlinecal.forecasters.minimax import Minimax
 from onlinecal.forecasters.perturbed import PerturbedLeader, ThresholdHedging
-from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt, Unchanged
-from onlinecal.forecasters.separate import Separate
+from onlinecal.forecasters.recalibration import Calibeating, OnlinePlatt, TrackingPlatt
 from onlinecal.forecasters.soft_bins import SoftHedging
 from onlinecal.forecasters.thresholds import StepCEMinimiser
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, shown
-from onlinecal.core.expressions import check_steps, depends_on_horizon, grid_steps
-from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.plain import Plain, check_made, lifted, no_options
-from onlinecal.core.strategy import build, every, memory_of, required, some, strategy_name
-from onlinecal.core.streams import Stream
+from onlinecal.core.columns import Column
+from onlinecal.core.errors import InvalidForecast
+from onlinecal.core.expressions import depends_on_horizon, grid_steps
+from onlinecal.core.guarantee import Guarantee, Potential, Sight
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.specification import STEPS, Composition, OfPlain, Specification, allow, part, specified
+from onlinecal.core.strategy import every
 from onlinecal.rounds.law import Floats
 
 
@@ -24,66 +25,28 @@ def grid_of(m: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Forecaster:
+class Forecaster(Specification):
     """Base of the specifications; a subclass is a frozen dataclass of parameters with `start`."""
 
+    role: ClassVar[str] = "forecaster"
     #: kinds of context that it cannot play without
     needs: ClassVar[frozenset[str]] = frozenset()
     #: names of the totals that its player proves of its own play
     certifies: ClassVar[frozenset[str]] = frozenset()
     #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
     deterministic: ClassVar[bool | None] = None
-    #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.strategy
-    needs_horizon: ClassVar[bool | None] = None
-    #: whether rounds may be resolved late and in any order
-    safe_under_delay: ClassVar[bool | None] = None
-    #: how the state of a run grows, at most: "O(m)"
-    memory: ClassVar[str | None] = None
-    #: how many bytes one of these takes, at most: "O(m)" is that many times the brackets
-    unit_bytes: ClassVar[float] = 64.0
-    #: raised when its numbers change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
-
-    def start(self, horizon: int, stream: Stream) -> Any:
-        """Starts a player of one run, with fresh state.
-
-        Parameters
-        ----------
-        horizon : int
-            T, for players that are tuned to it.
-        stream : Stream
-            The player's own uniforms, for laws that are themselves random. The engine draws from the law.
-
-        Returns
-        -------
-        CompiledForecaster or object
-            An object in plain Python has ``forecast()`` and ``update(forecast, outcome)`` (`Scalar`), and is started
-            for each run.
-        """
-        raise TypeError(f"{type(self).__name__} has no method start(horizon, stream)")
 
     def steps_at(self, horizon: int) -> int | None:
         """The m of the grid 0, 1/m, …, 1 of all its forecasts at this horizon; None for no such grid."""
         return None
 
-    @property
-    def length(self) -> int | None:
-        """How many rounds it can play; None for any number."""
-        return None
-
-    @property
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        """The proved bounds; empty for nothing."""
-        return ()
-
 
 class InSteps(Forecaster):
     """A forecaster with a parameter `m`, a number of steps that may depend on T."""
 
-    m: int | str
+    allowed = allow(m=STEPS)
 
-    def __post_init__(self) -> None:
-        check_steps("m", self.m)
+    m: int | str
 
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
@@ -97,19 +60,56 @@ class OnGrid(InSteps):
     def steps_at(self, horizon: int) -> int:
         return grid_steps("m", self.m, horizon)
 
+    def _expected(
+        self,
+        column: Column,
+        formula: str,
+        source: str,
+        bound: Callable[[float, int], float],
+        slack: Callable[[float, int, int, float], float],
+        potential: Potential | None = None,
+    ) -> Guarantee:
+        """A bound in expectation against natures that see the law: `bound` (T, m), `slack` (T, m, runs, δ)."""
+        return Guarantee(
+            column,
+            formula,
+            lambda horizon: bound(horizon, self.steps_at(int(horizon))),
+            "expected",
+            Sight.LAW,
+            source,
+            slack=lambda horizon, runs, rate: slack(horizon, self.steps_at(int(horizon)), runs, rate),
+            potential=potential,
+        )
 
-class OfOthers(Forecaster):
-    """A forecaster made of others, `of`: the facts follow from theirs."""
+    def _potential(
+        self,
+        of: Callable[[float, int, Floats, Floats], float],
+        growth: Callable[[float, int, float, JointDistribution], float],
+    ) -> Potential:
+        """The potential of a proof: `of` (T, m, E, n), E_i and n_i of all grid points, and `growth` (T, m, v, Γ)."""
+
+        def whole(gamma: Any, horizon: int) -> float:
+            m = self.steps_at(horizon)
+            return of(horizon, m, *biases(gamma, m))
+
+        return Potential(whole, lambda gamma, v, horizon: growth(horizon, self.steps_at(horizon), v, gamma))
+
+
+def biases(gamma: JointDistribution, m: int) -> tuple[Floats, Floats]:
+    """E_i and n_i of all points of the grid of m steps."""
+    bias, rounds = np.zeros(m + 1), np.zeros(m + 1)
+    at = np.rint(gamma.predictions * m).astype(np.int64)
+    bias[at] = gamma.positives - gamma.counts * gamma.predictions
+    rounds[at] = gamma.counts
+    return bias, rounds
+
+
+class OfOthers(Composition, Forecaster):
+    """A forecaster made of others."""
+
+    allowed = allow(of=part("forecaster"))
 
     of: Any
-
-    def __post_init__(self) -> None:
-        check_forecasters("of", tuple(self._parts.values()))
-
-    @property
-    def _parts(self) -> dict[str, Forecaster]:
-        of = self.of
-        return {f"of[{k}]": part for k, part in enumerate(of)} if isinstance(of, tuple) else {"of": of}
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
@@ -118,18 +118,6 @@ class OfOthers(Forecaster):
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
         return every(part.deterministic for part in self._parts.values())
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return some(part.needs_horizon for part in self._parts.values())
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        return every(part.safe_under_delay for part in self._parts.values())
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return memory_of(self._parts)
 
 
 class ScalarPlayer(Protocol):
@@ -142,7 +130,7 @@ class ScalarPlayer(Protocol):
 
 
 @dataclass(frozen=True)
-class Scalar(Plain, Forecaster):  # type: ignore[override]
+class Scalar(OfPlain, Forecaster):  # type: ignore[override]
     """Plays a forecaster in plain Python: any object with `forecast()` and `update(forecast, outcome)`.
 
     With an argument more, `forecast(round)` and `update(forecast, outcome, round)` are given the same
@@ -164,14 +152,6 @@ class Scalar(Plain, Forecaster):  # type: ignore[override]
     make: Callable[..., ScalarPlayer]
     name: str = "scalar"
 
-    def __post_init__(self) -> None:
-        missing = [key for key in required(self.make) if key != "horizon"]
-        if missing:
-            raise InvalidParameter(
-                f"forecaster {self.name!r} cannot be made without arguments: {self.make!r} needs "
-                f"{', '.join(missing)}; expected defaults for all but horizon"
-            )
-
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
         return self._declared("deterministic", bool)
@@ -179,9 +159,6 @@ class Scalar(Plain, Forecaster):  # type: ignore[override]
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset(getattr(self.origin, "needs", ()))
-
-    def start(self, horizon: int, stream: Stream) -> ScalarPlayer:
-        return self.player(horizon)
 
 
 #: what a plain forecaster must have, with the arguments
@@ -202,25 +179,5 @@ def as_forecaster(
     called : str, optional
         What messages call it. Default: its own name.
     """
-    if isinstance(thing, type) and issubclass(thing, Forecaster):
-        name = called or strategy_name(thing)
-        return build("forecaster", {name: thing}, name, options)
-    if isinstance(thing, Forecaster):
-        no_options("forecaster", thing, options, called)
-        return thing
-    make, name, sample = lifted("forecaster", thing, options, METHODS, called, InvalidForecast)
-    if isinstance(sample, Forecaster):
-        return sample
-    check_made("forecaster", called or name, sample, METHODS)
-    return Scalar(make, name=name)
-
-
-def check_forecasters(name: str, values: Sequence[Any]) -> None:
-    """Refuses a parameter that is no list of forecasters, or an empty one."""
-    if not values:
-        raise InvalidParameter(f"{name} is empty; expected at least one forecaster")
-    for value in values:
-        if not isinstance(value, Forecaster):
-            raise InvalidParameter(
-                f"{name} = {shown(value)}; expected a forecaster (in a scenario: a table with a name)"
-            )
+    found: Forecaster = specified(Forecaster, Scalar, METHODS, thing, options, called, InvalidForecast)
+    return found

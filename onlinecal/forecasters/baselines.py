@@ -8,13 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from onlinecal.core.strategy import check_number, check_probability
+from onlinecal.core._compile import kernel
+from onlinecal.core.specification import UNIT, allow, number
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._steps import count_ones, nothing
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     Memory,
+    Step,
     context,
     ints,
     law,
@@ -25,6 +26,35 @@ from onlinecal.rounds.steps import (
     shared,
 )
 
+# ---------------------------------------------------------------- steps that several forecasters have
+
+
+@kernel
+def state_pair(run, low, share):
+    """The law of weight `share` on the grid point `low` and the rest on the next; as a step's result."""
+    atoms, weights = law_atoms(run), law_weights(run)
+    atoms[0], atoms[1] = low, low + 1
+    weights[0], weights[1] = share, 1.0 - share
+    return 2
+
+
+@learn
+def count_ones(run, number, size, drawn, outcome):
+    """Counts the round, and the outcome if it is 1: the first two whole numbers of the state."""
+    state = ints(run)
+    state[0] += 1
+    state[1] += outcome
+    return 0
+
+
+@learn
+def nothing(run, number, size, drawn, outcome):
+    """Learns nothing."""
+    return 0
+
+
+# ---------------------------------------------------------------- without context
+
 
 @dataclass(frozen=True)
 class Constant(Forecaster):
@@ -34,39 +64,47 @@ class Constant(Forecaster):
     ----------
     p : float, default 0.5
         The forecast, in [0, 1].
-
-    Information
-    -----------
-    Looks at nothing.
-
-    Source
-    ------
-    Folklore.
     """
 
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
+    allowed = allow(p=UNIT)
 
     p: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_probability("p", self.p)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return CompiledForecaster(_all_points, nothing, Memory(), size=1, grid=np.array([float(self.p)]))
 
 
 @dataclass(frozen=True)
-class LastOutcome(Forecaster):
-    """Says that what happened last happens again: p_t = y_{t−1}, and 1/2 in the first round.
+class UniformRandom(OnGrid):
+    """Says anything: every point of the grid 0, 1/m, …, 1 with the same probability.
 
-    Information
-    -----------
-    Remembers one outcome.
-
-    Source
-    ------
-    Folklore: persistence.
+    Parameters
+    ----------
+    m : int or str, default 10
+        Steps of the grid, rounded up; a number or an expression in T.
     """
+
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
+
+    m: int | str = 10
+
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        m = self.steps_at(horizon)
+        return CompiledForecaster(_all_points, nothing, Memory(), size=m + 1, grid=grid_of(m))
+
+
+@law
+def _all_points(run, number):
+    atoms, weights = law_atoms(run), law_weights(run)
+    for i in range(len(atoms)):
+        atoms[i], weights[i] = i, 1.0 / len(atoms)
+    return len(atoms)
+
+
+@dataclass(frozen=True)
+class LastOutcome(Forecaster):
+    """Says that what happened last happens again: p_t = y_{t−1}, and 1/2 in the first round."""
 
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
@@ -90,51 +128,58 @@ def _remember(run, number, size, drawn, outcome):
 
 
 @dataclass(frozen=True)
-class UniformRandom(OnGrid):
-    """Says anything: every point of the grid 0, 1/m, …, 1 with the same probability.
+class EmpiricalMean(Forecaster):
+    """Says the mean of the outcomes so far: p_t = (ones + a) / (t − 1 + 2a).
 
     Parameters
     ----------
-    m : int or str, default 10
-        Steps of the grid, rounded up; a number or an expression in T.
-
-    Information
-    -----------
-    Looks at nothing.
+    prior : float, default 1.0
+        a ≥ 0, the pseudo-count of each outcome: 1 is Laplace's rule of succession, 1/2 the Krichevsky–Trofimov
+        estimator. With 0 the first forecast is 1/2.
 
     Source
     ------
-    Folklore.
+    Laplace 1814; Krichevsky and Trofimov 1981.
     """
 
-    deterministic, safe_under_delay, memory = False, True, "O(m)"
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
+    allowed = allow(prior=number(0.0, 1e6))
 
-    m: int | str = 10
+    prior: float = 1.0
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        m = self.steps_at(horizon)
-        return CompiledForecaster(_all_points, nothing, Memory(), size=m + 1, grid=grid_of(m))
+        return CompiledForecaster(_mean, count_ones, Memory(ints=2, shared=[float(self.prior)]), size=1)
 
 
 @law
-def _all_points(run, number):
-    atoms, weights = law_atoms(run), law_weights(run)
-    for i in range(len(atoms)):
-        atoms[i], weights[i] = i, 1.0 / len(atoms)
-    return len(atoms)
+def _mean(run, number):
+    state, prior = ints(run), shared(run)[0]
+    total = state[0] + 2.0 * prior
+    law_values(run)[0], law_weights(run)[0] = (state[1] + prior) / total if total > 0.0 else 0.5, 1.0
+    return 1
+
+
+# ---------------------------------------------------------------- functions of what nature reveals
 
 
 @dataclass(frozen=True)
-class Truthful(Forecaster):
-    """Says nature's own q_t, where nature reveals it.
+class OfContext(Forecaster):
+    """A forecaster that says a function of one number of context, and learns nothing."""
+
+    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
+
+    def _player(self, step: Step, *shared: float) -> CompiledForecaster:
+        memory = Memory(shared=[float(each) for each in shared], context=1)
+        return CompiledForecaster(step, nothing, memory, size=1, needs=self.needs)
+
+
+@dataclass(frozen=True)
+class Truthful(OfContext):
+    """Says nature's own q_t, where nature reveals it (context ``truth``).
 
     Guarantee
     ---------
     None proved for a single sequence; in the limit it is calibrated by the law of large numbers.
-
-    Information
-    -----------
-    Needs the context ``truth``.
 
     Source
     ------
@@ -142,24 +187,19 @@ class Truthful(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return _tempered(1.0)
+        return self._player(_temper, 1.0)
 
 
 @dataclass(frozen=True)
-class Tempered(Forecaster):
-    """Says q^β/(q^β + (1 − q)^β) of nature's q_t, where nature reveals it.
+class Tempered(OfContext):
+    """Says q^β/(q^β + (1 − q)^β) of nature's q_t (context ``truth``).
 
     Parameters
     ----------
     beta : float, default 2.0
         β in [0, 1000]: above 1 too sure of itself, below 1 too timid, 1 truthful.
-
-    Information
-    -----------
-    Needs the context ``truth``.
 
     Source
     ------
@@ -167,20 +207,12 @@ class Tempered(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
+    allowed = allow(beta=number(0.0, 1000.0))
 
     beta: float = 2.0
 
-    def __post_init__(self) -> None:
-        check_number("beta", self.beta, 0.0, 1000.0)
-
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return _tempered(float(self.beta))
-
-
-def _tempered(beta: float) -> CompiledForecaster:
-    memory = Memory(shared=[beta], context=1)
-    return CompiledForecaster(_temper, nothing, memory, size=1, needs=["truth"])
+        return self._player(_temper, self.beta)
 
 
 @law
@@ -200,35 +232,26 @@ def _temper(run, number):
 
 
 @dataclass(frozen=True)
-class Shifted(Forecaster):
-    """Says nature's q_t with the same amount added, where nature reveals it; no more than 1 and no less than 0.
+class Shifted(OfContext):
+    """Says nature's q_t (context ``truth``) with the same amount added; no more than 1 and no less than 0.
 
     Parameters
     ----------
     by : float, default 0.1
         In [−1, 1].
 
-    Information
-    -----------
-    Needs the context ``truth``.
-
     Source
     ------
-    Hu, Jambulapati, Tian and Yang 2024, §6: with −0.01, beside truths that are uniform on [0.01, 1], forecasts that are
-    uniform on [0, 0.99] and everywhere 0.01 too low.
+    Hu, Jambulapati, Tian and Yang 2024, §6: −0.01, beside truths that are uniform on [0.01, 1].
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
-    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
+    allowed = allow(by=number(-1.0, 1.0))
 
     by: float = 0.1
 
-    def __post_init__(self) -> None:
-        check_number("by", self.by, -1.0, 1.0)
-
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        memory = Memory(shared=[float(self.by)], context=1)
-        return CompiledForecaster(_shift, nothing, memory, size=1, needs=["truth"])
+        return self._player(_shift, self.by)
 
 
 @law
@@ -239,21 +262,15 @@ def _shift(run, number):
 
 
 @dataclass(frozen=True)
-class Logistic(Forecaster):
-    """Says σ(slope · x_t + intercept) of nature's feature x_t: a logistic regression that was fitted before.
+class Logistic(OfContext):
+    """Says σ(slope · x_t + intercept) of nature's x_t (context ``features``): a logistic regression.
 
     σ(z) = 1/(1 + e^−z).
 
     Parameters
     ----------
-    slope : float, default 1.0
-        In [−1000, 1000]. The other sign is the same regression of the feature −x_t.
-    intercept : float, default 0.0
+    slope, intercept : float, default 1.0 and 0.0
         In [−1000, 1000].
-
-    Information
-    -----------
-    Needs the context ``features``.
 
     Source
     ------
@@ -261,18 +278,13 @@ class Logistic(Forecaster):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})
-    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
+    allowed = allow(slope=number(-1000.0, 1000.0), intercept=number(-1000.0, 1000.0))
 
     slope: float = 1.0
     intercept: float = 0.0
 
-    def __post_init__(self) -> None:
-        check_number("slope", self.slope, -1000.0, 1000.0)
-        check_number("intercept", self.intercept, -1000.0, 1000.0)
-
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        memory = Memory(shared=[float(self.slope), float(self.intercept)], context=1)
-        return CompiledForecaster(_regress, nothing, memory, size=1, needs=["features"])
+        return self._player(_regress, self.slope, self.intercept)
 
 
 @law
@@ -286,38 +298,16 @@ def _regress(run, number):
 
 
 @dataclass(frozen=True)
-class EmpiricalMean(Forecaster):
-    """Says the mean of the outcomes so far: p_t = (ones + a) / (t − 1 + 2a).
+class Unchanged(OfContext):
+    """Says the base forecast as it is (context ``base``): what every recalibration is to be held against."""
 
-    Parameters
-    ----------
-    prior : float, default 1.0
-        a ≥ 0, the pseudo-count of each outcome: 1 is Laplace's rule of succession, 1/2 the Krichevsky–Trofimov
-        estimator. With 0 the first forecast is 1/2.
-
-    Information
-    -----------
-    Two counters a run.
-
-    Source
-    ------
-    Laplace 1814; Krichevsky and Trofimov 1981.
-    """
-
-    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
-
-    prior: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_number("prior", self.prior, 0.0, 1e6)
+    needs: ClassVar[frozenset[str]] = frozenset({"base"})
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return CompiledForecaster(_mean, count_ones, Memory(ints=2, shared=[float(self.prior)]), size=1)
+        return self._player(_repeat)
 
 
 @law
-def _mean(run, number):
-    state, prior = ints(run), shared(run)[0]
-    total = state[0] + 2.0 * prior
-    law_values(run)[0], law_weights(run)[0] = (state[1] + prior) / total if total > 0.0 else 0.5, 1.0
+def _repeat(run, number):
+    law_values(run)[0], law_weights(run)[0] = context(run)[0], 1.0
     return 1

@@ -1,20 +1,62 @@
-"""Forecasters made of others: composition instead of inheritance."""
+"""Forecasters made of others: restarts, rounding, mixtures and aggregations."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+
+from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, value_at
-from onlinecal.core.strategy import check_whole, some
+from onlinecal.core.expressions import depends_on_horizon, value_at
+from onlinecal.core.specification import STEPS, allow, expression, number, part, parts, whole, word
+from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._composed import doubling, mixture, rounded
 from onlinecal.forecasters.base import Forecaster, OfOthers, OnGrid, grid_of
+from onlinecal.rounds.parts import Parts, part_law, prepare_parts, reserve_parts, state_part, tell_part
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.protocol import begin
+from onlinecal.rounds.steps import (
+    Step,
+    cached_uniform,
+    floats,
+    law,
+    law_atoms,
+    law_values,
+    law_weights,
+    learn,
+    scratch,
+    shared,
+)
+
+
+def _whole(law: Step, learn: Step, memory: Parts, needs: Sequence[str], **options: Any) -> CompiledForecaster:
+    return CompiledForecaster(
+        law,
+        learn,
+        memory,
+        needs=needs,
+        reserve=reserve_parts if any(player.grows for player in memory.players) else None,
+        prepare=prepare_parts if any(player.prepares for player in memory.players) else None,
+        **options,
+    )
+
+
+@kernel
+def _pass_on(run, k, size):
+    """States what part k stated, which is no law, so that the engine says what it was."""
+    if size >= 0 or len(law_atoms(run)) < -size:
+        return min(size, 0)
+    values, weights = part_law(run, k)
+    for j in range(-size):
+        law_atoms(run)[j], law_values(run)[j], law_weights(run)[j] = -1, values[j], weights[j]
+    return -size
+
+
+# ---------------------------------------------------------------- one after the other
 
 
 @dataclass(frozen=True)
@@ -33,36 +75,60 @@ class Doubling(OfOthers):
     If the restarted forecaster has a subadditive total of at most c·T^α, this one has at most c·T^α/(1 −
     2^{−α}) plus what the first epoch costs; not one of the table's.
 
-    Information
-    -----------
-    As the restarted one. Keeps the history, since grids change with the epoch.
-
     Source
     ------
     The doubling trick, Cesa-Bianchi et al. 1997.
     """
 
     needs_horizon: ClassVar[bool | None] = False
+    allowed = allow(of=part("forecaster"), first=whole(1, 10**9))
 
     of: Forecaster
     first: int = 16
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_whole("first", self.first, 1, 10**9)
-
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         players: list[CompiledForecaster] = []
-        end, length = 0, self.first
+        end, length, needs = 0, self.first, sorted(self.needs)
         while not players or end < horizon:
             players.append(begin("forecaster", self.of, length, stream.child(f"epoch of {length}")))
             end, length = end + length, 2 * length
-        return doubling(players, self.first, sorted(self.needs))
+        memory = Parts(players, needs=needs, one_at_a_time=True, shared=[self.first])
+        return _whole(_state_epoch, _learn_epoch, memory, needs, size=max(player.size for player in players))
+
+
+@kernel
+def _epoch(run, number):
+    """Which epoch a round belongs to, and how many rounds were before it."""
+    k, begin, length = 0, 0, int(shared(run)[0])
+    while number > begin + length:
+        k, begin, length = k + 1, begin + length, 2 * length
+    return k, begin
+
+
+@law
+def _state_epoch(run, number):
+    k, begin = _epoch(run, number)
+    size = state_part(run, k, number - begin)
+    if size <= 0:
+        return _pass_on(run, k, size)
+    values, weights = part_law(run, k)
+    for j in range(size):
+        law_values(run)[j], law_weights(run)[j] = values[j], weights[j]
+    return size
+
+
+@learn
+def _learn_epoch(run, number, size, drawn, outcome):
+    k, begin = _epoch(run, number)
+    return tell_part(run, k, number - begin, drawn, outcome)
+
+
+# ---------------------------------------------------------------- on a grid
 
 
 @dataclass(frozen=True)
 class Rounded(OfOthers, OnGrid):
-    """Rounds another's forecasts to the grid 0, 1/m, …, 1.
+    """Rounds another's forecasts to the grid 0, 1/m, …, 1; it is told what it said itself.
 
     Parameters
     ----------
@@ -73,24 +139,16 @@ class Rounded(OfOthers, OnGrid):
         To the nearest point (ties to the even one); to one of the two neighbours at random with the forecast as the
         mean; or to the one below.
 
-    Information
-    -----------
-    As the other, which is told what it said itself, not what it was rounded to.
-
     Source
     ------
     Bairaktari, Hu, Nguyen and Ullman 2026, Definition 3.1, for the random rounding.
     """
 
+    allowed = allow(of=part("forecaster"), m=STEPS, how=word("nearest", "random", "down"))
+
     of: Forecaster
     m: int | str
     how: Literal["nearest", "random", "down"] = "nearest"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_steps("m", self.m)
-        if self.how not in ("nearest", "random", "down"):
-            raise InvalidParameter(f"how = {self.how!r}; expected 'nearest', 'random' or 'down'")
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
@@ -101,8 +159,42 @@ class Rounded(OfOthers, OnGrid):
         return some([depends_on_horizon(self.m), self.of.needs_horizon])
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        player = begin("forecaster", self.of, horizon, stream)
-        return rounded(player, grid_of(self.steps_at(horizon)), self.how, sorted(self.needs))
+        player, needs = begin("forecaster", self.of, horizon, stream), sorted(self.needs)
+        grid, code = grid_of(self.steps_at(horizon)), ("nearest", "random", "down").index(self.how)
+        memory = Parts([player], needs=needs, shared=[code, *grid])
+        size = player.size * (2 if code == RANDOM else 1)
+        return _whole(_state_rounded, _learn_rounded, memory, needs, size=size, grid=grid)
+
+
+NEAREST, RANDOM, DOWN = range(3)
+
+
+@law
+def _state_rounded(run, number):
+    size, how, grid = state_part(run, 0, number), shared(run)[0], shared(run)[1:]
+    if size <= 0:
+        return _pass_on(run, 0, size)
+    values, weights = part_law(run, 0)
+    atoms, shares, m = law_atoms(run), law_weights(run), len(grid) - 1
+    for j in range(size):
+        if how == NEAREST:
+            atoms[j], shares[j] = np.int64(np.rint(values[j] * m)), weights[j]
+        elif how == DOWN:
+            atoms[j], shares[j] = np.searchsorted(grid, values[j], side="right") - 1, weights[j]
+        else:
+            i = min(max(np.searchsorted(grid, values[j], side="right") - 1, 0), m - 1)
+            up = min(1.0, max(0.0, (values[j] - grid[i]) / (grid[i + 1] - grid[i])))
+            atoms[2 * j], atoms[2 * j + 1] = i, i + 1
+            shares[2 * j], shares[2 * j + 1] = weights[j] * (1.0 - up), weights[j] * up
+    return 2 * size if how == RANDOM else size
+
+
+@learn
+def _learn_rounded(run, number, size, drawn, outcome):
+    return tell_part(run, 0, number, drawn >> 1 if shared(run)[0] == RANDOM else drawn, outcome)
+
+
+# ---------------------------------------------------------------- several at once
 
 
 @dataclass(frozen=True)
@@ -114,6 +206,10 @@ class OfExperts(OfOthers):
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", tuple(self.of) if isinstance(self.of, Sequence) else (self.of,))
         super().__post_init__()
+
+    def _players(self, horizon: int, stream: Stream) -> list[Any]:
+        # Streams of their own: players read the numbers of theirs by index, from the first on.
+        return [begin("forecaster", of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)]
 
 
 @dataclass(frozen=True)
@@ -132,25 +228,17 @@ class ExpertMixture(OfExperts):
     E[Brier total] ≤ that of the best expert + √(T ln K / 2) against natures that see the law, at the default rate. The
     bound depends on the experts and so is not one of the table's. Calibration: none proved.
 
-    Information
-    -----------
-    Time of all experts.
-
     Source
     ------
     Freund and Schapire 1997 (Hedge); Cesa-Bianchi and Lugosi 2006, Theorem 2.2. Deviations: the loss of an
-    expert is the
-    expected squared loss of its law. Each expert is told of a forecast drawn from its own law: the engine's draw
+    expert is the expected squared loss of its law. It is told of a forecast drawn from its own law: the engine's draw
     where that came from it, else one of this player's own.
     """
 
     version: ClassVar[int] = 2
+    allowed = allow(of=parts("forecaster"), rate=expression(0.0, 1e9))
 
     rate: float | str = "T^(-1/2)"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_expression("rate", self.rate, 0.0, 1e9)
 
     @property
     def deterministic(self) -> bool | None:  # type: ignore[override]
@@ -161,10 +249,195 @@ class ExpertMixture(OfExperts):
         return some([len(self.of) > 1 and depends_on_horizon(self.rate), super().needs_horizon])
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, len(self.of))))
-        # Streams of their own: players read the numbers of theirs by index, from the first on.
-        players = [
-            begin("forecaster", expert, horizon, stream.child(f"expert {k}"))
-            for k, expert in enumerate(self.of)
-        ]
-        return mixture(players, rate, sorted(self.needs), stream)
+        players, needs, k = self._players(horizon, stream), sorted(self.needs), len(self.of)
+        rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, k)))
+        memory = Parts(
+            # Behind the losses the uniforms that are drawn together, and before them which ones that are.
+            players, needs=needs, floats=[0.0] * k + [-1.0] + [0.0] * 4, shared=[rate], scratch=k, stream=stream
+        )  # fmt: skip
+        return _whole(_mix, _charge, memory, needs, size=sum(player.size for player in players))
+
+
+@law
+def _mix(run, number):
+    experts = len(floats(run)) - 5
+    loss, rate, shares = floats(run)[:experts], shared(run)[0], scratch(run)[:experts]
+    least, total, first = loss[0], 0.0, 0
+    for k in range(1, experts):
+        least = min(least, loss[k])
+    for k in range(experts):
+        shares[k] = 1.0 if loss[k] == least else math.exp(rate * (least - loss[k]))
+        total += shares[k]
+    for k in range(experts):
+        size = state_part(run, k, number)
+        if size <= 0:
+            return _pass_on(run, k, size)
+        (values, weights), share = part_law(run, k), shares[k] / total
+        for j in range(size):
+            law_values(run)[first + j], law_weights(run)[first + j] = values[j], share * weights[j]
+        first += size
+    return first
+
+
+@learn
+def _charge(run, number, size, drawn, outcome):
+    """Charges each expert its expected squared loss, and tells it which atom it is to believe was drawn: the engine's
+    where that is the expert's, else one by its own law.
+    """
+    experts, first = len(floats(run)) - 5, 0
+    loss, cache = floats(run)[:experts], floats(run)[experts:]
+    for k in range(experts):
+        values, weights = part_law(run, k)
+        pick, total = drawn - first, 0.0
+        for j in range(len(values)):
+            loss[k] += weights[j] * (values[j] - outcome) ** 2
+        if not 0 <= pick < len(values):
+            pick, u = 0, np.inf
+            for j in range(len(values)):
+                if weights[j] > 0.0:
+                    # As in the engine, the uniform is looked up only where it decides something, and no branch on it.
+                    if total > 0.0 and u > 1.0:
+                        u = cached_uniform(run, (number - 1) * experts + k, cache)
+                    pick += (j - pick) * np.int64(total <= u)
+                total += weights[j]
+        code = tell_part(run, k, number, pick, outcome)
+        if code < 0:
+            return code
+        first += len(values)
+    return 0
+
+
+@dataclass(frozen=True)
+class ExpertAggregation(OfExperts):
+    r"""Aggregates the forecasts of experts by their log losses and Brier scores so far.
+
+    With R_k the log loss so far less that of expert k, and B_k the same of the Brier total, expert k has the weights
+    w_k ∝ exp(R_k) and v_k ∝ exp(2B_k). The forecast is the p at which Σ w_k exp(R_k') + Σ v_k exp(2B_k'), with R_k' and
+    B_k' what the round adds, is the same after either outcome. It lies between the experts' forecasts.
+
+    Parameters
+    ----------
+    of : sequence of Forecaster
+        The experts, at least one, each of them deterministic.
+    edge : float, default 1e-6
+        Forecasts of experts are taken into [edge, 1 − edge]; in [1e-12, 0.25].
+
+    Guarantee
+    ---------
+    For every sequence, at every time and for each of the K experts, with its forecasts in [edge, 1 − edge]: the log
+    loss is at most the expert's + ln 2K, and the Brier total is at most the expert's + ½ ln 2K. The edge itself costs
+    an expert at most −ln(1 − edge) a round in the log loss, and edge² in the Brier score; rounding costs at most about
+    1e-16/edge a round. The bounds depend on the experts and so are not of the table. Calibration: none proved.
+
+    Proof: with normalised weights the sum is at most 1 in the mean over y ~ Ber(p), whatever p is. For E exp(R') is
+    p·q/p + (1 − p)(1 − q)/(1 − p) = 1, and with x = q − p, E exp(2B') is e^{−2x²} E exp(4x(y − p)), at most 1 by
+    Hoeffding's lemma. So at the p of the rule it is at most 1 after either outcome, and Σ exp(R_k) + Σ exp(2B_k),
+    which is 2K in the beginning, never rises.
+
+    Outcomes that become known after later forecasts count from then on, and then no bound is proved.
+
+    Source
+    ------
+    Chernov and Vovk 2009, "Prediction with expert evaluators' advice"; Vovk 1990 (mixable losses). Deviations: the two
+    losses; the forecast is the root itself, where any with the inequality would do.
+    """
+
+    deterministic: ClassVar[bool | None] = True
+    allowed = allow(of=parts("forecaster"), edge=number(1e-12, 0.25))
+
+    edge: float = 1e-6
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for expert in self.of:
+            if expert.deterministic is not True:
+                raise InvalidParameter(
+                    f"of holds {strategy_name(expert)!r}, which is not declared deterministic; expected experts with "
+                    "one forecast a round (`ExpertMixture` takes others)"
+                )
+
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        players, needs, k = self._players(horizon, stream), sorted(self.needs), len(self.of)
+        memory = Parts(players, needs=needs, floats=2 * k, shared=[self.edge], scratch=k)
+        return _whole(_aggregate, _learn_aggregated, memory, needs, size=1)
+
+
+@kernel
+def agreed(experts, regret):
+    """The forecast p at which the potential of `ExpertAggregation` is the same after either outcome.
+
+    With w_k and v_k the weights of expert k, by the log loss and by the Brier score, it is the root of Σ w_k (q_k/p −
+    (1 − q_k)/(1 − p)) + Σ v_k (exp(2((1 − p)² − (1 − q_k)²)) − exp(2(p² − q_k²))), which falls in p, is at least 0 at
+    the least q_k and at most 0 at the largest: Newton's steps, and halves of the bracket where they leave it.
+    """
+    size, low, high = len(experts), experts.min(), experts.max()
+    most, total, p = regret.max(), 0.0, 0.0
+    ones, zeros, up, down = 0.0, 0.0, 0.0, 0.0
+    for k in range(size):
+        q, by_log, by_brier = experts[k], math.exp(regret[k] - most), regret[size + k] - most
+        ones, zeros = ones + by_log * q, zeros + by_log * (1.0 - q)
+        up += math.exp(by_brier - 2.0 * (1.0 - q) ** 2)
+        down += math.exp(by_brier - 2.0 * q * q)
+        share = by_log + math.exp(by_brier)
+        total, p = total + share, p + share * q
+    p = min(max(p / total, low), high)
+    while low < p < high:
+        rest = 1.0 - p
+        after_one, after_none = up * math.exp(2.0 * rest * rest), down * math.exp(2.0 * p * p)
+        gap = ones / p - zeros / rest + after_one - after_none
+        if gap == 0.0:
+            break
+        low, high = (p, high) if gap > 0.0 else (low, p)
+        slope = ones / (p * p) + zeros / (rest * rest) + 4.0 * (rest * after_one + p * after_none)
+        last, p = p, p + gap / slope
+        if not low < p < high:
+            p = 0.5 * (low + high)
+        if abs(p - last) <= 1e-16:
+            break
+    return p
+
+
+@kernel
+def regret_both(experts, p, outcome, regret):
+    """Adds how much more the forecast p lost than each expert: in the log loss, and then twice that in (p − y)²."""
+    size = len(experts)
+    for k in range(size):
+        q = experts[k]
+        regret[k] += math.log(q / p) if outcome == 1 else math.log((1.0 - q) / (1.0 - p))
+        regret[size + k] += 2.0 * ((p - outcome) ** 2 - (q - outcome) ** 2)
+
+
+@kernel
+def _said(run, k):
+    """The forecast of expert k, off 0 and 1, and its place in the law."""
+    values, weights = part_law(run, k)
+    edge, place = shared(run)[0], 0
+    while weights[place] <= 0.0:
+        place += 1
+    return min(max(values[place], edge), 1.0 - edge), place
+
+
+@law
+def _aggregate(run, number):
+    experts = len(floats(run)) // 2
+    for k in range(experts):
+        size = state_part(run, k, number)
+        if size <= 0:
+            return _pass_on(run, k, size)
+        scratch(run)[k] = _said(run, k)[0]
+    law_values(run)[0], law_weights(run)[0] = agreed(scratch(run)[:experts], floats(run)), 1.0
+    return 1
+
+
+@learn
+def _learn_aggregated(run, number, size, drawn, outcome):
+    experts, p = len(floats(run)) // 2, law_values(run)[0]
+    if not 0.0 < p < 1.0:
+        return -1
+    for k in range(experts):
+        scratch(run)[k], place = _said(run, k)
+        code = tell_part(run, k, number, place, outcome)
+        if code < 0:
+            return code
+    regret_both(scratch(run)[:experts], p, outcome, floats(run))
+    return 0

@@ -10,9 +10,9 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee, Sight, through
-from onlinecal.core.strategy import check_number
+from onlinecal.core.specification import allow, number, word
+from onlinecal.core.strategy import parameters
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._laplace import Tree, laplace_learn, laplace_root, make_room, note_open, raise_norm
 from onlinecal.forecasters.base import Forecaster
@@ -63,14 +63,10 @@ class DefensiveForecasting(Forecaster):
     deterministic, needs_horizon, safe_under_delay = True, False, True
     version: ClassVar[int] = 3
     unit_bytes: ClassVar[float] = 80.0
+    allowed = allow(kernel=word("laplace", "gaussian"), scale=number(0.05, 100.0))
 
     kernel: Literal["laplace", "gaussian"] = "laplace"
     scale: float = 1.0
-
-    def __post_init__(self) -> None:
-        if self.kernel not in ("laplace", "gaussian"):
-            raise InvalidParameter(f"kernel = {self.kernel!r}; expected 'laplace' or 'gaussian'")
-        check_number("scale", self.scale, 0.05, 100.0)
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
@@ -88,17 +84,15 @@ class DefensiveForecasting(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        changed = (("kernel", self.kernel),) * (self.kernel != "laplace") + (("scale", self.scale),) * (
-            self.scale != 1
-        )
-        source, against = "Vovk, Takemura and Shafer 2005", Sight.DRAW
+        default = {"kernel": "laplace", "scale": 1}
+        changed = tuple((name, value) for name, value in parameters(self).items() if value != default[name])
         own = Guarantee(
             Column("measure", "kernel_ce", changed),
             "√T/2",
             lambda t: math.sqrt(t) / 2,
             "deterministic",
-            against,
-            source,
+            Sight.DRAW,
+            "Vovk, Takemura and Shafer 2005",
             anytime=True,
             delayed=lambda t, most: math.sqrt((0.25 + 2.0 * (most - 1)) * t),
         )

@@ -16,246 +16,13 @@ from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters import _potentials
-from onlinecal.forecasters._steps import state_pair
-from onlinecal.forecasters.base import OnGrid, grid_of
+from onlinecal.forecasters.base import OnGrid, biases, grid_of
+from onlinecal.forecasters.baselines import state_pair
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
 
-
-@dataclass(frozen=True)
-class ForecastHedging(OnGrid):
-    r"""Randomises between two neighbouring grid points so that their biases cannot grow together.
-
-    From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |E_{i+1}| / (|E_i| + |E_{i+1}|), else i + 1 (one half
-    where both are 0). The expected first-order change of Σ E² is then 0 up to order 1/m.
-
-    Parameters
-    ----------
-    m : int or str, default "T^(1/3)"
-        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    E[T·ECE] ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)), against natures that see the law. For large T that is
-    (1 + √2)/2 ≈ 1.21 times T^{2/3} at m = T^{1/3}, with 1.43 at T = 1000 and 1.23 at 10⁶.
-
-    Proof. The edge e = (i, i+1) has the energy Φ_e = max(E_i, 0)² + max(−E_{i+1}, 0)². Let c > 1/√2. A round that plays
-    e with biases a and −b changes Σ_e √(Φ_e + c²) by at most 1/(2√(Φ_e + c²)) times the first-order change of E², plus
-    (y − p)²/(2c). This also holds where a bias changes its sign and its energy passes to a neighbouring edge. In
-    expectation the first-order change is 2ab/((a + b)m) ≤ √(Φ_e/2)/m. Further, (y − p)² = p(1 − p) + (1 − 2p)(y − p).
-    Hence Ψ = Σ_e (√(Φ_e + c²) − c) − Σ_i (1 − 2i/m) E_i/(2c) grows by at most √2/(4m) + 1/(8c) a round in expectation.
-    It starts at 0. Each bias belongs to one edge. A pair a, b > 0 has a + b ≤ √2 (√(Φ_e + c²) − c) + √2 c, and a single
-    bias a has a ≤ √2 (√(a² + c²) − c) + (√2 − 1)c. So Σ|E_i| ≤ √2 Ψ + Σ|E_i|/(√2 c) + (m + 1)c/√2, as the m + 1
-    points have (m + 1)/2 pairs at most. At √2 c = 1 + √(1 + T(m + 2)/(2m(m + 1))) this gives the bound.
-
-    Information
-    -----------
-    O(1) time a round, and O(log m) where a bias changes its sign; m + 2 numbers a run.
-
-    Source
-    ------
-    Foster 1999, "A proof of calibration via Blackwell's approachability theorem"; Foster and Hart 2021, "Forecast
-    hedging and calibration". Deviations: no tolerance of 1/(2m) around each point.
-    """
-
-    deterministic, safe_under_delay, memory = False, True, "O(m)"
-
-    m: int | str = "T^(1/3)"
-
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        m = self.steps_at(horizon)
-        return CompiledForecaster(_hedge, _learn, Memory(ints=_no_bias(m)), size=2, grid=grid_of(m))
-
-    @property
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        def bound(horizon: float) -> float:
-            m = self.steps_at(int(horizon))
-            return horizon / (2.0 * m) + (m + 1.0) * math.sqrt(2.0) * _potentials.hedging_scale(horizon, m)
-
-        def slack(horizon: float, runs: int, rate: float) -> float:
-            # Ψ of the proof moves by at most 1 + 1/(2c), so its centred moves lie in intervals of twice that: Azuma and
-            # Hoeffding over runs·T of them, and Σ|E_i| (1 − 1/(√2 c)) ≤ √2 Ψ + a constant.
-            c = _potentials.hedging_scale(horizon, self.steps_at(int(horizon)))
-            moves = math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs) * (1.0 + 0.5 / c)
-            return math.sqrt(2.0) * moves / (1.0 - 1.0 / (math.sqrt(2.0) * c))
-
-        return (
-            Guarantee(
-                column=Column("measure", "ece"),
-                formula="T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))",
-                bound=bound,
-                kind="expected",
-                against=Sight.LAW,
-                source="Foster 1999; Foster and Hart 2021; constant in the docstring",
-                slack=slack,
-                potential=_potentials.hedging(self.m),
-            ),
-        )
-
-
-@dataclass(frozen=True)
-class CDLMinimiser(OnGrid):
-    r"""Hedges like `ForecastHedging`, with each bias weighed by how unlikely it is at its number of rounds.
-
-    From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |h_{i+1}| / (|h_i| + |h_{i+1}|), where h_i =
-    w(E_i, n_i) − w(−E_i, n_i) is the AdaNormalHedge weight, w(R, C) = ½[exp([R+1]₊²/(3(C+1))) −
-    exp([R−1]₊²/(3(C+1)))]. Every bias then stays of order √(n_i log T), not only the sum of squares small.
-
-    Parameters
-    ----------
-    m : int or str, default "T^(1/2)"
-        Steps of the grid, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    At m = √T, against natures that see the law, E[T·CDL] ≤ √T (10 + 4 ln(1 + √T/10) ln(10 + ln T)), which grows like
-    √T log T log log T. On a finer grid it is 10T/m + m ((0.3 + 3 ln(1 + m/10)) ln P + 0.6 ln(m + 1)) with P = 10 +
-    ln T; on a coarser one none is proved. The source states O(√T log T) for its algorithm, without a constant.
-
-    Proof. With Ψ_i = exp(E_i²/(3n_i)) and G(x) = exp(x²/(3(n_i + 1))), h_i is (G(E_i + 1) − G(E_i − 1))/2, so by
-    convexity a play of i takes Ψ_i to (G(E_i + 1) + G(E_i − 1))/2 + h_i (y − i/m) at most. On the edge (i, i + 1) with
-    the middle v the law makes the mean of h (y − v) vanish. What is left of a play is at most δ_n = (1/(3n)) max_L
-    e^L (1 − L + √(3nL)/m), δ_0 = e^{1/3} − 1, where n_i = n before it; δ_0 + … + δ_{T−1} ≤ (ln T)/3 + 4.5. To each edge
-    belongs M_e = Ψ(max(E_i, 0)) + Ψ(max(−E_{i+1}, 0)) − 1 and, for both points, the δ_n still to come. When e is played
-    M_e does not grow in expectation, and no other grows: if a bias changes sign, its new Ψ − 1 ≤ δ_n. So M_e and
-    Π M_e^{θ_e} with θ_e ≤ 1 are supermartingales, and M_e starts at P at most.
-
-    A point i at distance k/m from the kink t, with L_i = ln Ψ_i, adds √(3n_i L_i) − n_i k/m ≤ 5n_i/m + X_i to the
-    regret R(t) of this kink, X_i = 3m L_i/(4(k + 5)). Hence R(t) ≤ 5T/m + Σ X_i, and E exp(Σ X_i·10/(3m)) ≤ P^{2.5W},
-    W = Σ 1/(k + 5) ≤ 0.2 + 2 ln(1 + m/10): each L_i is below ln M of an edge, and an edge serves one point, or the
-    kink and its neighbour, so θ ≤ 2.5 (1/5 + 1/6) < 1. R is largest at one of m + 1 points, so the mean of the largest
-    is at most 5T/m + (3m/4)(W ln P + 0.4 ln(m + 1)), and CDL ≤ 2 max R.
-
-    Information
-    -----------
-    O(1) time a round, and O(log m) where a bias changes its sign; 4m + 6 numbers a run.
-
-    Source
-    ------
-    Hu and Wu 2024, "Predict to minimize swap regret for all payoff-bounded tasks"; Luo and Schapire 2015
-    (AdaNormalHedge). Deviations: h is computed as exp((E²+1)/(3(n+1))) · sinh(2E/(3(n+1))), the same number.
-    """
-
-    deterministic, safe_under_delay, memory = False, True, "O(m)"
-
-    m: int | str = "T^(1/2)"
-
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        m = self.steps_at(horizon)
-        unplayed = [1.0 / 3.0, 0.0]  # `weight` of no bias after no round
-        memory = Memory(ints=_no_bias(m) + [0] * (m + 1), floats=unplayed * (m + 1) + [1.0 / m])
-        return CompiledForecaster(_hedge_anytime, _learn_and_count, memory, size=2, grid=grid_of(m))
-
-    @property
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        root = self.m == "T^(1/2)"
-
-        def bound(horizon: float) -> float:
-            m = self.steps_at(int(horizon))
-            if m * m < horizon:
-                return float(horizon)
-            spread = math.log(10.0 + math.log(horizon))
-            if root:
-                return math.sqrt(horizon) * (10.0 + 4.0 * math.log1p(math.sqrt(horizon) / 10.0) * spread)
-            return 10.0 * horizon / m + m * (
-                (0.3 + 3.0 * math.log1p(m / 10.0)) * spread + 0.6 * math.log(m + 1.0)
-            )
-
-        def slack(horizon: float, runs: int, rate: float) -> float:
-            # The proof bounds the exponential moment of each run, so Chernoff's bound takes its place for their mean.
-            return 0.6 * self.steps_at(int(horizon)) * math.log(1.0 / rate) / runs
-
-        fine = "10T/m + m((0.3 + 3 ln(1 + m/10)) ln(10 + ln T) + 0.6 ln(m + 1)), or T where m < √T"
-        return (
-            Guarantee(
-                column=Column("measure", "cdl"),
-                formula="√T(10 + 4 ln(1 + √T/10) ln(10 + ln T))" if root else fine,
-                bound=bound,
-                kind="expected",
-                against=Sight.LAW,
-                source="after Hu and Wu 2024; proof in the docstring",
-                slack=slack,
-                potential=_potentials.normal_hedge(self.m),
-            ),
-        )
-
-
-@dataclass(frozen=True)
-class AlmostOneStepAhead(OnGrid):
-    r"""Plays, without randomness, next to an imagined player that knows one outcome in advance.
-
-    The biases are those of the imagined player. From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i/m. The imagined player
-    takes i + 1 if y = 1 and i if y = 0. So each of its biases moves towards 0, and |E_i| ≤ 1 for ever.
-
-    Parameters
-    ----------
-    m : int or str, default "T^(1/2)"
-        Steps of the grid, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    For every sequence the total distance from calibration is at most T/m + m + 1, which is 2√T + 1 at m = √T (also
-    where √T is rounded up, as E_0 and E_m stay 0). The imagined forecasts are the certificate: the player tracks
-    Σ|p_t − p̃_t| + Σ|E_i| as ``distance_certificate``.
-
-    With at most b questions open at once, the one being asked included, it is at most T/m + b(m − 1). Proof: in the
-    order of the questions, a bias is lowered only if it was not negative without the at most b − 1 open rounds, each
-    of which moves it by 1 at most. So it stays above −b, and likewise below b. At m = √(T/b) that is 2√(bT).
-
-    Information
-    -----------
-    O(log m) time a round, m + 1 counters a run.
-
-    Source
-    ------
-    Arunachaleswaran, Collina, Roth and Shi 2025, "An elementary predictor obtaining distance to calibration".
-    """
-
-    certifies: ClassVar[frozenset[str]] = frozenset({"distance_certificate"})
-    deterministic, safe_under_delay, memory = True, True, "O(m)"
-
-    m: int | str = "T^(1/2)"
-
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        m = self.steps_at(horizon)
-        memory = Memory(ints=m + 2)
-        return CompiledForecaster(
-            _play_low, _imagine, memory, size=1, grid=grid_of(m), certificates=_distance_certificate
-        )
-
-    @property
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        root = self.m == "T^(1/2)"
-
-        def bound(horizon: float) -> float:
-            m = self.steps_at(int(horizon))
-            return 2.0 * math.sqrt(horizon) + 1.0 if root else horizon / m + m + 1.0
-
-        def delayed(horizon: float, most: int) -> float:
-            m = self.steps_at(int(horizon))
-            return horizon / m + most * (m - 1.0)
-
-        own = Guarantee(
-            column=Column("certificate", "distance_certificate"),
-            formula="2√T + 1" if root else "T/m + m + 1",
-            bound=bound,
-            kind="deterministic",
-            against=Sight.DRAW,
-            source="Arunachaleswaran, Collina, Roth and Shi 2025",
-            delayed=delayed,
-        )
-        return own, through(own, "smooth_ce")
-
-
-def _distance_certificate(memory: Memory) -> dict[str, Floats]:
-    """Σ|p − p̃| + Σ|E_i| for each run: moving p to p̃ and p̃ to its conditional means costs that much."""
-    bias, apart = memory.ints[:, :-1], memory.ints[:, -1]
-    return {"distance_certificate": (apart + np.abs(bias).sum(axis=1)) / (bias.shape[1] - 1)}
-
-
-# ---------------------------------------------------------------- steps: the state is m·E_0, …, m·E_m, and what is said
+# ---------------------------------------------------------------- the state: m·E_0, …, m·E_m, and the pair
 
 
 def _no_bias(m: int) -> list[int]:
@@ -291,6 +58,82 @@ def _add(state, points, i, amount):
     return new
 
 
+@dataclass(frozen=True)
+class ForecastHedging(OnGrid):
+    r"""Randomises between two neighbouring grid points so that their biases cannot grow together.
+
+    From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |E_{i+1}| / (|E_i| + |E_{i+1}|), else i + 1 (one half
+    where both are 0). The expected first-order change of Σ E² is then 0 up to order 1/m.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/3)"
+        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    E[T·ECE] ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)), against natures that see the law. For large T that is
+    (1 + √2)/2 ≈ 1.21 times T^{2/3} at m = T^{1/3}, with 1.43 at T = 1000 and 1.23 at 10⁶.
+
+    Proof. The edge e = (i, i+1) has the energy Φ_e = max(E_i, 0)² + max(−E_{i+1}, 0)². Let c > 1/√2. A round that plays
+    e with biases a and −b changes Σ_e √(Φ_e + c²) by at most 1/(2√(Φ_e + c²)) times the first-order change of E², plus
+    (y − p)²/(2c). This also holds where a bias changes its sign and its energy passes to a neighbouring edge. In
+    expectation the first-order change is 2ab/((a + b)m) ≤ √(Φ_e/2)/m. Further, (y − p)² = p(1 − p) + (1 − 2p)(y − p).
+    Hence Ψ = Σ_e (√(Φ_e + c²) − c) − Σ_i (1 − 2i/m) E_i/(2c) grows by at most √2/(4m) + 1/(8c) a round in expectation.
+    It starts at 0. Each bias belongs to one edge. A pair a, b > 0 has a + b ≤ √2 (√(Φ_e + c²) − c) + √2 c, and a single
+    bias a has a ≤ √2 (√(a² + c²) − c) + (√2 − 1)c. So Σ|E_i| ≤ √2 Ψ + Σ|E_i|/(√2 c) + (m + 1)c/√2, as the m + 1
+    points have (m + 1)/2 pairs at most. At √2 c = 1 + √(1 + T(m + 2)/(2m(m + 1))) this gives the bound.
+
+    Source
+    ------
+    Foster 1999, "A proof of calibration via Blackwell's approachability theorem"; Foster and Hart 2021, "Forecast
+    hedging and calibration". Deviations: no tolerance of 1/(2m) around each point.
+    """
+
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
+
+    m: int | str = "T^(1/3)"
+
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        m = self.steps_at(horizon)
+        return CompiledForecaster(_hedge, _learn, Memory(ints=_no_bias(m)), size=2, grid=grid_of(m))
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        def slack(horizon: float, m: int, runs: int, rate: float) -> float:
+            # Ψ of the proof moves by at most 1 + 1/(2c), so its centred moves lie in intervals of twice that: Azuma and
+            # Hoeffding over runs·T of them, and Σ|E_i| (1 − 1/(√2 c)) ≤ √2 Ψ + a constant.
+            c = _best_c(horizon, m)
+            moves = math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs) * (1.0 + 0.5 / c)
+            return math.sqrt(2.0) * moves / (1.0 - 1.0 / (math.sqrt(2.0) * c))
+
+        def energy(horizon: float, m: int, bias: Floats, rounds: Floats) -> float:
+            squares, c = (
+                np.maximum(bias[:-1], 0.0) ** 2 + np.maximum(-bias[1:], 0.0) ** 2,
+                _best_c(horizon, m),
+            )
+            # √(Φ + c²) − c, without the difference of two numbers that are nearly equal.
+            gained = squares / (np.sqrt(squares + c * c) + c)
+            return float(gained.sum() - ((1.0 - 2.0 * np.arange(m + 1) / m) * bias).sum() / (2.0 * c))
+
+        own = self._expected(
+            Column("measure", "ece"),
+            "T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))",
+            "Foster 1999; Foster and Hart 2021; constant in the docstring",
+            lambda t, m: t / (2.0 * m) + (m + 1.0) * math.sqrt(2.0) * _best_c(t, m),
+            slack,
+            self._potential(
+                energy, lambda t, m, v, _: math.sqrt(2.0) / (4.0 * m) + v * (1.0 - v) / (2.0 * _best_c(t, m))
+            ),
+        )
+        return (own,)
+
+
+def _best_c(horizon: float, m: int) -> float:
+    """The c of the proof at which the bound is least."""
+    return math.sqrt(0.5) * (1.0 + math.sqrt(1.0 + horizon * (m + 2.0) / (2.0 * m * (m + 1.0))))
+
+
 @law
 def _hedge(run, number):
     """Also the pair that it plays."""
@@ -306,6 +149,102 @@ def _learn(run, number, size, drawn, outcome):
     points = len(state) - 1
     _add(state, points, i, (points - 1) * outcome - i)
     return 0
+
+
+@dataclass(frozen=True)
+class CDLMinimiser(OnGrid):
+    r"""Hedges like `ForecastHedging`, with each bias weighed by how unlikely it is at its number of rounds.
+
+    From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |h_{i+1}| / (|h_i| + |h_{i+1}|), where h_i =
+    w(E_i, n_i) − w(−E_i, n_i) is the AdaNormalHedge weight, w(R, C) = ½[exp([R+1]₊²/(3(C+1))) −
+    exp([R−1]₊²/(3(C+1)))]. Every bias then stays of order √(n_i log T), not only the sum of squares small.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/2)"
+        Steps of the grid, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    At m = √T, against natures that see the law, E[T·CDL] ≤ √T (10 + 4 ln(1 + √T/10) ln(10 + ln T)), which grows like
+    √T log T log log T. On a finer grid it is 10T/m + m ((0.3 + 3 ln(1 + m/10)) ln P + 0.6 ln(m + 1)) with P = 10 +
+    ln T; on a coarser one none is proved. The source states O(√T log T) for its algorithm, without a constant.
+
+    Proof. With Ψ_i = exp(E_i²/(3n_i)) and G(x) = exp(x²/(3(n_i + 1))), h_i is (G(E_i + 1) − G(E_i − 1))/2, so by
+    convexity a play of i takes Ψ_i to (G(E_i + 1) + G(E_i − 1))/2 + h_i (y − i/m) at most. On the edge (i, i + 1) with
+    the middle v the law makes the mean of h (y − v) vanish. What is left of a play is at most δ_n = (1/(3n)) max_L
+    e^L (1 − L + √(3nL)/m), δ_0 = e^{1/3} − 1, where n_i = n before it; δ_0 + … + δ_{T−1} ≤ (ln T)/3 + 4.5. To each edge
+    belongs M_e = Ψ(max(E_i, 0)) + Ψ(max(−E_{i+1}, 0)) − 1 and, for both points, the δ_n still to come. When e is played
+    M_e does not grow in expectation, and no other grows: if a bias changes sign, its new Ψ − 1 ≤ δ_n. So M_e and
+    Π M_e^{θ_e} with θ_e ≤ 1 are supermartingales, and M_e starts at P at most.
+
+    A point i at distance k/m from the kink t, with L_i = ln Ψ_i, adds √(3n_i L_i) − n_i k/m ≤ 5n_i/m + X_i to the
+    regret R(t) of this kink, X_i = 3m L_i/(4(k + 5)). Hence R(t) ≤ 5T/m + Σ X_i, and E exp(Σ X_i·10/(3m)) ≤ P^{2.5W},
+    W = Σ 1/(k + 5) ≤ 0.2 + 2 ln(1 + m/10): each L_i is below ln M of an edge, and an edge serves one point, or the
+    kink and its neighbour, so θ ≤ 2.5 (1/5 + 1/6) < 1. R is largest at one of m + 1 points, so the mean of the largest
+    is at most 5T/m + (3m/4)(W ln P + 0.4 ln(m + 1)), and CDL ≤ 2 max R.
+
+    Source
+    ------
+    Hu and Wu 2024, "Predict to minimize swap regret for all payoff-bounded tasks"; Luo and Schapire 2015
+    (AdaNormalHedge). Deviations: h is computed as exp((E²+1)/(3(n+1))) · sinh(2E/(3(n+1))), the same number.
+    """
+
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
+
+    m: int | str = "T^(1/2)"
+
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        m = self.steps_at(horizon)
+        unplayed = [1.0 / 3.0, 0.0]  # `weight` of no bias after no round
+        memory = Memory(ints=_no_bias(m) + [0] * (m + 1), floats=unplayed * (m + 1) + [1.0 / m])
+        return CompiledForecaster(_hedge_anytime, _learn_and_count, memory, size=2, grid=grid_of(m))
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        root = self.m == "T^(1/2)"
+
+        def bound(horizon: float, m: int) -> float:
+            if m * m < horizon:
+                return float(horizon)
+            spread = math.log(10.0 + math.log(horizon))
+            if root:
+                return math.sqrt(horizon) * (10.0 + 4.0 * math.log1p(math.sqrt(horizon) / 10.0) * spread)
+            logs = (0.3 + 3.0 * math.log1p(m / 10.0)) * spread + 0.6 * math.log(m + 1.0)
+            return 10.0 * horizon / m + m * logs
+
+        def powers(horizon: float, m: int, bias: Floats, rounds: Floats) -> float:
+            # Beyond the cap, of which the exponential is a float, all potentials are alike.
+            return float(np.exp(np.minimum(bias**2 / (3.0 * np.maximum(rounds, 1.0)), 500.0)).sum())
+
+        fine = "10T/m + m((0.3 + 3 ln(1 + m/10)) ln(10 + ln T) + 0.6 ln(m + 1)), or T where m < √T"
+        own = self._expected(
+            Column("measure", "cdl"),
+            "√T(10 + 4 ln(1 + √T/10) ln(10 + ln T))" if root else fine,
+            "after Hu and Wu 2024; proof in the docstring",
+            bound,
+            # The proof bounds the exponential moment of each run, so Chernoff's bound takes its place for their mean.
+            lambda t, m, runs, rate: 0.6 * m * math.log(1.0 / rate) / runs,
+            self._potential(
+                powers, lambda t, m, v, gamma: growth_of_play(int(biases(gamma, m)[1][round(v * m)]), m)
+            ),
+        )
+        return (own,)
+
+
+def growth_of_play(n: int, m: int) -> float:
+    """δ_n: what a play of a point with n rounds may add to Σ Ψ_i, apart from the part that the law makes vanish.
+
+    (1/(3n)) max_L e^L (1 − L + ρ√L) with ρ = √(3n)/m, and e^{1/3} − 1 for n = 0. The maximum is at the positive root
+    x = √L of x³ − ρx² − ρ/2. Proved for ρ² ≤ 8.
+    """
+    if n == 0:
+        return math.exp(1.0 / 3.0) - 1.0
+    rho = math.sqrt(3.0 * n) / m
+    if rho * rho > 8.0:
+        return math.inf
+    x = float(np.roots([1.0, -rho, 0.0, -0.5 * rho]).real.max())
+    return math.exp(x * x) * (1.0 - x * x + rho * x) / (3.0 * n)
 
 
 @kernel
@@ -353,6 +292,75 @@ def _learn_and_count(run, number, size, drawn, outcome):
     state[index(points + 1 + i)] = rounds
     weights[index(2 * i)], weights[index(2 * i + 1)] = weight(bias, 1.0 / (3.0 * (rounds + 1)))
     return 0
+
+
+@dataclass(frozen=True)
+class AlmostOneStepAhead(OnGrid):
+    r"""Plays, without randomness, next to an imagined player that knows one outcome in advance.
+
+    The biases are those of the imagined player. From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i/m. The imagined player
+    takes i + 1 if y = 1 and i if y = 0. So each of its biases moves towards 0, and |E_i| ≤ 1 for ever.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/2)"
+        Steps of the grid, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    For every sequence the total distance from calibration is at most T/m + m + 1, which is 2√T + 1 at m = √T (also
+    where √T is rounded up, as E_0 and E_m stay 0). The imagined forecasts are the certificate: the player tracks
+    Σ|p_t − p̃_t| + Σ|E_i| as ``distance_certificate``.
+
+    With at most b questions open at once, the one being asked included, it is at most T/m + b(m − 1). Proof: in the
+    order of the questions, a bias is lowered only if it was not negative without the at most b − 1 open rounds, each
+    of which moves it by 1 at most. So it stays above −b, and likewise below b. At m = √(T/b) that is 2√(bT).
+
+    Source
+    ------
+    Arunachaleswaran, Collina, Roth and Shi 2025, "An elementary predictor obtaining distance to calibration".
+    """
+
+    certifies: ClassVar[frozenset[str]] = frozenset({"distance_certificate"})
+    deterministic, safe_under_delay, memory = True, True, "O(m)"
+
+    m: int | str = "T^(1/2)"
+
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        m = self.steps_at(horizon)
+        memory = Memory(ints=m + 2)
+        return CompiledForecaster(
+            _play_low, _imagine, memory, size=1, grid=grid_of(m), certificates=_distance_certificate
+        )
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        root = self.m == "T^(1/2)"
+
+        def bound(horizon: float) -> float:
+            m = self.steps_at(int(horizon))
+            return 2.0 * math.sqrt(horizon) + 1.0 if root else horizon / m + m + 1.0
+
+        def delayed(horizon: float, most: int) -> float:
+            m = self.steps_at(int(horizon))
+            return horizon / m + most * (m - 1.0)
+
+        own = Guarantee(
+            Column("certificate", "distance_certificate"),
+            "2√T + 1" if root else "T/m + m + 1",
+            bound,
+            "deterministic",
+            Sight.DRAW,
+            "Arunachaleswaran, Collina, Roth and Shi 2025",
+            delayed=delayed,
+        )
+        return own, through(own, "smooth_ce")
+
+
+def _distance_certificate(memory: Memory) -> dict[str, Floats]:
+    """Σ|p − p̃| + Σ|E_i| for each run: moving p to p̃ and p̃ to its conditional means costs that much."""
+    bias, apart = memory.ints[:, :-1], memory.ints[:, -1]
+    return {"distance_certificate": (apart + np.abs(bias).sum(axis=1)) / (bias.shape[1] - 1)}
 
 
 @law

@@ -1,7 +1,7 @@
-"""Grid forecasters without swap regret for the squared loss: the law is the stationary distribution of a matrix.
+"""Grid forecasters without swap regret: the law is the stationary distribution of a matrix.
 
-Row i of the matrix says where the rounds that played i/m would rather have been. Of several stationary distributions
-the players take that of a closed set to which the point played last leads.
+Row i of the matrix says where the rounds that played the point i would rather have been. Of several stationary
+distributions the players take that of a closed set to which the point played last leads.
 """
 
 from __future__ import annotations
@@ -14,15 +14,33 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee, Sight, log
+from onlinecal.core.specification import STEPS, allow, word
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters import _potentials
-from onlinecal.forecasters._pairwise import pairwise_player
-from onlinecal.forecasters._stationary import TINY, count_regrets, state_either, state_stationary, whole
-from onlinecal.forecasters.base import OnGrid, grid_of
+from onlinecal.forecasters._stationary import (
+    TINY,
+    count_regrets,
+    pairwise_player,
+    state_either,
+    state_stationary,
+    whole,
+)
+from onlinecal.forecasters.base import InSteps, OnGrid, grid_of
+from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch
+from onlinecal.rounds.steps import (
+    Memory,
+    Step,
+    floats,
+    ints,
+    law,
+    law_atoms,
+    law_weights,
+    learn,
+    scratch,
+    shared,
+)
 
 
 @dataclass(frozen=True)
@@ -61,14 +79,10 @@ class FosterVohra(OnGrid):
     """
 
     deterministic, safe_under_delay = False, True
+    allowed = allow(m=STEPS, swaps=word("next", "all"))
 
     m: int | str = "T^(1/3)"
     swaps: Literal["next", "all"] = "next"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.swaps not in ("next", "all"):
-            raise InvalidParameter(f"swaps = {self.swaps!r}; expected 'next' or 'all'")
 
     @property
     def memory(self) -> str | None:  # type: ignore[override]
@@ -86,92 +100,25 @@ class FosterVohra(OnGrid):
         if self.swaps == "all":
             return ()
 
-        def bound(horizon: float) -> float:
-            m = self.steps_at(int(horizon))
-            return horizon / (2.0 * m) + math.sqrt(2.0 * (m + 1) * horizon)
-
-        def slack(horizon: float, runs: int, rate: float) -> float:
+        def slack(horizon: float, m: int, runs: int, rate: float) -> float:
             # √(Φ_t + 8(T − t)/m²) is a supermartingale from √(8T)/m to √Φ_T, and given the past it lies in an interval
             # of length 4√2/m, since a round moves two regrets by at most 2/m: Azuma and Hoeffding over runs·T of its
             # moves, times the factor (m/2)√(m + 1) from √Φ to the ECE.
-            m = self.steps_at(int(horizon))
             return 2.0 * math.sqrt((m + 1) * horizon * math.log(1.0 / rate) / runs)
 
-        source = "after Foster and Vohra 1998; constant in the docstring"
-        formula = "T/(2m) + √(2(m + 1)T)"
-        potential = _potentials.neighbours(self.m)
-        return (
-            Guarantee(
-                Column("measure", "ece"),
-                formula,
-                bound,
-                "expected",
-                Sight.LAW,
-                source,
-                slack=slack,
-                potential=potential,
-            ),
+        def squares(horizon: float, m: int, bias: Floats, rounds: Floats) -> float:
+            up, down = (2.0 * bias - rounds / m) / m, (-2.0 * bias - rounds / m) / m
+            return float((np.maximum(up[:-1], 0.0) ** 2).sum() + (np.maximum(down[1:], 0.0) ** 2).sum())
+
+        own = self._expected(
+            Column("measure", "ece"),
+            "T/(2m) + √(2(m + 1)T)",
+            "after Foster and Vohra 1998; constant in the docstring",
+            lambda t, m: t / (2.0 * m) + math.sqrt(2.0 * (m + 1) * t),
+            slack,
+            self._potential(squares, lambda t, m, v, _: 8.0 / m**2),
         )
-
-
-@dataclass(frozen=True)
-class BlumMansour(OnGrid):
-    r"""No full swap regret for the squared loss: a learner at each grid point, and the law that is stationary.
-
-    The learner of i follows the leader on the rounds, weighed by how likely they were to play i: its x_i is the
-    weighted mean of their outcomes and of one imagined outcome, i/m. Row i of the matrix puts x_i on the two
-    neighbouring grid points, with mean x_i. The law is stationary: the forecast is where its own learner wants to be.
-
-    Parameters
-    ----------
-    m : int or str, default "T^(1/3)"
-        Steps of the grid, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    E[T·Σ w (q − v)²], the swap regret of the quadratic task, is O(T^{1/3} log T) against natures that see the law: each
-    learner regrets O(log T) in rounds weighed by the law, the rounding costs at most 1/(4m²) a round, and drawing from
-    the law adds noise of O(log T) a point to what is weighed. No constant is stated in the sources.
-
-    Information
-    -----------
-    Mostly a few steps a round; while the counts are small the cube of the size of a closed set. 3(m + 1) numbers a run,
-    and (m + 1)² for all runs together.
-
-    Source
-    ------
-    Blum and Mansour 2007 (the reduction); Fishelson, Kleinberg, Okoroafor, Paes Leme, Schneider and Teng 2025; Luo,
-    Senapati and Sharan 2025. Deviations: the imagined outcome, which costs a learner a regret of at most 1; the choice
-    among stationary distributions.
-    """
-
-    deterministic, safe_under_delay, memory = False, True, "O(m)"
-
-    m: int | str = "T^(1/3)"
-
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        m = self.steps_at(horizon)
-        points = m + 1
-        memory = Memory(
-            ints=[m // 2] + [-1] * points, floats=3 * points, scratch=points * points + 2 * points
-        )
-        return CompiledForecaster(state_wishes, _learn_wishes, memory, size=max(2, points), grid=grid_of(m))
-
-    @property
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        return (
-            Guarantee(
-                column=Column("quadratic_task", "swap_regret", task="quadratic"),
-                formula="T^(1/3) log T",
-                bound=lambda t: t ** (1 / 3) * log(t),
-                kind="rate",
-                against=Sight.LAW,
-                source="Fishelson et al. 2025; Luo, Senapati and Sharan 2025, m = T^(1/3)",
-            ),
-        )
-
-
-# ---------------------------------------------------------------- steps: Foster–Vohra on neighbours
+        return (own,)
 
 
 @law
@@ -206,11 +153,112 @@ def _count(run, number, size, drawn, outcome):
     return 0
 
 
-# ---------------------------------------------------------------- steps: Blum–Mansour
+# ---------------------------------------------------------------- a learner at each point
+
+
+def _of_learners(learn: Step, grid: Floats, last: int, shared: Floats | tuple[()] = ()) -> CompiledForecaster:
+    """A player with a learner at each point, where `last` is taken for the point played last at first."""
+    points = len(grid)
+    memory = Memory(
+        ints=[last] + [-1] * points, floats=3 * points, shared=shared, scratch=points * points + 2 * points
+    )
+    return CompiledForecaster(_state_wishes, learn, memory, size=max(2, points), grid=grid)
+
+
+@dataclass(frozen=True)
+class BlumMansour(OnGrid):
+    r"""No full swap regret for the squared loss: a learner at each grid point, and the law that is stationary.
+
+    The learner of i follows the leader on the rounds, weighed by how likely they were to play i: its x_i is the
+    weighted mean of their outcomes and of one imagined outcome, i/m. Row i of the matrix puts x_i on the two
+    neighbouring grid points, with mean x_i. The law is stationary: the forecast is where its own learner wants to be.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/3)"
+        Steps of the grid, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    E[T·Σ w (q − v)²], the swap regret of the quadratic task, is O(T^{1/3} log T) against natures that see the law: each
+    learner regrets O(log T) in rounds weighed by the law, the rounding costs at most 1/(4m²) a round, and drawing from
+    the law adds noise of O(log T) a point to what is weighed. No constant is stated in the sources.
+
+    Source
+    ------
+    Blum and Mansour 2007 (the reduction); Fishelson, Kleinberg, Okoroafor, Paes Leme, Schneider and Teng 2025; Luo,
+    Senapati and Sharan 2025. Deviations: the imagined outcome, which costs a learner a regret of at most 1; the choice
+    among stationary distributions.
+    """
+
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
+
+    m: int | str = "T^(1/3)"
+
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        m = self.steps_at(horizon)
+        return _of_learners(_learn_wishes, grid_of(m), m // 2)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        own = Guarantee(
+            Column("quadratic_task", "swap_regret", task="quadratic"),
+            "T^(1/3) log T",
+            lambda t: t ** (1 / 3) * log(t),
+            "rate",
+            Sight.LAW,
+            "Fishelson et al. 2025; Luo, Senapati and Sharan 2025, m = T^(1/3)",
+        )
+        return (own,)
+
+
+@dataclass(frozen=True)
+class BlumMansourLog(InSteps):
+    r"""No full swap regret for the logarithmic loss: as `BlumMansour`, on a grid that is finer towards 0 and 1.
+
+    The points are z_i = sin²(π(2i + 1)/(4(m + 1))), i = 0 … m: the step is about √(z(1 − z))/m, and none is 0 or 1. The
+    learner of i wants to be at x_i, the mean of the outcomes, weighed by how likely their rounds were to play i, and of
+    one imagined outcome, z_i. Row i of the matrix puts x_i, moved to [z_0, z_m], on the two points next to it, with
+    that mean. The law is stationary.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/3)"
+        One less than the points, rounded up; a number or an expression in T.
+
+    Guarantee
+    ---------
+    Against natures that see the law, with P_t(i) the weight of z_i in the law of round t and S_i = Σ P_t(i) y_t,
+    n_i = Σ P_t(i), the swap regret that is weighed by the law, Σ n_i KL(S_i/n_i ‖ z_i), is O(T^{1/3} log T) for m =
+    T^{1/3}. For the law is stationary, so it is the regret of all learners and what rounding costs. The forecast of
+    a learner is the mean of its posterior, so its regret is at most ln B(z_i, 1 − z_i) − ln B(z_i + S_i, 1 − z_i +
+    n_i − S_i) − n_i H(S_i/n_i), which is O(log T) (Jensen: exp of minus a loss of weight at most 1 is concave in
+    x); rounding x costs O(1/m²) a round up to a logarithm. KL calibration itself, `oc.measures.bregman`, is of the
+    forecasts that were drawn; drawing adds noise of O(log T) a point to what is weighed. No constant is stated.
+
+    Source
+    ------
+    Luo, Senapati and Sharan 2025, "Simultaneous swap regret minimization via KL-calibration"; Blum and Mansour 2007
+    (the reduction). Deviations: grid, learners and argument are ours.
+    """
+
+    deterministic, safe_under_delay, memory = False, True, "O(m)"
+
+    m: int | str = "T^(1/3)"
+
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        grid = sine_grid(grid_steps("m", self.m, horizon))
+        return _of_learners(_learn_log, grid, len(grid) // 2, grid)
+
+
+def sine_grid(m: int) -> Floats:
+    """The m + 1 points of the docstring, symmetric about 1/2."""
+    grid: Floats = np.sin(math.pi * (2.0 * np.arange(m + 1) + 1.0) / (4.0 * (m + 1))) ** 2
+    return grid
 
 
 @kernel
-def learners(run):
+def _learners(run):
     """Each point's learner: its weight, its bias times m, and how many steps from its point it wants to be."""
     state = floats(run)
     points = len(state) // 3
@@ -218,9 +266,9 @@ def learners(run):
 
 
 @law
-def state_wishes(run, number):
+def _state_wishes(run, number):
     """The point played last, and room for where a point is in the matrix."""
-    pull, i = learners(run)[2], ints(run)[0]
+    pull, i = _learners(run)[2], ints(run)[0]
     low = i - np.int64(pull[i] < 0.0 or i == len(pull) - 1)
     up, down = pull[low], -pull[low + 1]
     if 0.0 <= up <= 1.0 and 0.0 <= down <= 1.0:
@@ -261,7 +309,7 @@ def _wishes_from(pull, start, flow, members, place):
 @learn
 def _learn_wishes(run, number, size, drawn, outcome):
     """Every point that might have been played learns, in proportion to its weight in the law."""
-    weight, bias, pull = learners(run)
+    weight, bias, pull = _learners(run)
     atoms, weights, m = law_atoms(run), law_weights(run), len(weight) - 1
     ints(run)[0] = atoms[drawn]
     for j in range(size):
@@ -271,4 +319,34 @@ def _learn_wishes(run, number, size, drawn, outcome):
         weight[i] += w
         bias[i] += w * (m * outcome - i)
         pull[i] = bias[i] / (1.0 + weight[i])
+    return 0
+
+
+@kernel
+def _steps_to(grid, i, x):
+    """How many steps from point i, in parts of the step where it ends, x is; which moves to the ends of the grid."""
+    j = i
+    while j > 0 and x < grid[j]:
+        j -= 1
+    while j < len(grid) - 2 and x >= grid[j + 1]:
+        j += 1
+    if j == len(grid) - 1:
+        return 0.0
+    part = (x - grid[j]) / (grid[j + 1] - grid[j])
+    return j - i + min(1.0, max(0.0, part))
+
+
+@learn
+def _learn_log(run, number, size, drawn, outcome):
+    """Every point that might have been played learns, in proportion to its weight in the law."""
+    weight, bias, pull = _learners(run)
+    atoms, weights, grid = law_atoms(run), law_weights(run), shared(run)
+    ints(run)[0] = atoms[drawn]
+    for j in range(size):
+        w, i = weights[j], atoms[j]
+        if w == 0.0:
+            break
+        weight[i] += w
+        bias[i] += w * (outcome - grid[i])
+        pull[i] = _steps_to(grid, i, grid[i] + bias[i] / (1.0 + weight[i]))
     return 0

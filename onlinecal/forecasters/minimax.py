@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, Potential, Sight
-from onlinecal.core.strategy import check_whole
+from onlinecal.core.specification import allow, whole
 from onlinecal.core.streams import Stream
 from onlinecal.exact.policy import play
 from onlinecal.forecasters.base import Forecaster, grid_of
@@ -25,6 +25,9 @@ from onlinecal.rounds.steps import (
     shared,
     shared_ints,
 )
+
+#: what a round may add to the value in expectation by rounding, as a share of T
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -48,18 +51,12 @@ class Minimax(Forecaster):
     Information
     -----------
     O(m²) time a round; all runs share tables of the values of all states, which take some seconds and 100 MB at most.
-
-    Source
-    ------
-    Backward induction; `onlinecal.exact`.
     """
 
     deterministic, needs_horizon, safe_under_delay, memory = False, True, True, "O(m)"
+    allowed = allow(m=whole(1, 8))
 
     m: int = 2
-
-    def __post_init__(self) -> None:
-        check_whole("m", self.m, 1, 8)
 
     @property
     def length(self) -> int | None:
@@ -90,34 +87,23 @@ class Minimax(Forecaster):
             solved = policy(m, int(horizon))
             return solved.value + solved.error
 
-        return (
-            Guarantee(
-                column=Column("measure", "ece"),
-                formula=f"V_T, the value of the game on {m} steps",
-                bound=bound,
-                kind="expected",
-                against=Sight.LAW,
-                source="onlinecal.exact",
-                slack=slack,
-                potential=Potential(_value_of(m), lambda gamma, v, horizon: ROUNDING * horizon),
-            ),
+        def value(gamma: Any, horizon: int) -> float:
+            places = np.rint(m * gamma.predictions).astype(int)
+            biases = np.zeros(m + 1, np.int64)
+            np.add.at(biases, places, np.rint(m * gamma.positives - places * gamma.counts).astype(np.int64))
+            return policy(m, int(horizon)).value_at(biases, int(horizon - round(gamma.weight)))
+
+        own = Guarantee(
+            Column("measure", "ece"),
+            f"V_T, the value of the game on {m} steps",
+            bound,
+            "expected",
+            Sight.LAW,
+            "onlinecal.exact",
+            slack=slack,
+            potential=Potential(value, lambda gamma, v, horizon: ROUNDING * horizon),
         )
-
-
-#: what a round may add to the value in expectation by rounding, as a share of T
-ROUNDING = 1e-12
-
-
-def _value_of(m: int) -> Any:
-    def of(gamma: Any, horizon: int) -> float:
-        from onlinecal.exact.policy import policy
-
-        places = np.rint(m * gamma.predictions).astype(int)
-        biases = np.zeros(m + 1, np.int64)
-        np.add.at(biases, places, np.rint(m * gamma.positives - places * gamma.counts).astype(np.int64))
-        return policy(m, int(horizon)).value_at(biases, int(horizon - round(gamma.weight)))
-
-    return of
+        return (own,)
 
 
 @law

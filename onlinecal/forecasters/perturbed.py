@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_expression, depends_on_horizon
-from onlinecal.core.guarantee import Guarantee, Sight
-from onlinecal.core.strategy import check_whole
+from onlinecal.core.expressions import check_expression
+from onlinecal.core.guarantee import Guarantee, Potential, Sight
+from onlinecal.core.specification import allow, expression, tuned, whole
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters import _potentials
-from onlinecal.forecasters._steps import count_ones
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
+from onlinecal.forecasters.baselines import count_ones
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     Memory,
@@ -55,10 +55,6 @@ class PerturbedLeader(Forecaster):
     above 1/2 loses |f − 1/2|/2 a round on average against the better constant action. U-calibration is at least twice
     that, and the binomial has the least mean distance from 1/2. `ThresholdHedging` has a bound against such natures.
 
-    Information
-    -----------
-    O(atoms) time a round, or O(1) against natures that do not see the law; two counters a run beside the law.
-
     Source
     ------
     Daskalakis and Syrgkanis 2016, "Learning in auctions: regret is hard, envy is easy"; Luo, Senapati and Sharan 2024,
@@ -66,17 +62,11 @@ class PerturbedLeader(Forecaster):
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(atoms)"
+    needs_horizon = tuned("mean")
+    allowed = allow(mean=expression(0.0, 1e12), atoms=whole(1, 1000))
 
     mean: float | str = "T^(1/2)"
     atoms: int = 16
-
-    def __post_init__(self) -> None:
-        check_expression("mean", self.mean, 0.0, 1e12)
-        check_whole("atoms", self.atoms, 1, 1000)
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return depends_on_horizon(self.mean)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         mean = check_expression("mean", self.mean, 0.0, 1e12, horizon)
@@ -87,9 +77,8 @@ class PerturbedLeader(Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        formula = "√T"
         source = "Daskalakis and Syrgkanis 2016; Luo, Senapati and Sharan 2024"
-        own = Guarantee(Column("measure", "u_calibration"), formula, math.sqrt, "rate", Sight.HISTORY, source)
+        own = Guarantee(Column("measure", "u_calibration"), "√T", math.sqrt, "rate", Sight.HISTORY, source)
         return (own,)
 
 
@@ -221,8 +210,8 @@ class ThresholdHedging(OnGrid):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        def bound(horizon: float) -> float:
-            m, root, logs = self.steps_at(int(horizon)), math.sqrt(horizon), 1.0 + math.log(horizon)
+        def bound(horizon: float, m: int) -> float:
+            root, logs = math.sqrt(horizon), 1.0 + math.log(horizon)
             drift = 0.35 * root + logs / 12.0
             most = horizon / 16.0 + 4.0 * drift**2 / horizon
             total = m * root / 8.0 + horizon / 16.0 + m * drift / 2.0
@@ -232,42 +221,53 @@ class ThresholdHedging(OnGrid):
             largest = np.logaddexp(math.log(2.0), math.log(2.0 * phi * total) + phi * most) / scale
             return min(horizon, 0.85 * root + 0.13 * logs + horizon / m + 2.0 * float(largest))
 
-        def slack(horizon: float, runs: int, rate: float) -> float:
-            # The proof bounds the mean of exp(λ max M) in each run, so that Chernoff's bound holds for their mean.
-            return 2.0 * math.log(1.0 / rate) / (runs * _scale(horizon, self.steps_at(int(horizon))))
+        def squared(horizon: float, m: int) -> float:
+            logs = 0.456 * (1.0 + math.log(horizon))
+            return logs + 0.35 + 0.85 * math.sqrt(horizon) / m + horizon / (4.0 * m * m)
 
-        def squared(horizon: float) -> float:
-            m, logs = self.steps_at(int(horizon)), 1.0 + math.log(horizon)
-            return 0.456 * logs + 0.35 + 0.85 * math.sqrt(horizon) / m + horizon / (4.0 * m * m)
-
-        def squared_slack(horizon: float, runs: int, rate: float) -> float:
+        def squared_slack(horizon: float, m: int, runs: int, rate: float) -> float:
             # Freedman's inequality: a loss in [0, 1] has a variance of 4 (π/√(48t) + 1/(2m))² at most.
-            m, logs = self.steps_at(int(horizon)), 1.0 + math.log(horizon)
-            spread = math.pi**2 / 12.0 * logs + 3.63 * math.sqrt(horizon) / m + horizon / m**2
+            spread = (
+                math.pi**2 / 12.0 * (1.0 + math.log(horizon)) + 3.63 * math.sqrt(horizon) / m + horizon / m**2
+            )
             rarity = math.log(1.0 / rate) / runs
             return rarity / 3.0 + math.sqrt(rarity**2 / 9.0 + 2.0 * rarity * spread)
 
-        return (
-            Guarantee(
-                column=Column("measure", "u_calibration"),
-                formula="1.23√T + √(TL/2) + 3L + T/m with L = ln(2 + 5m/√T)",
-                bound=bound,
-                kind="expected",
-                against=Sight.LAW,
-                source="after Kleinberg et al. 2023; rule and proof in the docstring",
-                slack=slack,
-            ),
-            Guarantee(
-                column=Column("quadratic_task", "external_regret", task="quadratic"),
-                formula="0.456(1 + ln T) + 0.35 + 0.85√T/m + T/(4m²)",
-                bound=squared,
-                kind="expected",
-                against=Sight.LAW,
-                source="rule and proof in the docstring; the rate is that of Frongillo et al. 2026",
-                slack=squared_slack,
-                potential=_potentials.shaken_mean(self.m, RATE),
-            ),
+        def shaken(gamma: Any, horizon: int) -> float:
+            """The squared loss, and for each threshold v the (2/m) ln(1 + e^{ηG})/η that it may gain.
+
+            G is ones − vt after t rounds, and η the rate of the next one; v is the middle of a cell.
+            """
+            m = self.steps_at(horizon)
+            gains = gamma.positives.sum() - (np.arange(m) + 0.5) / m * gamma.counts.sum()
+            eta = RATE / math.sqrt(gamma.counts.sum() + 1.0)
+            # Less the loss of never acting, as that of the best constant is taken from both.
+            loss = gamma.predictions * (gamma.predictions * gamma.counts - 2.0 * gamma.positives)
+            return float(loss.sum() + 2.0 / m * np.logaddexp(0.0, eta * gains).sum() / eta)
+
+        def growth(gamma: Any, v: float, horizon: int) -> float:
+            m, t = self.steps_at(horizon), gamma.counts.sum() + 1.0
+            here, there = math.sqrt(t) / RATE, math.sqrt(t + 1.0) / RATE
+            drift = math.pi**2 / 3.0 * (there**2 - here**2) / t + 2.0 * math.log(2.0) / m * (there - here)
+            return 0.25 * (1.0 / t + 0.25 / (m * here)) + drift
+
+        calibration = self._expected(
+            Column("measure", "u_calibration"),
+            "1.23√T + √(TL/2) + 3L + T/m with L = ln(2 + 5m/√T)",
+            "after Kleinberg et al. 2023; rule and proof in the docstring",
+            bound,
+            # The proof bounds the mean of exp(λ max M) in each run, so that Chernoff's bound holds for their mean.
+            lambda t, m, runs, rate: 2.0 * math.log(1.0 / rate) / (runs * _scale(t, m)),
         )
+        loss = self._expected(
+            Column("quadratic_task", "external_regret", task="quadratic"),
+            "0.456(1 + ln T) + 0.35 + 0.85√T/m + T/(4m²)",
+            "rule and proof in the docstring; the rate is that of Frongillo et al. 2026",
+            squared,
+            squared_slack,
+            Potential(shaken, growth, linear=True),
+        )
+        return calibration, loss
 
 
 def _scale(horizon: float, m: int) -> float:

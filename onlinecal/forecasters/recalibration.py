@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import cell
-from onlinecal.core.strategy import check_number, check_whole
+from onlinecal.core.specification import allow, number, whole
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters._steps import nothing
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
@@ -28,28 +27,8 @@ from onlinecal.rounds.steps import (
 
 
 @dataclass(frozen=True)
-class Unchanged(Forecaster):
-    """Says the base forecast as it is.
-
-    Information
-    -----------
-    Needs the context ``base``.
-
-    Source
-    ------
-    Folklore: what every recalibration is to be held against.
-    """
-
-    needs: ClassVar[frozenset[str]] = frozenset({"base"})
-    deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
-
-    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return CompiledForecaster(_repeat, nothing, Memory(context=1), size=1, needs=self.needs)
-
-
-@dataclass(frozen=True)
 class Calibeating(Forecaster):
-    """Says the mean of the outcomes so far in the bin of the base forecast b, and of one imagined outcome, b itself.
+    """Says the mean of the outcomes so far in the bin of the base forecast b (context ``base``), and of b as one more.
 
     Parameters
     ----------
@@ -66,10 +45,6 @@ class Calibeating(Forecaster):
     (1 − 1/n)(m − y)² + (b − y)²/n. The first terms of a bin add up to its refinement, and the others to 1 + ln T at
     most.
 
-    Information
-    -----------
-    Needs the context ``base``. O(1) time a round, 2·bins counters a run.
-
     Source
     ------
     Foster and Hart 2023, "Calibeating: beating forecasters at their own game", Theorem 3. Deviations: the imagined
@@ -79,23 +54,59 @@ class Calibeating(Forecaster):
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(bins)"
     version: ClassVar[int] = 2
+    allowed = allow(bins=whole(1, 10**6))
 
     bins: int = 20
-
-    def __post_init__(self) -> None:
-        _check_bins(self.bins)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         memory = Memory(ints=2 * self.bins, context=1)
         return CompiledForecaster(_beat, _learn_bin, memory, size=1, needs=self.needs)
 
 
+@kernel
+def _bin_mean(state, forecast):
+    """The mean of the outcomes so far in the bin of the forecast, and of the forecast as one more."""
+    bins = len(state) // 2
+    j = min(cell(forecast, bins), bins - 1)
+    return (state[bins + j] + forecast) / (state[j] + 1)
+
+
+@kernel
+def _count_bin(state, forecast, outcome):
+    bins = len(state) // 2
+    j = min(cell(forecast, bins), bins - 1)
+    state[j] += 1
+    state[bins + j] += outcome
+
+
+@law
+def _beat(run, number):
+    law_values(run)[0], law_weights(run)[0] = _bin_mean(ints(run), context(run)[0]), 1.0
+    return 1
+
+
+@learn
+def _learn_bin(run, number, size, drawn, outcome):
+    _count_bin(ints(run), context(run)[0], outcome)
+    return 0
+
+
+# ---------------------------------------------------------------- Platt scaling
+
+_PLATT = {
+    "rate": number(1e-9, 10.0),
+    "ridge": number(1e-6, 1e6),
+    "radius": number(1.0, 1e6),
+    "edge": number(1e-12, 0.25),
+}
+
+
 @dataclass(frozen=True)
 class OnlinePlatt(Forecaster):
-    r"""Online Platt scaling: p = sigmoid(a·logit(b) + c) of the base forecast b, by online Newton steps.
+    r"""Online Platt scaling: p = sigmoid(a·logit(b) + c) of the base forecast b (context ``base``).
 
-    θ = (a, c) starts at (1, 0). After y, with gradient g = (p − y)(logit b, 1): A ← A + g gᵀ, θ ← θ − A⁻¹g/γ,
-    and then the point of the disc ‖θ‖ ≤ radius that is nearest in the norm of A.
+    θ = (a, c) starts at (1, 0). By online Newton steps, after y with gradient g = (p − y)(logit b, 1): A ← A + g gᵀ,
+    θ ← θ − A⁻¹g/γ, and then the point of the disc ‖θ‖ ≤ radius that is nearest in the norm of A.
 
     Parameters
     ----------
@@ -120,10 +131,6 @@ class OnlinePlatt(Forecaster):
 
     The default rate is far outside, as that of the source is. It does better on streams that are not made to hurt it.
 
-    Information
-    -----------
-    Needs the context ``base``. O(1) time a round.
-
     Source
     ------
     Gupta and Ramdas 2023, "Online Platt scaling with calibeating", Algorithm 1; Hazan, Agarwal and Kale 2007 (online
@@ -133,19 +140,19 @@ class OnlinePlatt(Forecaster):
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
     version: ClassVar[int] = 2
+    allowed = allow(**_PLATT)
 
     rate: float = 0.1
     ridge: float = 1.0
     radius: float = 100.0
     edge: float = 1e-6
 
-    def __post_init__(self) -> None:
-        _check_platt(self)
-
     @property
     def largest_rate(self) -> float:
         """e^{−Z}: the largest rate at which the guarantee holds for this radius and edge."""
-        return math.exp(-self.radius * math.hypot(1.0, _logit(1.0 - self.edge)))
+        return math.exp(
+            -self.radius * math.hypot(1.0, math.log((1.0 - self.edge) / (1.0 - (1.0 - self.edge))))
+        )
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return _platt(self, 0)
@@ -166,10 +173,6 @@ class TrackingPlatt(Forecaster):
     ---------
     That of `Calibeating` with the scaled forecast as the base; it never says 0 or 1.
 
-    Information
-    -----------
-    As `OnlinePlatt`, and 2·bins counters a run.
-
     Source
     ------
     Gupta and Ramdas 2023, "Online Platt scaling with calibeating", §3 (TOPS). Deviations: those of the two parts.
@@ -178,6 +181,7 @@ class TrackingPlatt(Forecaster):
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(bins)"
     version: ClassVar[int] = 2
+    allowed = allow(**_PLATT, bins=whole(1, 10**6))
 
     rate: float = 0.1
     ridge: float = 1.0
@@ -185,79 +189,15 @@ class TrackingPlatt(Forecaster):
     bins: int = 20
     edge: float = 1e-6
 
-    def __post_init__(self) -> None:
-        _check_platt(self)
-        _check_bins(self.bins)
-
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return _platt(self, self.bins)
 
 
-def _check_bins(bins: Any) -> None:
-    check_whole("bins", bins, 1, 10**6)
-
-
-def _check_platt(spec: Any) -> None:
-    check_number("rate", spec.rate, 1e-9, 10.0)
-    check_number("ridge", spec.ridge, 1e-6, 1e6)
-    check_number("radius", spec.radius, 1.0, 1e6)
-    check_number("edge", spec.edge, 1e-12, 0.25)
-
-
-def _logit(p: float) -> float:
-    return math.log(p / (1.0 - p))
-
-
-def _platt(spec: Any, bins: int) -> CompiledForecaster:
+def _platt(spec: OnlinePlatt | TrackingPlatt, bins: int) -> CompiledForecaster:
     """A player with the state (a, c), the symmetric matrix A as (A_11, A_12, A_22), and counts of bins, if any."""
-    memory = Memory(
-        ints=2 * bins,
-        floats=[1.0, 0.0, spec.ridge, 0.0, spec.ridge],
-        shared=[spec.rate, spec.radius, spec.edge],
-        context=1,
-        memo=1,
-    )
+    state, shared = [1.0, 0.0, spec.ridge, 0.0, spec.ridge], [spec.rate, spec.radius, spec.edge]
+    memory = Memory(ints=2 * bins, floats=state, shared=shared, context=1, memo=1)
     return CompiledForecaster(_scale, _learn_scaled, memory, size=1, needs=spec.needs)
-
-
-# ---------------------------------------------------------------- steps: bins; the state is their counts and their ones
-
-
-@kernel
-def _bin_mean(state, forecast):
-    """The mean of the outcomes so far in the bin of the forecast, and of the forecast as one more."""
-    bins = len(state) // 2
-    j = min(cell(forecast, bins), bins - 1)
-    return (state[bins + j] + forecast) / (state[j] + 1)
-
-
-@kernel
-def _count_bin(state, forecast, outcome):
-    bins = len(state) // 2
-    j = min(cell(forecast, bins), bins - 1)
-    state[j] += 1
-    state[bins + j] += outcome
-
-
-@law
-def _repeat(run, number):
-    law_values(run)[0], law_weights(run)[0] = context(run)[0], 1.0
-    return 1
-
-
-@law
-def _beat(run, number):
-    law_values(run)[0], law_weights(run)[0] = _bin_mean(ints(run), context(run)[0]), 1.0
-    return 1
-
-
-@learn
-def _learn_bin(run, number, size, drawn, outcome):
-    _count_bin(ints(run), context(run)[0], outcome)
-    return 0
-
-
-# ---------------------------------------------------------------- steps: Platt scaling
 
 
 @kernel

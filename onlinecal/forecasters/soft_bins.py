@@ -1,4 +1,4 @@
-"""Forecasters without randomness that hedge at soft bins: a forecast between two grid points counts at both."""
+"""A forecaster without randomness that hedges at soft bins: a forecast between two grid points counts at both."""
 
 from __future__ import annotations
 
@@ -55,10 +55,6 @@ class SoftHedging(InSteps):
 
     Nothing is proved with delays.
 
-    Information
-    -----------
-    O(log m) time a round, 2m + 2 numbers a run. The forecast depends on the biases and weights alone.
-
     Source
     ------
     This package, for the measure of Bairaktari, Hu, Nguyen and Ullman 2026; weights after Luo and Schapire 2015
@@ -88,9 +84,6 @@ class SoftHedging(InSteps):
         source = "this package; proof in the docstring"
         own = Guarantee(Column("measure", "scdl"), formula, bound, "deterministic", Sight.DRAW, source)
         return (own,)
-
-
-# ---------------------------------------------------------------- steps: the state is G_0, …, G_m and W_0, …, W_m
 
 
 @law

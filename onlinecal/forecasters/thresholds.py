@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.guarantee import Guarantee, Sight
+from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters import _potentials
-from onlinecal.forecasters._steps import state_pair
 from onlinecal.forecasters.base import OnGrid, grid_of
+from onlinecal.forecasters.baselines import state_pair
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, learn, shared
@@ -73,37 +72,45 @@ class StepCEMinimiser(OnGrid):
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         m = self.steps_at(horizon)
-        rate = _potentials.thresholds_rate(horizon, m)
-        memory = _memory(m, rate / m, np.zeros(m + 1, np.int64))
+        memory = _memory(m, best_rate(horizon, m) / m, np.zeros(m + 1, np.int64))
         return CompiledForecaster(_state, _learn, memory, size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        def bound(horizon: float) -> float:
-            m = self.steps_at(int(horizon))
-            rate = _potentials.thresholds_rate(horizon, m)
+        def bound(horizon: float, m: int) -> float:
+            rate = best_rate(horizon, m)
             if rate > 0.96 * m:
                 return horizon
             spread = math.sqrt(0.5 * horizon * math.log(2.0 * m + 2.0))
             return min(horizon, spread + horizon / (4.0 * m) * math.expm1(rate) / rate)
 
-        def slack(horizon: float, runs: int, rate: float) -> float:
-            # The proof bounds the mean of exp(η max|P|) in each run, so that Chernoff's bound holds for their mean.
-            m = self.steps_at(int(horizon))
-            return math.log(1.0 / rate) / (runs * _potentials.thresholds_rate(horizon, m))
+        def weights(horizon: float, m: int, bias: Floats, rounds: Floats) -> float:
+            """ln Σ_k cosh(ηP_k)."""
+            exponents = best_rate(horizon, m) * np.abs(np.cumsum(bias))
+            largest = exponents.max()
+            total = 0.5 * (np.exp(exponents - largest) + np.exp(-exponents - largest)).sum()
+            return float(largest + np.log(total))
 
-        return (
-            Guarantee(
-                column=Column("measure", "step_ce"),
-                formula="√(T ln(2m + 2)/2) + (T/(4m))(e^η − 1)/η, or T where η > 0.96 m with η = √(8 ln(2m + 2)/T)",
-                bound=bound,
-                kind="expected",
-                against=Sight.LAW,
-                source="after Okoroafor, Kleinberg and Kim 2025; rule and proof in the docstring",
-                slack=slack,
-                potential=_potentials.thresholds(self.m),
-            ),
+        def growth(horizon: float, m: int, v: float, gamma: object) -> float:
+            rate = best_rate(horizon, m)
+            coarse = max(1.0, 2.0 * math.sinh(0.5 * rate / m))
+            return math.log(math.exp(rate * rate / 8.0) + coarse * math.expm1(rate) / (4.0 * m))
+
+        own = self._expected(
+            Column("measure", "step_ce"),
+            "√(T ln(2m + 2)/2) + (T/(4m))(e^η − 1)/η, or T where η > 0.96 m with η = √(8 ln(2m + 2)/T)",
+            "after Okoroafor, Kleinberg and Kim 2025; rule and proof in the docstring",
+            bound,
+            # The proof bounds the mean of exp(η max|P|) in each run, so that Chernoff's bound holds for their mean.
+            lambda t, m, runs, rate: math.log(1.0 / rate) / (runs * best_rate(t, m)),
+            self._potential(weights, growth),
         )
+        return (own,)
+
+
+def best_rate(horizon: float, m: int) -> float:
+    """The η of the rule."""
+    return math.sqrt(8.0 * math.log(2.0 * m + 2.0) / horizon)
 
 
 # ---------------------------------------------------------------- steps: a tree over the grid

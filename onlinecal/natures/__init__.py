@@ -1,18 +1,25 @@
 """The natures. To add one: write its specification in a file of its family, and list it here."""
 
+from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import registry
-from onlinecal.natures.adaptive import EarlyStopping, HalfCrossing, Sidestepping
+from onlinecal.natures.adaptive import EarlyStopping, HalfCrossing, Sidestepping, SignPreservation
 from onlinecal.natures.adversarial import Contrarian, Greedy
-from onlinecal.natures.base import Nature, Sight
+from onlinecal.natures.base import Nature, Scalar, as_nature
 from onlinecal.natures.composed import Mixture, Switch
-from onlinecal.natures.kinks import KinkApproach, SparseBias
 from onlinecal.natures.maximin import Maximin
-from onlinecal.natures.nonstationary import Markov, Piecewise, RandomWalk
-from onlinecal.natures.policies import LogisticPolicy, Ratchet
+from onlinecal.natures.policies import KinkApproach, LogisticPolicy, Ratchet, SparseBias
 from onlinecal.natures.replay import Replay
-from onlinecal.natures.scalar import Scalar, as_nature
-from onlinecal.natures.signs import SignPreservation
-from onlinecal.natures.stochastic import Bernoulli, Drift, LogisticFeatures, Sawtooth, Sinusoid, UniformTruth
+from onlinecal.natures.stochastic import (
+    Bernoulli,
+    Drift,
+    LogisticFeatures,
+    Markov,
+    Piecewise,
+    RandomWalk,
+    Sawtooth,
+    Sinusoid,
+    UniformTruth,
+)
 from onlinecal.natures.streams import Streams
 
 NATURES = registry((

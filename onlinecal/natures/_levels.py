@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
-from onlinecal.rounds.steps import Memory, ints, law_values, law_weights
+from onlinecal.core.guarantee import Sight
+from onlinecal.rounds.players import CompiledNature
+from onlinecal.rounds.steps import Memory, Step, ints, law_values, law_weights
 
 #: levels that a fresh state has room for, and places of its table in use; powers of two
 FIRST, PLACES = 64, 32
@@ -53,6 +55,11 @@ def make_room(memory: Memory, more: int) -> None:
         for there, here, length in parts:
             new[:, here : here + length] = old[:, there : there + length]
     memory.ints[:, ROOM] = room
+
+
+def level_player(move: Step, hear: Step, memory: Memory) -> CompiledNature:
+    """A nature that sees the law, and enters the level of each drawn forecast into its table."""
+    return CompiledNature(move, memory, sight=Sight.LAW, hear=hear, reserve=make_room, grows_with="levels")
 
 
 @part_of_kernel

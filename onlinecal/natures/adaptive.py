@@ -8,13 +8,21 @@ from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon, grid_steps
-from onlinecal.core.guarantee import Forecasters, Guarantee, Potential
+from onlinecal.core.expressions import check_expression, grid_steps
+from onlinecal.core.guarantee import Forecasters, Guarantee, Potential, Sight
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.specification import STEPS, allow, expression, tuned, whole
 from onlinecal.core.streams import Stream
-from onlinecal.natures.base import Nature, Sight
+from onlinecal.exact.signs import marked, sign_table, written
+from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, ints, memo, move, shared, shared_ints
+
+
+@move
+def stay(run, number, size, forecast):
+    """q is the first number of the state."""
+    return floats(run)[0]
 
 
 @dataclass(frozen=True)
@@ -53,10 +61,6 @@ class EarlyStopping(Nature):
     over rounds is c E[τ] ≤ 2 E[D] − E[g(B_τ)], and |B_τ| ≤ w + 1. So E[τ] ≤ ℓ(w), the least over β of (2w + 1 − ln
     cos β(w + 1))/c, and coins that never end have probability ℓ(w)/T at most.
 
-    Information
-    -----------
-    Sees HISTORY. Three numbers of state.
-
     Source
     ------
     Qiao and Zheng 2024, "On the distance from calibration in sequential prediction": the Ω(T^{1/3}) lower bound.
@@ -66,31 +70,26 @@ class EarlyStopping(Nature):
     bias: float | str = "T^(1/3)/4"
     sight = Sight.HISTORY
     safe_under_delay, memory = True, "O(1)"
+    needs_horizon = tuned("bias")
     version: ClassVar[int] = 2
-
-    def __post_init__(self) -> None:
-        check_expression("bias", self.bias, 1e-9, 1e9)
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return depends_on_horizon(self.bias)
+    allowed = allow(bias=expression(1e-9, 1e9))
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         memory = Memory(floats=[0.5, 0.0, 0.0], shared=[self._bias_at(horizon)])
-        return CompiledNature(_stay, memory, sight=self.sight, hear=_stop)
+        return CompiledNature(stay, memory, sight=self.sight, hear=_stop)
 
-    def _bias_at(self, horizon: int) -> float:
-        return check_expression("bias", self.bias, 1e-9, 1e9, horizon)
+    def _bias_at(self, horizon: float) -> float:
+        return check_expression("bias", self.bias, 1e-9, 1e9, int(horizon))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         def bound(horizon: float) -> float:
-            bias = self._bias_at(int(horizon))
+            bias = self._bias_at(horizon)
             return bias * max(0.0, 1.0 - _coins(bias) / horizon)
 
         def slack(horizon: float, runs: int, rate: float) -> float:
             # Runs count w or nothing, and are independent: Hoeffding's bound.
-            return self._bias_at(int(horizon)) * math.sqrt(math.log(1.0 / rate) / (2.0 * runs))
+            return self._bias_at(horizon) * math.sqrt(math.log(1.0 / rate) / (2.0 * runs))
 
         def weighted(gamma: JointDistribution, horizon: int) -> float:
             # w until the coins end, and then the weighted bias, which no outcome repairs.
@@ -100,12 +99,12 @@ class EarlyStopping(Nature):
 
         return tuple(
             Guarantee(
-                column=Column("measure", measure),
-                formula=f"w(1 − ℓ(w)/T) with w = {self.bias}, ℓ(w) near 6.5 w³",
-                bound=bound,
-                kind="expected",
-                against=Forecasters.EVERY,
-                source="after Qiao and Zheng 2024; proof in the docstring",
+                Column("measure", measure),
+                f"w(1 − ℓ(w)/T) with w = {self.bias}, ℓ(w) near 6.5 w³",
+                bound,
+                "expected",
+                Forecasters.EVERY,
+                "after Qiao and Zheng 2024; proof in the docstring",
                 upper=False,
                 slack=slack,
                 potential=Potential(weighted),
@@ -129,12 +128,6 @@ def _fall(bias: float, beta: float) -> float:
     """c of the docstring: how much ln cos βB falls in a round at least, apart from 2δ²."""
     s, tangent = math.sin(0.5 * beta) ** 2, math.tan(beta * bias) ** 2
     return 0.5 * s - tangent * (0.125 * (beta * (1.0 + s * (1.0 + tangent))) ** 2 - 0.5 * s)
-
-
-@move
-def _stay(run, number, size, forecast):
-    """q is the first number of the state."""
-    return floats(run)[0]
 
 
 @hear
@@ -164,10 +157,6 @@ class Sidestepping(Nature):
     cells : int or str, default "T^(1/3)"
         How many, rounded up; a number or an expression in T.
 
-    Information
-    -----------
-    Sees HISTORY. O(1) time a round and O(cells) at the end of an epoch; one sign a cell.
-
     Source
     ------
     After Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", and the sign preservation game of
@@ -177,19 +166,15 @@ class Sidestepping(Nature):
     cells: int | str = "T^(1/3)"
     sight = Sight.HISTORY
     needs_horizon, safe_under_delay, memory = True, True, "O(cells)"
-
-    def __post_init__(self) -> None:
-        check_steps("cells", self.cells)
+    allowed = allow(cells=STEPS)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         cells = grid_steps("cells", self.cells, horizon)
         middle = (cells - 1) // 2
         memory = Memory(
-            ints=[middle, 0, 0] + [0] * cells,
-            floats=[0.25 + 0.5 * (middle + 0.5) / cells, 0.0],
-            shared_ints=[-(-horizon // cells)],
-            memo=1,
-        )
+            ints=[middle, 0, 0] + [0] * cells, floats=[0.25 + 0.5 * (middle + 0.5) / cells, 0.0],
+            shared_ints=[-(-horizon // cells)], memo=1,
+        )  # fmt: skip
         return CompiledNature(_ask, memory, sight=self.sight, hear=_sidestep)
 
 
@@ -258,6 +243,114 @@ def _step_aside(signs, here):
     return here
 
 
+# ---------------------------------------------------------------- the sign preservation game
+
+#: the state: cell, its rounds, number of the epoch, which cells have signs, how many of these are +, rounds so far
+CELL, PLAYED, EPOCH, MASK, PLUS, DONE = range(6)
+#: what all runs share: rounds of an epoch, cells, rounds of the sign game, T, rows of the table; and then the table
+LONGEST, CELLS, ROUNDS, HORIZON, STATES, TABLE = range(6)
+
+
+@dataclass(frozen=True)
+class SignPreservation(Nature):
+    """Plays the sign preservation game with reuse optimally, with the forecaster's biases as signs.
+
+    [1/4, 3/4] is cut into `cells`. An epoch plays Bernoulli(θ), θ the middle of the cell that the optimal first player
+    of `onlinecal.exact.sign_preservation` points at. It adds up B = Σ (y − p) over its forecasts within half a cell's
+    width of θ, and ends after L = ⌈T/rounds⌉ rounds, or as soon as |B| ≥ √L. Then the cell gets the sign of B (none if
+    |B| < √L), and loses it as in the game, of which as many rounds are left as epochs of L rounds, `rounds` at most.
+    Where the first player ends the game, θ is the border between the cells with + and those with −.
+
+    Parameters
+    ----------
+    cells : int, default 7
+        From 1 to 10.
+    rounds : int, default 16
+        From 1 to 64.
+
+    Guarantee
+    ---------
+    None proved. The value of the sign game says how many signs are left if every epoch ends with one.
+
+    Source
+    ------
+    Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping"; Dagan et al. 2025 for the game with
+    reuse. Deviations: few cells, played optimally; an epoch may end without a sign.
+    """
+
+    cells: int = 7
+    rounds: int = 16
+    sight = Sight.HISTORY
+    needs_horizon, safe_under_delay, memory = True, True, "O(1)"
+    allowed = allow(cells=whole(1, 10), rounds=whole(1, 64))
+
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+        cells, rounds = int(self.cells), int(self.rounds)
+        table = sign_table(cells, rounds).tolist()
+        states, longest = (1 << cells) * (cells + 1), -(-horizon // rounds)
+        first = table[min(rounds, -(-horizon // longest)) * states]
+        memory = Memory(
+            ints=[first, 0, 0, 0, 0, 0], floats=[0.25 + 0.5 * (first + 0.5) / cells, 0.0],
+            shared_ints=[longest, cells, rounds, horizon, states, *table], memo=1,
+        )  # fmt: skip
+        return CompiledNature(_toss, memory, sight=self.sight, hear=_go_on)
+
+
+@move
+def _toss(run, number, size, forecast):
+    """θ and the bias near it are the numbers of the state."""
+    # A round that is resolved after its epoch tells nothing of the next one.
+    memo(run)[0] = ints(run)[EPOCH]
+    return floats(run)[0]
+
+
+@hear
+def _go_on(run, number, size, forecast, outcome):
+    state, numbers, game = ints(run), floats(run), shared_ints(run)
+    state[DONE] += 1
+    if memo(run)[0] != state[EPOCH] or state[CELL] < 0:
+        return 0
+    state[PLAYED] += 1
+    if abs(forecast - numbers[0]) <= 0.25 / game[CELLS]:
+        numbers[1] += outcome - forecast
+    enough = game[LONGEST] ** 0.5
+    if state[PLAYED] < game[LONGEST] and abs(numbers[1]) < enough:
+        return 0
+    if abs(numbers[1]) >= enough:
+        cell = state[CELL]
+        positive, negative = written(state[MASK], state[PLUS], cell)
+        state[MASK] = positive | negative | 1 << cell
+        state[PLUS] = marked(positive) + (1 if numbers[1] > 0.0 else 0)
+    left = min((game[HORIZON] - state[DONE] + game[LONGEST] - 1) // game[LONGEST], game[ROUNDS])
+    at = state[MASK] * (game[CELLS] + 1) + state[PLUS]
+    state[CELL] = game[TABLE + max(left, 0) * game[STATES] + at]
+    place = state[CELL] + 0.5 if state[CELL] >= 0 else _border(state[MASK], state[PLUS], game[CELLS])
+    numbers[0], numbers[1] = 0.25 + 0.5 * place / game[CELLS], 0.0
+    state[PLAYED] = 0
+    state[EPOCH] += 1
+    return 0
+
+
+@kernel
+def _border(mask, plus, cells):
+    """The middle of what lies between the last + and the first −, in cells from the left."""
+    low, high, seen = 0, cells, 0
+    for i in range(cells):
+        if mask >> i & 1:
+            if seen < plus:
+                low = i + 1
+            elif high == cells:
+                high = i
+            seen += 1
+    return 0.5 * (low + high)
+
+
+# ---------------------------------------------------------------- crossing one half
+
+#: how fast a forecast that was seen goes out of date
+FADE = 1.02
+
+
 @dataclass(frozen=True)
 class HalfCrossing(Nature):
     """Keeps the number of ones where the next outcome carries a forecast across one half, and then alternates.
@@ -270,33 +363,15 @@ class HalfCrossing(Nature):
     Guarantee
     ---------
     None proved. The empirical mean is soon on the wrong side of 1/2 in every round: its T·U-calibration is T/2.
-
-    Information
-    -----------
-    Sees HISTORY; three numbers of state. Deterministic.
-
-    Source
-    ------
-    This package.
     """
 
     sight = Sight.HISTORY
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        return CompiledNature(
-            _keep_crossing, Memory(ints=1, floats=[1.0, 0.0, 0.5, math.inf]), sight=self.sight, hear=_cross
-        )
-
-
-#: how fast a forecast that was seen goes out of date
-FADE = 1.02
-
-
-@move
-def _keep_crossing(run, number, size, forecast):
-    """The state: q; ones − rounds/2, where this should be, how many outcomes away from 1/2 the forecast was; rounds."""
-    return floats(run)[0]
+        # q; ones − rounds/2, where this should be, how many outcomes away from 1/2 the forecast was; rounds.
+        memory = Memory(ints=1, floats=[1.0, 0.0, 0.5, math.inf])
+        return CompiledNature(stay, memory, sight=self.sight, hear=_cross)
 
 
 @hear

@@ -9,12 +9,11 @@ from typing import ClassVar, Literal, get_args
 from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.arrays import cell
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.guarantee import Forecasters, Guarantee
-from onlinecal.core.strategy import check_probability, check_whole
+from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
+from onlinecal.core.specification import UNIT, allow, optional, whole, word
 from onlinecal.core.streams import Stream
-from onlinecal.natures._levels import enter, find, level_table, make_room
-from onlinecal.natures.base import Nature, Sight
+from onlinecal.natures._levels import enter, find, level_player, level_table
+from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
 
@@ -35,22 +34,15 @@ class Contrarian(Nature):
     Acting by whether the forecast is below 1/2 is wrong in every round: the swap regret of that task, V-CDL and CDL are
     T, and its external regret, hence U-calibration, is at least T/2.
 
-    Information
-    -----------
-    Sees LAW or DRAW.
-
     Source
     ------
     Dawid 1985, "The impossibility of inductive inference"; Oakes 1985, "Self-calibrating priors do not exist".
     """
 
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
+    allowed = allow(sees=word("law", "draw"))
 
     sees: Literal["law", "draw"] = "law"
-
-    def __post_init__(self) -> None:
-        if self.sees not in ("law", "draw"):
-            raise InvalidParameter(f"sees = {self.sees!r}; expected 'law' or 'draw'")
 
     @property
     def sight(self) -> Sight:
@@ -140,10 +132,6 @@ class Greedy(Nature):
     `Contrarian` does, T·ECE ≥ T/2 and CDL = T among it: the first outcome of a level is the one farther from it, and
     greed then repeats it, so every round adds max(v, 1 − v) to |E_v|. With delays it forces nothing.
 
-    Information
-    -----------
-    Sees LAW. O(size of the law) time a round. Deterministic but for the coin at a tie. A level takes 32 to 64 bytes.
-
     Source
     ------
     Folklore: the opponent in the potential arguments of Foster 1999 and of Hu and Wu 2024. Deviations: with `cells` the
@@ -151,6 +139,7 @@ class Greedy(Nature):
     """
 
     version: ClassVar[int] = 2
+    allowed = allow(target=word(*get_args(Target)), kink=UNIT, cells=optional(whole(1, 10**6)))
 
     target: Target = "ece"
     kink: float = 0.5
@@ -158,32 +147,17 @@ class Greedy(Nature):
     sight = Sight.LAW
     needs_horizon, safe_under_delay = False, True
 
-    def __post_init__(self) -> None:
-        if self.target not in get_args(Target):
-            raise InvalidParameter(
-                f"target = {self.target!r}; expected {', '.join(map(repr, get_args(Target)))}"
-            )
-        check_probability("kink", self.kink)
-        if self.cells is not None:
-            check_whole("cells", self.cells, 1, 10**6)
-
     @property
     def memory(self) -> str | None:  # type: ignore[override]
         return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        target = get_args(Target).index(self.target)
+        target, kink = get_args(Target).index(self.target), [float(self.kink)]
         if self.cells is not None:
-            memory = Memory(
-                floats=self.cells + 1, shared_ints=[target, self.cells], shared=[float(self.kink)]
-            )
+            memory = Memory(floats=self.cells + 1, shared_ints=[target, self.cells], shared=kink)
             return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
-        memory = level_table(shared=[float(self.kink)])
         greed = (_greed_for_ece, _greed_for_square, _greed_for_kink)[target]
-        note = _note_kink if target == KINK else _note_bias
-        return CompiledNature(
-            greed, memory, sight=self.sight, hear=note, reserve=make_room, grows_with="levels"
-        )
+        return level_player(greed, _note_kink if target == KINK else _note_bias, level_table(shared=kink))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:

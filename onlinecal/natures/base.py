@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any, ClassVar, Protocol
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.guarantee import Guarantee, Sight
-from onlinecal.core.strategy import check_number, every, memory_of, some
-from onlinecal.core.streams import Stream
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.specification import Composition, OfPlain, Specification, listed, number, specified
+from onlinecal.rounds.law import brief
 
 
 @dataclass(frozen=True)
-class Nature:
+class Nature(Specification):
     """Base of the specifications; a subclass is a frozen dataclass of parameters with `start`."""
 
+    role: ClassVar[str] = "nature"
     #: what it sees; a subclass may make it depend on its parameters
     sight: ClassVar[Any] = Sight.NOTHING
     #: kinds of context that it reveals before the forecast
@@ -24,51 +26,10 @@ class Nature:
     streams: ClassVar[Any] = ()
     #: whether its outcomes are recorded: games of several horizons then meet the same ones, and are not independent
     recorded: ClassVar[Any] = False
-    #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.strategy
-    needs_horizon: ClassVar[bool | None] = None
-    #: whether rounds may be resolved late and in any order
-    safe_under_delay: ClassVar[bool | None] = None
-    #: how the state of a run grows, at most: "O(cells)"
-    memory: ClassVar[str | None] = None
-    #: how many bytes one of these takes, at most: "O(cells)" is that many times the brackets
-    unit_bytes: ClassVar[float] = 64.0
-    #: raised when its numbers change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
-
-    def start(self, horizon: int, stream: Stream) -> Any:
-        """Starts a player of one run, with fresh state.
-
-        Parameters
-        ----------
-        horizon : int
-            T, for players that plan to the end.
-        stream : Stream
-            The player's own uniforms, for a q_t that is itself random. The engine draws y_t.
-
-        Returns
-        -------
-        CompiledNature or object
-            An object in plain Python has ``probability()`` (`onlinecal.natures.Scalar`), and is started for each run.
-        """
-        raise TypeError(f"{type(self).__name__} has no method start(horizon, stream)")
-
-    @property
-    def length(self) -> int | None:
-        """How many rounds it can play; None for any number."""
-        return None
-
-    @property
-    def guarantees(self) -> tuple[Guarantee, ...]:
-        """The proved bounds on forecasters; empty for nothing."""
-        return ()
 
 
-class OfNatures(Nature):
-    """A nature made of others, `_parts`: the facts follow from theirs."""
-
-    @property
-    def _parts(self) -> dict[str, Nature]:
-        raise NotImplementedError
+class OfNatures(Composition, Nature):
+    """A nature made of others."""
 
     @property
     def sight(self) -> Sight:
@@ -78,42 +39,88 @@ class OfNatures(Nature):
     def recorded(self) -> bool:
         return any(part.recorded for part in self._parts.values())
 
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return some(part.needs_horizon for part in self._parts.values())
 
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        return every(part.safe_under_delay for part in self._parts.values())
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        return memory_of(self._parts)
-
-
-def check_nature(name: str, value: Any) -> None:
-    """Refuses a parameter that is no nature."""
-    if not isinstance(value, Nature):
-        raise InvalidParameter(
-            f"{name} = {value!r}; expected a nature, or in a scenario a table with its name"
-        )
-
-
-def check_list(name: str, values: Any, what: str, many: int | None = None) -> tuple[Any, ...]:
-    """Refuses all but a list of `many` things, or of at least one."""
-    good = isinstance(values, Sequence) and not isinstance(values, str)
-    if not good or (len(values) != many if many is not None else not values):
-        raise InvalidParameter(
-            f"{name} = {values!r}; expected {'a list of' if many is None else many} {what}"
-        )
-    return tuple(values)
-
-
-def check_weights(values: Any, what: str, many: int) -> tuple[float, ...]:
+def check_weights(values: Any, what: str, many: int) -> None:
     """Refuses weights that are not one for each part, at least 0, and not all 0."""
-    weights = check_list("weights", values, f"numbers, one a {what}", many)
-    for i, weight in enumerate(weights):
-        check_number(f"weights[{i}]", weight, 0.0, 1e9)
+    for i, weight in enumerate(weights := listed("weights", values, f"numbers, one a {what}", many)):
+        number(0.0, 1e9)(f"weights[{i}]", weight)
     if sum(weights) <= 0.0:
         raise InvalidParameter(f"weights = {values!r}; expected one above 0")
-    return weights
+
+
+class ScalarNaturePlayer(Protocol):
+    """A nature in plain Python; it may also have `update(forecast, outcome)` and `context(round)`."""
+
+    #: P(y = 1) of the next round; of ``()`` or ``(round)``
+    probability: Callable[..., float]
+
+
+@dataclass(frozen=True)
+class Scalar(OfPlain, Nature):  # type: ignore[override]
+    """Plays a nature in plain Python: an object with `probability()` or `probability(round)`, and maybe `update`.
+
+    `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.rounds.plain.Round`) has a number, a time,
+    and for the sight that its class declares the law, a dict value → probability, and the forecast. With the class
+    attribute `reveals` it has `context(round)`, which returns a dict kind → number.
+
+    Parameters
+    ----------
+    make : callable
+        Makes a fresh one: a class or function without arguments, or with the one argument `horizon`.
+    name : str
+        The name in tables.
+
+    Information
+    -----------
+    Sees what its class declares: ``sight = "law"``, or a `Sight`. Default: HISTORY if it has `update`, else nothing.
+    One Python object a run. The facts of `onlinecal.core.strategy` are class attributes of those names.
+    """
+
+    make: Callable[..., ScalarNaturePlayer]
+    name: str = "scalar"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.sight  # noqa: B018  # refuses what is none
+
+    @property
+    def sight(self) -> Sight:
+        declared = getattr(self.origin, "sight", None)
+        if declared is None:
+            return Sight.HISTORY if callable(getattr(self.origin, "update", None)) else Sight.NOTHING
+        if isinstance(declared, str):
+            declared = Sight.__members__.get(declared.upper(), declared)
+        if not isinstance(declared, Sight):
+            known = ", ".join(repr(name.lower()) for name in Sight.__members__)
+            raise InvalidParameter(
+                f"nature {self.name!r} declares sight = {brief(declared)}; expected {known}, or a Sight"
+            )
+        return declared
+
+    @property
+    def reveals(self) -> frozenset[str]:  # type: ignore[override]
+        return frozenset(getattr(self.origin, "reveals", ()))
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The labels of the streams that its class declares."""
+        return tuple(getattr(self.origin, "streams", ()))
+
+
+def as_nature(
+    thing: Any, options: Mapping[str, Any] = MappingProxyType({}), called: str | None = None
+) -> Nature:
+    """A specification from one, or from what makes a plain nature.
+
+    Parameters
+    ----------
+    thing : Nature, class, function, functools.partial or object
+        A plain class has ``probability()`` and maybe ``update(forecast, outcome)``. Each run has an object, or a deep
+        copy.
+    options : mapping, optional
+        Parameters for a class or function.
+    called : str, optional
+        What messages call it. Default: its own name.
+    """
+    found: Nature = specified(Nature, Scalar, {"probability": ""}, thing, options, called)
+    return found

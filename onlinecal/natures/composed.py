@@ -1,7 +1,8 @@
-"""Natures made of other natures."""
+"""Natures made of other natures, all at once or one after the other; `streams` has one with questions of each."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
@@ -9,14 +10,144 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.expressions import check_expression, depends_on_horizon
+from onlinecal.core.guarantee import Sight
+from onlinecal.core.specification import allow, expression, part, parts
 from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.natures._composed import mixture, switch
-from onlinecal.natures.base import Nature, OfNatures, check_list, check_nature, check_weights
+from onlinecal.natures.base import Nature, OfNatures, check_weights
+from onlinecal.rounds.parts import Whole, reserve_parts
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.protocol import begin
+from onlinecal.rounds.steps import (
+    ATOMS,
+    CONTEXT,
+    FIELDS,
+    MEMO,
+    SCRATCH,
+    TIME,
+    VALUES,
+    WEIGHTS,
+    call_hear,
+    call_move,
+    call_reveal,
+    context,
+    hear,
+    ints,
+    move,
+    reveal,
+    run_of,
+    shared,
+    shared_ints,
+)
+
+#: the whole's shared numbers of a part: its three steps, 0 where it has none; whether it sees laws, and draws; where
+#: its room, its memo and the list of its kinds of context begin
+FIRST, HEARS, REVEALS, SEES_LAW, SEES_DRAW, ROOM_AT, MEMO_AT, LISTED, PART = range(9)
+
+
+class Parts(Whole):
+    """The memory of a nature with parts that are made of steps; `one_at_a_time`: a round is of one part, and they share
+    room and memo. The kinds of context, in the order of their names, are those that all parts reveal.
+    """
+
+    def __init__(
+        self,
+        players: Sequence[Any],
+        *,
+        kinds: Sequence[str] = (),
+        one_at_a_time: bool = False,
+        context: int = 0,
+        memo: int = 0,
+        **more: Any,
+    ) -> None:
+        rooms = [player.memory.context + len(player.memory.room) for player in players]
+        memos = [player.memory.memo for player in players]
+        join = max if one_at_a_time else sum
+        listed = [[player.reveals.index(kind) for kind in kinds] for player in players]
+        super().__init__(
+            players, PART, listed, scratch=join(rooms), context=len(kinds) + context, memo=memo + join(memos), **more
+        )  # fmt: skip
+        before = [(0, 0) if one_at_a_time else (sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
+        self.starts = [(room, memo + own) for room, own in before]
+
+    def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
+        """As `Whole` says; the law is the whole's, as far as the part may see it."""
+        player = self.players[k]
+        steps = [0 if step is None else step.address for step in player.steps]
+        sees = player.sight >= Sight.LAW, player.sight >= Sight.DRAW
+        return 0, [*steps, *sees, *self.starts[k], listed]
+
+
+def whole(move: Any, memory: Parts, hear: Any, **options: Any) -> CompiledNature:
+    """A player of these parts, which hears where one of them does."""
+    players = memory.players
+    # All parts hear the same forecasts.
+    growing = {player.grows_with for player in players if player.grows}
+    return CompiledNature(
+        move,
+        memory,
+        hear=hear if any(player.steps[1] is not None for player in players) else None,
+        reserve=reserve_parts if growing else None,
+        grows_with="levels" if growing == {"levels"} else "rounds",
+        **options,
+    )
+
+
+def begin_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, stream: Stream) -> Any:
+    """A part at its beginning, to which so many rounds of a whole fall."""
+    if of.length is not None and rounds > of.length:
+        raise InvalidParameter(
+            f"{whose}: {rounds} of {horizon} rounds fall to {name} = {strategy_name(of)}, which has {of.length}; "
+            "expected at most that"
+        )
+    return begin("nature", of, max(rounds, 1), stream)
+
+
+@part_of_kernel
+def _part(run, k):
+    """Part k of a run, as its steps take it."""
+    row, fields = shared_ints(run)[k * PART : (k + 1) * PART], ints(run)[k * FIELDS : (k + 1) * FIELDS]
+    fields[CONTEXT], fields[MEMO] = run[SCRATCH] + 8 * row[ROOM_AT], run[MEMO] + 8 * row[MEMO_AT]
+    fields[SCRATCH] = fields[CONTEXT] + 8 * fields[CONTEXT + 1]
+    for place in (VALUES, WEIGHTS):
+        fields[place], fields[place + 1] = run[place], run[place + 1] * row[SEES_LAW]
+    fields[ATOMS + 1], fields[TIME] = 0, run[TIME]
+    return run_of(fields)
+
+
+@part_of_kernel
+def move_part(run, k, number, size, forecast):
+    """q of part k, from what it may see."""
+    row = shared_ints(run)[k * PART : (k + 1) * PART]
+    return call_move(
+        row[FIRST], (_part(run, k), number, size * row[SEES_LAW], forecast if row[SEES_DRAW] != 0 else np.nan)
+    )
+
+
+@part_of_kernel
+def tell_part(run, k, number, size, forecast, outcome):
+    """Tells part k the round, if it is to hear of any; the code of its step."""
+    row = shared_ints(run)[k * PART : (k + 1) * PART]
+    if row[HEARS] == 0:
+        return 0
+    return call_hear(row[HEARS], (_part(run, k), number, size * row[SEES_LAW], forecast, outcome))
+
+
+@part_of_kernel
+def reveal_part(run, k, number, own):
+    """Has part k reveal what the whole does, but for the kind at place `own`; the code of its step."""
+    row, part = shared_ints(run)[k * PART : (k + 1) * PART], _part(run, k)
+    code = call_reveal(row[REVEALS], (part, number))
+    for i in range(len(context(run))):
+        if i != own:
+            context(run)[i] = context(part)[shared_ints(run)[row[LISTED] + i - (i > own)]]
+    return code
+
+
+# ---------------------------------------------------------------- all at once
 
 
 @dataclass(frozen=True)
@@ -34,38 +165,53 @@ class Mixture(OfNatures):
     -----------
     Has the largest sight of its parts; each part is shown only what its own sight allows, and hears of every round.
     Reveals nothing, as a part's context would not be about the mixture's q_t.
-
-    Source
-    ------
-    Folklore.
     """
+
+    allowed = allow(natures=parts("nature"))
 
     natures: tuple[Nature, ...]
     weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_list("natures", self.natures, "natures")
-        for i, nature in enumerate(self.natures):
-            check_nature(f"natures[{i}]", nature)
-        object.__setattr__(self, "natures", tuple(self.natures))
+        super().__post_init__()
         if self.weights is not None:
-            weights = check_weights(self.weights, "nature", len(self.natures))
-            object.__setattr__(self, "weights", weights)
+            check_weights(self.weights, "nature", len(self.natures))
 
     @property
     def length(self) -> int | None:
         return min((part.length for part in self.natures if part.length is not None), default=None)
 
-    @property
-    def _parts(self) -> dict[str, Nature]:
-        return {f"natures[{i}]": part for i, part in enumerate(self.natures)}
-
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         players = [
             begin("nature", part, horizon, stream.child(f"part {i}")) for i, part in enumerate(self.natures)
         ]
-        weights = np.array(self.weights if self.weights is not None else [1.0] * len(players), np.float64)
-        return mixture(players, (weights / weights.sum()).tolist(), self.sight)
+        weights = np.array(self.weights or [1.0] * len(players), np.float64)
+        memory = Parts(players, shared=weights / weights.sum())
+        return whole(_mix, memory, _tell_all, sight=self.sight)
+
+
+@move
+def _mix(run, number, size, forecast):
+    q = 0.0
+    for k in range(len(shared(run))):
+        own = move_part(run, k, number, size, forecast)
+        if not 0.0 <= own <= 1.0:
+            return own  # weighed, it could hide among the others
+        # Only rounding could bring the sum above 1.
+        q = min(q + shared(run)[k] * own, 1.0)
+    return q
+
+
+@hear
+def _tell_all(run, number, size, forecast, outcome):
+    for k in range(len(shared(run))):
+        code = tell_part(run, k, number, size, forecast, outcome)
+        if code < 0:
+            return code
+    return 0
+
+
+# ---------------------------------------------------------------- one after the other
 
 
 @dataclass(frozen=True)
@@ -86,20 +232,13 @@ class Switch(OfNatures):
     Information
     -----------
     Has the larger sight of its parts; each is shown only what its own allows. Reveals the kinds of context of both.
-
-    Source
-    ------
-    Folklore.
     """
+
+    allowed = allow(first=part("nature"), then=part("nature"), at=expression(0.0, 1e12))
 
     first: Nature
     then: Nature
     at: float | str = "T/2"
-
-    def __post_init__(self) -> None:
-        check_nature("first", self.first)
-        check_nature("then", self.then)
-        check_expression("at", self.at, 0.0, 1e12)
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]  # read only, as all do
@@ -117,21 +256,17 @@ class Switch(OfNatures):
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         return some([depends_on_horizon(self.at), super().needs_horizon])
 
-    @property
-    def _parts(self) -> dict[str, Nature]:
-        return {"first": self.first, "then": self.then}
-
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         at = min(round(check_expression("at", self.at, 0.0, 1e12, horizon)), horizon)
-        players = []
-        for name, part, rounds in (("first", self.first, at), ("then", self.then, horizon - at)):
-            if part.length is not None and rounds > part.length:
-                raise InvalidParameter(
-                    f"switch: {rounds} of {horizon} rounds fall to {name} = {strategy_name(part)}, which has "
-                    f"{part.length}; expected at most that"
-                )
-            players.append(begin("nature", part, max(rounds, 1), stream.child(name)))
-        player = switch(players, at, self.sight, sorted(self.reveals))
+        players = [
+            begin_part("switch", name, of, rounds, horizon, stream.child(name))
+            for name, of, rounds in (("first", self.first, at), ("then", self.then, horizon - at))
+        ]
+        kinds = sorted(self.reveals)
+        player = whole(
+            _move_now, Parts(players, kinds=kinds, shared=[at]), _tell_now,
+            sight=self.sight, reveals=kinds, reveal=_reveal_now if kinds else None,
+        )  # fmt: skip
         if self.streams:
             player.streams_of = partial(_streams_now, players[0].streams_of, players[1].streams_of, at)
         return player
@@ -142,3 +277,28 @@ def _streams_now(first: Any, then: Any, at: int, low: int, high: int) -> Any:
     early = [first(low, min(high, at))] if low <= at else []
     late = [then(max(low, at + 1) - at, high - at)] if high > at else []
     return np.concatenate(early + late)
+
+
+@part_of_kernel
+def _now(run, number):
+    """The part that plays a round, and the rounds before its first."""
+    at = np.int64(shared(run)[0])
+    return (0, 0) if number <= at else (1, at)
+
+
+@move
+def _move_now(run, number, size, forecast):
+    k, before = _now(run, number)
+    return move_part(run, k, number - before, size, forecast)
+
+
+@hear
+def _tell_now(run, number, size, forecast, outcome):
+    k, before = _now(run, number)
+    return tell_part(run, k, number - before, size, forecast, outcome)
+
+
+@reveal
+def _reveal_now(run, number):
+    k, before = _now(run, number)
+    return reveal_part(run, k, number - before, len(context(run)))

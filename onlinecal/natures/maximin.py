@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, OnGrid, Sight
-from onlinecal.core.strategy import check_whole
+from onlinecal.core.specification import allow, whole
 from onlinecal.core.streams import Stream
 from onlinecal.exact.policy import play
 from onlinecal.natures.base import Nature
@@ -38,19 +38,13 @@ class Maximin(Nature):
     -----------
     Sees HISTORY. O(m²) time a round; all runs share tables of the values of all states, which take some seconds and
     100 MB at most.
-
-    Source
-    ------
-    Backward induction; `onlinecal.exact`.
     """
 
     sight = Sight.HISTORY
     needs_horizon, safe_under_delay, memory = True, True, "O(m)"
+    allowed = allow(m=whole(1, 8))
 
     m: int = 2
-
-    def __post_init__(self) -> None:
-        check_whole("m", self.m, 1, 8)
 
     @property
     def length(self) -> int | None:
@@ -61,8 +55,7 @@ class Maximin(Nature):
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         from onlinecal.exact.policy import policy
 
-        solved = policy(int(self.m), horizon)
-        points = int(self.m) + 1
+        solved, points = policy(int(self.m), horizon), int(self.m) + 1
         memory = Memory(ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
         return CompiledNature(_mix, memory, sight=self.sight, hear=_note)
 
@@ -78,12 +71,12 @@ class Maximin(Nature):
             solved = policy(m, int(horizon))
             return solved.value - solved.error
 
-        formula = f"V_T, the value of the game on {m} steps"
-        source = "onlinecal.exact"
-        own = Guarantee(
-            Column("measure", "ece"), formula, bound, "expected", OnGrid(m), source, upper=False, slack=slack
+        column, formula = Column("measure", "ece"), f"V_T, the value of the game on {m} steps"
+        return (
+            Guarantee(
+                column, formula, bound, "expected", OnGrid(m), "onlinecal.exact", upper=False, slack=slack
+            ),
         )
-        return (own,)
 
 
 @move

@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
-from onlinecal.core.strategy import check_number
+from onlinecal.core.specification import allow, number, optional
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.law import Floats
@@ -41,13 +41,10 @@ class Replay(Nature):
     Sees nothing; can play as many rounds as the file has rows. Reveals the context ``base`` if that column is
     named. Deterministic: runs differ only by the forecaster's draws, and games of several horizons share their first
     rows (`recorded`).
-
-    Source
-    ------
-    The file.
     """
 
     recorded = True
+    allowed = allow(above=optional(number(-1e308, 1e308)))
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
 
     file: str = field(metadata={"key": False})  # the digest of what it holds tells more than where it lies
@@ -67,8 +64,7 @@ class Replay(Nature):
             value = getattr(self, name)
             if not isinstance(value, str) and (value is not None or name in ("file", "outcome")):
                 raise InvalidParameter(f"{name} = {value!r}; expected text")
-        if self.above is not None:
-            check_number("above", self.above, -1e308, 1e308)
+        super().__post_init__()
         table = Table(located(self.file))
         columns = (
             _outcomes(table, self.outcome, self.above),

@@ -1,4 +1,4 @@
-"""Natures that flip coins and look at nothing."""
+"""Natures that flip coins, and never look at the forecast."""
 
 from __future__ import annotations
 
@@ -8,13 +8,30 @@ from typing import ClassVar
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.columns import Column
-from onlinecal.core.expressions import check_expression, depends_on_horizon, value_at
-from onlinecal.core.guarantee import Forecasters, Guarantee, through
-from onlinecal.core.strategy import check_number, check_probability
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.expressions import check_expression, depends_on_horizon, grid_steps, value_at
+from onlinecal.core.guarantee import Forecasters, Guarantee, Sight, through
+from onlinecal.core.specification import UNIT, allow, expression, number, tuned
 from onlinecal.core.streams import Stream
+from onlinecal.natures.adaptive import stay
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import Memory, cached_uniform, context, floats, move, reveal, shared
+from onlinecal.rounds.steps import (
+    Memory,
+    cached_uniform,
+    context,
+    floats,
+    hear,
+    move,
+    reveal,
+    shared,
+    shared_ints,
+)
+
+#: the five numbers of a state that keep uniforms which are drawn together, at first
+CACHE = [-1.0, 0.0, 0.0, 0.0, 0.0]
+
+# ---------------------------------------------------------------- a bias that is known beforehand
 
 
 @dataclass(frozen=True)
@@ -31,21 +48,15 @@ class Bernoulli(Nature):
     For 0 < q < 1 every forecaster has a U-calibration, and hence a CDL, of Ω(√T): in the task with its kink at q both
     actions pay the same on average, and by chance the better one pays more in the end.
 
-    Information
-    -----------
-    Sees nothing.
-
     Source
     ------
     Folklore; the lower bound as in Kleinberg, Paes Leme, Schneider and Teng 2023.
     """
 
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
+    allowed = allow(q=UNIT)
 
     q: float = 0.5
-
-    def __post_init__(self) -> None:
-        check_probability("q", self.q)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         return CompiledNature(_line, Memory(shared=[float(self.q), 0.0]))
@@ -54,16 +65,8 @@ class Bernoulli(Nature):
     def guarantees(self) -> tuple[Guarantee, ...]:
         if self.q in (0, 1):
             return ()
-        source = "Kleinberg, Paes Leme, Schneider and Teng 2023"
-        own = Guarantee(
-            Column("measure", "u_calibration"),
-            "√T",
-            math.sqrt,
-            "rate",
-            Forecasters.EVERY,
-            source,
-            upper=False,
-        )
+        source, column = "Kleinberg, Paes Leme, Schneider and Teng 2023", Column("measure", "u_calibration")
+        own = Guarantee(column, "√T", math.sqrt, "rate", Forecasters.EVERY, source, upper=False)
         return own, through(own, "cdl")
 
 
@@ -77,28 +80,24 @@ class Drift(Nature):
     ----------
     first, last : float, default 0 and 1
         a and b, in [0, 1].
-
-    Information
-    -----------
-    Sees nothing.
-
-    Source
-    ------
-    Folklore.
     """
 
     needs_horizon, safe_under_delay, memory = True, True, "O(1)"
+    allowed = allow(first=UNIT, last=UNIT)
 
     first: float = 0.0
     last: float = 1.0
 
-    def __post_init__(self) -> None:
-        check_probability("first", self.first)
-        check_probability("last", self.last)
-
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         slope = (self.last - self.first) / horizon
         return CompiledNature(_line, Memory(shared=[self.first - 0.5 * slope, slope]))
+
+
+@move
+def _line(run, number, size, forecast):
+    """q_0 and the slope."""
+    # The end points are in [0, 1], so only rounding could leave it.
+    return min(1.0, max(0.0, shared(run)[0] + shared(run)[1] * number))
 
 
 @dataclass(frozen=True)
@@ -111,26 +110,23 @@ class Sawtooth(Nature):
     ----------
     cycles : float or str, default 10
         How many times it climbs, from 0 (never moves) to 10^9; a number or an expression in T.
-
-    Information
-    -----------
-    Sees nothing.
-
-    Source
-    ------
-    Folklore.
     """
 
     needs_horizon, safe_under_delay, memory = True, True, "O(1)"
+    allowed = allow(cycles=expression(0.0, 1e9))
 
     cycles: float | str = 10.0
-
-    def __post_init__(self) -> None:
-        check_expression("cycles", self.cycles, 0.0, 1e9)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
         return CompiledNature(_saw, Memory(shared=[cycles / horizon]))
+
+
+@move
+def _saw(run, number, size, forecast):
+    """How much it climbs a round."""
+    climbed = shared(run)[0] * (number - 0.5)
+    return climbed - math.floor(climbed)
 
 
 @dataclass(frozen=True)
@@ -143,48 +139,38 @@ class Sinusoid(Nature):
         Rounds of a full swing, from 1 to 10^12; a number or an expression in T.
     amplitude : float, default 0.5
         In [0, 1/2].
-
-    Information
-    -----------
-    Sees nothing.
-
-    Source
-    ------
-    Folklore.
     """
 
     safe_under_delay, memory = True, "O(1)"
+    needs_horizon = tuned("period")
+    allowed = allow(period=expression(1.0, 1e12), amplitude=number(0.0, 0.5))
 
     period: float | str = "T/10"
     amplitude: float = 0.5
 
-    def __post_init__(self) -> None:
-        check_expression("period", self.period, 1.0, 1e12)
-        check_number("amplitude", self.amplitude, 0.0, 0.5)
-
-    @property
-    def needs_horizon(self) -> bool | None:  # type: ignore[override]
-        return depends_on_horizon(self.period)
-
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         # Below ten rounds T/10 is no period; one round is the shortest there is.
         period = max(1.0, value_at(self.period, horizon))
-        memory = Memory(shared=[2.0 * math.pi / period, float(self.amplitude)])
-        return CompiledNature(_swing, memory)
+        return CompiledNature(_swing, Memory(shared=[2.0 * math.pi / period, float(self.amplitude)]))
+
+
+@move
+def _swing(run, number, size, forecast):
+    """Radians a round, and the amplitude."""
+    return min(1.0, max(0.0, 0.5 + shared(run)[1] * math.sin(shared(run)[0] * number)))
+
+
+# ---------------------------------------------------------------- fresh in every round, and revealed
 
 
 @dataclass(frozen=True)
 class UniformTruth(Nature):
-    """A fresh truth in every round: q_t uniform on [low, high], revealed to forecasters that ask for it.
+    """A fresh truth in every round: q_t uniform on [low, high], revealed as the context ``truth``.
 
     Parameters
     ----------
     low, high : float, default 0 and 1
         0 ≤ low ≤ high ≤ 1.
-
-    Information
-    -----------
-    Sees nothing; reveals the context ``truth``, the (runs,) values of q_t.
 
     Source
     ------
@@ -197,15 +183,34 @@ class UniformTruth(Nature):
 
     reveals: ClassVar[frozenset[str]] = frozenset({"truth"})
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
+    allowed = allow(high=UNIT)
 
     def __post_init__(self) -> None:
-        check_probability("high", self.high)
-        check_number("low", self.low, 0.0, float(self.high))
+        super().__post_init__()
+        number(0.0, float(self.high))("low", self.low)
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         ends = [float(self.low), float(self.high) - float(self.low)]
-        memory = Memory(floats=[-1.0, 0.0, 0.0, 0.0, 0.0], shared=ends, stream=stream, context=1)
+        memory = Memory(floats=CACHE, shared=ends, stream=stream, context=1)
         return CompiledNature(_any, memory, reveal=_show_any, reveals=self.reveals)
+
+
+@kernel
+def _truth(run, number):
+    """Of the least truth, and how much the largest is above it."""
+    # Rounding could leave [0, 1] by the upper end.
+    return min(1.0, shared(run)[0] + shared(run)[1] * cached_uniform(run, number - 1, floats(run)))
+
+
+@move
+def _any(run, number, size, forecast):
+    return _truth(run, number)
+
+
+@reveal
+def _show_any(run, number):
+    context(run)[0] = _truth(run, number)
+    return 0
 
 
 @dataclass(frozen=True)
@@ -235,57 +240,11 @@ class LogisticFeatures(Nature):
     bend: float = 1.0
     reveals: ClassVar[frozenset[str]] = frozenset({"features"})
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
-
-    def __post_init__(self) -> None:
-        check_number("slope", self.slope, -100.0, 100.0)
-        check_number("bend", self.bend, 0.01, 100.0)
+    allowed = allow(slope=number(-100.0, 100.0), bend=number(0.01, 100.0))
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        memory = Memory(
-            floats=[-1.0, 0.0, 0.0, 0.0, 0.0],
-            shared=[float(self.slope), float(self.bend)],
-            stream=stream,
-            context=1,
-        )
+        memory = Memory(floats=CACHE, shared=[float(self.slope), float(self.bend)], stream=stream, context=1)
         return CompiledNature(_logistic, memory, reveal=_show_feature, reveals=self.reveals)
-
-
-@move
-def _line(run, number, size, forecast):
-    """q_0 and the slope."""
-    # The end points are in [0, 1], so only rounding could leave it.
-    return min(1.0, max(0.0, shared(run)[0] + shared(run)[1] * number))
-
-
-@move
-def _saw(run, number, size, forecast):
-    """How much it climbs a round."""
-    climbed = shared(run)[0] * (number - 0.5)
-    return climbed - math.floor(climbed)
-
-
-@move
-def _swing(run, number, size, forecast):
-    """Radians a round, and the amplitude."""
-    return min(1.0, max(0.0, 0.5 + shared(run)[1] * math.sin(shared(run)[0] * number)))
-
-
-@kernel
-def _truth(run, number):
-    """Of the least truth, and how much the largest is above it."""
-    # Rounding could leave [0, 1] by the upper end.
-    return min(1.0, shared(run)[0] + shared(run)[1] * cached_uniform(run, number - 1, floats(run)))
-
-
-@move
-def _any(run, number, size, forecast):
-    return _truth(run, number)
-
-
-@reveal
-def _show_any(run, number):
-    context(run)[0] = _truth(run, number)
-    return 0
 
 
 @kernel
@@ -303,4 +262,151 @@ def _logistic(run, number, size, forecast):
 @reveal
 def _show_feature(run, number):
     context(run)[0] = _feature(run, number)
+    return 0
+
+
+# ---------------------------------------------------------------- a bias that changes at random
+
+
+@dataclass(frozen=True)
+class RandomWalk(Nature):
+    """Coins with a bias that wanders: the logit of q_t goes up or down by `step`, each with probability 1/2.
+
+    Where a step would leave [`edge`, 1 − `edge`], the logit is reflected there.
+
+    Parameters
+    ----------
+    step : float or str, default 0.05
+        In (0, 4]; a number or an expression in T.
+    first : float, default 0.5
+        The bias before the first step, in [edge, 1 − edge].
+    edge : float, default 0.01
+        In [1e-9, 0.1].
+    """
+
+    safe_under_delay, memory = True, "O(1)"
+    needs_horizon = tuned("step")
+    allowed = allow(step=expression(1e-12, 4.0), edge=number(1e-9, 0.1))
+
+    step: float | str = 0.05
+    first: float = 0.5
+    edge: float = 0.01
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        number(self.edge, 1.0 - self.edge)("first", self.first)
+
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+        step = check_expression("step", self.step, 1e-12, 4.0, horizon)
+        memory = Memory(floats=[_logit(self.first), *CACHE], shared=[step, -_logit(self.edge)], stream=stream)
+        return CompiledNature(_walk, memory)
+
+
+def _logit(p: float) -> float:
+    return math.log(p) - math.log1p(-p)
+
+
+@move
+def _walk(run, number, size, forecast):
+    """The logit is the first number of the state."""
+    state, step, end = floats(run), shared(run)[0], shared(run)[1]
+    here = state[0] + (step if cached_uniform(run, number - 1, state[1:]) < 0.5 else -step)
+    if here > end:
+        here = 2.0 * end - here
+    elif here < -end:
+        here = -2.0 * end - here
+    state[0] = here
+    return 1.0 / (1.0 + math.exp(-here))
+
+
+@dataclass(frozen=True)
+class Piecewise(Nature):
+    """Coins of one bias for a while, then of another: every piece has a fresh bias, uniform on [0, 1].
+
+    Parameters
+    ----------
+    segments : int or str, optional
+        The horizon is cut into this many pieces of equal length (up to a round), the same in all runs; rounded up, a
+        number or an expression in T. Default: 10, unless a change rate is given.
+    change_rate : float or str, optional
+        Instead: a new piece begins in each round with this probability, in each run for itself; in [0, 1], a number
+        or an expression in T such as ``"10/T"``.
+    """
+
+    safe_under_delay, memory = True, "O(1)"
+
+    segments: int | str | None = None
+    change_rate: float | str | None = None
+
+    def __post_init__(self) -> None:
+        if self.segments is not None and self.change_rate is not None:
+            raise InvalidParameter(
+                f"segments = {self.segments!r} and change_rate = {self.change_rate!r}; expected one of the two"
+            )
+        if self.change_rate is not None:
+            check_expression("change_rate", self.change_rate, 0.0, 1.0)
+        else:
+            grid_steps("segments", self._pieces, 1_000_000)
+
+    @property
+    def _pieces(self) -> int | str:
+        return 10 if self.segments is None else self.segments
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        return self.change_rate is None or depends_on_horizon(self.change_rate)
+
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+        pieces, rate = 0, 0.0
+        if self.change_rate is not None:
+            rate = check_expression("change_rate", self.change_rate, 0.0, 1.0, horizon)
+        else:
+            pieces = grid_steps("segments", self._pieces, horizon)
+        memory = Memory(floats=[0.0, *CACHE], shared_ints=[pieces, horizon], shared=[rate], stream=stream)
+        return CompiledNature(_piece, memory)
+
+
+@move
+def _piece(run, number, size, forecast):
+    """The bias of the piece is the first number of the state."""
+    state, pieces, horizon, rate = floats(run), shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
+    t, u = number - 1, cached_uniform(run, number - 1, state[1:])
+    if t == 0 or t * pieces // horizon != (t - 1) * pieces // horizon:
+        state[0] = u
+    elif u < rate:
+        state[0] = u / rate  # given the change, again uniform on [0, 1)
+    return state[0]
+
+
+@dataclass(frozen=True)
+class Markov(Nature):
+    """Outcomes that remember the last one: q_t = p01 after an outcome 0, and 1 − p10 after an outcome 1.
+
+    Parameters
+    ----------
+    p01, p10 : float, default 0.1 and 0.1
+        Probabilities of going from 0 to 1 and from 1 to 0, in [0, 1].
+
+    Information
+    -----------
+    Sees HISTORY, because q_t depends on y_{t−1}, which the engine draws; it does not look at the forecasts. q_1 is the
+    stationary probability p01/(p01 + p10), 1/2 if both are 0.
+    """
+
+    p01: float = 0.1
+    p10: float = 0.1
+    sight = Sight.HISTORY
+    needs_horizon, safe_under_delay, memory = False, True, "O(1)"
+    allowed = allow(p01=UNIT, p10=UNIT)
+
+    def start(self, horizon: int, stream: Stream) -> CompiledNature:
+        total = self.p01 + self.p10
+        first = self.p01 / total if total > 0.0 else 0.5
+        memory = Memory(floats=[first], shared=[float(self.p01), 1.0 - self.p10])
+        return CompiledNature(stay, memory, sight=self.sight, hear=_follow)
+
+
+@hear
+def _follow(run, number, size, forecast, outcome):
+    floats(run)[0] = shared(run)[outcome]
     return 0

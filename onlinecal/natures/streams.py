@@ -8,17 +8,36 @@ from typing import Any, Literal
 
 import numpy as np
 
+from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.specification import allow, listed, parts, word
 from onlinecal.core.strategy import strategy_label, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.natures._composed import streams
-from onlinecal.natures.base import Nature, OfNatures, check_list, check_nature, check_weights
-from onlinecal.rounds.law import Floats, Ints
+from onlinecal.natures.base import Nature, OfNatures, check_weights
+from onlinecal.natures.composed import Parts, begin_part, move_part, reveal_part, tell_part, whole
+from onlinecal.rounds.law import Ints
+from onlinecal.rounds.parts import first_above
 from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.protocol import begin
+from onlinecal.rounds.steps import (
+    FIELDS,
+    cached_uniform,
+    context,
+    floats,
+    hear,
+    ints,
+    memo,
+    move,
+    reveal,
+    shared,
+)
 
 #: rounds whose streams are drawn at a time when they are counted before the game
 COUNTED = 2**20
+#: the state of `streams` at random: the round asked last, and its part; then the rounds of each part, and the uniforms
+#: that are drawn together
+ASKED, LAST_WHOSE, COUNTS = range(3)
+#: its memo: the part, and its number of the round
+WHOSE, OWN, STREAM_MEMO = range(3)
 
 
 @dataclass(frozen=True)
@@ -50,9 +69,6 @@ class Streams(OfNatures):
     ``stream``, the index of the part from 0, and the kinds of context that all parts reveal. Under "random" a game
     begins with a count of the questions of each, in time of order T.
 
-    Source
-    ------
-    Folklore.
 
     Examples
     --------
@@ -61,40 +77,31 @@ class Streams(OfNatures):
     ('bernoulli (q=0.2)', 'drift 1', 'drift 2')
     """
 
+    allowed = allow(parts=parts("nature"), order=word("turns", "random"))
+
     parts: tuple[Nature, ...]
     order: Literal["turns", "random"] = "turns"
     weights: tuple[float, ...] | None = None
     labels: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
-        check_list("parts", self.parts, "natures")
+        super().__post_init__()
         for i, part in enumerate(self.parts):
-            check_nature(f"parts[{i}]", part)
             if "stream" in part.reveals:
                 raise InvalidParameter(
                     f"parts[{i}] = {strategy_name(part)} has streams of its own; expected its parts beside the others"
                 )
-        object.__setattr__(self, "parts", tuple(self.parts))
-        if self.order not in ("turns", "random"):
-            raise InvalidParameter(f"order = {self.order!r}; expected 'turns' or 'random'")
         if self.weights is not None:
-            self._check_weights()
+            if self.order != "random":
+                raise InvalidParameter(
+                    f"weights = {self.weights!r} with order = {self.order!r}; expected order = 'random', or no weights"
+                )
+            check_weights(self.weights, "part", len(self.parts))
         if self.labels is not None:
-            self._check_labels()
-
-    def _check_weights(self) -> None:
-        if self.order != "random":
-            raise InvalidParameter(
-                f"weights = {self.weights!r} with order = {self.order!r}; expected order = 'random', or no weights"
-            )
-        weights = check_weights(self.weights, "part", len(self.parts))
-        object.__setattr__(self, "weights", weights)
-
-    def _check_labels(self) -> None:
-        labels = check_list("labels", self.labels, "texts, one a part", len(self.parts))
-        if not all(isinstance(label, str) and label for label in labels) or len(set(labels)) < len(labels):
-            raise InvalidParameter(f"labels = {labels!r}; expected texts that are all different")
-        object.__setattr__(self, "labels", labels)
+            labels = listed("labels", self.labels, "texts, one a part", len(self.parts))
+            good = all(isinstance(label, str) and label for label in labels)
+            if not good or len(set(labels)) < len(labels):
+                raise InvalidParameter(f"labels = {labels!r}; expected texts that are all different")
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -120,33 +127,31 @@ class Streams(OfNatures):
         lengths = [many * part.length + i for i, part in enumerate(self.parts) if part.length is not None]
         return min(lengths, default=None)
 
-    @property
-    def _parts(self) -> dict[str, Nature]:
-        return {f"parts[{i}]": part for i, part in enumerate(self.parts)}
-
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        many = len(self.parts)
-        if self.order == "turns":
-            order: _Turns | _Drawn = _Turns(many)
-        else:
-            weights = np.array(self.weights if self.weights is not None else [1.0] * many, np.float64)
-            order = _Drawn(stream.common("order"), weights)
-        players = []
-        for i, (part, rounds) in enumerate(zip(self.parts, order.shares(horizon), strict=True)):
-            if part.length is not None and rounds > part.length:
-                raise InvalidParameter(
-                    f"streams: {rounds} of {horizon} rounds fall to parts[{i}] = {strategy_name(part)}, which has "
-                    f"{part.length}; expected at most that"
-                )
-            players.append(begin("nature", part, max(rounds, 1), stream.child(f"part {i}")))
-        return streams(players, sorted(self.reveals), self.sight, order.whose, *order.drawn)
+        many, turns, kinds = len(self.parts), self.order == "turns", sorted(self.reveals)
+        order: _Turns | _Drawn = _Turns(many)
+        if not turns:
+            order = _Drawn(stream.common("order"), self.weights, many)
+        players = [
+            begin_part("streams", f"parts[{i}]", part, rounds, horizon, stream.child(f"part {i}"))
+            for i, (part, rounds) in enumerate(zip(self.parts, order.shares(horizon), strict=True))
+        ]
+        memory = Parts(
+            players, kinds=[kind for kind in kinds if kind != "stream"], one_at_a_time=True, context=1,
+            memo=STREAM_MEMO, floats=[0.0] * (COUNTS + len(order.below)) + [-1.0] + [0.0] * 4,
+            shared=[kinds.index("stream"), *order.below], stream=order.stream,
+        )  # fmt: skip
+        return whole(
+            _move_stream, memory, _tell_stream,
+            sight=self.sight, reveals=kinds, reveal=_reveal_stream, streams_of=order.whose,
+        )  # fmt: skip
 
 
 class _Turns:
     """One part after the other."""
 
-    #: the arguments of the steps
-    drawn: tuple[Any, ...] = ()
+    below: Any = ()
+    stream = None
 
     def __init__(self, many: int) -> None:
         self.many = many
@@ -161,26 +166,62 @@ class _Turns:
 
 
 class _Drawn:
-    """Each round drawn by itself, from a stream that all runs share."""
+    """Each round drawn by itself, by sums of weights from a stream that all runs share."""
 
-    def __init__(self, stream: Stream, weights: Floats) -> None:
-        self.stream, self.below = stream, np.cumsum(weights) / np.sum(weights)
+    def __init__(self, stream: Stream, weights: Any, many: int) -> None:
+        given = np.array(weights or [1.0] * many, np.float64)
+        self.stream, self.below = stream, np.cumsum(given) / np.sum(given)
         self.below /= self.below[-1]  # so that nothing is left above the last part with weight
-
-    def _draw(self, first: int, rounds: int) -> Ints:
-        return np.searchsorted(self.below, self.stream.block_from(first, rounds)[:, 0], side="right")
-
-    @property
-    def drawn(self) -> tuple[Any, ...]:
-        """The arguments of the steps: sums of weights, and a stream."""
-        return self.below.tolist(), self.stream
 
     def whose(self, first: int, last: int) -> Ints:
         """The parts of some rounds."""
-        return self._draw(first - 1, last - first + 1)
+        uniforms = self.stream.block_from(first - 1, last - first + 1)[:, 0]
+        return np.searchsorted(self.below, uniforms, side="right")
 
     def shares(self, horizon: int) -> list[int]:
+        """How many rounds fall to each."""
         counts = np.zeros(len(self.below), np.int64)
-        for first in range(0, horizon, COUNTED):
-            counts += np.bincount(self._draw(first, min(COUNTED, horizon - first)), minlength=len(counts))
+        for first in range(1, horizon + 1, COUNTED):
+            last = min(first + COUNTED - 1, horizon)
+            counts += np.bincount(self.whose(first, last), minlength=len(counts))
         return counts.tolist()
+
+
+@part_of_kernel
+def _whose(run, number):
+    """The part that plays a round, and its number of it; −1 for a round before the one that was asked last."""
+    below, parts = shared(run)[1:], len(ints(run)) // FIELDS
+    if len(below) == 0:
+        return (number - 1) % parts, (number - 1) // parts + 1
+    state, counts, cache = floats(run), floats(run)[COUNTS:], floats(run)[COUNTS + parts :]
+    while state[ASKED] < number:
+        k = first_above(below, cached_uniform(run, int(state[ASKED]), cache))
+        state[ASKED] += 1
+        state[LAST_WHOSE] = k
+        counts[k] += 1
+    k = int(state[LAST_WHOSE])
+    return k if state[ASKED] == number else -1, int(counts[k])
+
+
+@move
+def _move_stream(run, number, size, forecast):
+    k, own = _whose(run, number)
+    if k < 0:
+        return -1.0
+    memo(run)[WHOSE], memo(run)[OWN] = k, own
+    return move_part(run, k, own, size, forecast)
+
+
+@hear
+def _tell_stream(run, number, size, forecast, outcome):
+    return tell_part(run, int(memo(run)[WHOSE]), int(memo(run)[OWN]), size, forecast, outcome)
+
+
+@reveal
+def _reveal_stream(run, number):
+    k, own = _whose(run, number)
+    at, code = int(shared(run)[0]), min(k, 0)
+    if k >= 0 and len(context(run)) > 1:
+        code = reveal_part(run, k, own, at)
+    context(run)[at] = k
+    return code

@@ -11,7 +11,7 @@ from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures import Bernoulli
-from onlinecal.natures.scalar import as_nature
+from onlinecal.natures.base import as_nature
 
 
 def game_of(forecaster=None, nature=None, horizon=6, runs=range(2), **options):

@@ -24,7 +24,7 @@ from onlinecal.engine import kernels
 from onlinecal.engine.driving import BLOCK
 from onlinecal.engine.horizon import checkpoints
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.natures.scalar import as_nature
+from onlinecal.natures.base import as_nature
 from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Recorded, Schedule, Scheduled
 from onlinecal.schedules.base import load
 from tests import examples

@@ -20,7 +20,7 @@ from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.engine import loop
 from onlinecal.forecasters.base import as_forecaster
-from onlinecal.natures.scalar import as_nature
+from onlinecal.natures.base import as_nature
 from onlinecal.rounds.steps import law_values, learn
 from onlinecal.schedules import Constant, Schedule
 from tests.engine.games import Coin, Follows, Laws, Mean, SeesLaw, Timed, game_of, played, same

@@ -1,11 +1,9 @@
-"""Forecasters made of others: restarts, rounding, mixtures."""
+"""Forecasters made of others, and the perturbed leader: restarts, rounding, mixtures, and what is drawn."""
 
 import math
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
@@ -17,12 +15,22 @@ from onlinecal.forecasters import (
     ExpertMixture,
     ForecastHedging,
     PerturbedLeader,
-    Rounded,
+    Tempered,
+    Truthful,
 )
-from onlinecal.measures import brier, ece
-from onlinecal.natures import Bernoulli, Contrarian, Drift
+from onlinecal.measures import (
+    brier,
+    ece,
+)
+from onlinecal.natures import (
+    Bernoulli,
+    Contrarian,
+    Drift,
+    UniformTruth,
+)
 from onlinecal.rounds.hand import Hand
-from tests.by_hand import Driven
+from tests.bounds_in_games import Games
+from tests.by_hand import Driven, noted
 
 
 def test_doubling_restarts_with_doubled_horizons():
@@ -48,29 +56,6 @@ def test_doubling_keeps_the_order_of_the_error(seed):
     mean = horizon * np.mean([ece(g) for g in game.gammas()])
     # The slack of hedging's own test at this horizon and rate 1e-9 is 290.
     assert mean <= 2.71 * 2.6 * horizon ** (2 / 3) + 290
-
-
-@given(st.floats(0, 1), st.integers(1, 20))
-def test_random_rounding_keeps_the_mean(p, m):
-    law = Driven(Rounded(Constant(p), m, "random")).law()
-    assert sum(v * w for v, w in law.items()) == pytest.approx(p, abs=1e-12)
-    assert max(abs(v - p) for v in law) < 1 / m + 1e-12
-
-
-def test_a_rounded_forecaster_hears_what_it_said():
-    """Rounding to its own grid changes nothing at all."""
-    plain = Game(ForecastHedging(8), Contrarian(), horizon=500, runs=range(4))
-    rounded = Game(Rounded(ForecastHedging(8), 8, "nearest"), Contrarian(), horizon=500, runs=range(4))
-    for game in (plain, rounded):
-        game.advance(500)
-    # The draws differ, since the strategies do; what the inner player knows must fit what was played.
-    inner, counts, ones = (
-        rounded.forecaster.memory.players[0],
-        rounded.history.counts,
-        rounded.history.positives,
-    )
-    assert (inner.memory.ints[:, :9] == 8 * ones - np.arange(9) * counts).all()
-    assert plain.history.counts.sum() == counts.sum()
 
 
 def test_the_mixture_is_as_good_as_its_best_expert(seed):
@@ -121,3 +106,36 @@ def test_experts_of_a_mixture_hear_forecasts_of_their_own():
     assert np.abs(ahead.memory.ints[:, :-1]).max() <= 3
     assert (defensive.memory.floats[:, 0] > 0).all()
     assert sum(g.weight for g in game.gammas()) == 900
+
+
+def test_the_truthful_are_calibrated_and_the_tempered_are_not(seed):
+    """Brier totals: E[(y − q)²] = 1/6 for uniform truths.
+
+    Hoeffding over 8·4000 rounds: off by more than 0.02 with probability below 2·exp(−2·32000·0.02²) < 2e-11.
+    """
+    games = Games(4000, 8, 1e-9)
+    true, tempered = (
+        games.mean_total(f, UniformTruth(), seed, brier) / 4000 for f in (Truthful(), Tempered(4.0))
+    )
+    assert true == pytest.approx(1 / 6, abs=0.02)
+    assert tempered > true + 0.01
+
+
+def test_the_perturbed_leader_draws_from_its_law(seed):
+    """Without past p = Z_1/(Z_0 + Z_1), 0/0 read as 1/2, is symmetric, and P(p = 0) = P(Z_1 = 0, Z_0 > 0) = ¼·¾.
+
+    Hoeffding for n = 4·16·4096 values: off by more than 0.008 with probability below 2·exp(−2n·0.008²) < 1e-14.
+    """
+    player = Driven(PerturbedLeader(3.0, atoms=16), runs=4, seed=seed)
+    p = np.array([player.hand.ask(t).values.copy() for t in range(1, 4097)])
+    assert p.mean() == pytest.approx(0.5, abs=0.008)
+    assert (p == 0.0).mean() == pytest.approx(3 / 16, abs=0.008)
+    assert (p == 1.0).mean() == pytest.approx(3 / 16, abs=0.008)
+
+
+def test_the_perturbed_leader_without_noise_is_the_mean():
+    log, _ = noted(PerturbedLeader(0, atoms=1), Bernoulli(0.4), 50, runs=1)
+    total = 0
+    for t, round in enumerate(log):
+        assert round.laws == [{total / t if t else 0.5: 1.0}]
+        total += round.outcome[0]

@@ -1,4 +1,4 @@
-"""What all forecasters share: documentation, what they say first, which parameters they refuse."""
+"""What all forecasters share: what they say first, which parameters they refuse."""
 
 import math
 
@@ -6,7 +6,6 @@ import pytest
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.forecasters import (
-    FORECASTERS,
     AlmostOneStepAhead,
     BlumMansour,
     BlumMansourLog,
@@ -67,12 +66,6 @@ def test_first_laws(spec, context, law):
     said = Driven(spec, 1000).law(**context)
     assert sorted(said) == pytest.approx(sorted(law), abs=1e-15)
     assert [said[v] for v in sorted(said)] == pytest.approx([law[v] for v in sorted(law)], abs=1e-12)
-
-
-@pytest.mark.parametrize("cls", FORECASTERS.values(), ids=list(FORECASTERS))
-def test_documented(cls):
-    for section in ("Information", "Source", *["Guarantee"] * ("guarantees" in vars(cls))):
-        assert f"\n    {section}\n    ---" in cls.__doc__
 
 
 @pytest.mark.parametrize(

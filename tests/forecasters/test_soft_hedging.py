@@ -1,7 +1,6 @@
 """Soft hedging: every claim of its docstring, and controls without the parts that make it so."""
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -9,14 +8,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core._compile import part_of_kernel
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.decision_makers.responses import Best, DecisionMaker, Rounded
 from onlinecal.decisions import tasks
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import SoftHedging
-from onlinecal.measures import cdl, ece, scdl, scdl_binned
-from onlinecal.natures import NATURES, Contrarian, Drift, Greedy, Nature
+from onlinecal.forecasters import (
+    SoftHedging,
+)
+from onlinecal.measures import (
+    cdl,
+    ece,
+    scdl,
+    scdl_binned,
+)
+from onlinecal.natures import (
+    NATURES,
+    Contrarian,
+    Drift,
+    Greedy,
+)
 from onlinecal.rounds.steps import floats, law, law_values
+from tests.by_hand import Driven
 
 OPPONENTS = [cls() for cls in NATURES.values() if not required(cls)]
 #: what rounding may add to sums of 10^4 numbers
@@ -48,35 +61,26 @@ def ratio_of_bins(gamma, m, horizon):
 @pytest.mark.parametrize("nature", OPPONENTS, ids=strategy_key)
 @pytest.mark.parametrize(("m", "horizon"), [("T^(1/2)/4", 1500), ("T^(1/2)", 400), (1, 300), (64, 300)])
 def test_soft_hedging_keeps_its_bound_and_each_bin_its_own(nature, m, horizon, seed):
-    horizon = min(horizon, nature.length or horizon)
-    forecaster = SoftHedging(m)
+    horizon, forecaster = min(horizon, nature.length or horizon), SoftHedging(m)
     steps = forecaster.bins_at(horizon)
-    (guarantee,) = forecaster.guarantees
+    bound = forecaster.guarantees[0].bound(horizon)
     binned = 1.5 * steps * (2 + math.log((steps + 1) / 2)) * math.log(3 + math.log(horizon))
-    assert guarantee.bound(horizon) == pytest.approx(min(horizon, max(horizon / steps, binned)), rel=1e-12)
+    assert bound == pytest.approx(min(horizon, max(horizon / steps, binned)), rel=1e-12)
     for gamma in played(forecaster, nature, horizon, seed).gammas():
         assert ratio_of_bins(gamma, steps, horizon) <= 1 + ROUNDING
         assert horizon * scdl_binned(gamma, m=steps) <= binned
-        assert horizon * scdl(gamma) <= guarantee.bound(horizon)
-
-
-@dataclass(frozen=True)
-class Listed(Nature):
-    """These outcomes, one after the other."""
-
-    outcomes: tuple[int, ...] = (0,)
-
-    def start(self, horizon, stream):
-        return self
-
-    def probability(self, round):
-        return float(self.outcomes[round.number - 1])
+        assert horizon * scdl(gamma) <= bound
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=200), st.sampled_from([1, 2, 4, 16]))
 def test_every_sequence(outcomes, m):
-    (gamma,) = played(SoftHedging(m), Listed(tuple(outcomes)), len(outcomes), 0, runs=1).gammas()
-    assert ratio_of_bins(gamma, m, len(outcomes)) <= 1 + ROUNDING
+    player = Driven(SoftHedging(m), len(outcomes))
+    said = []
+    for y in outcomes:
+        asked = player.ask()
+        said.append(float(asked.values[0, 0]))
+        player.tell(asked, y)
+    assert ratio_of_bins(JointDistribution.from_samples(said, outcomes), m, len(outcomes)) <= 1 + ROUNDING
 
 
 # ---------------------------------------------------------------- the steps of the proof

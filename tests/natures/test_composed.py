@@ -1,47 +1,58 @@
-"""Natures made of others: rules, sight, names and files."""
+"""Natures made of others: what parts see, hear and count, names, files; and a forecaster for each stream."""
 
-from dataclasses import dataclass
+import math
+import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
+import onlinecal as oc
+from onlinecal.checks.conformance import trace
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, ScenarioError
 from onlinecal.core.strategy import strategy_key, strategy_label
+from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
+    AlmostOneStepAhead,
     Constant,
+    DefensiveForecasting,
+    Delayed,
     EmpiricalMean,
+    Forecaster,
+    Separate,
+    Truthful,
 )
 from onlinecal.natures import (
+    NATURES,
     Bernoulli,
     Contrarian,
     Drift,
-    EarlyStopping,
     Greedy,
     Markov,
     Mixture,
     Nature,
     RandomWalk,
     Replay,
+    Sidestepping,
     Sight,
+    Streams,
     Switch,
     UniformTruth,
 )
+from onlinecal.rounds.protocol import begin
 from onlinecal.scenario import load
-from tests.by_hand import noted, revealed
+from tests.by_hand import noted, outcome_uniforms, revealed
 from tests.examples import recording
+
+T, RUNS = 400, 3
+
+
+# ---------------------------------------------------------------- mixtures and switches
 
 
 def coins(nature, forecaster, horizon, seed, runs=3):
     return np.array([round.q for round in noted(forecaster, nature, horizon, runs, seed)[0]])
-
-
-def test_mixture_weighs_what_its_parts_say(seed):
-    mix = Mixture((Bernoulli(0.2), Drift(), Contrarian()), (1, 2, 1))
-    for t, round in enumerate(noted(EmpiricalMean(), mix, 200, seed=seed)[0], start=1):
-        against = np.array([sum(v * w for v, w in law.items()) < 0.5 for law in round.laws])
-        assert round.q == pytest.approx(0.25 * 0.2 + 0.5 * (t - 0.5) / 200 + 0.25 * against, abs=1e-12)
-    assert (coins(Mixture((Bernoulli(1), Bernoulli(1), Bernoulli(1))), Constant(), 5, seed) <= 1).all()
 
 
 def test_parts_of_one_kind_have_randomness_of_their_own(seed):
@@ -51,87 +62,6 @@ def test_parts_of_one_kind_have_randomness_of_their_own(seed):
     # [0, 1/4] and 6000 of them are averaged: off by 1/60 with probability below 2·exp(−2·6000·(4/60)²) < 1e-22.
     assert abs(((both - 0.5) ** 2).mean() - 1 / 24) < 1 / 60
     assert abs(((one - 0.5) ** 2).mean() - 1 / 12) < 1 / 60
-
-
-def test_switch_plays_two_games_one_after_the_other(seed):
-    q = coins(Switch(Drift(), Drift(1, 0), "T/4"), Constant(), 400, seed)[:, 0]
-    assert q[:100] == pytest.approx((np.arange(100) + 0.5) / 100, abs=1e-12)
-    assert q[100:] == pytest.approx(1 - (np.arange(300) + 0.5) / 300, abs=1e-12)
-    assert coins(Switch(Bernoulli(0.1), Bernoulli(0.9), 0), Constant(), 3, seed)[:, 0].tolist() == [0.9] * 3
-    assert coins(Switch(Bernoulli(0.1), Bernoulli(0.9), 99), Constant(), 3, seed)[:, 0].tolist() == [0.1] * 3
-
-
-def test_switch_lets_the_second_hear_of_its_own_rounds_only(seed):
-    log, _ = noted(Constant(0.5), Switch(Bernoulli(0.5), EarlyStopping(5), 1000), 2000, 4, seed)
-    total = np.zeros(4)
-    stopped = np.zeros(4, bool)
-    for _, q, forecast, outcome in log[1000:]:
-        assert ((q != 0.5) == stopped).all()
-        total += outcome - forecast
-        stopped |= np.abs(total) >= 5
-
-
-def test_switch_reveals_what_both_reveal(seed):
-    assert Switch(UniformTruth(), UniformTruth()).reveals == {"truth"}
-    assert Switch(UniformTruth(), Bernoulli()).reveals == frozenset()
-    shown = revealed(Switch(UniformTruth(), UniformTruth(), 5), 10, seed=seed)["truth"]
-    assert len(set(shown.ravel().tolist())) == 30
-
-
-def test_sight_is_that_of_the_most_seeing_part():
-    for parts, sight in [
-        ((Bernoulli(), RandomWalk()), Sight.NOTHING),
-        ((Bernoulli(), Markov()), Sight.HISTORY),
-        ((Markov(), Greedy()), Sight.LAW),
-        ((Contrarian("draw"), Greedy()), Sight.DRAW),
-    ]:
-        assert Mixture(parts).sight is sight
-        assert Switch(*parts).sight is sight
-
-
-@dataclass(frozen=True)
-class Nosy(Nature):
-    """Declares one sight and takes another."""
-
-    declared: int
-    takes: str
-
-    @property
-    def sight(self):
-        return Sight(self.declared)
-
-    def start(self, horizon, stream):
-        takes = self.takes
-
-        class Player:
-            def probability(self, round):
-                if takes != "nothing":
-                    getattr(round, takes)
-                return 0.5
-
-        class HearingPlayer(Player):
-            def update(self, forecast, outcome):
-                raise AssertionError("heard of the past")
-
-        return HearingPlayer() if self.sight >= Sight.HISTORY else Player()
-
-
-@pytest.mark.parametrize(
-    "make",
-    [lambda part: Mixture((Contrarian("draw"), part)), lambda part: Switch(Contrarian("draw"), part, 1)],
-)
-def test_a_part_sees_no_more_than_it_declares_beside_one_that_sees_all(make):
-    def play(part):
-        Game(Constant(), make(part), horizon=4, runs=range(2)).advance(4)
-
-    for declared, takes in [(0, "law"), (1, "law"), (0, "forecast"), (2, "forecast")]:
-        with pytest.raises(
-            InvalidForecast, match=f"'nosy' asked for the .* declares sight {Sight(declared).name}"
-        ):
-            play(Nosy(declared, takes))
-    play(Nosy(0, "nothing"))
-    with pytest.raises(InvalidForecast, match="heard of the past"):
-        play(Nosy(1, "nothing"))
 
 
 @pytest.mark.parametrize("wrong", [1.5, -0.5, float("nan"), "much", [0.5, 0.5, 0.5]])
@@ -212,3 +142,245 @@ at = "T/2"
         file.write_text(text.replace(good, bad))
         with pytest.raises(ScenarioError, match=said):
             load(file)
+
+
+# ---------------------------------------------------------------- each stream alone
+
+
+def events(order, delays):
+    """What happens: ("ask", t) and ("tell", t), with the outcome of round t told at the end of round t + delay."""
+    for t in range(1, len(order) + 1):
+        yield "ask", t
+        for early in range(1, t + 1):
+            if early + delays[early - 1] == t:
+                yield "tell", early
+
+
+def as_part(role, spec, horizon, path, seed):
+    """A specification as another begins it: tuned to this horizon, with the stream of this path."""
+
+    class Part(Forecaster if role == "forecaster" else Nature):
+        def start(self, _, stream):
+            return begin(role, spec, horizon, Stream(seed, path, range(1)))
+
+    for name in ("certifies",) if role == "forecaster" else ("sight",):
+        setattr(Part, name, getattr(spec, name))
+    return Part()
+
+
+def alone(i, order, of, nature, delays, seed):
+    """Forecasts and outcomes of the rounds of stream i, by one copy against one part, which meet nobody else."""
+    at, separate, mine = f"T={T}", strategy_key(Separate(of)), order.count(i)
+    outcomes = outcome_uniforms(nature, T, RUNS, seed)
+    copy = as_part("forecaster", of, T, ("forecaster", separate, at, f"stream {i}"), seed)
+    part = as_part("nature", nature.parts[i], mine, ("nature", strategy_key(nature), at, f"part {i}"), seed)
+    game, asked, found = Game(copy, part, horizon=mine, runs=range(RUNS), seed=seed), {}, {}
+    for what, t in events(order, delays):
+        if order[t - 1] == i and what == "ask":
+            asked[t] = question = game.ask()
+            found[t] = (
+                question.forecast.tolist(),
+                (outcomes[t - 1] < question.probability).astype(int).tolist(),
+            )
+        elif order[t - 1] == i:
+            game.resolve(asked[t], outcome=found[t][1])
+    return found
+
+
+@pytest.mark.parametrize("delay", [0, 5, "any"])
+@pytest.mark.parametrize(
+    "nature",
+    [
+        Streams((Greedy(), Drift(), Sidestepping())),
+        Streams((Markov(), RandomWalk(), Contrarian()), "random", (2, 1, 1)),
+        Streams((Mixture((Greedy(), RandomWalk())), Switch(Markov(), Contrarian("draw"), "T/2"))),
+    ],
+    ids=lambda nature: str(nature.streams),
+)
+@pytest.mark.parametrize("of", [AlmostOneStepAhead(), DefensiveForecasting(), EmpiricalMean()])
+def test_separate_on_streams_is_each_part_alone(of, nature, delay, seed):
+    """Of forecasters that draw nothing; of others see tests/forecasters/test_in_flight.py."""
+    delays = np.random.default_rng([seed, 3]).integers(0, 30, T) if delay == "any" else np.full(T, delay)
+    game = Game(Separate(of), nature, horizon=T, runs=range(RUNS), seed=seed, keeps=("stream",))
+    opened, order = [], order_of(nature, T, seed).whose(1, T).tolist()
+    for what, t in events(order, delays):
+        if what == "ask":
+            opened.append(game.ask())
+        else:
+            game.resolve(opened[t - 1])
+    parts = [alone(i, order, of, nature, delays, seed) for i in range(len(nature.parts))]
+    for t, question in enumerate(opened, 1):
+        assert question.forecast.tolist() == parts[order[t - 1]][t][0], t
+    for run in range(RUNS):
+        told = game.transcripts.of(run)
+        for t, stream, outcome in zip(told.numbers, told.context["stream"], told.outcomes, strict=True):
+            assert stream == order[t - 1]
+            assert outcome == parts[stream][t][1][run]
+
+
+def order_of(nature, horizon, seed):
+    """The order of the parts."""
+    stream = Stream(seed, ("nature", strategy_key(nature), f"T={horizon}"), range(1))
+    return nature.start(horizon, stream).streams_of.__self__
+
+
+def test_the_shared_forecaster_plays_another_game(seed):
+    """The control: one that learns from all streams is right about neither of two opposite coins."""
+    nature = Streams((Bernoulli(1.0), Bernoulli(0.0)))
+    briers = [
+        oc.play(of, nature, horizon=200, runs=1, seed=seed, measures=["brier"]).curve("brier").mean[-1]
+        for of in (EmpiricalMean(), Separate(EmpiricalMean()))
+    ]
+    assert briers[0] > 40
+    assert briers[1] == pytest.approx(2 * sum(1 / (k + 2) ** 2 for k in range(100)))
+
+
+# ---------------------------------------------------------------- what a part of several knows
+
+
+class Noting(Nature):
+    """Notes its horizon, the numbers of its rounds, and what it hears."""
+
+    sight = Sight.HISTORY
+    log: ClassVar[list] = []
+
+    def start(self, horizon, stream):
+        self.log.append(horizon)
+        return self
+
+    def probability(self, round):
+        self.log.append(("asked", round.number))
+        round.memo = round.number
+        return 0.5
+
+    def update(self, forecast, outcome, round):
+        assert round.memo == round.number
+        self.log.append(("told", round.number))
+
+
+def test_a_part_hears_of_its_own_rounds_and_counts_them():
+    log = Noting.log
+    log.clear()
+    game = Game(Constant(), Streams((Drift(), Noting(), Drift())), horizon=8, runs=range(1))
+    opened = [game.ask() for _ in range(8)]
+    for late in reversed(opened):
+        game.resolve(late)
+    assert log == [3, ("asked", 1), ("asked", 2), ("asked", 3), ("told", 3), ("told", 2), ("told", 1)]
+
+
+@pytest.mark.parametrize("horizon", [1, 2, 3, 1000, 2500])
+@pytest.mark.parametrize("nature", [Streams((Drift(),) * 3), Streams((Drift(),) * 3, "random", (3, 0, 1))])
+def test_each_part_is_tuned_to_the_rounds_that_fall_to_it(nature, horizon, seed):
+    order = order_of(nature, horizon, seed)
+    mine = order.whose(1, horizon).tolist()
+    assert order.shares(horizon) == [mine.count(i) for i in range(3)]
+    if nature.order == "turns":
+        assert mine == [(t % 3) for t in range(horizon)]
+    else:
+        assert set(mine) <= {0, 2}
+        # Hoeffding: false failures below 2e-9.
+        assert abs(mine.count(0) - 0.75 * horizon) <= math.sqrt(horizon * math.log(1e9) / 2)
+
+
+def test_the_order_is_that_of_all_runs(seed):
+    nature = Streams((Drift(), Markov()), "random")
+    spec = Separate(AlmostOneStepAhead())
+    both = Game(spec, nature, horizon=1500, runs=range(4), seed=seed)
+    later = Game(spec, nature, horizon=1500, runs=range(2, 4), seed=seed)
+    both.advance(1500)
+    later.advance(1500)
+    assert trace(both)[2:] == trace(later)
+
+
+def test_compositions_reveal_what_all_parts_reveal_and_see_what_one_sees(seed):
+    assert Switch(UniformTruth(), Bernoulli()).reveals == frozenset()
+    assert Streams((UniformTruth(), UniformTruth())).reveals == {"stream", "truth"}
+    assert Streams((UniformTruth(), Drift())).reveals == {"stream"}
+    for parts, sight in [
+        ((Bernoulli(), RandomWalk()), Sight.NOTHING),
+        ((Bernoulli(), Markov()), Sight.HISTORY),
+        ((Markov(), Greedy()), Sight.LAW),
+        ((Contrarian("draw"), Greedy()), Sight.DRAW),
+    ]:
+        assert Mixture(parts).sight is Switch(*parts).sight is Streams(parts).sight is sight
+    nature = Streams((UniformTruth(), UniformTruth()))
+    log, _ = noted(Separate(Truthful()), nature, 9, 2, seed)
+    shown = revealed(nature, 9, 2, seed)
+    assert shown["stream"].dtype == np.int64
+    assert shown["truth"].tolist() == [round.forecast.tolist() for round in log]
+
+
+def test_a_forecaster_per_stream_needs_streams():
+    with pytest.raises(InvalidParameter, match="needs stream, which nature 'drift' does not reveal"):
+        Game(Separate(Constant()), Drift(), horizon=9, runs=range(1))
+
+
+def test_certificates_of_the_streams_add_up(seed):
+    nature = Streams((Contrarian(), Drift()))
+    game = Game(Separate(DefensiveForecasting()), nature, horizon=500, runs=range(2), seed=seed)
+    game.advance(500)
+    totals = [g.weight * oc.measures.kernel_ce(g) for g in game.gammas()]
+    assert (np.array(totals) <= game.certificates()["kernel_ce_certificate"]).all()
+    assert Delayed(Separate(DefensiveForecasting())).certifies == {"kernel_ce_certificate"}
+
+
+# ---------------------------------------------------------------- names, parameters
+
+
+def test_names_of_the_streams():
+    assert Streams((Bernoulli(0.2), Drift(), Drift())).streams == ("bernoulli (q=0.2)", "drift 1", "drift 2")
+    assert Streams((Drift(), Drift()), labels=("a", "b")).streams == ("a", "b")
+    assert all(cls.streams == () for cls in NATURES.values() if cls not in (Streams, Switch))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"parts": ()}, r"parts = \(\); expected a list of natures"),
+        ({"parts": Drift()}, "expected a list of natures"),
+        ({"parts": (Drift(), Constant())}, r"parts\[1\] = .*expected a nature"),
+        ({"parts": (Drift(), Streams((Drift(),)))}, r"parts\[1\] = streams has streams of its own"),
+        ({"order": "sorted"}, "order = 'sorted'; expected 'turns' or 'random'"),
+        ({"weights": (1, 2)}, "expected order = 'random', or no weights"),
+        ({"order": "random", "weights": (1,)}, "expected 2 numbers, one a part"),
+        ({"order": "random", "weights": (1, -1)}, r"weights\[1\] = -1"),
+        ({"order": "random", "weights": (0, 0)}, "expected one above 0"),
+        ({"labels": ("a", "a")}, "expected texts that are all different"),
+        ({"labels": ("a", "")}, "expected texts that are all different"),
+        ({"labels": "ab"}, "expected 2 texts, one a part"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(options, said):
+    with pytest.raises(InvalidParameter, match=said):
+        Streams(**{"parts": (Drift(), Drift()), **options})
+
+
+def test_parts_that_are_too_short_are_refused(tmp_path):
+    rows = Replay(str(recording(tmp_path)))
+    turns = Streams((Drift(), rows))
+    assert turns.length == 2 * rows.length + 1
+    Game(Constant(), turns, horizon=turns.length, runs=range(1))
+    with pytest.raises(InvalidParameter, match=f"expected at most {turns.length}"):
+        Game(Constant(), turns, horizon=turns.length + 1, runs=range(1))
+    drawn = Streams((Drift(), rows), "random", (0, 1))
+    assert drawn.length is None
+    assert drawn.recorded
+    with pytest.raises(
+        InvalidParameter, match=rf"1201 of 1201 rounds fall to parts\[1\] = replay, which has {rows.length}"
+    ):
+        Game(Constant(), drawn, horizon=1201, runs=range(1))
+
+
+def test_streams_may_follow_each_other(seed):
+    """A forecaster per stream plays them, and the streams are those that are revealed."""
+    both = Switch(Streams((Drift(), Markov())), Streams((Markov(), Drift(), Drift()), "random"), 5)
+    assert both.reveals == {"stream"}
+    assert both.streams == ("drift → markov", "markov → drift 1", "drift 2")
+    game = Game(Separate(AlmostOneStepAhead()), both, horizon=90, runs=range(2), seed=seed, keeps=("stream",))
+    game.advance(3)
+    game.resolve(game.ask())
+    game = pickle.loads(pickle.dumps(game))
+    game.advance(90)
+    told = game.transcripts.of(1)
+    assert told.context["stream"].tolist() == game.nature.streams_of(1, 90).tolist()
+    assert Switch(Streams((Drift(), Markov())), Drift()).streams == ()

@@ -1,15 +1,20 @@
-"""What all natures share: documentation, what they reveal, what they see, which parameters they refuse."""
+"""What all natures share: what they reveal and see, laws as distributions, plain ones, and what they refuse."""
 
 import math
 
 import numpy as np
 import pytest
 
+import onlinecal as oc
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
+from onlinecal.forecasters import (
+    FORECASTERS,
+    Constant,
+    ForecastHedging,
+)
 from onlinecal.natures import (
     NATURES,
     Bernoulli,
@@ -52,11 +57,13 @@ def test_who_reveals_nothing_cannot_feed_who_needs_it():
     Game(Needy(), UniformTruth(), horizon=5, runs=range(1)).advance(5)
 
 
-@pytest.mark.parametrize("cls", NATURES.values(), ids=list(NATURES))
-def test_documented(cls):
-    for section in ("Information", "Source", *["Guarantee"] * ("guarantees" in vars(cls))):
-        assert f"\n    {section}\n    ---" in cls.__doc__
+@pytest.mark.parametrize("cls", [*NATURES.values(), *FORECASTERS.values()], ids=[*NATURES, *FORECASTERS])
+def test_guarantees_are_documented(cls):
+    assert "guarantees" not in vars(cls) or "\n    Guarantee\n    ---" in cls.__doc__
     assert set(FORECASTERS).isdisjoint(NATURES)
+
+
+# ---------------------------------------------------------------- sight
 
 
 def reads(sight, what):
@@ -106,6 +113,68 @@ def test_steps_are_shown_what_they_declare(sight, shown):
 def truths_of_pair(nature):
     """q of the first round against two points."""
     return float(Game(ForecastHedging(3), nature, horizon=9, runs=range(1)).ask().probability[0])
+
+
+# ---------------------------------------------------------------- plain Python
+
+
+def outcomes(nature, seed):
+    game = Game(ForecastHedging(), nature, horizon=300, runs=range(3), seed=seed)
+    game.advance(300)
+    return [(gamma.predictions.tolist(), gamma.positives.tolist()) for gamma in game.gammas()]
+
+
+def opposite(sight, q, **more):
+    return type("Opposite", (), {"sight": sight, "probability": q, **more})
+
+
+def by_mean(self, round):
+    return float(sum(p * w for p, w in round.law.items()) < 0.5)
+
+
+@pytest.mark.parametrize("sight", ["law", "LAW", Sight.LAW])
+def test_a_plain_nature_sees_the_law_that_it_declares(sight, seed):
+    spec = as_nature(opposite(sight, by_mean))
+    assert spec.sight is Sight.LAW
+    assert outcomes(spec, seed) == outcomes(Contrarian(), seed)
+
+
+def test_a_plain_nature_sees_the_draw_that_it_declares(seed):
+    spec = as_nature(opposite("draw", lambda self, round: float(round.forecast < 0.5)))
+    assert outcomes(spec, seed) == outcomes(Contrarian("draw"), seed)
+
+
+def test_a_law_is_shown_as_a_distribution():
+    seen = []
+    nature = opposite("law", lambda self, round: seen.append(round.law) or 0.5)
+    twice = Written([([0.25, 0.75, 0.25, 1.0], [0.25, 0.5, 0.25, 0.0])])
+    Game(twice, as_nature(nature), horizon=1, runs=range(2)).advance(1)
+    assert seen == [{0.25: 0.5, 0.75: 0.5}] * 2
+
+
+@pytest.mark.parametrize(
+    ("nature", "error", "said"),
+    [
+        (opposite("laww", by_mean), InvalidParameter, "sight = 'laww'; expected 'nothing', 'history', 'law', 'draw'"),
+        (opposite(2, by_mean), InvalidParameter, "sight = 2; expected"),
+        (opposite("law", lambda self: 0.5), InvalidParameter, r"sight LAW, but .* expected probability\(round\)"),
+        (opposite("nothing", lambda self: 0.5, update=np.add), InvalidParameter, "update, which is never called"),
+        (opposite("history", by_mean), InvalidForecast, "asked for the law in round 1 but declares sight HISTORY"),
+        (opposite(None, by_mean), InvalidForecast, "asked for the law in round 1 but declares sight NOTHING"),
+    ],
+)  # fmt: skip
+def test_a_sight_that_is_not_honoured_is_refused(nature, error, said):
+    with pytest.raises(error, match=f"nature 'Opposite'.*{said}"):
+        oc.play(oc.forecasters.Constant(0.5), nature, horizon=3, runs=1)
+
+
+def test_a_declared_sight_goes_with_the_past_and_without():
+    told = []
+    hears = {"update": lambda self, forecast, outcome: told.append((forecast, outcome))}
+    for more, rounds in ((hears, 5), ({}, 0)):
+        told.clear()
+        oc.play(oc.forecasters.Constant(0.25), opposite("law", by_mean, **more), horizon=5, runs=1)
+        assert told == [(0.25, 1)] * rounds
 
 
 # ---------------------------------------------------------------- a law is a distribution, however it is written
@@ -158,6 +227,9 @@ def test_natures_depend_on_a_law_as_a_distribution(seed, tmp_path):
         assert answers(nature, laws, outcomes) == answers(nature, others, outcomes), nature
 
 
+# ---------------------------------------------------------------- parameters
+
+
 @pytest.mark.parametrize(
     ("cls", "refused"),
     [
@@ -192,3 +264,8 @@ def test_parameters_out_of_range(cls, refused):
     for given in refused:
         with pytest.raises(InvalidParameter):
             cls(**given)
+
+
+def test_an_expression_that_is_out_of_range_only_at_this_horizon():
+    with pytest.raises(InvalidParameter, match=r"change_rate = '20/T', which is 2 at T = 10; expected"):
+        Game(Constant(), Piecewise(change_rate="20/T"), horizon=10, runs=range(1))

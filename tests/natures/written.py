@@ -3,7 +3,7 @@
 import numpy as np
 
 from onlinecal.forecasters import Forecaster
-from onlinecal.forecasters._steps import nothing
+from onlinecal.forecasters.baselines import nothing
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, law, law_values, law_weights, shared, shared_ints
 

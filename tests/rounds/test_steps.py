@@ -14,7 +14,7 @@ import pytest
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.forecasters import Constant, Delayed, Doubling, ExpertMixture, Forecaster, Rounded, Separate
-from onlinecal.forecasters._steps import nothing
+from onlinecal.forecasters.baselines import nothing
 from onlinecal.natures import Bernoulli, Drift, Mixture, Nature, Sight, Streams, Switch, UniformTruth
 from onlinecal.rounds.players import CompiledForecaster, CompiledNature
 from onlinecal.rounds.steps import Memory

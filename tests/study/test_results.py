@@ -12,7 +12,7 @@ from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
 from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.decisions import base as decisions
 from onlinecal.engine import game
-from onlinecal.natures.scalar import as_nature
+from onlinecal.natures.base import as_nature
 from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store

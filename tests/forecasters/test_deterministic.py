@@ -1,9 +1,4 @@
-"""Defensive forecasting: its roots and parameters, and its theorem on every sequence, with nothing left to chance.
-
-A mutated copy breaks the theorem.
-"""
-
-from __future__ import annotations
+"""Bounds for every sequence: almost one step ahead, defensive forecasting, soft hedging; mutated copies break them."""
 
 import copy
 import math
@@ -16,17 +11,125 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.memory import free_memory
+from onlinecal.core.strategy import required
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
-from onlinecal.forecasters import DefensiveForecasting
+from onlinecal.forecasters import (
+    AlmostOneStepAhead,
+    DefensiveForecasting,
+)
 from onlinecal.forecasters import _laplace as tree
 from onlinecal.measures import (
     kernel_ce,
     smooth_ce,
+    true_distance,
 )
-from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
+from onlinecal.natures import (
+    NATURES,
+    Bernoulli,
+    Contrarian,
+    Drift,
+)
+from onlinecal.rounds.steps import ints, law_atoms, learn
 from tests.by_hand import Driven
-from tests.forecasters.test_almost_one_step_ahead import ROUNDING, playable
+
+#: what rounding may add to a ratio that theory says is at most 1
+ROUNDING = 1e-9
+OPPONENTS = [cls() for cls in NATURES.values() if not required(cls)]
+
+
+def horizon_of(nature, horizon):
+    return min(horizon, nature.length or horizon)
+
+
+# ---------------------------------------------------------------- almost one step ahead
+
+
+@given(st.lists(st.integers(0, 1), min_size=1, max_size=80))
+def test_the_imagined_biases_never_exceed_one(outcomes):
+    """On any sequence of outcomes whatever, not only those that our natures make."""
+    m, player = 4, Driven(AlmostOneStepAhead(4))
+    for y in outcomes:
+        player.tell(player.ask(), y)
+        bias = player.memory.ints[0, :-1]
+        assert np.abs(bias).max() <= m  # in units of 1/m
+        assert bias[0] == bias[m] == 0
+
+
+def ahead_ratio(forecaster, nature, horizon, seed, runs=8):
+    """The largest certificate of the distance over 2√T + 1; what it certifies, smCE ≤ 2·distance, is asserted."""
+    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+    worst = 0.0
+    for t in checkpoints(horizon):
+        game.advance(t)
+        certificate = game.certificates()["distance_certificate"]
+        worst = max(worst, certificate.max() / (2 * math.sqrt(horizon) + 1))
+        for gamma, total in zip(game.gammas(), certificate, strict=True):
+            assert t * smooth_ce(gamma) <= 2 * total + ROUNDING
+    return worst
+
+
+@pytest.mark.parametrize("horizon", [1, 4, 8])
+def test_the_certificate_is_above_the_true_distance_of_every_sequence(horizon):
+    """All 2^T sequences of outcomes, and the distance over all partitions of their rounds."""
+    runs = 2**horizon
+    outcomes = np.arange(runs)[:, None] >> np.arange(horizon) & 1
+    player, forecasts = Driven(AlmostOneStepAhead(), horizon, runs), np.empty((runs, horizon))
+    for t in range(horizon):
+        asked = player.ask()
+        forecasts[:, t] = asked.values[:, 0]
+        player.tell(asked, outcomes[:, t])
+    # The biases, in steps of the grid, and how far the forecasts were from the imagined ones.
+    state = player.memory.ints
+    m = state.shape[1] - 2
+    far = np.array([horizon * true_distance(p, y).upper for p, y in zip(forecasts, outcomes, strict=True)])
+    assert (far <= player.player.certificates()["distance_certificate"] + ROUNDING).all()
+    # Controls: neither of its two parts is enough. One step ahead alone, or its biases alone, prove less than is so.
+    assert horizon == 1 or (far > state[:, -1] / m + ROUNDING).any()
+    assert (far > np.abs(state[:, :-1]).sum(axis=1) / m + ROUNDING).any()
+
+
+@pytest.mark.parametrize("horizon", [1, 10, 5000])
+@pytest.mark.parametrize("name", NATURES)
+def test_almost_one_step_ahead_keeps_its_word(name, horizon, seed, against):
+    for nature in against(name):
+        if horizon >= 20 or getattr(nature, "change_rate", None) != "20/T":
+            assert ahead_ratio(AlmostOneStepAhead(), nature, horizon_of(nature, horizon), seed) <= 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NATURES)
+def test_they_keep_their_words_at_scale(name, seed, full, against):
+    for nature in against(name):
+        horizon = horizon_of(nature, 1_000_000 if full else 100_000)
+        assert ahead_ratio(AlmostOneStepAhead(), nature, horizon, seed) <= 1.0
+        assert defensive_ratio(DefensiveForecasting(), nature, min(horizon, 300_000), seed) <= 1 + ROUNDING
+
+
+@learn
+def _wrong_side(run, number, size, drawn, outcome):
+    """Its imagined player takes i where y = 1 and i + 1 where y = 0."""
+    state, atom = ints(run), law_atoms(run)[drawn]
+    m = len(state) - 2
+    i = min(atom + 1 - outcome, m)
+    state[i] += m * outcome - i
+    state[-1] += np.int64(i != atom)
+    return 0
+
+
+class WrongSide(AlmostOneStepAhead):
+    def start(self, horizon, stream):
+        player = super().start(horizon, stream)
+        player.steps = player.steps[0], _wrong_side
+        return player
+
+
+def test_the_wrong_side_breaks_the_word(seed):
+    # Its biases are those of a player who always errs: they grow in proportion to T whatever the coins.
+    assert ahead_ratio(WrongSide(), Contrarian(), 5000, seed, runs=4) > 1.0
+
+
+# ---------------------------------------------------------------- defensive forecasting
 
 KERNELS = [("laplace", 1.0), ("laplace", 0.1), ("gaussian", 1.0), ("gaussian", 0.1)]
 
@@ -42,18 +145,6 @@ def is_root(past, p, kernel, scale, error):
     """Whether p is a root of S, or the end towards which S points."""
     s = kernel_sum(past, p, kernel, scale)
     return (p == 0.0 and s <= 1e-12) or (p == 1.0 and s >= -1e-12) or abs(s) < error
-
-
-@pytest.mark.parametrize(("kernel", "scale"), KERNELS)
-@given(st.lists(st.integers(0, 1), min_size=1, max_size=40))
-def test_each_forecast_is_a_root_or_an_end(kernel, scale, outcomes):
-    player, past = Driven(DefensiveForecasting(kernel, scale), 40), []  # blocks of 16 points: they split
-    for t, y in enumerate(outcomes):
-        asked = player.ask()
-        p = float(asked.values[0, 0])
-        assert is_root(past, p, kernel, scale, 1e-12 * (t + 1) / scale + 1e-13)
-        player.tell(asked, y)
-        past.append((p, y))
 
 
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 100.0])
@@ -107,20 +198,12 @@ def defensive_ratio(forecaster, nature, horizon, seed, runs=4):
     return worst
 
 
-@pytest.mark.parametrize(("kernel", "scale"), KERNELS)
 @pytest.mark.parametrize("name", NATURES)
-def test_defensive_forecasting_keeps_its_word(name, kernel, scale, seed, against):
-    for nature in against(name):
-        ratio = defensive_ratio(DefensiveForecasting(kernel, scale), nature, playable(nature, 1000), seed)
-        assert ratio <= 1 + ROUNDING
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", NATURES)
-def test_defensive_forecasting_keeps_its_word_at_scale(name, seed, full, against):
-    for nature in against(name):
-        horizon = playable(nature, 300_000 if full else 100_000)
-        assert defensive_ratio(DefensiveForecasting(), nature, horizon, seed) <= 1 + ROUNDING
+def test_defensive_forecasting_keeps_its_word(name, seed, against):
+    for kernel, scale in KERNELS:
+        for nature in against(name):
+            spec = DefensiveForecasting(kernel, scale)
+            assert defensive_ratio(spec, nature, horizon_of(nature, 600), seed) <= 1 + ROUNDING
 
 
 @dataclass(frozen=True)
@@ -176,58 +259,22 @@ ORDERS = {
 }
 
 
-def nodes_of(memory):
-    """The nodes of the first run's tree, each with its level, and its points in order."""
-    state, numbers = memory.ints[0], memory.floats[0]
-
-    def below(node, level):
-        words = numbers[node : node + 1 + tree.WIDE].view(np.int64)
-        size = int(words[0])
-        if level == 0:
-            columns = numbers[node + 1 : node + tree.LEAF_WORDS].reshape(tree.LEAF_COLUMNS, tree.LEAF)
-            return [(node, 0, size)], columns[[tree.KEY, tree.RESIDUAL], :size].T.tolist()
-        columns = numbers[node + 1 + tree.WIDE : node + tree.INNER_WORDS]
-        columns = columns.reshape(tree.INNER_COLUMNS, tree.WIDE)
-        nodes, points, sums = [(node, level, size)], [], []
-        for child, key in zip(words[1 : 1 + size].tolist(), columns[tree.KEY, :size], strict=True):
-            its_nodes, its_points = below(child, level - 1)
-            assert its_points[0][0] == key
-            sums.append([sum(r * math.exp(sign * p) for p, r in its_points) for sign in (1.0, -1.0)])
-            nodes, points = nodes + its_nodes, points + its_points
-        rising, falling = np.array(sums).T
-        for column, expected in (
-            (tree.RISE, rising), (tree.FALL, falling), (tree.LEFT, np.cumsum(rising) - rising),
-            (tree.RIGHT, np.cumsum(falling[::-1])[::-1]),
-        ):  # fmt: skip
-            assert columns[column, :size] == pytest.approx(expected, abs=1e-9)
-        return nodes, points
-
-    return below(int(state[tree.ROOT]), int(state[tree.LEVELS]))
-
-
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_tree_keeps_its_points_in_the_room_that_was_made(order, seed):
-    """At several times: points in order, one entry a level; sums; nodes at least half full; no word beyond the room."""
+    """No word is beyond the room, no point is lost, and roots are those of all points, in any order of these."""
     rng = np.random.default_rng(seed)
-    points = ORDERS[order](rng, 3000)
-    residuals = rng.random(3000) - 0.5
-    memory, kept = tree.Tree(1.0, 1), {}
-    memory.spread(range(1))
-    for i, (p, r) in enumerate(zip(points.tolist(), residuals.tolist(), strict=True)):
-        tree.make_room(memory, 1)
-        state, numbers = memory.ints[0], memory.floats[0]
-        state[tree.TOLD] += 1
-        tree._add(state, numbers, tree._path_to(state, numbers, p), p, math.exp(p), r)
-        kept[p] = kept.get(p, 0.0) + r
-        assert state[tree.NEXT] <= len(numbers)
-        if i in (0, 5, 19, 20, 60, 500, 2999):
-            nodes, found = nodes_of(memory)
-            assert [p for p, _ in found] == sorted(kept)
-            assert [r for _, r in found] == pytest.approx([kept[p] for p in sorted(kept)], abs=1e-12)
-            for node, level, size in nodes:
-                full = tree.WIDE if level else tree.LEAF
-                assert node == state[tree.ROOT] or full // 2 <= size < full
-    assert memory.floats.nbytes <= 2 * tree.POINT * 3000 + 8 * tree.INNER_WORDS
+    points, past, most = ORDERS[order](rng, 3000).tolist(), [], 0
+    player = Driven(DefensiveForecasting(), 1)
+    for i, p in enumerate(points):
+        asked, y = player.ask(), int(rng.integers(0, 2))
+        if i in (5, 19, 20, 60, 500, 2999):
+            assert is_root(past, float(asked.values[0, 0]), "laplace", 1.0, 1e-14 * (i + 10))
+        player.play(p, y, asked)
+        past.append((p, y))
+        state, numbers = player.memory.ints[0], player.memory.floats[0]
+        most = max(most, state[tree.NEXT] / len(numbers))
+    assert 0.2 < most <= 1.0
+    assert player.memory.floats.nbytes <= 2 * tree.POINT * 3000 + 8 * tree.INNER_WORDS
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,236 @@
+"""What forecasters and natures have in common: facts, ranges of parameters, parts, and players in plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, shown
+from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.plain import Plain, check_made, lifted, no_options
+from onlinecal.core.strategy import (
+    build,
+    check_number,
+    check_probability,
+    check_whole,
+    every,
+    memory_of,
+    parameters,
+    required,
+    some,
+    strategy_name,
+)
+from onlinecal.core.streams import Stream
+
+#: a function of a parameter's name and value that refuses what is not allowed
+Check = Callable[[str, Any], Any]
+#: a number in [0, 1]; a number of steps of a grid, or an expression in T
+UNIT: Check = check_probability
+STEPS: Check = check_steps
+
+
+@dataclass(frozen=True)
+class Specification:
+    """Base of the specifications; a subclass is a frozen dataclass of parameters with `start`."""
+
+    #: "forecaster" or "nature"
+    role: ClassVar[str]
+    #: what is allowed of each parameter
+    allowed: ClassVar[Mapping[str, Check]] = MappingProxyType({})
+    #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.strategy
+    needs_horizon: ClassVar[bool | None] = None
+    #: whether rounds may be resolved late and in any order
+    safe_under_delay: ClassVar[bool | None] = None
+    #: how the state of a run grows, at most: "O(m)"
+    memory: ClassVar[str | None] = None
+    #: how many bytes one of these takes, at most: "O(m)" is that many times the brackets
+    unit_bytes: ClassVar[float] = 64.0
+    #: raised when its numbers change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        for name, check in self.allowed.items():
+            check(name, getattr(self, name))
+
+    def start(self, horizon: int, stream: Stream) -> Any:
+        """Starts a player of one run, with fresh state.
+
+        Parameters
+        ----------
+        horizon : int
+            T, for players that are tuned to it.
+        stream : Stream
+            The player's own uniforms, for what it states at random. The engine draws forecasts and outcomes.
+
+        Returns
+        -------
+        CompiledForecaster, CompiledNature or object
+            An object in plain Python (`Scalar`) is started for each run.
+        """
+        raise TypeError(f"{type(self).__name__} has no method start(horizon, stream)")
+
+    @property
+    def length(self) -> int | None:
+        """How many rounds it can play; None for any number."""
+        return None
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """The proved bounds; empty for nothing."""
+        return ()
+
+
+def tuned(*names: str) -> Any:
+    """The fact `needs_horizon` of a strategy that depends on T by these parameters alone."""
+    return property(lambda self: any(depends_on_horizon(getattr(self, name)) for name in names))
+
+
+# ---------------------------------------------------------------- what is allowed of parameters
+
+
+def allow(**checks: Check) -> Mapping[str, Check]:
+    """What is allowed of each parameter."""
+    return MappingProxyType(checks)
+
+
+def number(low: float, high: float) -> Check:
+    """A number in [low, high]."""
+    return partial(check_number, low=low, high=high)
+
+
+def whole(low: int, high: int) -> Check:
+    """An integer from low to high."""
+    return partial(check_whole, low=low, high=high)
+
+
+def expression(low: float, high: float) -> Check:
+    """A number in [low, high], or an expression in T that is one at some T."""
+    return partial(check_expression, low=low, high=high)
+
+
+def word(*known: str) -> Check:
+    """One of these words."""
+
+    def check(name: str, value: Any) -> None:
+        if value not in known:
+            *first, last = map(repr, known)
+            raise InvalidParameter(f"{name} = {shown(value)}; expected {', '.join(first)} or {last}")
+
+    return check
+
+
+def optional(check: Check) -> Check:
+    """The same, or None."""
+    return lambda name, value: None if value is None else check(name, value)
+
+
+def listed(name: str, values: Any, what: str, many: int | None = None) -> tuple[Any, ...]:
+    """The values as a tuple, refused unless they are a list of `many` things, or of at least one."""
+    good = isinstance(values, Sequence) and not isinstance(values, str)
+    if not good or (len(values) != many if many is not None else not values):
+        raise InvalidParameter(
+            f"{name} = {shown(values)}; expected {'a list of' if many is None else many} {what}"
+        )
+    return tuple(values)
+
+
+def part(role: str) -> Check:
+    """A specification of this role: a forecaster or a nature."""
+
+    def check(name: str, value: Any) -> None:
+        if not isinstance(value, Specification) or value.role != role:
+            expected = f"expected a {role} (in a scenario: a table with a name)"
+            raise InvalidParameter(f"{name} = {shown(value)}; {expected}")
+
+    return check
+
+
+def parts(role: str) -> Check:
+    """A list of at least one of them."""
+
+    def check(name: str, values: Any) -> None:
+        for k, value in enumerate(listed(name, values, f"{role}s")):
+            part(role)(f"{name}[{k}]", value)
+
+    return check
+
+
+# ---------------------------------------------------------------- strategies made of others
+
+
+class Composition(Specification):
+    """A strategy made of others, which are parameters or in lists that are: the facts follow from theirs."""
+
+    def __post_init__(self) -> None:
+        for name, value in parameters(self).items():
+            if isinstance(value, list):
+                object.__setattr__(self, name, tuple(value))
+        super().__post_init__()
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        """Where each part is, ``"of[0]"``, and the part."""
+        held = dict(parameters(self))
+        for name, value in parameters(self).items():
+            held |= {f"{name}[{k}]": part for k, part in enumerate(value)} if isinstance(value, tuple) else {}
+        return {at: part for at, part in held.items() if isinstance(part, Specification)}
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        return some(part.needs_horizon for part in self._parts.values())
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        return every(part.safe_under_delay for part in self._parts.values())
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        return memory_of(self._parts)
+
+
+# ---------------------------------------------------------------- players in plain Python
+
+
+class OfPlain(Plain, Specification):  # type: ignore[override]
+    """A specification that makes players in plain Python."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        missing = [key for key in required(self.make) if key != "horizon"]
+        if missing:
+            raise InvalidParameter(
+                f"{self.role} {self.name!r} cannot be made without arguments: {self.make!r} needs "
+                f"{', '.join(missing)}; expected defaults for all but horizon"
+            )
+
+    def start(self, horizon: int, stream: Stream) -> Any:
+        return self.player(horizon)
+
+
+def specified(
+    base: type[Specification],
+    plain: Callable[..., Any],
+    methods: Mapping[str, str],
+    thing: Any,
+    options: Mapping[str, Any],
+    called: str | None,
+    refuse: type[OnlinecalError] = InvalidParameter,
+) -> Any:
+    """A specification with this base, of what is one, or by `plain` of what makes players with these methods."""
+    role = base.role
+    if isinstance(thing, type) and issubclass(thing, base):
+        name = called or strategy_name(thing)
+        return build(role, {name: thing}, name, options)
+    if isinstance(thing, base):
+        no_options(role, thing, options, called)
+        return thing
+    make, name, sample = lifted(role, thing, options, methods, called, refuse)
+    if isinstance(sample, base):
+        return sample
+    check_made(role, called or name, sample, methods)
+    return plain(make, name=name)

@@ -1,0 +1,391 @@
+"""Forecasters that share the rounds of a game out among copies of another: each copy plays a game of its own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from onlinecal.core._compile import part_of_kernel
+from onlinecal.core.columns import Column
+from onlinecal.core.guarantee import Guarantee
+from onlinecal.core.specification import allow, optional, part, whole
+from onlinecal.core.streams import Stream
+from onlinecal.forecasters.base import Forecaster, OfOthers
+from onlinecal.rounds.law import Floats, Unplayable
+from onlinecal.rounds.parts import (
+    WHOSE,
+    Copies,
+    first_above,
+    prepare_parts,
+    reserve_parts,
+    state_copy,
+    tell_copy,
+)
+from onlinecal.rounds.players import CompiledForecaster
+from onlinecal.rounds.protocol import begin
+from onlinecal.rounds.steps import Step, context, floats, law, learn, memo, shared
+
+# ---------------------------------------------------------------- totals that add up
+
+#: measures with a total over all rounds that is at most the sum of those over parts of them: the proof is in `Delayed`
+ADD_UP = frozenset(
+    {
+        "ece", "binned_ece", "binned_ece_width", "random_interval_ce", "smooth_ece_at", "kernel_ce", "weighted_ce",
+        "smooth_ce", "cutoff_ce", "step_ce", "low_degree_ce", "distance_lower", "cdl", "v_cdl", "u_calibration",
+        "scdl_binned", "cfdl", "brier", "log_loss",
+    }
+)  # fmt: skip
+#: the same of what players certify
+CERTIFICATES = frozenset({"distance_certificate", "kernel_ce_certificate"})
+
+
+def adds_up(column: Column) -> bool:
+    """Whether the total of a column over all rounds is known to be at most the sum of those over parts of them."""
+    if column.end == "upper":  # of a bracket, which may be wider over all rounds than over their parts
+        return False
+    if column.kind == "certificate":
+        return column.measure in CERTIFICATES
+    if column.of_task:
+        return bool(column.quantity)
+    options = dict(column.options)
+    # Weights that stand beside the levels of Γ are others for each part.
+    chosen = options.get("strategy") == "quantile" or options.get("weights") is not None
+    return column.kind == "measure" and column.measure in ADD_UP and not chosen
+
+
+# ---------------------------------------------------------------- copies
+
+#: the state: the round asked last, while it does not count yet, and its copy; where the search for a free copy begins;
+#: then for each copy the rounds asked, those open, and the round in which it began
+LAST, LAST_WHOSE, FREE, HEAD = range(4)
+ASKED, OPEN, BEGUN, EACH = range(4)
+
+
+def _copy(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
+    """A copy at its beginning."""
+    return begin("forecaster", of, horizon, stream.child(*names))
+
+
+class OfCopies(OfOthers):
+    """A forecaster that plays by copies of another."""
+
+    @property
+    def certifies(self) -> frozenset[str]:  # type: ignore[override]
+        # Sums of those of the copies, where these are proofs.
+        return frozenset(self.of.certifies) & CERTIFICATES
+
+    def _of_copies(
+        self,
+        horizon: int,
+        stream: Stream,
+        first: Sequence[str],
+        law: Step,
+        prepare: Callable[[Any, int, int, Mapping[int, int]], None],
+        shared: Any,
+        refusal: tuple[str, str] | None = None,
+    ) -> CompiledForecaster:
+        """Plays each round by a copy that `law` chooses.
+
+        Each is tuned to `horizon` and has the child of the stream by its names; those of the first one are `first`.
+        """
+        begun = partial(_copy, self.of, horizon, stream)
+        needs, form, names = sorted(self.needs), begun(*first), sorted(self.certifies)
+        return CompiledForecaster(
+            law,
+            _learn_copy,
+            Copies(form, begun, needs=needs, floats=HEAD, each=EACH, shared=shared),
+            size=form.size,
+            grid=form.grid,
+            needs=needs,
+            certificates=partial(_together, names=names) if names else None,
+            reserve=reserve_parts if form.grows else None,
+            alone=form.alone,
+            prepare=prepare,
+            refusal=refusal,
+        )
+
+
+def _together(memory: Any, names: Sequence[str]) -> dict[str, Floats]:
+    """Sums of the certificates of the copies that have been asked, in the order in which they began."""
+    totals, state = {name: np.zeros(memory.runs) for name in names}, memory.floats[0, HEAD:].reshape(-1, EACH)
+    for k in np.argsort(state[:, BEGUN], kind="stable").tolist():
+        if state[k, ASKED]:
+            found = memory.players[k].certificates()
+            for name in names:
+                totals[name] += found[name]
+    return totals
+
+
+@part_of_kernel
+def _settle(state):
+    """The round that was asked last counts from now on."""
+    at = HEAD + EACH * int(state[LAST_WHOSE])
+    state[at + ASKED] += 1
+    state[at + OPEN] += 1
+    state[LAST] = 0
+
+
+@part_of_kernel
+def settle_before(run, number):
+    """The round that was asked last counts if another is asked now: a question may be asked again."""
+    state = floats(run)
+    if 0 < state[LAST] < number:
+        _settle(state)
+
+
+@part_of_kernel
+def state_next(run, k, number):
+    """Has copy k state the law of its next round; how many atoms it has."""
+    state, at = floats(run), HEAD + EACH * k
+    if state[at + ASKED] == 0:
+        state[at + BEGUN] = number
+    state[LAST], state[LAST_WHOSE] = number, k
+    return state_copy(run, k, int(state[at + ASKED]) + 1)
+
+
+@learn
+def _learn_copy(run, number, size, drawn, outcome):
+    state, k = floats(run), int(memo(run)[WHOSE])
+    if state[LAST] == number:
+        _settle(state)
+    state[HEAD + EACH * k + OPEN] -= 1
+    state[FREE] = min(state[FREE], k)
+    return tell_copy(run, size, drawn, outcome)
+
+
+# ---------------------------------------------------------------- one for each open question
+
+#: copies that begin together where there is a limit
+FEW = 64
+
+
+@dataclass(frozen=True)
+class Delayed(OfCopies):
+    r"""Copies of a forecaster, one for each question that is open at once, so that none meets a delay.
+
+    Each question goes to the first copy that has no open question and has not played all its rounds. If there is none,
+    a new copy begins. Each copy plays a game of its own without delays. A delay of d rounds takes d + 1 copies.
+
+    Parameters
+    ----------
+    of : Forecaster
+        The one that is copied.
+    slots : int, optional
+        The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more.
+        Default: as many copies as it takes, each tuned to T.
+
+    Guarantee
+    ---------
+    That of `of`, once for each copy, in the measures whose totals add up. Let B(T) be its bound, and b the most
+    questions that are open at once, the one being asked included; times of questions and outcomes do not depend on the
+    game. The total over the resolved rounds is at most b·B(T). It is b·B(T/b) if B holds at every round and is
+    concave. With `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies begin, and the
+    bound is K·B(H), or K·B(T/K) for such a B.
+
+    Proof. The rounds of one copy are a game without delays of at most T (or H) rounds. Between them nature hears of
+    rounds that are drawn without regard to this copy, so it is a nature of the same sight. Totals add up if that of all
+    rounds is at most the sum over any parts of them. Seminorms of the biases E(v) = Σ (y − v) do: ECE, bins of fixed
+    width, the smooth, kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration
+    and the swap regret of every task, as suprema of sums of functions that are linear in counts and biases; the squared
+    calibration error Σ E(v)²/w(v), which is convex and homogeneous; sums over rounds (Brier score, log loss); and the
+    lower distance and the distance certificate, since calibrated parts make a calibrated whole. Measures that fit a
+    scale, a partition or a map of levels to Γ do not add up: interval and surrogate interval calibration errors, the
+    upper distance, smooth ECE, SCDL, bins by quantiles. Their guarantees are not taken over.
+
+    Information
+    -----------
+    As the copies. Time of one copy a round, memory of all. Certificates are the sums of the copies'.
+
+    Source
+    ------
+    Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences"; Joulani, György and Szepesvári
+    2013, "Online learning under delayed feedback", algorithm BOLD. Deviations: totals of calibration measures in place
+    of regret; a copy that has played its rounds is replaced.
+
+    Examples
+    --------
+    >>> from onlinecal.forecasters import EmpiricalMean
+    >>> from onlinecal.engine.game import Game
+    >>> from onlinecal.natures import Bernoulli
+    >>> game = Game(Delayed(EmpiricalMean()), Bernoulli(1.0), horizon=9, runs=range(1))
+    >>> first, second = game.ask(), game.ask()
+    >>> game.resolve(second)
+    >>> game.ask().forecast.tolist()                     # by the second copy, which knows the second outcome
+    [0.6666666666666666]
+    """
+
+    version: ClassVar[int] = 2
+
+    #: which copy forecasts depends on what is open (`onlinecal.core.strategy`)
+    counts_open: ClassVar[bool] = True
+    safe_under_delay: ClassVar[bool | None] = True
+    allowed = allow(of=part("forecaster"), slots=optional(whole(1, 10**9)))
+
+    of: Forecaster
+    slots: int | None = None
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        return True if self.slots is not None else super().needs_horizon
+
+    def steps_at(self, horizon: int) -> int | None:
+        return self.of.steps_at(self._share(horizon))
+
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        share, slots = self._share(horizon), self.slots
+        first = ("slot 0", "copy 0")
+        if slots is None:
+            return self._of_copies(share, stream, first, _state_free, _prepare_free, [math.inf, math.inf])
+        refusal = (
+            f"has an open question in each of its {slots} slots and is asked another",
+            f"at most {slots} open at once; raise `slots`, or leave it out",
+        )
+        return self._of_copies(share, stream, first, _state_free, _prepare_free, [share, slots], refusal)
+
+    def _share(self, horizon: int) -> int:
+        """To how many rounds a copy is tuned."""
+        return horizon if self.slots is None else -(-horizon // self.slots)
+
+    @property
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        return tuple(self._shared(g) for g in self.of.guarantees if g.upper and adds_up(g.column))
+
+    def _shared(self, own: Guarantee) -> Guarantee:
+        """The guarantee of all copies together."""
+        slots, slack = self.slots, own.slack
+
+        def delayed(horizon: float, most: int) -> float:
+            if slots is not None and most > slots:
+                return math.inf
+            most = min(most, int(horizon))
+            each = horizon if slots is None else math.ceil(horizon / slots)
+            # Those that still play, and those that have played all their rounds.
+            copies = most if slots is None else most + int((horizon - most) // each)
+            return copies * own.bound(horizon / copies if own.anytime else each)
+
+        source = f"{own.source}; once for each copy, after Joulani, György and Szepesvári 2013"
+        if slots is None:
+            return replace(own, source=source, delayed=delayed)
+        return replace(
+            own,
+            formula=f"{slots}·B(⌈T/{slots}⌉) with B(T) = {own.formula}",
+            bound=lambda horizon: slots * own.bound(math.ceil(horizon / slots)),
+            anytime=False,
+            source=source,
+            # Each copy with its share of the false failures.
+            slack=None if slack is None else lambda horizon, runs, rate: (
+                slots * slack(math.ceil(horizon / slots), runs, rate / slots)
+            ),
+            potential=None,
+            delayed=delayed,
+        )  # fmt: skip
+
+
+@law
+def _state_free(run, number):
+    """Has the first copy state the law that has no open question and has not played all its rounds."""
+    settle_before(run, number)
+    state, (share, slots) = floats(run), shared(run)
+    copies, open = (len(state) - HEAD) // EACH, 0
+    chosen, k = copies, int(state[FREE])
+    while k < copies and (chosen == copies or slots < np.inf):
+        at = HEAD + EACH * k
+        if state[at + OPEN] != 0:
+            open += 1
+        elif chosen == copies and state[at + ASKED] < share:
+            chosen = k
+        k += 1
+    if slots == np.inf:
+        state[FREE] = chosen
+    return state_next(run, chosen, number) if chosen < copies and open < slots else 0
+
+
+def _prepare_free(memory: Any, asked: int, open: int, streams: Mapping[int, int]) -> None:
+    """Begins the copies that will be needed, and some more where there are many, as all are linked again."""
+    count, (share, slots), state = len(memory.players), memory.shared, memory.floats[0]
+    # Copies that have an open question, or may have when another is asked; the same in all runs.
+    now = int(np.count_nonzero(state[HEAD + OPEN :: EACH]) + (state[LAST] > 0))
+    # Those that have played their rounds, or may have before the last of these questions.
+    played = int(np.count_nonzero(state[HEAD + ASKED :: EACH] + asked >= share)) + int(asked // share)
+    needed = min(now + open + played, 2 * slots)
+    if needed > count:
+        # A few that are never more are begun at once, so that the state does not grow.
+        few = FEW if slots < math.inf else 0
+        most = int(min(max(needed, count + count // 4, few), 2 * slots))
+        memory.add(*((f"slot {k}", "copy 0") for k in range(count, most)))
+    # No copy has two open questions.
+    prepare_parts(memory, asked, 1, dict.fromkeys(streams, 1))
+
+
+# ---------------------------------------------------------------- one for each stream
+
+
+@dataclass(frozen=True)
+class Separate(OfCopies):
+    """A copy of a forecaster for each stream of questions, which plays the rounds of its stream and no others.
+
+    Parameters
+    ----------
+    of : Forecaster
+        The one that is copied. A copy begins when its stream is first seen, counts the rounds of its stream from 1, and
+        is tuned to T.
+
+    Guarantee
+    ---------
+    In the rounds of each stream those of `of`, by their value at T. Over all rounds totals that add up
+    (see `Delayed`) are at most the sum over the streams; how many there are is nature's choice, so it is not one of
+    the table's.
+
+    Information
+    -----------
+    As the copies, which are told late what comes late. Needs the context ``stream``, the same in all runs. Time of one
+    copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'.
+    """
+
+    of: Forecaster
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        return super().needs | {"stream"}
+
+    def steps_at(self, horizon: int) -> int | None:
+        return self.of.steps_at(horizon)
+
+    def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
+        shared = [sorted(self.needs).index("stream")]
+        return self._of_copies(horizon, stream, ["stream 0"], _state_own, _prepare_own, shared)
+
+
+@law
+def _state_own(run, number):
+    """Has the copy of the stream state the law: which one it is, is listed in the order of the streams."""
+    settle_before(run, number)
+    count = len(shared(run)) // 2
+    streams, copies, stream = (
+        shared(run)[1 : 1 + count],
+        shared(run)[1 + count :],
+        context(run)[int(shared(run)[0])],
+    )
+    i = first_above(streams, stream) - 1
+    return state_next(run, int(copies[i]), number) if i >= 0 and streams[i] == stream else 0
+
+
+def _prepare_own(memory: Any, asked: int, open: int, streams: Mapping[int, int]) -> None:
+    """Begins the copies of streams that were not there before."""
+    at, *known = memory.shared.tolist()
+    count = len(known) // 2
+    copies = dict(zip(map(int, known[:count]), map(int, known[count:]), strict=True))
+    new = [stream for stream in streams if stream not in copies]
+    if new:
+        if max(map(abs, new)) > 2**53:
+            raise Unplayable(f"is asked a question of stream {max(new, key=abs)}", "a number up to 2^53")
+        memory.add(*((f"stream {stream}",) for stream in new))
+        copies |= {stream: count + i for i, stream in enumerate(new)}
+        memory.shared = np.array([at, *sorted(copies), *(copies[stream] for stream in sorted(copies))])
+    for stream, most in streams.items():
+        memory.players[copies[stream]].prepare(asked, most, {stream: most})
