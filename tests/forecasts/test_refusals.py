@@ -8,9 +8,8 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownName
-from onlinecal.forecasts.consistency import recalibration
-from onlinecal.forecasts.regression import smoothed
-from onlinecal.forecasts.running import running_bias
+from onlinecal.forecasts.regression import recalibration, smoothed
+from onlinecal.monitoring.sequences import running_bias
 
 G = oc.JointDistribution
 COIN = G.from_levels([0.5], [1.0], [0.5])
