@@ -1,0 +1,208 @@
+"""What `measure` reads, `recalibrate` and `watch` read too, and they refuse the same files in the same words."""
+
+import bz2
+import gzip
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from onlinecal.core.errors import InvalidData, OnlinecalError
+from onlinecal.core.files import Table
+from onlinecal.forecasts.reading import Asked, read_log
+from onlinecal.monitoring.feed import Feed
+from onlinecal.monitoring.monitor import Monitor
+from onlinecal.monitoring.watching import watch
+from onlinecal.recalibration import replay
+from onlinecal.recalibration.replay import recalibrate_file
+
+P, Y = [0.25, 0.5, 1.0, 0.125], [1.0, 0.0, 1.0, 0.0]
+PAIRS = list(zip(P, Y, strict=True))
+
+
+class Seen(Monitor):
+    """A monitor that remembers what it was told."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen = []
+
+    def update(self, p, y):
+        self.seen += zip(np.ravel(p).tolist(), np.ravel(y).tolist(), strict=True)
+        return super().update(p, y)
+
+
+def text(cells=None, words=("0", "1"), between=",", end="\n", header=("p", "y", "näme")):
+    cells = cells or [repr(p) for p in P]
+    rows = [header, *((cell, words[int(y)], "é") for cell, y in zip(cells, Y, strict=True))]
+    return end.join(between.join(row) for row in rows) + end
+
+
+def ways(path, asked):
+    """Each command's reading of a file, as a function."""
+
+    def measured():
+        log = read_log(Table(path, delimiter=asked.delimiter, encoding=asked.encoding), asked)
+        (forecasts,) = log.forecasts.values()
+        return list(zip(forecasts.tolist(), log.outcomes.tolist(), strict=True))
+
+    def recalibrated():
+        given, plain = [], replay.recalibrate
+
+        def noted(p, y, *rest, **others):
+            given.extend(zip(p.tolist(), y.tolist(), strict=True))
+            return plain(p, y, *rest, measures=["brier"], **others)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(replay, "recalibrate", noted)
+            recalibrate_file(str(path), path.with_name("out.csv"), "calibeating", asked=asked)
+        return given
+
+    def watched():
+        monitor = Seen()
+        watch(monitor, path, asked)
+        return monitor.seen
+
+    return measured, recalibrated, watched
+
+
+SAME = {
+    "comma": (text().encode(), "f.csv", {}),
+    "semicolon": (text(between=";").encode(), "f.csv", {}),
+    "tab": (text(between="\t", end="\r\n").encode("utf-8-sig"), "f.tsv", {}),
+    "caret": (text(between="^").encode(), "f.csv", {"delimiter": "^"}),
+    "decimal comma": (text(["0,25", "0,5", "1", "0,125"], between=";").encode(), "f.csv", {}),
+    "True": (text(words=("False", "TRUE")).encode(), "f.csv", {}),
+    "1.0": (text(words=("0.0", " 1 ")).encode(), "f.csv", {}),
+    "yes": (text(words=("no", "Yes")).encode(), "f.csv", {"positive": "yes"}),
+    "per cent": (text(["25%", "50 %", "100%", "12.5%"]).encode(), "f.csv", {"percent": True}),
+    "utf-16": (text().encode("utf-16"), "f.csv", {}),
+    "utf-16-be": (text().encode("utf-16-be"), "f.csv", {"encoding": "utf-16-be"}),
+    "latin-1": (text().encode("latin-1"), "f.csv", {"encoding": "latin-1"}),
+    "gz": (gzip.compress(text().encode(), mtime=0), "f.csv.gz", {}),
+    "bz2": (bz2.compress(text().encode()), "f.csv.bz2", {}),
+    "columns": (text(header=("Y_prob", "is correct", "p")).encode(), "f.csv", {"forecasts": ("Y_prob",)}),
+}
+
+
+@pytest.mark.parametrize("way", SAME)
+def test_they_read_the_same(tmp_path, way):
+    data, name, asked = SAME[way]
+    (tmp_path / name).write_bytes(data)
+    for read in ways(tmp_path / name, Asked(**asked)):
+        assert read() == PAIRS
+
+
+REFUSED = [
+    (text(["25", "50", "100", "12.5"]), {}, "these look like per cent: --percent"),
+    (text(["25%", "50%", "100%", "12.5%"]), {}, "per cent signs"),
+    (text(words=("no", "yes")), {}, "expected 0 or 1"),
+    (text(["1_0", "0.5", "1", "0"]), {}, "line 2: column 'p' is '1_0'; expected a number"),
+    (text(header=("p", "p", "y")), {"forecasts": ("p",)}, "has several columns 'p'; expected one"),
+    (text(header=("1", "2", "3")), {}, "the first line holds numbers"),
+    (text().encode("latin-1"), {}, "throughout (invalid continuation byte); expected one encoding"),
+    (text(), {"delimiter": ";;"}, "delimiter = ';;'"),
+    (text(), {"encoding": "none"}, "encoding = 'none' is not known"),
+]
+
+
+@pytest.mark.parametrize(("data", "asked", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_they_refuse_the_same(tmp_path, data, asked, words):
+    path = tmp_path / "f.csv"
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    for read in ways(path, Asked(**asked)):
+        with pytest.raises(OnlinecalError) as caught:
+            read()
+        assert words in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_several_columns_of_forecasts_are_not_guessed_among(tmp_path):
+    path = tmp_path / "f.csv"
+    path.write_text("p,q,forecast,y\n0.5,0.5,0.5,1\n")
+    for read in ways(path, Asked())[1:]:
+        with pytest.raises(InvalidData, match="columns 'p', 'forecast' might all be the forecasts; expected"):
+            read()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig", "utf-32", "cp037"])
+def test_any_encoding_comes_in_any_pieces(encoding):
+    # ਊ is U+0A0A: its bytes are those of the end of a line.
+    data = text(header=("p", "y", "ਊ") if encoding != "cp037" else ("p", "y", "n")).encode(encoding)
+    given = None if encoding in ("utf-16", "utf-8-sig") else encoding
+    for size in (1, 3, 1000):
+        monitor = Seen()
+        feed = Feed(monitor, "x", Asked(encoding=given))
+        for at in range(0, len(data), size):
+            feed.take(data[at : at + size])
+        assert (monitor.seen, feed.offset) == (PAIRS, len(data))
+
+
+def test_files_that_do_not_grow_line_by_line(tmp_path):
+    pd.DataFrame({"p": P, "y": Y}).to_parquet(tmp_path / "f.parquet")
+    (tmp_path / "f.csv.gz").write_bytes(gzip.compress(text().encode())[:-9])
+    for name, follow, words in (
+        ("f.parquet", False, "a Parquet file has no lines"),
+        ("f.csv.gz", True, "a packed file does not grow"),
+        ("f.csv.gz", False, "cannot be unpacked"),
+    ):
+        with pytest.raises(InvalidData, match=words):
+            watch(Monitor(), tmp_path / name, Asked(), follow=follow)
+
+
+def test_rows_that_are_left_out_or_sorted_stay_in_their_places(tmp_path):
+    path, out = tmp_path / "f.csv", tmp_path / "out.csv"
+    path.write_text('t;p;y;x;x\n3;0,5;yes;NA;"a;b"\n1;0,5;no;;\n2;;no;;\n2;0,5;;;\n4;0,5;yes;;\n')
+    asked = Asked(time="t", positive="yes", skip_missing=True, sort=True)
+    made, said = recalibrate_file(str(path), out, "calibeating", asked=asked, measures=["brier"])
+    # Asked at 1, 2, 3, 4; the outcome of 2 is not known.
+    assert made.forecasts.tolist() == [0.5, 0.25, 0.25, 0.5]
+    assert out.read_text() == (
+        't;p;y;x;x;recalibrated\n3;0,5;yes;NA;"a;b";0.25\n1;0,5;no;;;0.5\n2;;no;;;\n2;0,5;;;;0.25\n4;0,5;yes;;;0.5\n'
+    )
+    assert "1 of 5 rows have no forecast and are left out" in said
+    assert "rows are brought into the order of 't'" in said
+    with pytest.raises(OnlinecalError, match="two columns of one name"):
+        recalibrate_file(str(path), tmp_path / "out.parquet", "calibeating", asked=asked)
+
+
+def test_a_positive_word_that_never_occurs_is_refused(tmp_path, seed):
+    """Before anything is told; and a word that comes late is waited for, by `measure` and by `watch`."""
+    random = np.random.default_rng(seed)
+    p = random.uniform(size=2000)
+    words = np.where(random.uniform(size=2000) < p, "yes", "no")
+    file, state, asked, found = tmp_path / "f.csv", tmp_path / "s", Asked(positive="ja"), []
+    file.write_text("p,y\n" + "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), words, strict=True)))
+    for one in (
+        lambda: read_log(Table(str(file)), asked),
+        lambda: watch(Monitor(), file, asked, found=found.append, state=state),
+    ):
+        with pytest.raises(InvalidData) as caught:
+            one()
+        assert str(caught.value) == f"{file}: no row of column 'y' holds 'ja'; there are: 'no', 'yes'"
+    assert found == []
+    # The state has taken nothing, so that the word may be mended, and come in the end.
+    file.write_text(file.read_text() + "0.5,ja\n")
+    monitor = Monitor.load(state)
+    assert monitor.events == 0
+    watch(monitor, file, replace(asked, positive="Ja "), state=state)
+    assert monitor.events == 2001
+    # Any pieces, and the questions that have no outcome yet.
+    late, whole, said = replace(asked, key="id"), Monitor(), []
+    feed = Feed(monitor := Seen(), "x", late)
+    data = b"id,p,y\n1,0.5,\n2,0.5,no\n\n3,0.5,never\n4,0.5,ja\n1,,no\n5,0.25,no\n"
+    for at in range(len(data)):
+        feed.take(data[at : at + 1])
+        assert (monitor.events > 0) is (at > data.index(b"1,,no") + 4)
+    whole.update([0.5, 0.5, 0.5, 0.5, 0.25], [0, 0, 0, 1, 0])
+    assert (monitor.events, monitor.log_e) == (5, whole.log_e)
+    feed = Feed(monitor := Monitor(), "x", late, said.append)
+    for data in (b"id,p,y\n1,0.5,\n", b"", b"2,0.5,no\n", b"", b""):
+        feed.take(data)
+    assert monitor.open == 1
+    assert said[2:] == ["no line of x holds 'ja' yet; none is taken before one does"]
+    feed = Feed(monitor := Monitor(), "x", late)
+    feed.take(b"id,p,y\n1,0.5,\n", last=True)
+    assert monitor.open == 1
