@@ -56,17 +56,6 @@ def test_calibeating_by_its_definition(seed):
     assert found.after["brier"] == pytest.approx(((found.forecasts - y) ** 2).mean())
 
 
-def test_the_games_of_the_engine_come_out_the_same(seed, tmp_path):
-    """A forecaster that does not draw says here what it says in a game against the same stream."""
-    p, y = stream(seed, 60)
-    file = tmp_path / "stream.csv"
-    file.write_text("p,outcome\n" + "".join(f"{a},{b:g}\n" for a, b in zip(p, y, strict=True)))
-    nature = oc.natures.Replay(file=str(file), base="p")
-    game = oc.play(Calibeating(bins=6), nature, horizon=60, runs=1, measures=["brier"])
-    made = recalibrate(p, y, Calibeating(bins=6), measures=["brier"])
-    assert game.curve("brier").mean[-1] == pytest.approx(60 * made.after["brier"], rel=1e-12)
-
-
 @every_way
 def test_another_future_changes_nothing_before_it(way, bins, seed):
     """Nor what is not known yet: the outcome of row i is known at times[i] + 10."""
