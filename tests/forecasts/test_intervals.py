@@ -98,9 +98,7 @@ def test_of_two_losses_the_interval_is_that_of_clopper_and_pearson(n, ones, weig
     """Their Beta laws have the shares stated below the ends; of 20,000 draws off by 6 standard errors below 1e-8."""
     y, w = np.arange(n) < ones, np.full(n, weight)
     for p, wrong in ((0.0, ones), (1.0, n - ones)):
-        (row,) = evaluate(
-            np.full(n, p), y, weights=w, measures=["brier"], bootstrap=20_000, seed=seed
-        ).rows
+        (row,) = evaluate(np.full(n, p), y, weights=w, measures=["brier"], bootstrap=20_000, seed=seed).rows
         low, high = row.interval
         off = 6.0 * math.sqrt(0.025 * 0.975 / 20_000)
         assert low == 0.0 if wrong == 0 else abs(stats.beta.cdf(low, wrong, n - wrong + 1) - 0.025) <= off

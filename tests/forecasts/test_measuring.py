@@ -226,7 +226,9 @@ def test_what_is_said_of_all_rows(tmp_path, parts):
 
     def said_of(cells, words="01", **asked):
         path.write_text("p,y\n" + "".join(f"{cell},{words[i % 2]}\n" for i, cell in enumerate(cells)))
-        return " ".join(report_of(str(path), Asked(("p",), "y", **asked), settings, in_parts=parts, size=20).said)
+        return " ".join(
+            report_of(str(path), Asked(("p",), "y", **asked), settings, in_parts=parts, size=20).said
+        )
 
     for cells, cautioned in (([0.25, 1.0, 0.5], True), ([0.25, 1.5, 0.5], False), ([0, 0, 0], False)):
         said = said_of(cells, percent=True)

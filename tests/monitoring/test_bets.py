@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -38,7 +39,7 @@ def by_hand(edges, p, y):
     """(bettor → sums over its starts), from the definition in exact numbers but for e^δ; and what is left."""
     cells, n, found = len(edges) - 1, len(p), {}
     deltas = [sign * size for sign in (-1, 1) for size in SIZES]
-    for a, b in [(a, b) for a in range(cells) for b in range(a + 1, cells + 1)]:
+    for a, b in combinations(range(cells + 1), 2):
         weight = Fraction(1, cells * (cells - (b - a) + 1))
         for delta in deltas:
             lift = Fraction(math.exp(delta))
@@ -97,9 +98,7 @@ def test_money_beyond_all_floats():
     def log_money(ones, zeros):
         """ln of what the best has that began with the first event; the others are at most twice as rich together."""
         first = math.log(0.5 / len(b.biases))
-        return max(
-            first + ones * d - (ones + zeros) * math.log(0.4 + 0.6 * math.exp(d)) for d in b.biases
-        )
+        return max(first + ones * d - (ones + zeros) * math.log(0.4 + 0.6 * math.exp(d)) for d in b.biases)
 
     take(b, bank, clock, sums, np.full(n, 0.6), np.zeros(n))
     assert 2000 < log_money(0, n) <= log_of(clock) <= log_money(0, n) + 1.0  # far beyond e^709

@@ -105,7 +105,9 @@ def test_levels_are_spent_or_kept():
     for monitor in (spend, same, never):
         monitor.update([0.99] * 400, [0] * 400)
         assert [alarm.number for alarm in monitor.alarms] == list(range(1, len(monitor.alarms) + 1))
-    assert [alarm.alpha for alarm in spend.alarms] == [0.1 / (k * (k + 1)) for k in range(1, len(spend.alarms) + 1)]
+    assert [alarm.alpha for alarm in spend.alarms] == [
+        0.1 / (k * (k + 1)) for k in range(1, len(spend.alarms) + 1)
+    ]
     assert {alarm.alpha for alarm in same.alarms} == {0.1}
     assert len(same.alarms) > len(spend.alarms) > 3
     assert (len(never.alarms), never.level) == (1, 0.0)
@@ -137,7 +139,9 @@ def test_false_alarms_are_rare_in_ten_thousand_streams(seed, full):
             first, twice = first + (alarms > 0), twice + (alarms > 1)
             if alarms:  # α_k ≤ α: without an alarm at α there is none
                 spent += bool(Monitor(0.05).update(p, y))
-        print(f"{kind}: {first} of {streams} streams with an alarm, {twice} with two, {spent} when α is spent")
+        print(
+            f"{kind}: {first} of {streams} streams with an alarm, {twice} with two, {spent} when α is spent"
+        )
         # The first epoch of "spend" has α/2.
         assert max(first, spent) <= binom.isf(1e-7, streams, 0.05)
         assert twice <= binom.isf(1e-7, streams, 0.05**2)

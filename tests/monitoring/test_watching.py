@@ -162,9 +162,7 @@ def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
 def test_lines_that_wait_are_read_at_once(monkeypatch, wrong):
     """Where there is nothing odd, none is looked at by itself but the header."""
     looked_at, rows = [], Feed._rows
-    monkeypatch.setattr(
-        Feed, "_rows", lambda self, lines: looked_at.append(len(lines)) or rows(self, lines)
-    )
+    monkeypatch.setattr(Feed, "_rows", lambda self, lines: looked_at.append(len(lines)) or rows(self, lines))
     assert fed(wrong[2].encode())[0].events == 300
     assert looked_at == [300]
 
@@ -338,7 +336,9 @@ def test_another_test_does_not_go_on(kept):
                 assert was in error
                 assert "another --state" in error
     error = refused("-", input="t,p,y\n3,50,0\n")
-    assert "standard input: the state is of a watch of a file; expected that file, or another --state" in error
+    assert (
+        "standard input: the state is of a watch of a file; expected that file, or another --state" in error
+    )
     for text in ("p,q,y,z,t,k\n10,20,1,0,1,a\n20,10,1,1,2,b\n30,30,1,1,3,c\n", "p,q,y,z,t,k\n", ""):
         (kept / "a.csv").write_text(text)
         assert "a.csv does not begin with the 40 bytes taken; expected it to grow" in refused("a.csv")

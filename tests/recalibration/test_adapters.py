@@ -35,9 +35,7 @@ def taught(mine, p, y):
 
 @pytest.mark.parametrize(("estimator", "way"), [(None, "aggregated"), (LogisticRegression(), "platt")])
 def test_scikit_learns_own_checks(estimator, way):
-    found = check_estimator(
-        oc.RecalibratedClassifier(estimator, forecaster=way), on_skip=None, on_fail=None
-    )
+    found = check_estimator(oc.RecalibratedClassifier(estimator, forecaster=way), on_skip=None, on_fail=None)
     assert len(found) > 30
     # What cannot be seen here is what needs another array library.
     wrong = {row["check_name"]: row["exception"] for row in found if row["status"] != "passed"}
@@ -102,7 +100,9 @@ def test_what_scikit_learn_users_get_wrong():
 # ---------------------------------------------------------------- river
 
 
-@pytest.mark.parametrize("options", [{}, {"forecaster": "platt", "open_at_most": 3}], ids=["default", "platt"])
+@pytest.mark.parametrize(
+    "options", [{}, {"forecaster": "platt", "open_at_most": 3}], ids=["default", "platt"]
+)
 def test_rivers_own_checks(options):
     model = oc.RiverRecalibrator(linear_model.LogisticRegression(), **options)
     assert len([check(model.clone()) for check in checks.yield_checks(model)]) > 20

@@ -69,7 +69,9 @@ def test_another_future_changes_nothing_before_it(way, bins, seed):
             other_y[cut:] = 1.0 - y[cut:]
             seen = min(cut // 2 * 2 + later, 60)
             other_p[seen:] = 1.0 - p[seen:]
-            assert whole[:seen].tobytes() == replayed(other_p, other_y, way, bins=bins, **more)[:seen].tobytes()
+            assert (
+                whole[:seen].tobytes() == replayed(other_p, other_y, way, bins=bins, **more)[:seen].tobytes()
+            )
         short = {key: values[:35] for key, values in more.items()}
         assert whole[:35].tobytes() == replayed(p[:35], y[:35], way, bins=bins, **short).tobytes()
 
@@ -167,7 +169,9 @@ def test_a_change_for_the_worse_is_told():
         ([0.0, 0.5], "0.6931 before, infinite after: 0 or 1 was forecast and was wrong."),
         ([0.5 + 1e-7, 0.5], "0.25 before, 0.2500001 after"),
     ):
-        sentences = for_the_worse(coin, JointDistribution.from_samples(made, [1, 0] if made[0] == 0 else [0, 1]))
+        sentences = for_the_worse(
+            coin, JointDistribution.from_samples(made, [1, 0] if made[0] == 0 else [0, 1])
+        )
         assert words in sentences[-1] or words in sentences[0]
 
 
@@ -238,7 +242,9 @@ def test_intervals_of_other_measures_hold_the_change(full, seed):
         for one in changes(p[i], made[i], y[i], list(zip(*rows, strict=True)), OTHERS, 99, i):
             low, high = one.interval
             assert low <= one.ends[0] <= one.ends[1] <= high
-            held[one.measure] += low <= true(one.measure, made[i], q[i]) - true(one.measure, p[i], q[i]) <= high
+            held[one.measure] += (
+                low <= true(one.measure, made[i], q[i]) - true(one.measure, p[i], q[i]) <= high
+            )
     for name, many in held.items():
         assert many >= stats.binom.ppf(1e-8, runs, 0.93), name
 
@@ -309,7 +315,11 @@ def test_copies_and_pickles_go_on_identically_and_means_change_nothing(way, bins
         mine.tell(first, b)
         other.tell(second, b)
     open_, said = [mine.ask(0.3), mine.ask(0.9)], []
-    for who, questions in (pickle.loads(pickle.dumps((mine, open_))), copy.deepcopy((mine, open_)), (mine, open_)):
+    for who, questions in (
+        pickle.loads(pickle.dumps((mine, open_))),
+        copy.deepcopy((mine, open_)),
+        (mine, open_),
+    ):
         who.tell(questions[1], 1)
         who.tell(questions[0], 0)
         said.append([who.ask(float(one)).forecast for one in p])
@@ -396,7 +406,9 @@ def test_from_a_file_to_a_file(tmp_path):
     wanted = recalibrate(p, y, times=pd.to_datetime(old["day"]).dt.day)
     assert new["recalibrated"].astype(float).tolist() == wanted.forecasts.tolist()
     assert [f.name for f in (tmp_path / "out").iterdir()] == ["new.csv"]
-    options = "--with '{ name = \"calibeating\", bins = 3 }' -o b.parquet --json --measure brier --column mended"
+    options = (
+        "--with '{ name = \"calibeating\", bins = 3 }' -o b.parquet --json --measure brier --column mended"
+    )
     (row,) = json.loads(onlinecal(f"recalibrate mine.csv {options}", cwd=tmp_path).stdout)
     assert (row["measure"], len(row["before_interval"])) == ("brier", 2)
     mended = pd.read_parquet(tmp_path / "b.parquet")["mended"]

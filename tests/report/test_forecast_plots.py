@@ -11,11 +11,10 @@ from sklearn.metrics import brier_score_loss
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
-from onlinecal.forecasts.regression import recalibration
-from onlinecal.forecasts.regression import smoothed
-from onlinecal.monitoring.sequences import running_bias
+from onlinecal.forecasts.regression import recalibration, smoothed
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.measures import binned_ece, brier, cdl, ece, scdl, smooth_ce, smooth_ece, v_cdl
+from onlinecal.monitoring.sequences import running_bias
 from onlinecal.report.decision_plot import (
     decisions_of,
     difference_of,
