@@ -25,23 +25,15 @@ LEAST = 0.002
 
 
 class Decomposition(NamedTuple):
-    """Three parts of a proper score: score = miscalibration − discrimination + uncertainty.
-
-    Attributes
-    ----------
-    score : float
-    miscalibration : float
-        MCB ≥ 0: by how much the best monotone recalibration would lower the score; infinite where the log score is.
-    discrimination : float
-        DSC ≥ 0: by how much the recalibrated forecasts are better than the base rate alone.
-    uncertainty : float
-        UNC: the score of the base rate.
-    """
+    """Three parts of a proper score: score = miscalibration − discrimination + uncertainty."""
 
     score: float
+    # MCB ≥ 0: by how much the best monotone recalibration would lower the score; infinite where the log score is
     miscalibration: float
-    discrimination: float
-    uncertainty: float
+    discrimination: (
+        float  # DSC ≥ 0: by how much the recalibrated forecasts are better than the base rate alone
+    )
+    uncertainty: float  # UNC: the score of the base rate
 
 
 @of_gamma

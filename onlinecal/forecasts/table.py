@@ -25,35 +25,17 @@ WIDTH = 80
 
 @dataclass(frozen=True)
 class Row:
-    """One measure of an evaluation.
+    """One measure of an evaluation."""
 
-    Attributes
-    ----------
-    name : str
-        With the options that were set.
-    value : float or Bracket
-    measure : Measure
-        Its record.
-    interval : (float, float) or None
-        Of the measure on what the samples were drawn from.
-    interval_by : str
-        How the interval was made; or "none: " and why.
-    if_calibrated : float or None
-        Mean of the measure (of a bracket's upper end) when every outcome is drawn with the probability forecast.
-    p_value : float or None
-        How often such outcomes give a value at least as large.
-    p_large_n : float or None
-        The limit of that for large n, where the measure has one in closed form (`Measure.tail`).
-    """
-
-    name: str
+    name: str  # with the options that were set
     value: Value
-    measure: Measure
-    interval: tuple[float, float] | None = None
-    interval_by: str = ""
+    measure: Measure  # its record
+    interval: tuple[float, float] | None = None  # of the measure on what the samples were drawn from
+    interval_by: str = ""  # how the interval was made; or "none: " and why
+    # mean of the measure (of a bracket's upper end) when every outcome is drawn with the probability forecast
     if_calibrated: float | None = None
-    p_value: float | None = None
-    p_large_n: float | None = None
+    p_value: float | None = None  # how often such outcomes give a value at least as large
+    p_large_n: float | None = None  # its limit for large n, in closed form (`Measure.tail`)
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -63,25 +45,17 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """All measures of a list of forecasts: prints as a table, shows as HTML in a notebook, `table()` is a DataFrame.
-
-    Attributes
-    ----------
-    gamma : JointDistribution
-    rows : tuple of Row
-    intervals : str
-        The meaning of the intervals, in a sentence; "" without any.
-    refused : tuple of str
-        Measures of which nothing is proved when predictions move, where they were moved.
-    moved : (int, float), optional
-        m and δ, where predictions were moved to the nearest i/m, by δ on average.
-    """
+    """All measures of a list of forecasts: prints as a table, shows as HTML in a notebook, `table()` is a DataFrame."""
 
     gamma: JointDistribution
     rows: tuple[Row, ...]
-    intervals: str = ""
-    refused: tuple[str, ...] = ()
-    moved: tuple[int, float] | None = None
+    intervals: str = ""  # the meaning of the intervals, in a sentence; "" without any
+    refused: tuple[
+        str, ...
+    ] = ()  # measures of which nothing is proved when predictions move, where they were moved
+    moved: tuple[int, float] | None = (
+        None  # m and δ: predictions were moved to the nearest i/m, by δ on average
+    )
 
     def __getitem__(self, name: str) -> Value:
         """The value of a measure by its name in the table."""

@@ -39,30 +39,18 @@ MOST = 10_000_000
 
 @dataclass(frozen=True)
 class TolerantTest:
-    """The outcome of `tolerant_test`.
+    """The outcome of `tolerant_test`."""
 
-    Attributes
-    ----------
-    verdict : {"near", "far", "undecided"}
-        Whether the value on the samples is above the threshold ("far"); "undecided" if its bracket holds the threshold.
-    value : float or Bracket
-    threshold, near, far : float
-    samples : int
-    alpha : float
-        The probability of "far" is at most this wherever the lower distance is at most `near`.
-    beta : float
-        The probability of "near" is at most this wherever the lower distance is at least `far`; 1 with too few samples.
-    measure : str
-    """
-
-    verdict: Verdict
+    verdict: (
+        Verdict  # "far" if the value is above the threshold; "undecided" if its bracket holds the threshold
+    )
     value: float | Bracket
     threshold: float
     samples: int
     near: float
     far: float
-    alpha: float
-    beta: float
+    alpha: float  # the probability of "far" is at most this wherever the lower distance is at most `near`
+    beta: float  # that of "near" wherever it is at least `far`; 1 with too few samples
     measure: str
 
     def __str__(self) -> str:
@@ -197,22 +185,17 @@ def _whole(where: str, *weights: Floats) -> None:
 
 @dataclass(frozen=True)
 class TCal:
-    """The outcome of `t_cal`.
+    """The outcome of `t_cal`."""
 
-    Attributes
-    ----------
-    p_value : float
-        Exact: calibrated forecasts have one as small with at most this probability, for any number of draws.
-    bins : tuple of ints
-        m of each scale: 2, 4, 8, …, without scales whose bins hold the same levels as those before.
-    errors : tuple of floats
-        The estimate of the squared binned error at each; without bias, so that it may be negative.
-    samples, draws : int
-    """
-
-    p_value: float
-    bins: tuple[int, ...]
-    errors: tuple[float, ...]
+    p_value: (
+        float  # exact: calibrated forecasts have one as small with at most this probability, for any `draws`
+    )
+    bins: tuple[
+        int, ...
+    ]  # m of each scale: 2, 4, 8, …, without those that hold the same levels as one before
+    errors: tuple[
+        float, ...
+    ]  # the estimate of the squared binned error; without bias, so that it may be negative
     samples: int
     draws: int
 
@@ -300,24 +283,13 @@ def _errors(gamma: JointDistribution, ones: Floats, starts: list[Ints]) -> Float
 
 @dataclass(frozen=True)
 class SampleErrors:
-    """Errors of a measure on samples; one entry for each number of samples.
-
-    Attributes
-    ----------
-    measure : str
-    options : mapping
-    value : float
-        On Γ.
-    samples : tuple of ints
-        n.
-    errors : (number of n, repetitions) floats
-        |μ(Γ̂) − μ(Γ)| of each repetition; where μ is a bracket, the most that its ends allow.
-    """
+    """Errors of a measure on samples; one entry for each number of samples."""
 
     measure: str
     options: Mapping[str, Any]
-    value: float
-    samples: tuple[int, ...]
+    value: float  # on Γ
+    samples: tuple[int, ...]  # n
+    # (number of n, repetitions): |μ(Γ̂) − μ(Γ)|; where μ is a bracket, the most that its ends allow
     errors: Floats
 
     @property

@@ -18,39 +18,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Witness:
-    """The interval of predictions on which most was won, and a threshold task that loses by it.
+    """The interval of predictions on which most was won, and a threshold task that loses by it."""
 
-    Attributes
-    ----------
-    low, high : float
-        The interval [low, high), which holds 1 where `high` is 1.
-    share : float
-        The part of the bettors' money on this interval.
-    since : float
-        The event at which the winning bets began, counted from 1 since the monitor began: a mean weighted by winnings.
-    count : float
-        How many predictions in the interval there were since then, weighted likewise.
-    bias : float
-        Mean of y − p over these: negative where predictions are too high.
-    events, mean_forecast, mean_outcome : int, float, float
-        Of all predictions in the interval in the whole epoch.
-    threshold : float
-        An edge: to act when p ≥ threshold pays 1 − threshold if y = 1 and costs threshold if y = 0.
-    regret : float
-        The cost of acting by the predictions, per prediction of the interval on the wrong side of the threshold.
-    """
-
-    low: float
+    low: float  # the interval [low, high), which holds 1 where `high` is 1
     high: float
-    share: float
-    since: float
-    count: float
-    bias: float
-    events: int
+    share: float  # the part of the bettors' money on this interval
+    since: float  # the event at which the winning bets began, counted from 1: a mean weighted by winnings
+    count: float  # how many predictions in the interval there were since then, weighted likewise
+    bias: float  # mean of y − p over these: negative where predictions are too high
+    events: int  # this and the next two: of all predictions in the interval in the whole epoch
     mean_forecast: float
     mean_outcome: float
-    threshold: float
-    regret: float
+    threshold: (
+        float  # an edge: to act when p ≥ threshold pays 1 − threshold if y = 1 and costs threshold if y = 0
+    )
+    regret: float  # the cost of acting by the predictions, per prediction on the wrong side of the threshold
 
     @classmethod
     def of(cls, bettors: Bettors, bank: Floats, sums: Floats, before: int) -> Witness:
@@ -111,27 +93,13 @@ class Witness:
 
 @dataclass(frozen=True)
 class Alarm:
-    """The finding that forecasts are not calibrated.
-
-    Attributes
-    ----------
-    number : int
-    event : int
-        How many outcomes had been taken into account since the monitor began.
-    epoch_events : int
-        The same since the alarm before.
-    log_e : float
-        ln of the e-value; infinite where an outcome came that its forecast had excluded.
-    alpha : float
-        The alarm is due at an e-value of 1/alpha.
-    witness : Witness
-    """
+    """The finding that forecasts are not calibrated."""
 
     number: int
-    event: int
-    epoch_events: int
-    log_e: float
-    alpha: float
+    event: int  # how many outcomes had been taken into account since the monitor began
+    epoch_events: int  # and since the alarm before
+    log_e: float  # ln of the e-value; infinite where an outcome came that its forecast had excluded
+    alpha: float  # the alarm is due at an e-value of 1/alpha
     witness: Witness
 
     def __str__(self) -> str:
@@ -152,18 +120,9 @@ class Alarm:
 
 @dataclass(frozen=True)
 class Bias:
-    """A running total of y − p, and bounds of the total of q − p, q the probabilities of the outcomes.
-
-    Attributes
-    ----------
-    count : int
-    total : float
-        Σ (y − p); with open questions in it, the middle of what it may be.
-    lower, upper : float
-        Of a confidence sequence for Σ (q − p).
-    """
+    """A running total of y − p, and bounds of the total of q − p, q the probabilities of the outcomes."""
 
     count: int
-    total: float
-    lower: float
+    total: float  # Σ (y − p); with open questions in it, the middle of what it may be
+    lower: float  # of a confidence sequence for Σ (q − p)
     upper: float

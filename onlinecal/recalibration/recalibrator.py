@@ -28,17 +28,7 @@ _ENDLESS = 10**9
 
 
 class Asked:
-    """A question that has been forecast, to come back with when its outcome is known.
-
-    Attributes
-    ----------
-    base : float
-        What somebody forecast.
-    forecast : float
-        What the recalibrator did.
-    mean : float
-        The mean of the law from which that was drawn.
-    """
+    """A question that waits for its outcome: `base`, `forecast`, and `mean` of the law from which that was drawn."""
 
     __slots__ = ("_asked", "_drawn", "_owner", "base", "forecast", "mean")
 

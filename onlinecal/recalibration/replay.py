@@ -71,25 +71,13 @@ class Change:
 
 @dataclass(frozen=True, eq=False)
 class Recalibrated:
-    """Forecasts after recalibration, and all measures before and after.
+    """Forecasts after recalibration, and all measures before and after."""
 
-    Attributes
-    ----------
-    forecasts : (n,) floats
-        In the order in which they came.
-    before, after : Evaluation
-        Of those with a known outcome.
-    changes : tuple of Change
-        After less before, of each measure; with draws, with intervals that are paired.
-    method : Forecaster
-        The recalibrating one.
-    """
-
-    forecasts: Floats
-    before: Evaluation
+    forecasts: Floats  # in the order in which they came
+    before: Evaluation  # of those with a known outcome
     after: Evaluation
-    changes: tuple[Change, ...]
-    method: Forecaster
+    changes: tuple[Change, ...]  # after less before, of each measure; with draws, with intervals
+    method: Forecaster  # the recalibrating one
 
     @property
     def cautions(self) -> tuple[str, ...]:

@@ -183,7 +183,8 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
         ("the log score is infinite", True, (np.where(p < 0.3, 0.0, p), y)),
         # Forecasts that differ by less than 1/m do tell finer differences, however small these are.
         ("multiples", False, (np.where(some % 2 == 0, 0.25, 0.25 + 1e-15), y)),
-        ("multiples", False, (1e-11 * (1 + some % 3), y)), ("multiples of 1/10", True, (np.nextafter(some % 11 / 10, 0.5), y)),
+        ("multiples", False, (1e-11 * (1 + some % 3), y)),
+        ("multiples of 1/10", True, (np.nextafter(some % 11 / 10, 0.5), y)),
     ):  # fmt: skip
         assert (words in said_of(*given)) == there, words
     said = said_of(p, y, drift=wandering)

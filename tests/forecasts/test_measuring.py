@@ -1,23 +1,26 @@
-"""Reports of logs: by group and over time, on a grid, in parts; and what is cautioned against."""
+"""Reports of logs: by group and over time, on a grid, with weights; read in parts they are those of the whole."""
+
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.files import Table
-from onlinecal.forecasts.cautions import cautions, duplicates
+from onlinecal.core.errors import InvalidData, InvalidParameter, WorkerError
+from onlinecal.core.files import Table, pieces
+from onlinecal.forecasts import source
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.inference import Drift, calibration_test, holm
+from onlinecal.forecasts.inference import calibration_test, holm
 from onlinecal.forecasts.measuring import Settings, measure_log
-from onlinecal.forecasts.reading import Asked, Log, read_log
-from onlinecal.forecasts.source import report_of
+from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log
+from onlinecal.forecasts.source import merged_sums, places_of, report_of
 from onlinecal.forecasts.thresholds import worst_threshold
-from onlinecal.measures import MEASURES
 from onlinecal.report.measured import decision
 
 FAST = ("smooth_ce", "cutoff_ce", "ece", "brier", "cdl")
+FEW = Settings(draws=9, measures=("smooth_ce", "ece", "brier"))
+G = oc.JointDistribution
 
 
 def frame(n, seed=0, digits=2):
@@ -27,37 +30,45 @@ def frame(n, seed=0, digits=2):
     site = np.array(["north", "south", "east"])[rng.integers(0, 3, n)]
     return pd.DataFrame(
         {"day": pd.date_range("2001-01-01", periods=n).strftime("%Y-%m-%d"), "p": p, "q": np.round(0.9 * p, 6),
-         "site": site, "y": y}
+         "note": ['a, "b"', "c"] * (n // 2), "site": site, "y": y}
     )  # fmt: skip
 
 
+def written(path, table):
+    if path.suffix == ".parquet":
+        table.to_parquet(path, row_group_size=len(table) // 10)
+    else:
+        table.to_csv(path, index=False)
+    return path
+
+
 def report(tmp_path, table, settings=None, **asked):
-    path = tmp_path / "f.csv"
-    table.to_csv(path, index=False)
-    return measure_log(
-        read_log(Table(str(path)), Asked(**asked)), settings or Settings(draws=20, measures=FAST)
-    )
+    log = read_log(Table(written(tmp_path / "f.csv", table)), Asked(**asked))
+    return measure_log(log, settings or Settings(draws=20, measures=FAST))
+
+
+# ---------------------------------------------------------------- of a log
 
 
 def test_a_column_is_what_its_parts_say(tmp_path):
     table = frame(600)
     found = report(tmp_path, table, forecasts=("p",))
     (column,) = found.columns
-    gamma = oc.JointDistribution.from_samples(table["p"], table["y"])
-    wanted = evaluate(gamma, measures=FAST, bootstrap=20, reference=20)
-    assert str(column.evaluation) == str(wanted)
-    assert column.brier == oc.decomposition(gamma)
-    assert column.log == oc.decomposition(gamma, "log")
+    gamma = G.from_samples(table["p"], table["y"])
+    assert str(column.evaluation) == str(evaluate(gamma, measures=FAST, bootstrap=20, reference=20))
+    assert (column.brier, column.log) == (oc.decomposition(gamma), oc.decomposition(gamma, "log"))
     assert column.threshold == worst_threshold(gamma)
     assert 0.0 < column.by_chance < column.threshold.loss
-    assert column.threshold_p == 1 / 21
-    assert column.advises
-    assert found.differences == []
-    assert (column.groups, column.blocks, column.drift) == ([], [], None)
+    assert (column.threshold_p, column.advises) == (1 / 21, True)
+    assert (found.differences, column.groups, column.blocks, column.drift) == ([], [], [], None)
+    for row in ("0.5,1", "0,0", "1,1", "0,1"):
+        (tmp_path / "one.csv").write_text(f"p,y\n{row}\n")
+        one = report_of(str(tmp_path / "one.csv"), Asked(), Settings(draws=20, measures=FAST))
+        assert one.columns[0].cautions[0].startswith("1 row only: ")
 
 
 @pytest.mark.parametrize("settings", [{}, {"distinct": 50, "grid": 16}, {"grid": 3, "distinct": 1}])
-def test_calibrated_forecasts_lead_to_no_advice(tmp_path, seed, settings):
+def test_calibrated_forecasts_lead_to_no_advice(settings, seed):
     """Advice on 60 calibrated logs, each with probability 1/20 at most; 16 of 60 with 2e-8. Also on a coarse grid."""
     rng, low = np.random.default_rng([seed, 5]), 0
     for _ in range(60):
@@ -76,47 +87,53 @@ def test_groups_and_stretches_of_time(tmp_path):
     assert [part.name for part in column.groups] == ["east", "north", "south"]
     for part in column.groups:
         rows = table[table["site"] == part.name]
-        gamma = oc.JointDistribution.from_samples(rows["q"], rows["y"])
-        assert part.rows == len(rows)
-        assert part.forecast == pytest.approx(rows["q"].mean(), rel=1e-12)
-        assert part.event == pytest.approx(rows["y"].mean(), rel=1e-12)
-        assert part.error == pytest.approx(
-            np.sqrt((rows["q"] * (1 - rows["q"])).sum()) / len(rows), rel=1e-12
-        )
-        assert part.brier == pytest.approx(((rows["q"] - rows["y"]) ** 2).mean(), rel=1e-12)
-        assert part.p_value == calibration_test(gamma, 0)
+        q, y = rows["q"], rows["y"]
+        wanted = q.mean(), y.mean(), np.sqrt((q * (1 - q)).sum()) / len(q), ((q - y) ** 2).mean()
+        assert (part.forecast, part.event, part.error, part.brier) == pytest.approx(wanted, rel=1e-12)
+        assert (part.rows, part.p_value) == (len(rows), calibration_test(G.from_samples(q, y), 0))
     assert [part.adjusted for part in column.groups] == holm([part.p_value for part in column.groups])
     assert sum(part.rows for part in column.blocks) == 800
     assert column.blocks[0].name == "2001-01-01 to 2001-04-10"
     assert column.blocks[-1].name.endswith(table["day"].iloc[-1])
-    assert found.lags == 9
-    assert [d.score for d in found.differences] == ["brier", "log"]
-
-
-def test_a_stretch_of_time_parts_no_day(tmp_path):
-    table = pd.DataFrame({"day": np.repeat(["2020-01-01", "2020-01-02"], [9, 1]), "p": 0.5, "y": [0, 1] * 5})
-    blocks = report(tmp_path, table, time="day", forecasts=("p",)).columns[0].blocks
+    assert (found.lags, [d.score for d in found.differences]) == (9, ["brier", "log"])
+    # A stretch of time parts no day; small groups are named, and too many refused.
+    days = pd.DataFrame({"day": np.repeat(["2020-01-01", "2020-01-02"], [9, 1]), "p": 0.5, "y": [0, 1] * 5})
+    blocks = report(tmp_path, days, time="day", forecasts=("p",)).columns[0].blocks
     assert [(part.name, part.rows) for part in blocks] == [("2020-01-01", 9), ("2020-01-02", 1)]
+    table.loc[:4, "site"] = "west"
+    assert any("'west'" in said for said in report(tmp_path, table, by=("site",), forecasts=("p",)).cautions)
+    with pytest.raises(InvalidData, match="1200 different values; expected at most 1000 groups"):
+        report(tmp_path, frame(1200).assign(site=range(1200)), by=("site",), forecasts=("p",))
 
 
 def test_weights_are_as_rows_that_are_there_so_often(tmp_path):
     table = frame(300)
     times = np.random.default_rng(1).integers(0, 4, 300)
-    weighted = report(tmp_path, table.assign(w=times), weight="w", forecasts=("p",), by=("site",))
-    repeated = report(tmp_path, table.iloc[np.repeat(np.arange(300), times)], forecasts=("p",), by=("site",))
-    a, b = weighted.columns[0], repeated.columns[0]
+    asked = {"forecasts": ("p",), "by": ("site",)}
+    a = report(tmp_path, table.assign(w=times), weight="w", **asked).columns[0]
+    b = report(tmp_path, table.iloc[np.repeat(np.arange(300), times)], **asked).columns[0]
     assert a.brier.score == pytest.approx(b.brier.score, rel=1e-12)
     assert a.threshold.loss == pytest.approx(b.threshold.loss, rel=1e-9)
     assert [part.event for part in a.groups] == pytest.approx([part.event for part in b.groups])
     assert any("as much as" in said for said in a.cautions)
+    # Weights that are all equal tell nothing: their sum may be more or less than the number of rows.
+    plain = report(tmp_path, table, forecasts=("p",)).columns[0].cautions
+    for weight in (1e-3, 1.0, 1e6):
+        equal = report(tmp_path, table.assign(w=weight), forecasts=("p",), weight="w")
+        assert equal.columns[0].cautions == plain
+    # Forecasts with weights go to a grid, too; the bracket holds the value.
+    fine, few = frame(300, digits=0).assign(w=times), Settings(draws=9, distinct=100, grid=64, measures=FAST)
+    column = report(tmp_path, fine, few, forecasts=("p",), weight="w").columns[0]
+    true = G.from_samples(fine["p"], fine["y"], weights=times.astype(float))
+    low, high = column.evaluation.rows[0].ends
+    assert low < oc.measures.smooth_ce(true) < high
 
 
 def test_many_predictions_go_to_a_grid_with_brackets(tmp_path):
     table = frame(800, digits=0)
     few = Settings(draws=20, distinct=500, grid=256)
     (column,) = report(tmp_path, table, few, forecasts=("p",)).columns
-    gamma = oc.JointDistribution.from_samples(table["p"], table["y"])
-    exact = evaluate(gamma)
+    exact = evaluate(G.from_samples(table["p"], table["y"]))
     assert column.gamma.levels == 800
     assert [row.name for row in column.evaluation.rows] == [row.name for row in exact.rows]
     for row, true in zip(column.evaluation.rows, exact.rows, strict=True):
@@ -125,139 +142,196 @@ def test_many_predictions_go_to_a_grid_with_brackets(tmp_path):
         assert low <= true.ends[1] + 1e-12, row.name
         assert high >= true.ends[0] - 1e-12, row.name
         if row.measure.modulus is None:
-            assert row.ends == true.ends
-            assert row.p_value is None
+            assert (row.ends, row.p_value) == (true.ends, None)
         else:
             assert high - low > 0.0
             assert row.interval is None or (row.interval[0] <= low and high <= row.interval[1])
-    tails = {row.name: row.p_large_n for row in column.evaluation.rows if row.p_large_n is not None}
-    assert set(tails) == {"cutoff_ce", "step_ce"}
+    tails = {row.name for row in column.evaluation.rows if row.p_large_n is not None}
+    assert tails == {"cutoff_ce", "step_ce"}
     assert any("moved to the nearest i/256" in note for note in column.evaluation.notes)
 
 
-def test_what_evaluate_says_of_moved_predictions():
-    gamma = oc.JointDistribution.from_samples(*[frame(500, digits=0)[c] for c in "py"])
-    moved, distance = gamma.round(64)
-    found = evaluate(moved, moved=(64, distance), bootstrap=50)
-    assert set(found.refused) == {name for name, m in MEASURES.items() if m.modulus is None}
-    plain = evaluate(moved, bootstrap=50, measures=["smooth_ce"]).rows[0]
-    row = next(row for row in found.rows if row.name == "smooth_ce")
-    wider = MEASURES["smooth_ce"].modulus(0.5 / 64)
-    assert row.interval[1] == pytest.approx(plain.interval[1] + wider, abs=1e-15)
-    assert "not given: ece" in " ".join(found.notes)
-    with pytest.raises(InvalidParameter, match="moved"):
-        evaluate(moved, moved=(64, 0.1))
+# ---------------------------------------------------------------- in parts
 
 
-def test_so_many_rows_are_no_reason_to_stop():
-    """smooth_ece looks at scales that shrink with n, down to the least at which it is found."""
-    n = 10**10
-    gamma = oc.JointDistribution.from_counts([0.2, 0.6], [n, n], [0.2001 * n, 0.6 * n])
-    found = evaluate(gamma, bootstrap=20, reference=20)
-    row = next(row for row in found.rows if row.name == "smooth_ece")
-    assert row.interval[0] <= row.value <= row.interval[1] < 0.01
+def same(one, other):
+    """Γ and all that follows from it to the last digit; means of rows up to rounding."""
+    assert (one.source, one.outcome, one.rows) == (other.source, other.outcome, other.rows)
+    for a, b in zip(one.columns, other.columns, strict=True):
+        for name in ("predictions", "counts", "positives"):
+            assert getattr(a.gamma, name).tobytes() == getattr(b.gamma, name).tobytes()
+        assert str(a.evaluation) == str(b.evaluation)
+        assert (a.brier, a.log, a.threshold, a.threshold_p) == (b.brier, b.log, b.threshold, b.threshold_p)
+        assert (a.groups, a.cautions) == (b.groups, b.cautions)
+    for a, b in zip(one.differences, other.differences, strict=True):
+        assert (a.score, a.first, a.second) == (b.score, b.first, b.second)
+        assert (a.mean, a.error) == pytest.approx((b.mean, b.error), rel=1e-9)
+        assert b.adjusted == pytest.approx(a.adjusted, rel=1e-6, abs=1e-300)
 
 
-# ---------------------------------------------------------------- cautions
+@pytest.mark.parametrize("name", ["f.csv", "f.parquet", "f.csv.gz", "odd ' name.csv"])
+def test_parts_and_workers_find_what_is_found_in_memory(tmp_path, name):
+    path = str(written(tmp_path / name, frame(600)))
+    asked = Asked(forecasts=("p", "q"), by=("site", "note"))
+    plain = report_of(path, asked, FEW)
+    assert plain.by == "site, note"
+    assert [part.name for part in plain.columns[0].groups][::4] == ['note: a, "b"', "site: south"]
+    size = 70 if name.endswith("parquet") else 2000
+    same(plain, report_of(path, asked, FEW, in_parts=True, size=size))
+    # Of the workers without a cluster; a tree: the sums of some, and then of these.
+    named, guessed = columns_of(next(pieces(path)), asked)
+    places = places_of(path, 2 * size)
+    assert len(places) > 3 or name.endswith(".gz")
+    found = [source._sums(path, named, FEW, size, place) for place in places]
+    merged = partial(merged_sums, settings=FEW)
+    sums = merged([merged(found[:2]), merged(found[2:])]) if len(found) > 2 else merged(found)
+    same(plain, source._report(path, named, guessed, sums, FEW))
 
 
-def said_of(p, y, **more):
-    return " | ".join(cautions(oc.JointDistribution.from_samples(p, y), **more))
+def test_many_predictions_go_to_the_same_grid(tmp_path):
+    path, asked = str(written(tmp_path / "f.csv", frame(5000, digits=12))), Asked(forecasts=("p",))
+    settings = Settings(draws=20, measures=("smooth_ce", "ece"), distinct=1000, grid=128)
+    plain = report_of(path, asked, settings).columns[0].evaluation
+    # Of no part there are so many.
+    for size in (10_000, None):
+        parts = report_of(path, asked, settings, in_parts=True, size=size).columns[0].evaluation
+        assert parts.refused == ("ece",)
+        assert parts.moved == pytest.approx(plain.moved, rel=1e-9)
+        for name in ("predictions", "counts", "positives"):
+            assert (getattr(parts.gamma, name) == getattr(plain.gamma, name)).all()
+        assert parts.rows[0].interval == pytest.approx(plain.rows[0].interval, rel=1e-9)
+    some = Settings(draws=0, measures=("smooth_ce",), distinct=6000)
+    assert report_of(path, asked, some, in_parts=True).columns[0].gamma.levels == 5000
 
 
-def test_each_caution_is_said_where_it_holds_and_nowhere_else():
-    rng = np.random.default_rng(0)
-    p = np.round(rng.beta(2, 2, 4000), 4)[:4000]
-    p = np.clip(np.round(p * 300) / 300, 0.01, 0.99)
-    y = (rng.random(4000) < p).astype(int)
-    assert said_of(p, y) == ""
-    assert "99 rows only" in said_of(p[:99], y[:99])
-    assert "rows only" not in said_of(p[:100], y[:100])
-    rare = np.zeros(4000, int)
-    rare[:29] = 1
-    assert "only 29 events" in said_of(p, rare)
-    rare[29] = 1
-    assert "events" not in said_of(p, rare)
-    assert "there are no rows without the event" in said_of(p, np.ones(4000))
-    assert "multiples of 1/20 (" in said_of(np.round(p * 20) / 20, y)
-    assert "4,000 different forecasts in 4,000 rows" in said_of(rng.random(4000), y)
-    assert "all forecasts are 0.5" in said_of(np.full(4000, 0.5), y)
-    assert "the log score is infinite" in said_of(np.where(p < 0.3, 0.0, p), y)
-    wandering = Drift(2.0, 0.01, 0.2, 0.001)
-    said = said_of(p, y, drift=wandering)
-    assert "changes over time (p = 0.01)" in said
-    assert "correlation 0.20" in said
-    assert "too optimistic" in said
-    assert said_of(p, y, drift=Drift(0.5, 0.9, 0.0, 0.9)) == ""
-    assert "as much as 1,000 rows" in said_of(p, y, samples=1000.0)
-    # Numbers in sentences: one is one, and of rows with weights there need not be a whole one.
-    assert "1 row only" in said_of([0.3], [0])
-    assert "only 1 event: " in said_of(p, np.arange(4000) == 7)
-    light = oc.JointDistribution.from_samples([0.3, 0.6], [0, 1], weights=[200.0, 0.3])
-    assert any(said.startswith("only 0.3 events: ") for said in cautions(light))
+def test_what_the_grid_moves_is_no_bias(tmp_path):
+    """Forecasts near 0.3 and a share of 0.3 of events: that the grid has 5/16 in their place leads to no advice.
+
+    All 20 draws must be below their median for it: with probability 1e-6. A share of 1/4 is 25 standard deviations.
+    """
+    n, settings = 50_000, Settings(draws=20, measures=("brier",), distinct=1000, grid=16)
+    for share, advises in ((0.3, False), (0.25, True)):
+        y = np.arange(n) < share * n
+        pd.DataFrame({"p": 0.3 + 1e-7 * (np.arange(n) - 0.5 * n), "y": y}).to_parquet(tmp_path / "f.parquet")
+        for parts in (False, True):
+            found = report_of(str(tmp_path / "f.parquet"), Asked(("p",)), settings, in_parts=parts)
+            assert found.columns[0].advises == advises
+            assert "of a grid of 16 steps" in decision(found.columns[0])
 
 
-def test_forecasts_on_a_grid_tell_no_finer_differences():
-    """All of them are multiples of 1/m, each another one, so that two that differ do so by 1/m at least."""
-    y = np.arange(200) % 2
-    for m in (4, 10, 100):
-        p = np.arange(200) % (m + 1) / m
-        assert f"multiples of 1/{m} ({m + 1} values): they tell no finer differences" in said_of(p, y)
-        assert np.diff(np.unique(p)).min() > 0.999 / m
-        assert "multiples" in said_of(np.nextafter(p, 0.5), y)  # rounding of k/m
-    # Forecasts that differ by less do tell finer differences, however small these are.
-    assert "multiples" not in said_of(np.where(y == 0, 0.25, 0.25 + 1e-15), y)
-    assert "multiples" not in said_of(1e-11 * (1 + np.arange(200) % 3), y)
+@pytest.mark.parametrize("parts", [False, True])
+def test_what_is_said_of_all_rows(tmp_path, parts):
+    """Per cent that are nowhere above 1 might be probabilities; rows that are left out; the words for 1 and 0."""
+    path, settings = tmp_path / "f.csv", Settings(draws=0, measures=("brier",))
+
+    def said_of(cells, words="01", **asked):
+        path.write_text("p,y\n" + "".join(f"{cell},{words[i % 2]}\n" for i, cell in enumerate(cells)))
+        return " ".join(
+            report_of(str(path), Asked(("p",), "y", **asked), settings, in_parts=parts, size=20).said
+        )
+
+    for cells, cautioned in (([0.25, 1.0, 0.5], True), ([0.25, 1.5, 0.5], False), ([0, 0, 0], False)):
+        said = said_of(cells, percent=True)
+        assert ("caution: no cell of column 'p' is above 1, and --percent divides" in said) == cautioned, said
+        assert "caution" not in said_of([x / 2 for x in cells])
+    assert "1 of 3 rows have no forecast or outcome" in said_of([0.5, "", 0.5], skip_missing=True)
+    assert "outcome 1 is 'J' in 'y', and 0 is 'n'" in said_of([0.5] * 20, "nj", positive="J")
 
 
-def test_cautions_about_weights_are_of_rows(tmp_path):
-    """Weights that are all equal tell nothing: their sum may be more or less than the number of rows."""
-    table = frame(400)
-    plain = report(tmp_path, table, forecasts=("p",)).columns[0].cautions
-    for weight in (1e-3, 1.0, 1e6):
-        weighted = report(tmp_path, table.assign(w=weight), forecasts=("p",), weight="w").columns[0].cautions
-        assert weighted == plain
-    uneven = table.assign(w=1e-4 * np.where(np.arange(400) < 200, 100.0, 1.0))
-    said = report(tmp_path, uneven, forecasts=("p",), weight="w").columns[0].cautions
-    assert said[0] == "weights differ: the rows tell as much as 204 rows of equal weight"
-    # Four rows of weight 1/4 on each of two levels are no levels of one row each.
-    few = oc.JointDistribution.from_samples([0.3] * 4 + [0.77123] * 4, [0, 1] * 4, weights=[0.25] * 8)
-    assert "cannot be estimated" not in " | ".join(cautions(few, samples=8.0, rows=8))
-    alone = oc.JointDistribution.from_samples(np.linspace(0.1, 0.87123, 8), [0, 1] * 4, weights=[7.0] * 8)
-    assert "8 different forecasts in 8 rows" in " | ".join(cautions(alone, samples=8.0, rows=8))
-    nearly = oc.JointDistribution.from_samples([0.3, 0.7] * 50, [0, 1] * 50, weights=[1.0, 1.1] * 50)
-    assert (
-        cautions(nearly, samples=99.7, rows=100)[0]
-        == "all forecasts are multiples of 1/10 (2 values): they tell no finer differences"
-    )
+@pytest.mark.parametrize("kind", ["float32", "bool", "decimal", "dictionary", "text", "nulls", "halves"])
+def test_odd_types_of_parquet(tmp_path, kind):
+    arrow = pytest.importorskip("pyarrow")
+    from decimal import Decimal
+
+    from pyarrow import parquet
+
+    p, y, n = [0.25, 0.5, 0.75, 1.0, 0.5], [0, 1, 1, 1, 0], 5
+    columns = {
+        "float32": (arrow.array(p, arrow.float32()), arrow.array(y, arrow.int8())),
+        "bool": (p, [bool(x) for x in y]),
+        "decimal": ([Decimal(str(x)) for x in p], [Decimal(x) for x in y]),
+        "dictionary": (arrow.array(map(str, p)).dictionary_encode(), arrow.array(y).dictionary_encode()),
+        "text": ([str(x) for x in p], [("No ", "YES")[x] for x in y]),
+        "nulls": ([None, *p[1:]], [*y[:4], None]),
+        "halves": (arrow.array(np.array(p, np.float16)), arrow.array(y, arrow.uint64())),
+    }[kind]
+    path = tmp_path / "f.parquet"
+    parquet.write_table(arrow.table({"p": columns[0], "y": columns[1]}), path)
+    asked = Asked(("p",), "y", "yes" if kind == "text" else None, skip_missing=kind == "nulls")
+    kept = slice(1, 4) if kind == "nulls" else slice(n)
+    wanted = G.from_samples(p[kept], y[kept])
+    for parts in (False, True):
+        found = report_of(str(path), asked, Settings(draws=0, measures=("brier",)), in_parts=parts)
+        gamma = found.columns[0].gamma
+        assert (gamma.predictions == wanted.predictions).all()
+        assert (gamma.positives == wanted.positives).all()
 
 
-def test_copies_are_cautioned_against_where_chance_does_not_make_them():
-    grid = oc.JointDistribution.from_counts([0.1, 0.5], [50, 50], [5, 25])
-    distinct = oc.JointDistribution.from_samples(np.linspace(0, 1, 50), np.arange(50) % 2)
-    assert duplicates(3, 100, False, [grid]) == []
-    assert duplicates(0, 100, True, [grid]) == []
-    assert "3 of 100 rows are equal" in duplicates(3, 100, True, [grid])[0]
-    assert "3 of 100 rows are equal" in duplicates(3, 100, False, [distinct])[0]
+@pytest.mark.parametrize(
+    ("names", "wanted"),
+    [
+        (["a", " a ", "NA", None, "", "b"], {"": 3, "a": 2, "b": 1}),
+        ([True, False, True, None, False, True], {"": 1, "False": 2, "True": 3}),
+        ([1.0, 2.5, float("nan"), 1.0, 2.5, 2.5], {"": 1, "1.0": 2, "2.5": 3}),
+        (pd.Categorical(["a", "b", None, "a", "b", "a"]), {"": 1, "a": 3, "b": 2}),
+        (["a", "a\0", "b", "a", "a\0", "a\0"], {"a": 2, "a\0": 3, "b": 1}),
+    ],
+    ids=["text", "bool", "float", "categories", "zeros"],
+)
+def test_groups_have_the_same_names(tmp_path, names, wanted):
+    pd.DataFrame({"p": [0.5] * 6, "y": [0, 1] * 3, "g": names}).to_parquet(tmp_path / "f.parquet")
+    asked, settings = Asked(("p",), "y", by=("g",)), Settings(draws=0, measures=("ece",))
+    for size in (None, 2):
+        found = report_of(str(tmp_path / "f.parquet"), asked, settings, in_parts=True, size=size)
+        assert {part.name: part.rows for part in found.columns[0].groups} == wanted
 
 
-def test_small_groups_are_named(tmp_path):
-    table = frame(200)
-    table.loc[:4, "site"] = "west"
-    assert any("'west'" in said for said in report(tmp_path, table, by=("site",), forecasts=("p",)).cautions)
-    table["site"] = [str(i) for i in range(200)]
-    assert report(tmp_path, table, by=("site",), forecasts=("p",)).columns[0].groups[0].rows == 1
-    many = pd.concat([frame(200)] * 6, ignore_index=True).assign(site=range(1200))
-    with pytest.raises(InvalidData, match="1200 different values; expected at most 1000 groups"):
-        report(tmp_path, many, by=("site",), forecasts=("p",))
+def test_what_is_large_or_larger_than_memory_is_read_in_parts(tmp_path, monkeypatch):
+    path = written(tmp_path / "f.csv", frame(600))
+
+    def in_parts(**options):
+        return any("in parts" in said for said in report_of(str(path), Asked(("p",)), FEW, **options).said)
+
+    assert not in_parts()
+    with monkeypatch.context() as large:
+        large.setattr(source, "LARGE_BYTES", 2**10)
+        assert in_parts()
+        assert not in_parts(in_parts=False)
+    monkeypatch.setattr(source, "free_memory", lambda: 1.0)
+    assert in_parts()
+    for given, options, error, words in (
+        (path, {"in_parts": False}, InvalidData, "expected no --in-memory"),
+        ("-", {"in_parts": True}, InvalidData, "standard input cannot be read in parts"),
+        (path, {"asked": {"time": "day"}}, InvalidParameter, "--time with .*, which is read in parts"),
+        (path, {"asked": {"weight": "q"}}, InvalidParameter, "--weight with .*, which is read in parts"),
+        (path, {"scheduler": "x", "asked": {"encoding": "latin-1"}}, InvalidData, "expected no --encoding"),
+    ):
+        asked = Asked(("p",), **options.pop("asked", {}))
+        with pytest.raises(error, match=words):
+            report_of(str(given), asked, FEW, **options)
 
 
-# ---------------------------------------------------------------- one row, and too many
+def test_nobody_at_the_address(tmp_path, monkeypatch):
+    cluster = pytest.importorskip("onlinecal.study.executors.cluster")
+    monkeypatch.setattr(cluster, "PATIENCE", 0.3)
+    path = written(tmp_path / "f.csv", frame(10))
+    with pytest.raises(WorkerError, match="no Dask scheduler answers"):
+        report_of(str(path), Asked(("p",)), FEW, scheduler="tcp://127.0.0.1:1")
 
 
-@pytest.mark.parametrize("row", ["0.5,1", "0,0", "1,1", "0,1"])
-def test_one_row_is_measured(tmp_path, row):
-    (tmp_path / "one.csv").write_text(f"p,y\n{row}\n")
-    found = report_of(str(tmp_path / "one.csv"), Asked(), Settings(draws=20))
-    assert found.rows == 1
-    assert found.columns[0].cautions[0].startswith("1 row only: ")
+@pytest.mark.slow
+def test_a_cluster_finds_the_report_of_one_machine(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    asked = Asked(forecasts=("p", "q"), by=("site",))
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+    ) as cluster:
+        own = {"scheduler": cluster.scheduler_address}
+        for name, size in (("f.csv", 700), ("f.parquet", 50)):
+            path = str(written(tmp_path / name, frame(600)))
+            assert len(places_of(path, size)) > 8  # a tree of two storeys
+            same(report_of(path, asked, FEW, size=size, **own), report_of(path, asked, FEW))
+        bad = tmp_path / "bad.csv"
+        bad.write_text("p,y\n" + "0.5,1\n" * 99 + "45,0\n")
+        with pytest.raises(InvalidData, match="holds '45'"):
+            report_of(str(bad), Asked(), FEW, size=100, **own)

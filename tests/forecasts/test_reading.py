@@ -8,135 +8,137 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.files import Table
+from onlinecal.forecasts.measuring import Settings
 from onlinecal.forecasts.reading import Asked, read_log
+from onlinecal.forecasts.source import report_of
 
 
-def log(tmp_path, text, name="f.csv", delimiter=None, encoding=None, **asked):
-    path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return read_log(Table(path, delimiter=delimiter, encoding=encoding), Asked(**asked))
-
-
-def test_every_number_is_the_float_that_is_written(tmp_path):
-    p = np.random.default_rng(0).random(500)
-    text = "p,y\n" + "".join(f"{x!r},{i % 2}\n" for i, x in enumerate(p.tolist()))
-    found = log(tmp_path, text)
-    assert (found.forecasts["p"] == p).all()
-    assert (found.outcomes == np.arange(500) % 2).all()
-    assert found.said == ("outcomes are read from column 'y'", "forecasts are read from column 'p'")
+def log(tmp_path, text, **asked):
+    path = tmp_path / "f.csv"
+    path.write_text(text)
+    return read_log(Table(path), Asked(**asked))
 
 
 @pytest.mark.parametrize(
     ("header", "forecasts", "outcome"),
     [
-        ("id,Probability,Outcome", ["Probability"], "Outcome"),
-        ("id,y_prob,y_true", ["y_prob"], "y_true"),
-        ("id,model a,rain", ["model a"], "rain"),
-        ("id,P(yes),resolved", ["P(yes)"], "resolved"),
+        ("id,Probability,Outcome", ["Probability"], "Outcome"), ("id,y_prob,y_true", ["y_prob"], "y_true"),
+        ("id,model a,rain", ["model a"], "rain"), ("id,P(yes),resolved", ["P(yes)"], "resolved"),
         ("a,b,rain", ["b"], "rain"),
     ],
-)
+)  # fmt: skip
 def test_columns_are_guessed_by_name_or_by_what_they_hold(tmp_path, header, forecasts, outcome):
     found = log(tmp_path, f"{header}\n7,0.25,1\n8,0.5,0\n")
-    assert list(found.forecasts) == forecasts
-    assert found.outcome == outcome
+    assert (list(found.forecasts), found.outcome) == (forecasts, outcome)
+    name = forecasts[0]
+    assert found.said == (
+        f"outcomes are read from column {outcome!r}",
+        f"forecasts are read from column {name!r}",
+    )
 
 
 def test_parquet_is_as_csv(tmp_path):
     path = tmp_path / "f.parquet"
     dates = pd.to_datetime(["2020-01-01", "2020-01-02", "2020-01-04"])
-    frame = pd.DataFrame(
-        {"p": [0.25, 0.5, 0.75], "y": [True, False, True], "day": dates, "site": ["a", "b", "a"]}
-    )
-    frame.to_parquet(path)
+    p, y, site = [0.25, 0.5, 0.75], [True, False, True], ["a", "b", "a"]
+    pd.DataFrame({"p": p, "y": y, "day": dates, "site": site}).to_parquet(path)
     found = read_log(Table(path), Asked(time="day", by=("site",)))
-    assert found.forecasts["p"].tolist() == [0.25, 0.5, 0.75]
-    assert found.outcomes.tolist() == [1.0, 0.0, 1.0]
+    assert (found.forecasts["p"].tolist(), found.outcomes.tolist()) == (p, [1.0, 0.0, 1.0])
     assert np.diff(found.times).tolist() == [1.0, 2.0]
     assert {name: rows.tolist() for name, rows in found.groups.items()} == {"a": [0, 2], "b": [1]}
 
 
-@pytest.mark.parametrize(
-    ("cells", "asked", "wanted", "said"),
-    [
-        (["True", "false", "TRUE"], {}, [1, 0, 1], None),
-        (["1.0", "0", "1"], {}, [1, 0, 1], None),
-        (["yes", "no", "Yes"], {"positive": "yes"}, [1, 0, 1], "outcome 1 is 'yes' in 'y', and 0 is 'no'"),
-        (["yes", "no", "yes "], {"positive": "YES"}, [1, 0, 1], "outcome 1 is 'YES' in 'y', and 0 is 'no'"),
-        (["2", "1", "2.0"], {"positive": "2"}, [1, 0, 1], "outcome 1 is '2' in 'y', and 0 is '1'"),
-    ],
-)
-def test_outcomes_in_words(tmp_path, cells, asked, wanted, said):
-    found = log(tmp_path, "p,y\n" + "".join(f"0.5,{cell}\n" for cell in cells), **asked)
-    assert found.outcomes.tolist() == wanted
-    assert said is None or said in found.said
-
-
-def test_per_cent_decimal_commas_missing_and_equal_rows(tmp_path):
-    assert log(tmp_path, "p,y\n25%,1\n50 %,0\n", percent=True).forecasts["p"].tolist() == [0.25, 0.5]
-    assert log(tmp_path, "p;y\n0,25;1\n1,0;0\n").forecasts["p"].tolist() == [0.25, 1.0]
-    found = log(tmp_path, "p,y\n0.25,1\n,0\n0.5,NA\n0.75,0\n", skip_missing=True)
-    assert found.forecasts["p"].tolist() == [0.25, 0.75]
-    assert "2 of 4 rows have no forecast or outcome and are left out" in found.said
-    assert log(tmp_path, "id,p,y\n1,0.5,1\n1,0.5,1\n2,0.5,1\n", forecasts=("p",)).duplicates == 1
-
-
-def test_rows_are_sorted_by_time_if_that_is_asked_for(tmp_path):
-    text = "t,p,y\n2020-01-03,0.1,0\n2020-01-01,0.2,1\n2020-01-02,0.3,0\n"
-    found = log(tmp_path, text, time="t", sort=True)
-    assert found.forecasts["p"].tolist() == [0.2, 0.3, 0.1]
-    assert [found.time_words(i) for i in range(3)] == ["2020-01-01", "2020-01-02", "2020-01-03"]
-    assert "rows are brought into the order of 't'" in found.said
+HALVES = [0.5, 0.5, 0.5]
 
 
 @pytest.mark.parametrize(
-    ("text", "words", "asked"),
+    ("text", "asked", "p", "y", "said"),
     [
-        ("\n\n", ("is empty",), {}),
-        ("p,y\n", ("a header and no rows",), {}),
-        ("p,y\n1.5,1\n0.2,0\n", ("line 2", "1.5", "expected a probability in [0, 1]"), {}),
-        ("p,y\n0.5,1\n-0.25,0\n", ("line 3", "-0.25", "expected a probability in [0, 1]"), {}),
-        ("p,y\n73,1\n20,0\n", ("these look like per cent: --percent",), {}),
-        ("p,y\n73%,1\n20%,0\n", ("has per cent signs", "--percent"), {}),
-        ("p,y\n0.5,1\nhigh,0\n", ("line 3", "'high'", "expected a number"), {}),
-        ("p,y\n0.5,1\ntrue,0\n", ("line 3", "'true'", "expected a number"), {}),
-        ("p,y\n0.5,1\n,0\n", ("line 3", "'p' is missing, as in 1 of 2 rows", "--skip-missing"), {}),
-        ("p,y\n,1\n,0\n", ("no row has both",), {"skip_missing": True, "forecasts": ("p",)}),
-        ("p,y\n0.5,1\ninf,0\n", ("line 3", "inf"), {}),
-        ("p,y\n0.5,yes\n0.2,no\n", ("line 2", "'no', 'yes'", "--positive 'yes'"), {}),
-        ("p,y\n0.5,yes\n", ("no row of column 'y' holds 'ja'", "'yes'"), {"positive": "ja"}),
-        ("p,y\n0.5,2\n0.2,1\n", ("line 2", "expected 0 or 1"), {}),
-        ("p,p,y\n0.5,0.5,1\n", ("several columns 'p'",), {"forecasts": ("p",)}),
-        ("p,y\n0.5,1\n", ("no column 'q'", "known: p, y"), {"forecasts": ("q",)}),
-        ("p,y\n0.5,1\n", ("no column 'outcom'",), {"outcome": "outcom"}),
-        ("p,y\n0.5,1\n", ("asked for twice",), {"forecasts": ("p",), "outcome": "p"}),
-        ("a,b,c\n1,0,1\n0,1,1\n", ("cannot tell which column has the outcomes", "'a', 'b'", "--outcome"), {}),
-        ("a,y\nx,1\n", ("cannot tell which column has the forecasts", "--forecast COLUMN"), {}),
-        ("0.5,1\n0.25,0\n", ("the first line holds numbers", "header"), {}),
-        ("p,y\n0.5,1,7\n", ("line 2 has 3 cells",), {}),
-        ("t,p,y\nsoon,0.5,1\n", ("line 2", "'soon'", "a number or a date"), {"time": "t"}),
-        ("t,p,y\n2020-01-01,0.5,1\n,0.5,1\n", ("line 3", "missing"), {"time": "t"}),
-        ("t,p,y\n2,0.5,1\n1,0.5,1\n", ("line 3", "goes back in time", "--sort"), {"time": "t"}),
-        ("w,p,y\n-1,0.5,1\n", ("line 2", "expected a finite weight"), {"weight": "w", "forecasts": ("p",)}),
-        ("w,p,y\n0,0.5,1\n", ("all weights in column 'w' are 0",), {"weight": "w", "forecasts": ("p",)}),
-        ("p y\n0.5 1\n", ("none of , ; tab |",), {}),
+        ("p,y\n0.1,True\n.3,false\n1e-320,TRUE\n", {}, [0.1, 0.3, 1e-320], [1, 0, 1], ()),
+        ("p,y\n0.5,1.0\n0.5,0\n0.5,1\n", {}, HALVES, [1, 0, 1], ()),
+        ("p,y\n0.5,yes\n0.5,no\n0.5,yes \n", {"positive": "YES"}, HALVES, [1, 0, 1],
+         ("outcome 1 is 'YES' in 'y', and 0 is 'no'",)),
+        ("p,y\n0.5,2\n0.5,1\n0.5,2.0\n", {"positive": "2"}, HALVES, [1, 0, 1],
+         ("outcome 1 is '2' in 'y', and 0 is '1'",)),
+        ("p,y\n25%,1\n50 %,0\n", {"percent": True}, [0.25, 0.5], [1, 0], ()),
+        ("p;y\n0,25;1\n1,0;0\n", {}, [0.25, 1.0], [1, 0], ()),
+        ("p,y\n0.25,1\n,0\n0.5,NA\n0.75,0\n", {"skip_missing": True}, [0.25, 0.75], [1, 0],
+         ("2 of 4 rows have no forecast or outcome and are left out",)),
+        ("t,p,y\n2020-01-03,.1,0\n2020-01-01,.2,1\n2020-01-02,.3,0\n", {"time": "t", "sort": True}, [0.2, 0.3, 0.1],
+         [1, 0, 0], ("rows are brought into the order of 't'",)),
     ],
 )  # fmt: skip
+def test_cells_in_every_form(tmp_path, text, asked, p, y, said):
+    found = log(tmp_path, text, **asked)
+    assert (found.forecasts["p"].tolist(), found.outcomes.tolist()) == (p, y)
+    assert set(said) <= set(found.said)
+    if "sort" in asked:
+        assert [found.time_words(i) for i in range(3)] == ["2020-01-01", "2020-01-02", "2020-01-03"]
+    copies = log(tmp_path, "id,p,y\n1,0.5,1\n1,0.5,1\n2,0.5,1\n", forecasts=("p",))
+    assert copies.duplicates == 1
+
+
+GOOD = "0.5,1\n" * 9
+ROWS = [
+    ("p,y\n", "no rows; expected at least one", {}),
+    (f"p,y\n{GOOD}1.5,1\n", "line 11: column 'p' holds '1.5'; expected a probability in [0, 1]", {}),
+    (f"p,y\n{GOOD}-0.25,1\n", "line 11: column 'p' holds '-0.25'; expected a probability in [0, 1]", {}),
+    ("p,y\n73,1\n20,0\n", "holds '73'; expected a probability in [0, 1]; these look like per cent: --percent", {}),
+    ("p,y\n0.25,1\n1.0000001,0\n.5,1\n", "holds '1.0000001'; expected a probability in [0, 1]", {}),
+    ("p,y\n73%,1\n20%,0\n", "has per cent signs; expected plain numbers, or --percent", {}),
+    ("p,y\n25,1\n130,0\n", "holds '130'; expected per cent from 0 to 100", {"percent": True}),
+    (f"p,y\n{GOOD}high,0\n", "line 11: column 'p' is 'high'; expected a number", {}),
+    (f"p,y\n{GOOD}true,0\n", "line 11: column 'p' is 'true'; expected a number", {}),
+    (f"p,y\n{GOOD}inf,0\n", "line 11: column 'p' is 'inf'", {}),
+    (f"p,y\n{GOOD},0\n", "line 11: column 'p' is missing, as in 1 of ", {}),
+    (f"p,y\n{GOOD}0.5,2\n", "line 11: column 'y' holds '2'; expected 0 or 1", {}),
+    ("p,y\n0.5,yes\n0.2,no\n", "--positive WORD (there are: 'no', 'yes'): --positive 'yes' says which word is 1", {}),
+    (f"p,y\n{GOOD}0.5,no\n", "no row of column 'y' holds 'ja'; there are: '1', 'no'", {"positive": "ja"}),
+    ("p,y\n,1\n,0\n", "no row has both a forecast and an outcome", {"skip_missing": True}),
+]  # fmt: skip
+COLUMNS = [
+    ("\n\n", "is empty", {}),
+    ("p,p,y\n0.5,0.5,1\n", "several columns 'p'", {}),
+    ("p,y\n0.5,1\n", "no column 'q'; known: p, y", {"forecasts": ("q",)}),
+    ("p,y\n0.5,1\n", "no column 'outcom'; ", {"outcome": "outcom"}),
+    ("p,y\n0.5,1\n", "column 'p' is asked for twice", {"outcome": "p"}),
+    ("a,b,c\n1,0,1\n0,1,1\n", "columns 'a', 'b', 'c' might be; expected --outcome COLUMN",
+     {"forecasts": (), "outcome": None}),
+    ("a,y\nx,1\n", "cannot tell which column has the forecasts", {"forecasts": ()}),
+    ("0.5,1\n0.25,0\n", "the first line holds numbers", {}),
+    ("p y\n0.5 1\n", "none of , ; tab |", {}),
+    ("p,y\n0.5,1,7\n", "line 2 has 3 cells", {}),
+    ("t,p,y\nsoon,0.5,1\n", "line 2: column 't' is 'soon'; expected a number or a date", {"time": "t"}),
+    ("t,p,y\n2020-01-01,0.5,1\n,0.5,1\n", "line 3: column 't' is missing", {"time": "t"}),
+    ("t,p,y\n2,0.5,1\n1,0.5,1\n", "line 3: column 't' goes back in time, from 2 to 1; expected rows in order, or",
+     {"time": "t"}),
+    ("t,p,y\n1,0.5,1\n", "expected both columns (--time)", {"resolved": "t"}),
+    ("t,r,p,y\n2,1,0.5,1\n", "line 2: the outcome is known (1) before the question is asked (2)",
+     {"time": "t", "resolved": "r"}),
+    ("w,p,y\n-1,0.5,1\n", "line 2: column 'w' holds -1; expected a finite weight", {"weight": "w"}),
+    ("w,p,y\n0,0.5,1\n", "all weights in column 'w' are 0", {"weight": "w"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words", "asked"), [*ROWS, *COLUMNS])
 def test_bad_input_is_one_line_that_says_where(tmp_path, text, words, asked):
-    with pytest.raises(OnlinecalError) as error:
-        log(tmp_path, text, **asked)
-    for word in words:
-        assert word in str(error.value)
-    assert "\n" not in str(error.value)
+    asked = {"forecasts": ("p",), "outcome": "y"} | asked
+    ways = [lambda: log(tmp_path, text, **asked)]
+    if words in [row[1] for row in ROWS]:  # in parts as well, of two rows or so
+        given, settings = Asked(**asked), Settings(draws=0, measures=("brier",))
+        ways.append(lambda: report_of(str(tmp_path / "f.csv"), given, settings, in_parts=True, size=20))
+    for way in ways:
+        with pytest.raises(OnlinecalError) as error:
+            way()
+        assert words in str(error.value)
+        assert "\n" not in str(error.value)
 
 
 CELLS = st.one_of(
-    st.sampled_from(
-        ["0", "1", "0.5", "1e-320", "nan", "inf", "-0", "yes", "", " ", '"', "0,5", "50%", "1_0"]
-    ),
+    st.sampled_from(["0", "1", "0.5", "1e-320", "nan", "inf", "-0", "yes", "", " ", '"', "0,5", "50%", "1_0"]),
     st.sampled_from(["\x00", "é", "true", "\r", "1e999"]),
     st.text(max_size=4),
-)
+)  # fmt: skip
 
 
 @given(

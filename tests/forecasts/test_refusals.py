@@ -8,9 +8,8 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownName
-from onlinecal.forecasts.consistency import recalibration
-from onlinecal.forecasts.regression import smoothed
-from onlinecal.forecasts.running import running_bias
+from onlinecal.forecasts.regression import recalibration, smoothed
+from onlinecal.monitoring.sequences import running_bias
 
 G = oc.JointDistribution
 COIN = G.from_levels([0.5], [1.0], [0.5])
@@ -23,11 +22,8 @@ FINITE = {"method": "finite-sample"}
 #: the function, what it is given, the error, its words
 REFUSED = [
     *[(oc.evaluate, (([0.5], [1]), options), InvalidParameter, said) for options, said in [
-        ({"bootstrap": -1}, "bootstrap = -1"),
-        ({"bootstrap": 10**12}, r"bootstrap = 1000000000000; expected an integer from 0 to 10\^6"),
-        ({"reference": 10**7}, "reference = 10000000; expected .* to 10"),
-        ({"bootstrap": 1.5}, "bootstrap = 1.5"),
-        ({"reference": True}, "reference = True"),
+        ({"bootstrap": 10**12}, "bootstrap = 1000000000000; expected an integer of at least 0 and at most 1000000"),
+        ({"reference": 10**7}, "reference = 10000000; expected .* at most 1000000"),
         ({"seed": -1}, "seed = -1"),
         ({"level": 2}, "level = 2"),
         ({"method": "exact"}, "method = 'exact'; expected .*finite-sample"),
@@ -35,7 +31,6 @@ REFUSED = [
         ({**FINITE, "weights": [2.0]}, "method = 'finite-sample' with weights"),
         ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
         ({"measures": [{"name": "ece", "bins": 3}]}, "has no option 'bins'"),
-        ({"measures": [3]}, "expected a name"),
         ({"measures": [lambda gamma: math.nan]}, "is NaN"),
         # Their intervals had no width, or were not numbers.
         ({"weights": [1e-180], "measures": ["brier"], "bootstrap": 99}, "multiply all by one number"),
@@ -48,24 +43,18 @@ REFUSED = [
         ({"measure": "smoothce"}, UnknownName, "smooth_ce"),
         ({"measure": "subsampled_smooth_ce"}, InvalidParameter, "number of rounds"),
         ({"samples": []}, InvalidParameter, "samples is empty"),
-        ({"samples": [0]}, InvalidParameter, "samples = 0"),
         ({"repetitions": 0}, InvalidParameter, "repetitions = 0"),
-        ({"seed": -1}, InvalidParameter, "seed = -1"),
-        ({"order": 0.5}, InvalidParameter, "order"),
         ({"nonsense": 1}, InvalidParameter, "nonsense"),
     ]],
     (oc.alpha_n, (([0.5], "ece"), {}), InvalidData, "expected a JointDistribution"),
     (oc.alpha_n, ((SURE, "log_loss"), {}), InvalidParameter, "infinite"),
     *[(oc.binary_forecasts, ((probabilities, labels), {}), InvalidData, said) for probabilities, labels, said in [
         ([0.5, 0.5], [0, 1], "expected \\(n, K\\)"),
-        ([[1.0], [1.0]], [0, 0], "K ≥ 2"),
         (np.empty((0, 3)), [], "no samples"),
         ([[2.0, -1.0, 0.0]], [0], r"probabilities\[:, 0\]\[0\] = 2.0 is outside"),
         ([[0.5, np.nan, 0.5]], [0], r"probabilities\[:, 1\]\[0\] = nan is a missing"),
         ([[0.5, 0.4, 0.05]], [0], r"probabilities\[0\] sum to 0.95; expected 1"),
         ([[0.5, 0.5]], [2], r"labels\[0\] = 2.0 is no class; expected an integer from 0 to 1"),
-        ([[0.5, 0.5]], [0.5], "is no class"),
-        ([[0.5, 0.5]], [np.nan], "is no class"),
         ([[0.5, 0.5]], ["a"], "is not a number"),
         ([[0.5, 0.5]], [0, 1], "1 rows and labels 2 values"),
         ([["a", "b"]], [0], "is not a number"),
@@ -75,7 +64,6 @@ REFUSED = [
     (oc.binary_forecasts, ((P, [0] * 4), {"reduction": "one"}), InvalidParameter, "'top_label', 'class_wise'"),
     *[(oc.binary_forecasts, ((P, labels), {"classes": classes}), InvalidData, said) for labels, classes, said in [
         (["a", "b", "a", "a"], ["a", "b"], "expected 3, one for each column"),
-        (["a", "b", "a", "a"], ["a", "b", "b"], "expected 3, one for each column"),
         (["a", "d", "a", "a"], ["a", "b", "c"], r"labels\[1\] = 'd' is no class"),
         ([["a", "b"], ["a", "a"]], ["a", "b", "c"], "one dimension"),
     ]],
@@ -83,14 +71,12 @@ REFUSED = [
         ({"far": 0.1, "near": 0.1}, "far = 0.1 and near = 0.1; expected far > near"),
         ({"far": 0.1, "near": 0.03, "measure": "smooth_ce"}, "expected far > 4·near with 'smooth_ce'"),
         ({"far": 1.5}, "far = 1.5; expected"),
-        ({"far": math.nan}, "far = nan; expected"),
         ({"far": 0.1, "alpha": 0.0}, "alpha = 0.0; expected a probability above 0 and below 1"),
         ({"far": 0.1, "measure": "ece"}, "measure = 'ece'; expected one of 'distance_lower', 'smooth_ce'"),
     ]],
     (oc.samples_to_test, ((), {"far": 0.1, "near": 0.1}), InvalidParameter, "expected far > near"),
     (oc.tolerant_test, ((PART,), {"far": 0.1}), InvalidData, "weights that are no whole numbers"),
     (oc.t_cal, ((PART,), {"seed": 0}), InvalidData, "expected independent samples of weight 1"),
-    (oc.t_cal, ((ONE,), {"seed": -1}), InvalidParameter, "expected an integer"),
     (oc.t_cal, ((ONE,), {"seed": 0, "draws": 1.5}), InvalidParameter, "expected an integer"),
     (oc.decomposition, ((ONE, "spherical"), {}), InvalidParameter, "expected one of 'brier', 'log'"),
     (running_bias, (([0.5], [1]), {"level": -1}), InvalidParameter, "running_bias"),
@@ -111,12 +97,3 @@ def test_it_is_refused_in_one_line(function, given, error, said):
         function(*given[0], **given[1])
     assert isinstance(caught.value, OnlinecalError)
     assert "\n" not in str(caught.value)
-
-
-def test_an_interval_that_cannot_be_is_refused():
-    found = oc.alpha_n(COIN, "ece", samples=[10], repetitions=2)
-    for wrong in (0.0, 1.0, math.nan):
-        with pytest.raises(InvalidParameter, match="confidence"):
-            found.interval(wrong)
-    with pytest.raises(InvalidParameter, match="no largest value"):
-        oc.alpha_n(COIN, "log_loss", samples=[5], repetitions=2).interval()

@@ -14,10 +14,11 @@ from onlinecal.forecasts.reading import Asked, read_log
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import watch
-from onlinecal.recalibration import files
-from onlinecal.recalibration.files import recalibrate_file
+from onlinecal.recalibration import replay
+from onlinecal.recalibration.replay import recalibrate_file
 
 P, Y = [0.25, 0.5, 1.0, 0.125], [1.0, 0.0, 1.0, 0.0]
+PAIRS = list(zip(P, Y, strict=True))
 
 
 class Seen(Monitor):
@@ -38,98 +39,92 @@ def text(cells=None, words=("0", "1"), between=",", end="\n", header=("p", "y", 
     return end.join(between.join(row) for row in rows) + end
 
 
-def watched(path, asked, **options):
-    monitor = Seen()
-    watch(monitor, path, asked, **options)
-    return monitor.seen
+def ways(path, asked):
+    """Each command's reading of a file, as a function."""
 
+    def measured():
+        log = read_log(Table(path, delimiter=asked.delimiter, encoding=asked.encoding), asked)
+        (forecasts,) = log.forecasts.values()
+        return list(zip(forecasts.tolist(), log.outcomes.tolist(), strict=True))
 
-def both(path, asked, monkeypatch, **options):
-    """What recalibrate and watch read of a file."""
-    given = []
-    plain = files.recalibrate
+    def recalibrated():
+        given, plain = [], replay.recalibrate
 
-    def noted(p, y, *rest, **others):
-        given.extend(zip(p.tolist(), y.tolist(), strict=True))
-        return plain(p, y, *rest, measures=["brier"], **others)
+        def noted(p, y, *rest, **others):
+            given.extend(zip(p.tolist(), y.tolist(), strict=True))
+            return plain(p, y, *rest, measures=["brier"], **others)
 
-    monkeypatch.setattr(files, "recalibrate", noted)
-    recalibrate_file(str(path), path.with_name("out.csv"), "calibeating", asked=asked, **options)
-    return given, watched(path, asked, **options)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(replay, "recalibrate", noted)
+            recalibrate_file(str(path), path.with_name("out.csv"), "calibeating", asked=asked)
+        return given
+
+    def watched():
+        monitor = Seen()
+        watch(monitor, path, asked)
+        return monitor.seen
+
+    return measured, recalibrated, watched
 
 
 SAME = {
-    "comma": (text().encode(), "f.csv", {}, {}),
-    "semicolon": (text(between=";").encode(), "f.csv", {}, {}),
-    "tab": (text(between="\t", end="\r\n").encode("utf-8-sig"), "f.tsv", {}, {}),
-    "caret": (text(between="^").encode(), "f.csv", {}, {"delimiter": "^"}),
-    "decimal comma": (text(["0,25", "0,5", "1", "0,125"], between=";").encode(), "f.csv", {}, {}),
-    "True": (text(words=("False", "TRUE")).encode(), "f.csv", {}, {}),
-    "1.0": (text(words=("0.0", " 1 ")).encode(), "f.csv", {}, {}),
-    "yes": (text(words=("no", "Yes")).encode(), "f.csv", {"positive": "yes"}, {}),
-    "two": (text(words=("1", "2.0")).encode(), "f.csv", {"positive": "2"}, {}),
-    "per cent": (text(["25%", "50 %", "100%", "12.5%"]).encode(), "f.csv", {"percent": True}, {}),
-    "utf-16": (text().encode("utf-16"), "f.csv", {}, {}),
-    "utf-16-be": (text().encode("utf-16-be"), "f.csv", {}, {"encoding": "utf-16-be"}),
-    "latin-1": (text().encode("latin-1"), "f.csv", {}, {"encoding": "latin-1"}),
-    "gz": (gzip.compress(text().encode(), mtime=0), "f.csv.gz", {}, {}),
-    "bz2": (bz2.compress(text().encode()), "f.csv.bz2", {}, {}),
-    "columns named": (text(header=("a", "b", "n")).encode(), "f.csv", {"forecasts": ("a",), "outcome": "b"}, {}),
-    "columns known": (text(header=("Y_prob", "is correct", "p")).encode(), "f.csv", {"forecasts": ("Y_prob",)}, {}),
-}  # fmt: skip
+    "comma": (text().encode(), "f.csv", {}),
+    "semicolon": (text(between=";").encode(), "f.csv", {}),
+    "tab": (text(between="\t", end="\r\n").encode("utf-8-sig"), "f.tsv", {}),
+    "caret": (text(between="^").encode(), "f.csv", {"delimiter": "^"}),
+    "decimal comma": (text(["0,25", "0,5", "1", "0,125"], between=";").encode(), "f.csv", {}),
+    "True": (text(words=("False", "TRUE")).encode(), "f.csv", {}),
+    "1.0": (text(words=("0.0", " 1 ")).encode(), "f.csv", {}),
+    "yes": (text(words=("no", "Yes")).encode(), "f.csv", {"positive": "yes"}),
+    "per cent": (text(["25%", "50 %", "100%", "12.5%"]).encode(), "f.csv", {"percent": True}),
+    "utf-16": (text().encode("utf-16"), "f.csv", {}),
+    "utf-16-be": (text().encode("utf-16-be"), "f.csv", {"encoding": "utf-16-be"}),
+    "latin-1": (text().encode("latin-1"), "f.csv", {"encoding": "latin-1"}),
+    "gz": (gzip.compress(text().encode(), mtime=0), "f.csv.gz", {}),
+    "bz2": (bz2.compress(text().encode()), "f.csv.bz2", {}),
+    "columns": (text(header=("Y_prob", "is correct", "p")).encode(), "f.csv", {"forecasts": ("Y_prob",)}),
+}
 
 
 @pytest.mark.parametrize("way", SAME)
-def test_they_read_the_same(tmp_path, monkeypatch, way):
-    data, name, asked, options = SAME[way]
-    path = tmp_path / name
-    path.write_bytes(data)
-    log = read_log(Table(path, **options), Asked(**asked))
-    wanted = list(zip(P, Y, strict=True))
-    (forecasts,) = log.forecasts.values()
-    assert list(zip(forecasts.tolist(), log.outcomes.tolist(), strict=True)) == wanted
-    assert both(path, Asked(**asked), monkeypatch, **options) == (wanted, wanted)
+def test_they_read_the_same(tmp_path, way):
+    data, name, asked = SAME[way]
+    (tmp_path / name).write_bytes(data)
+    for read in ways(tmp_path / name, Asked(**asked)):
+        assert read() == PAIRS
 
 
 REFUSED = [
-    (text(["25", "50", "100", "12.5"]).encode(), {}, {}, "these look like per cent: --percent"),
-    (text(["25%", "50%", "100%", "12.5%"]).encode(), {}, {}, "per cent signs"),
-    (text(words=("no", "yes")).encode(), {}, {}, "expected 0 or 1"),
-    (text(["1_0", "0.5", "1", "0"]).encode(), {}, {}, "line 2: column 'p' is '1_0'; expected a number"),
-    (text(header=("p", "p", "y")).encode(), {"forecasts": ("p",)}, {}, "has several columns 'p'; expected one"),
-    (text(header=("1", "2", "3")).encode(), {}, {}, "the first line holds numbers"),
-    (text().encode("latin-1"), {}, {}, "throughout (invalid continuation byte); expected one encoding"),
-    (text().encode(), {}, {"delimiter": ";;"}, "delimiter = ';;'"),
-]  # fmt: skip
+    (text(["25", "50", "100", "12.5"]), {}, "these look like per cent: --percent"),
+    (text(["25%", "50%", "100%", "12.5%"]), {}, "per cent signs"),
+    (text(words=("no", "yes")), {}, "expected 0 or 1"),
+    (text(["1_0", "0.5", "1", "0"]), {}, "line 2: column 'p' is '1_0'; expected a number"),
+    (text(header=("p", "p", "y")), {"forecasts": ("p",)}, "has several columns 'p'; expected one"),
+    (text(header=("1", "2", "3")), {}, "the first line holds numbers"),
+    (text().encode("latin-1"), {}, "throughout (invalid continuation byte); expected one encoding"),
+    (text(), {"delimiter": ";;"}, "delimiter = ';;'"),
+    (text(), {"encoding": "none"}, "encoding = 'none' is not known"),
+]
 
 
-@pytest.mark.parametrize(("data", "asked", "options", "words"), REFUSED, ids=range(len(REFUSED)))
-def test_they_refuse_the_same(tmp_path, data, asked, options, words):
-    path, out = tmp_path / "f.csv", tmp_path / "out.csv"
-    path.write_bytes(data)
-    for one in (
-        lambda: read_log(Table(path, **options), Asked(**asked)),
-        lambda: recalibrate_file(str(path), out, "calibeating", asked=Asked(**asked), **options),
-        lambda: watched(path, Asked(**asked), **options),
-    ):
+@pytest.mark.parametrize(("data", "asked", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_they_refuse_the_same(tmp_path, data, asked, words):
+    path = tmp_path / "f.csv"
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    for read in ways(path, Asked(**asked)):
         with pytest.raises(OnlinecalError) as caught:
-            one()
+            read()
         assert words in str(caught.value)
         assert "\n" not in str(caught.value)
-    assert not out.exists()
+    assert not (tmp_path / "out.csv").exists()
 
 
 def test_several_columns_of_forecasts_are_not_guessed_among(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("p,q,forecast,y\n0.5,0.5,0.5,1\n")
-    for one in (
-        lambda: recalibrate_file(str(path), tmp_path / "out.csv", "calibeating"),
-        lambda: watched(path, Asked()),
-    ):
-        with pytest.raises(
-            InvalidData, match="columns 'p', 'forecast' might all be the forecasts; expected one"
-        ):
-            one()
+    for read in ways(path, Asked())[1:]:
+        with pytest.raises(InvalidData, match="columns 'p', 'forecast' might all be the forecasts; expected"):
+            read()
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-8-sig", "utf-32", "cp037"])
@@ -139,22 +134,22 @@ def test_any_encoding_comes_in_any_pieces(encoding):
     given = None if encoding in ("utf-16", "utf-8-sig") else encoding
     for size in (1, 3, 1000):
         monitor = Seen()
-        feed = Feed(monitor, "x", Asked(), encoding=given)
+        feed = Feed(monitor, "x", Asked(encoding=given))
         for at in range(0, len(data), size):
             feed.take(data[at : at + size])
-        assert monitor.seen == list(zip(P, Y, strict=True))
-        assert feed.offset == len(data)
+        assert (monitor.seen, feed.offset) == (PAIRS, len(data))
 
 
 def test_files_that_do_not_grow_line_by_line(tmp_path):
     pd.DataFrame({"p": P, "y": Y}).to_parquet(tmp_path / "f.parquet")
-    with pytest.raises(InvalidData, match="a Parquet file has no lines"):
-        watched(tmp_path / "f.parquet", Asked())
     (tmp_path / "f.csv.gz").write_bytes(gzip.compress(text().encode())[:-9])
-    with pytest.raises(InvalidData, match="a packed file does not grow"):
-        watched(tmp_path / "f.csv.gz", Asked(), follow=True)
-    with pytest.raises(InvalidData, match="cannot be unpacked"):
-        watched(tmp_path / "f.csv.gz", Asked())
+    for name, follow, words in (
+        ("f.parquet", False, "a Parquet file has no lines"),
+        ("f.csv.gz", True, "a packed file does not grow"),
+        ("f.csv.gz", False, "cannot be unpacked"),
+    ):
+        with pytest.raises(InvalidData, match=words):
+            watch(Monitor(), tmp_path / name, Asked(), follow=follow)
 
 
 def test_rows_that_are_left_out_or_sorted_stay_in_their_places(tmp_path):
@@ -178,41 +173,36 @@ def test_a_positive_word_that_never_occurs_is_refused(tmp_path, seed):
     random = np.random.default_rng(seed)
     p = random.uniform(size=2000)
     words = np.where(random.uniform(size=2000) < p, "yes", "no")
-    file, state = tmp_path / "f.csv", tmp_path / "s"
+    file, state, asked, found = tmp_path / "f.csv", tmp_path / "s", Asked(positive="ja"), []
     file.write_text("p,y\n" + "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), words, strict=True)))
-    asked, found = Asked(positive="ja"), []
-    said = []
     for one in (
         lambda: read_log(Table(str(file)), asked),
         lambda: watch(Monitor(), file, asked, found=found.append, state=state),
     ):
         with pytest.raises(InvalidData) as caught:
             one()
-        said.append(str(caught.value))
-    assert said == [f"{file}: no row of column 'y' holds 'ja'; there are: 'no', 'yes'"] * 2
+        assert str(caught.value) == f"{file}: no row of column 'y' holds 'ja'; there are: 'no', 'yes'"
     assert found == []
-    monitor = Monitor.load(state)
-    assert monitor.events == 0
     # The state has taken nothing, so that the word may be mended, and come in the end.
     file.write_text(file.read_text() + "0.5,ja\n")
     monitor = Monitor.load(state)
+    assert monitor.events == 0
     watch(monitor, file, replace(asked, positive="Ja "), state=state)
     assert monitor.events == 2001
     # Any pieces, and the questions that have no outcome yet.
-    whole, feed = Monitor(), Feed(monitor := Seen(), "x", replace(asked, key="id"))
+    late, whole, said = replace(asked, key="id"), Monitor(), []
+    feed = Feed(monitor := Seen(), "x", late)
     data = b"id,p,y\n1,0.5,\n2,0.5,no\n\n3,0.5,never\n4,0.5,ja\n1,,no\n5,0.25,no\n"
     for at in range(len(data)):
         feed.take(data[at : at + 1])
         assert (monitor.events > 0) is (at > data.index(b"1,,no") + 4)
-    assert monitor.events == 5
     whole.update([0.5, 0.5, 0.5, 0.5, 0.25], [0, 0, 0, 1, 0])
-    assert monitor.log_e == whole.log_e
-    said.clear()
-    feed = Feed(monitor := Monitor(), "x", replace(asked, key="id"), say=said.append)
+    assert (monitor.events, monitor.log_e) == (5, whole.log_e)
+    feed = Feed(monitor := Monitor(), "x", late, said.append)
     for data in (b"id,p,y\n1,0.5,\n", b"", b"2,0.5,no\n", b"", b""):
         feed.take(data)
     assert monitor.open == 1
     assert said[2:] == ["no line of x holds 'ja' yet; none is taken before one does"]
-    feed = Feed(monitor := Monitor(), "x", replace(asked, key="id"))
+    feed = Feed(monitor := Monitor(), "x", late)
     feed.take(b"id,p,y\n1,0.5,\n", last=True)
     assert monitor.open == 1

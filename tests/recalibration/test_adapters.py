@@ -24,19 +24,18 @@ def stream(seed, n=400):
     return p, (rng.random(n) < p**2).astype(int)
 
 
+def taught(mine, p, y):
+    for a, b in zip(np.asarray(p).tolist(), np.asarray(y).tolist(), strict=True):
+        mine.tell(mine.ask(a), b)
+    return mine
+
+
 # ---------------------------------------------------------------- scikit-learn
 
 
-@pytest.mark.parametrize(
-    "estimator",
-    [
-        oc.RecalibratedClassifier(),
-        oc.RecalibratedClassifier(LogisticRegression(), forecaster="platt"),
-    ],
-    ids=["default", "platt"],
-)
-def test_scikit_learns_own_checks(estimator):
-    found = check_estimator(estimator, on_skip=None, on_fail=None)
+@pytest.mark.parametrize(("estimator", "way"), [(None, "aggregated"), (LogisticRegression(), "platt")])
+def test_scikit_learns_own_checks(estimator, way):
+    found = check_estimator(oc.RecalibratedClassifier(estimator, forecaster=way), on_skip=None, on_fail=None)
     assert len(found) > 30
     # What cannot be seen here is what needs another array library.
     wrong = {row["check_name"]: row["exception"] for row in found if row["status"] != "passed"}
@@ -46,19 +45,15 @@ def test_scikit_learns_own_checks(estimator):
 def test_passthrough_is_the_recalibrator(seed):
     p, y = stream(seed)
     model = oc.RecalibratedClassifier("passthrough", forecaster="tracking").fit(p[:, None], y)
-    mine = oc.Recalibrator("tracking")
-    for a, b in zip(p.tolist(), y.tolist(), strict=True):
-        mine.tell(mine.ask(a), b)
-    said = model.predict_proba(np.array([[0.2], [0.9], [0.2]]))
-    assert said[:, 1].tolist() == [mine.mean(0.2), mine.mean(0.9), mine.mean(0.2)]
+    mine = taught(oc.Recalibrator("tracking"), p, y)
+    said = model.predict_proba(p[:, None])
+    assert said[:, 1].tolist() == [mine.mean(a) for a in p.tolist()]
     assert said.sum(axis=1) == pytest.approx(1.0)
-    assert (
-        model.predict(p[:, None]) == model.classes_[(model.predict_proba(p[:, None])[:, 1] > 0.5) * 1]
-    ).all()
+    assert (model.predict(p[:, None]) == model.classes_[(said[:, 1] > 0.5) * 1]).all()
     parts = oc.RecalibratedClassifier("passthrough", forecaster="tracking")
     for at in range(0, len(p), 37):
         parts.partial_fit(p[at : at + 37, None], y[at : at + 37], classes=[0, 1])
-    assert (parts.predict_proba(p[:, None]) == model.predict_proba(p[:, None])).all()
+    assert (parts.predict_proba(p[:, None]) == said).all()
 
 
 def test_partial_fit_forecasts_before_it_learns(seed):
@@ -69,83 +64,65 @@ def test_partial_fit_forecasts_before_it_learns(seed):
     base, mine = GaussianNB(), oc.Recalibrator()
     for at in range(0, len(X), CHUNK):
         part = slice(at, at + CHUNK)
-        forecasts = base.predict_proba(X[part])[:, 1] if at else np.full(CHUNK, 0.5)
-        for a, b in zip(forecasts.tolist(), y[part].tolist(), strict=True):
-            mine.tell(mine.ask(a), b)
+        taught(mine, base.predict_proba(X[part])[:, 1] if at else np.full(CHUNK, 0.5), y[part])
         base.partial_fit(X[part], y[part], classes=[0, 1])
     for row in X[:20]:
         assert model.predict_proba([row])[0, 1] == mine.mean(float(base.predict_proba([row])[0, 1]))
 
 
 def test_it_mends_naive_bayes(seed):
-    # Five copies of one feature: naive Bayes counts it five times. Test rows 4000; the Brier score falls from 0.2 by
-    # 0.03, and its standard error is below 0.004.
+    """Five copies of one feature: naive Bayes counts it five times. Test rows 4000; the Brier score falls from 0.2 by
+    0.03, and its standard error is below 0.004."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=8000)
     X, y = np.repeat(x[:, None], 5, axis=1), (rng.random(8000) < 1 / (1 + np.exp(-x))).astype(int)
-    plain = GaussianNB().fit(X[:4000], y[:4000]).predict_proba(X[4000:])[:, 1]
-    mended = oc.RecalibratedClassifier(GaussianNB()).fit(X[:4000], y[:4000]).predict_proba(X[4000:])[:, 1]
+    plain, mended = (
+        model.fit(X[:4000], y[:4000]).predict_proba(X[4000:])[:, 1]
+        for model in (GaussianNB(), oc.RecalibratedClassifier(GaussianNB()))
+    )
     assert oc.measures.brier(mended, y[4000:]) < oc.measures.brier(plain, y[4000:]) - 0.01
     assert oc.measures.smooth_ce(mended, y[4000:]) < 0.5 * oc.measures.smooth_ce(plain, y[4000:])
 
 
 def test_what_scikit_learn_users_get_wrong():
-    X, y = np.linspace(0, 1, 10)[:, None], np.tile([0, 1], 5)
-    with pytest.raises(ValueError, match="passthrough"):
-        oc.RecalibratedClassifier("passthrough").fit(45 * X, y)
-    with pytest.raises(ValueError, match="binary"):
-        oc.RecalibratedClassifier().fit(X, np.arange(10) % 3)
-    assert not hasattr(oc.RecalibratedClassifier(LogisticRegression()), "partial_fit")
-    with pytest.raises(InvalidParameter, match="estimator"):
-        oc.RecalibratedClassifier("other").fit(X, y)
-    with pytest.raises(ValueError, match="classes"):
-        oc.RecalibratedClassifier().partial_fit(X, y).partial_fit(X, y + 1)
+    X, y, model = np.linspace(0, 1, 10)[:, None], np.tile([0, 1], 5), oc.RecalibratedClassifier
+    assert not hasattr(model(LogisticRegression()), "partial_fit")
+    for wrong, error, words in (
+        (lambda: model("passthrough").fit(45 * X, y), ValueError, "passthrough"),
+        (lambda: model().fit(X, np.arange(10) % 3), ValueError, "binary"),
+        (lambda: model("other").fit(X, y), InvalidParameter, "estimator"),
+        (lambda: model().partial_fit(X, y).partial_fit(X, y + 1), ValueError, "classes"),
+    ):
+        with pytest.raises(error, match=words):
+            wrong()
 
 
 # ---------------------------------------------------------------- river
 
 
 @pytest.mark.parametrize(
-    "model",
-    [
-        oc.RiverRecalibrator(linear_model.LogisticRegression()),
-        oc.RiverRecalibrator(linear_model.LogisticRegression(), "platt", open_at_most=3),
-    ],
-    ids=["default", "platt"],
+    "options", [{}, {"forecaster": "platt", "open_at_most": 3}], ids=["default", "platt"]
 )
-def test_rivers_own_checks(model):
-    found = [check(model.clone()) for check in checks.yield_checks(model)]
-    assert len(found) > 20
-
-
-def test_river_is_the_recalibrator(seed):
-    p, y = stream(seed)
-    model, mine = oc.RiverRecalibrator(BaseForecast("p"), "platt"), oc.Recalibrator("platt")
-    for a, b in zip(p.tolist(), y.tolist(), strict=True):
-        asked = mine.ask(a)
-        assert model.predict_proba_one({"p": a}) == {False: 1.0 - asked.mean, True: asked.mean}
-        model.learn_one({"p": a}, bool(b))
-        mine.tell(asked, b)
+def test_rivers_own_checks(options):
+    model = oc.RiverRecalibrator(linear_model.LogisticRegression(), **options)
+    assert len([check(model.clone()) for check in checks.yield_checks(model)]) > 20
 
 
 def test_labels_may_come_late(seed):
-    # Questions a day apart, labels three and a half days later: the recalibrator hears of each with the forecast that
-    # the classifier had when it was asked.
+    """Questions a day apart, labels three and a half days later: the recalibrator hears of each with the forecast that
+    the classifier had when it was asked."""
     p, y = stream(seed, 60)
-    start = dt.datetime(2026, 1, 1)
+    model, start, days = oc.RiverRecalibrator(BaseForecast()), dt.datetime(2026, 1, 1), np.arange(60)
     data = [
         ({"day": start + dt.timedelta(days=i), "forecast": float(a), "number": i}, bool(b))
         for i, (a, b) in enumerate(zip(p, y, strict=True))
     ]
-    model = oc.RiverRecalibrator(BaseForecast())
-    metric = metrics.LogLoss()
     steps = evaluate.iter_progressive_val_score(
-        data, model, metric, moment="day", delay=dt.timedelta(days=3, hours=12), yield_predictions=True
-    )
-    said = [step["Prediction"][True] for step in steps]
-    days = np.arange(60)
+        data, model, metrics.LogLoss(), moment="day", delay=dt.timedelta(days=3, hours=12), yield_predictions=True
+    )  # fmt: skip
+    said = [step["Prediction"] for step in steps]
     wanted = oc.recalibrate(p, y, times=days, known=days + 3.5, measures=["brier"]).forecasts
-    assert said == wanted.tolist()
+    assert said == [{False: 1.0 - a, True: a} for a in wanted.tolist()]
     assert not model._open
 
 
@@ -169,35 +146,22 @@ def test_equal_questions_and_forgotten_ones():
     assert named.predict_one({"p": 0.5}) == "yes"
 
 
-# ---------------------------------------------------------------- where they are not installed
-
-
-@pytest.mark.parametrize(
-    ("library", "uses"),
-    [
-        (
-            "sklearn",
-            {
-                "oc.RecalibratedClassifier": "needs scikit-learn",
-                "oc.Recalibrator('isotonic_refitted')": "is fitted by scikit-learn",
-                "oc.Recalibrator('platt')": "",
-            },
-        ),
-        ("river", {"oc.RiverRecalibrator": "needs river"}),
-    ],
-)
-def test_without_the_libraries(library, uses):
-    code = (
-        "import sys, importlib.util, onlinecal as oc\n"
-        f"sys.modules[{library!r}] = None\n"
-        "found = importlib.util.find_spec\n"
-        f"importlib.util.find_spec = lambda name, *a: None if name == {library!r} else found(name, *a)\n"
-        "from onlinecal import *\n"
-    )
+def test_without_the_libraries():
+    uses = {
+        "oc.RecalibratedClassifier": "needs scikit-learn",
+        "oc.Recalibrator('isotonic_refitted')": "is fitted by scikit-learn",
+        "oc.Recalibrator('platt')": "",
+        "oc.RiverRecalibrator": "needs river",
+    }
+    code = """
+import sys, importlib.util, onlinecal as oc
+sys.modules |= dict.fromkeys(("sklearn", "river"))
+found = importlib.util.find_spec
+importlib.util.find_spec = lambda name, *a: None if name == "sklearn" else found(name, *a)
+from onlinecal import *
+"""
     for use in uses:
-        code += (
-            f"try:\n    {use}\n    print()\nexcept oc.errors.InvalidParameter as error:\n    print(error)\n"
-        )
+        code += f"try: {use}; print()\nexcept oc.errors.InvalidParameter as error: print(error)\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     for words, said in zip(uses.values(), done.stdout.splitlines(), strict=True):

@@ -1,0 +1,485 @@
+"""Recalibration on a stream: no look ahead, late outcomes, what it changed, with intervals, and files."""
+
+import copy
+import json
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter, OnlinecalError, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasters import Calibeating, Doubling, ForecastHedging, OnlinePlatt, Scalar, Separate
+from onlinecal.forecasts.reading import Asked
+from onlinecal.measures import MEASURES
+from onlinecal.recalibration import replay
+from onlinecal.recalibration.methods import METHODS, method
+from onlinecal.recalibration.recalibrator import Recalibrator
+from onlinecal.recalibration.replay import SCORES, changes, for_the_worse, recalibrate, recalibrate_file, work
+from tests.command_line import onlinecal
+
+#: methods, with the bins that they need
+WAYS = [
+    *((name, None) for name in METHODS),
+    ("forecast_hedging", 4), ("cdl_minimiser", 3), ("empirical_mean", 5), ("foster_vohra", 2),
+    ({"name": "calibeating", "bins": 7}, None), (OnlinePlatt(rate=0.2), None), ("calibeating", 3),
+]  # fmt: skip
+every_way = pytest.mark.parametrize(("way", "bins"), WAYS, ids=range(len(WAYS)))
+
+
+def stream(seed, n=300):
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.random(n), 2)
+    return p, (rng.random(n) < p**2).astype(float)
+
+
+def replayed(p, y, way="calibeating", **options):
+    return recalibrate(p, y, way, measures=["brier"], **options).forecasts
+
+
+# ---------------------------------------------------------------- what comes out
+
+
+def test_calibeating_by_its_definition(seed):
+    p, y = stream(seed)
+    found = recalibrate(p, y, "calibeating", measures=["brier"])
+    seen = {}
+    for one, outcome, made in zip(p, y, found.forecasts, strict=True):
+        bucket = seen.setdefault(math.floor(round(one * 100)) // 5 if one < 1 else 19, [])
+        assert made == pytest.approx(np.mean([*bucket, one]), abs=1e-15)
+        bucket.append(outcome)
+    assert found.before["brier"] == pytest.approx(((p - y) ** 2).mean())
+    assert found.after["brier"] == pytest.approx(((found.forecasts - y) ** 2).mean())
+
+
+@every_way
+def test_another_future_changes_nothing_before_it(way, bins, seed):
+    """Nor what is not known yet: the outcome of row i is known at times[i] + 10."""
+    p, y = stream(seed, 60)
+    times = np.repeat(np.arange(30), 2)
+    for more in ({}, {"times": times}, {"times": times, "known": times + 10}):
+        whole, later = replayed(p, y, way, bins=bins, **more), 20 if "known" in more else 0
+        assert ((whole >= 0.0) & (whole <= 1.0)).all()
+        for cut in (2, 35):
+            other_p, other_y = p.copy(), y.copy()
+            other_y[cut:] = 1.0 - y[cut:]
+            seen = min(cut // 2 * 2 + later, 60)
+            other_p[seen:] = 1.0 - p[seen:]
+            assert (
+                whole[:seen].tobytes() == replayed(other_p, other_y, way, bins=bins, **more)[:seen].tobytes()
+            )
+        short = {key: values[:35] for key, values in more.items()}
+        assert whole[:35].tobytes() == replayed(p[:35], y[:35], way, bins=bins, **short).tobytes()
+
+
+def test_outcomes_are_learnt_when_they_are_known():
+    """Also the control of the test above: outcomes known at once move what comes within the delay."""
+    half = np.full(60, 0.5)
+    times, y = np.arange(60), np.tile([0.0, 1.0], 30)
+    late, soon = (replayed(half, y, times=times, known=times + delay) for delay in (10, 0))
+    assert (late[:11] == 0.5).all()
+    assert (soon[1], late[11]) == (0.25, 0.25)  # of the first outcome, which is 0
+    # Those of one time do not know each other's; what is known at the time of the next forecasts is too late for them.
+    y, times = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0]), [0, 0, 0, 1, 1, 2]
+    for known, wanted in (
+        (None, [0.5, 0.5, 0.5, 2.5 / 4, 2.5 / 4, 2.5 / 6]),
+        ([1, 1, 1, 2, 2, 9], [0.5, 0.5, 0.5, 0.5, 0.5, 2.5 / 4]),
+    ):
+        assert replayed(half[:6], y, times=times, known=known).tolist() == pytest.approx(wanted)
+    # Nothing is learnt from what never comes.
+    y = np.array([1.0, np.nan, 0.0, np.nan, 1.0])
+    made = recalibrate(half[:5], y, "calibeating", measures=["brier"])
+    assert made.forecasts.tolist() == [0.5, 0.75, 0.75, 0.5, 0.5]
+    assert made.before.gamma.weight == 3
+    never = replayed(half[:3], y[[0, 2, 4]], times=[0, 1, 2], known=[np.nan, 1, 2])
+    assert never.tolist() == [0.5, 0.5, 0.25]
+
+
+def test_it_mends_what_is_wrong(seed):
+    """y ~ Ber(p²): recalibration gains (p − p²)² on average, 1/30, less what learning costs. 3000 rounds; the standard
+    error of the mean difference is below 0.004, so half of the gain is five of them away: failures < 1e-6."""
+    p, y = stream(seed, 3000)
+    for way, bins in (*((name, None) for name in METHODS if name != "tracking"), ("cdl_minimiser", 20)):
+        found = recalibrate(p, y, way, bins=bins, measures=["brier", "smooth_ce"])
+        assert found.after["brier"] < found.before["brier"] - 1 / 60 + (way == "cdl_minimiser") / 120
+        assert found.after["smooth_ce"] < 0.5 * found.before["smooth_ce"]
+
+
+@pytest.mark.parametrize("way", METHODS)
+def test_none_says_what_an_outcome_makes_infinitely_wrong(way, seed):
+    """Few outcomes, forecasts that tell them apart at first and not later: a mean of them alone is 0 or 1."""
+    rng = np.random.default_rng(seed)
+    p = np.append(np.tile([0.02, 0.98], 30), rng.uniform(0.01, 0.99, 60))
+    y = np.append(np.tile([0.0, 1.0], 30), rng.integers(0, 2, 60))
+    found = recalibrate(p, y, way, measures=["log_loss"])
+    # Half an imagined outcome, and Platt's targets, leave batch methods at least 0.5/120.5 off 0 and 1.
+    least = 0.004 if way.endswith("refitted") else 0.0
+    assert least < found.forecasts.min() <= found.forecasts.max() < 1.0 - least
+    assert found.after["log_loss"] < 3.0
+
+
+@pytest.mark.parametrize("p", [0.5, 0.001, None], ids=["one level", "rare", "all levels"])
+def test_the_default_leaves_calibrated_forecasts_nearly_as_good(p, seed):
+    """The bounds of `Recalibrator`'s docstring: never broken."""
+    rng = np.random.default_rng(seed)
+    p = rng.random(2000) if p is None else np.full(2000, p)
+    found = recalibrate(p, (rng.random(2000) < p) * 1.0, measures=["brier", "log_loss"])
+    assert 2000 * (found.after["brier"] - found.before["brier"]) <= 1.05
+    assert 2000 * (found.after["log_loss"] - found.before["log_loss"]) <= 2.09
+
+
+class Overreacting:
+    """Expects the last outcome to come again."""
+
+    def __init__(self):
+        self.last = 0.9
+
+    def forecast(self):
+        return self.last
+
+    def update(self, forecast, outcome):
+        self.last = 0.1 + 0.8 * outcome
+
+
+def test_a_change_for_the_worse_is_told():
+    """With both numbers, to as many digits as tell them apart, and what to do about it."""
+    p, y = np.full(40, 0.5), np.tile([0.0, 0.0, 1.0, 1.0], 10)
+    worse = recalibrate(p, y, "calibeating", measures=["smooth_ce"])
+    brier, log, todo = worse.cautions
+    after = float(((worse.forecasts - y) ** 2).mean())
+    assert brier == f"The Brier score became worse: 0.25 before, {after:.4g} after."
+    assert log.startswith("The log loss became worse: 0.6931 before, 0.7")
+    assert todo == "Without intervals of the changes it is not known whether this is more than chance."
+    assert " ".join(worse.cautions) in " ".join(str(worse).split())
+    few = recalibrate(p, y, measures=["brier"], bootstrap=100)
+    assert few.cautions[-1] == "No interval of these changes is above 0: they may be chance."
+    options = {"bins": 1, "measures": ["brier"], "bootstrap": 100}
+    late = recalibrate(p, np.tile([0.0, 1.0], 20), Scalar(Overreacting), **options)
+    assert few.changes[0].interval[0] <= 0.0 < late.changes[0].interval[0]
+    keep = "Keep the forecasts as they were, or use the default, 'aggregated', which can fall back on them."
+    assert late.cautions[-1] == keep
+    same = recalibrate(p, y, "unchanged", measures=["smooth_ce"])
+    assert (same.cautions, "caution" in str(same)) == ((), False)
+    coin = JointDistribution.from_samples([0.5, 0.5], [0, 1])
+    for made, words in (
+        ([0.0, 0.5], "0.6931 before, infinite after: 0 or 1 was forecast and was wrong."),
+        ([0.5 + 1e-7, 0.5], "0.25 before, 0.2500001 after"),
+    ):
+        sentences = for_the_worse(
+            coin, JointDistribution.from_samples(made, [1, 0] if made[0] == 0 else [0, 1])
+        )
+        assert words in sentences[-1] or words in sentences[0]
+
+
+# ---------------------------------------------------------------- intervals of the change
+
+OTHERS = ("smooth_ece", "smooth_ce", "cutoff_ce", "scdl")
+
+
+def learnt(generator, runs, n, slope):
+    """Streams that no sample is drawn from: probabilities wander with the outcomes so far, forecasts learn of them.
+
+    Returns p, what was made of it by means of past outcomes in bins, q = P(y = 1 | past), and y, each (runs, n).
+    """
+    rows = np.arange(runs)
+    ones, counts = np.full((runs, 10), 0.5), np.ones((runs, 10))
+    last = np.full(runs, 0.5)
+    p, made, q, y = np.empty((4, runs, n))
+    for t in range(n):
+        p[:, t] = generator.integers(1, 20, runs) / 20
+        q[:, t] = np.clip(0.5 + slope * (p[:, t] - 0.5) + 0.2 * (last - 0.5), 0.02, 0.98)
+        place = (p[:, t] * 9.999).astype(int)
+        made[:, t] = (ones[rows, place] / counts[rows, place]).clip(0.05, 0.95)
+        y[:, t] = generator.random(runs) < q[:, t]
+        ones[rows, place] += y[:, t]
+        counts[rows, place] += 1.0
+        last += 0.1 * (y[:, t] - last)
+    return p, made, q, y
+
+
+def expected(score, p, q):
+    """Of each forecast, given what was known before it."""
+    if score == "brier":
+        return q * (1.0 - p) ** 2 + (1.0 - q) * p**2
+    return -q * np.log(p) - (1.0 - q) * np.log(1.0 - p)
+
+
+@pytest.mark.parametrize("slope", [0.4, 1.0])
+def test_intervals_of_scores_hold_the_mean_expected_difference(seed, slope):
+    """They are made for 95 %; fewer than the 1e-8 quantile of Binomial(400, 0.93). A third as wide, they hold 63 %."""
+    runs = 400
+    p, made, q, y = learnt(np.random.default_rng([seed, 61]), runs, 300, slope)
+    held, third = dict.fromkeys(SCORES, 0), dict.fromkeys(SCORES, 0)
+    for i in range(runs):
+        for name, (low, high) in replay._paired(p[i], made[i], y[i], 199, i).items():
+            truth = float((expected(name, made[i], q[i]) - expected(name, p[i], q[i])).mean())
+            held[name] += low <= truth <= high
+            third[name] += abs(truth - 0.5 * (low + high)) <= (high - low) / 6.0
+    assert min(held.values()) >= stats.binom.ppf(1e-8, runs, 0.93)
+    # Of a true 67 % with a probability below 1e-9 (Hoeffding's inequality).
+    assert max(third.values()) < 0.84 * runs
+
+
+@pytest.mark.slow
+def test_intervals_of_other_measures_hold_the_change(full, seed):
+    """As above; the truth is the measure with probabilities in the place of outcomes."""
+    runs = 200 if full else 25
+    p, made, q, y = learnt(np.random.default_rng([seed, 62]), runs, 300, 0.4)
+    held = dict.fromkeys(OTHERS, 0)
+
+    def true(name, v, q):
+        levels, place = np.unique(v, return_inverse=True)
+        counts = np.bincount(place).astype(float)
+        gamma = JointDistribution.from_levels(levels, counts, np.bincount(place, q) / counts)
+        return MEASURES[name].function(gamma)
+
+    for i in range(runs):
+        rows = [oc.evaluate(values, y[i], measures=OTHERS).rows for values in (p[i], made[i])]
+        for one in changes(p[i], made[i], y[i], list(zip(*rows, strict=True)), OTHERS, 99, i):
+            low, high = one.interval
+            assert low <= one.ends[0] <= one.ends[1] <= high
+            held[one.measure] += (
+                low <= true(one.measure, made[i], q[i]) - true(one.measure, p[i], q[i]) <= high
+            )
+    for name, many in held.items():
+        assert many >= stats.binom.ppf(1e-8, runs, 0.93), name
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.02])
+def test_intervals_of_scores_hold_it_for_rare_events(seed, rate):
+    """Made for 95 %; fewer than the 1e-8 quantile of Binomial(300, 0.94). By Student's law they held 70 % to 93 %."""
+    generator = np.random.default_rng([seed, 63])
+    for n in (10, 100):
+        held = dict.fromkeys(SCORES, 0)
+        for i in range(300):
+            p = 1e-4 + 2.0 * rate * 0.999 * generator.random(n)
+            q = 0.5 * (p + rate)
+            found = replay._paired(p, q, (generator.random(n) < q).astype(float), 199, i)
+            for name, (low, high) in found.items():
+                held[name] += low <= float((expected(name, q, q) - expected(name, p, q)).mean()) <= high
+        assert min(held.values()) >= stats.binom.ppf(1e-8, 300, 0.94), (n, held)
+
+
+def test_what_has_no_change_has_none():
+    sure = recalibrate([0.0] * 40 + [0.5], [1.0] + [0.0] * 40, measures=["log_loss"], bootstrap=50)
+    assert math.isinf(sure.before["log_loss"])
+    assert sure.changes[0].interval is None
+    assert replay._paired(*np.full((3, 40), 1.0), 50, 0)["brier"] == (0.0, 0.0)
+    # One forecast, one outcome: the differences are all alike, which does not make the next one sure.
+    low, high = replay._paired(np.full(40, 0.3), np.full(40, 0.6), np.ones(40), 50, 0)["brier"]
+    assert low == pytest.approx(0.4**2 - 0.7**2)
+    assert high > low
+
+
+def test_the_table_holds_both_evaluations_and_the_change(seed):
+    p, y = stream(seed, 400)
+    measures, done = ["brier", "smooth_ce"], []
+    found = recalibrate(p, y, measures=measures, bootstrap=50, progress=done.append)
+    assert sum(done) == work(400, 50)
+    for evaluation, values in ((found.before, p), (found.after, found.forecasts)):
+        assert str(evaluation) == str(oc.evaluate(values, y, measures=measures, bootstrap=50))
+        for row in evaluation.rows:
+            assert "[{:.4g}, {:.4g}]".format(*row.interval) in str(found)
+    said = " ".join(str(found).split())
+    assert said.startswith("measure before interval after interval")
+    assert "for the mean of its expected differences, each given all that was known before" in said
+    assert "both intervals at 97.5 %" in said
+    rows = {row["measure"]: row for row in found.as_json()}
+    for name, row in rows.items():
+        assert row["change_upper"] == found.after[name] - found.before[name]
+        assert row["change_interval"][0] <= row["change_lower"] <= row["change_interval"][1]
+    # Of the same outcomes, so that it is less than either error alone.
+    before, after, change = (np.ptp(rows["brier"][f"{k}_interval"]) for k in ("before", "after", "change"))
+    assert change < 0.75 * (before + after)
+    plain = recalibrate(p, y, measures=["brier"], progress=done.append)
+    assert (plain.changes[0].interval, "after − before" in str(plain)) == (None, False)
+    assert sum(done) == work(400, 50) + work(400, 0)
+
+
+# ---------------------------------------------------------------- one by one
+
+
+@every_way
+def test_copies_and_pickles_go_on_identically_and_means_change_nothing(way, bins, seed):
+    p, y = stream(seed, 40)
+    mine, other = Recalibrator(way, bins=bins), Recalibrator(way, bins=bins)
+    for a, b in zip(p.tolist(), y, strict=True):
+        mean = mine.mean(a)
+        mine.mean(1.0 - a)
+        first, second = mine.ask(a), other.ask(a)
+        assert (first.forecast, first.mean) == (second.forecast, mean)
+        mine.tell(first, b)
+        other.tell(second, b)
+    open_, said = [mine.ask(0.3), mine.ask(0.9)], []
+    for who, questions in (
+        pickle.loads(pickle.dumps((mine, open_))),
+        copy.deepcopy((mine, open_)),
+        (mine, open_),
+    ):
+        who.tell(questions[1], 1)
+        who.tell(questions[0], 0)
+        said.append([who.ask(float(one)).forecast for one in p])
+    assert said[0] == said[1] == said[2]
+
+
+def test_what_is_made_of_a_name():
+    assert method("calibeating") == Calibeating()
+    assert method("forecast_hedging", bins=3) == Separate(Doubling(ForecastHedging()))
+    assert method("forecast_hedging", bins=3, horizon=100) == Separate(ForecastHedging())
+
+
+THREE = [0.2, 0.4, 0.6], [0, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong", "error"),
+    [
+        *[(THREE, {"forecaster": name}, InvalidParameter) for name in
+          ("forecast_hedging", "truthful", 3, {"bins": 3}, {"name": "platt", "rate": 1})],
+        *[(THREE, one, InvalidParameter) for one in ({"bins": 0}, {"bins": 2.5}, {"horizon": 0}, {"seed": -1})],
+        *[(THREE, {"times": times}, InvalidData) for times in ([0, 2, 1], [0, 1], [0, 1, np.nan])],
+        *[(THREE, {"times": [0, 1, 2], "known": known}, InvalidData) for known in ([0, 0, 2], [0, 1])],
+        (THREE, {"forecaster": "calibeatin"}, UnknownName), (THREE, {"measures": ["nothing"]}, UnknownName),
+        (THREE, {"known": [0, 1, 2]}, InvalidData),
+        *[(samples, {}, InvalidData) for samples in (
+            ([], []), ([0.5], [1]), ([0.5, 0.5], [1]), ([0.5, 45], [1, 0]), ([0.5, np.nan], [1, 0]),
+            ([0.5, 0.5], [1, 2]), ([0.5, 0.5], [np.nan, 1]), (["a", "b"], [0, 1]),
+        )],
+    ],
+)  # fmt: skip
+def test_what_is_refused(given, wrong, error):
+    with pytest.raises(error) as caught:
+        recalibrate(*given, **wrong)
+    assert "\n" not in str(caught.value)
+
+
+def test_questions_are_told_once_and_to_whom_they_were_asked():
+    mine, other = Recalibrator(), Recalibrator(horizon=1)
+    asked = mine.ask(0.5)
+    for wrong in (2, 0.5, None, "1", np.nan):
+        with pytest.raises(InvalidData):
+            mine.tell(asked, wrong)
+    for wrong in (45, -0.1, np.nan, "x", None):
+        with pytest.raises(InvalidData):
+            mine.ask(wrong)
+    with pytest.raises(InvalidParameter):
+        other.tell(asked, 1)
+    mine.tell(asked, True)
+    with pytest.raises(InvalidParameter, match="each once"):
+        mine.tell(asked, 1)
+    other.ask(0.5)
+    with pytest.raises(InvalidParameter, match="horizon"):
+        other.ask(0.5)
+    assert (mine.asked, mine.told, other.asked) == (1, 1, 1)
+
+    class Broken(Overreacting):
+        def forecast(self):
+            return 2.0
+
+    with pytest.raises(InvalidForecast, match="round 1"):
+        Recalibrator(Scalar(Broken), bins=2).ask(0.5)
+
+
+# ---------------------------------------------------------------- files
+
+NOTES = '"a, b"', "NA"
+TEXT = "id,day,forecast,outcome,note\n" + "".join(
+    f"{i:03},2026-01-{1 + i // 3:02},0.{i % 9 + 1},{(i * i) % 3 % 2},{NOTES[i % 2]}\n" for i in range(60)
+)
+
+
+def test_from_a_file_to_a_file(tmp_path):
+    file = tmp_path / "mine.csv"
+    file.write_text(TEXT)
+    said = onlinecal("recalibrate", "mine.csv", "--time", "day", "-o", "out/new.csv", cwd=tmp_path).stdout
+    assert said.startswith("measure")
+    assert "wrote out/new.csv: 60 rows" in said
+    old, new = (
+        pd.read_csv(tmp_path / name, dtype=str, keep_default_na=False) for name in ("mine.csv", "out/new.csv")
+    )
+    assert (new[old.columns] == old).all(axis=None)
+    p, y = old["forecast"].astype(float), old["outcome"].astype(float)
+    wanted = recalibrate(p, y, times=pd.to_datetime(old["day"]).dt.day)
+    assert new["recalibrated"].astype(float).tolist() == wanted.forecasts.tolist()
+    assert [f.name for f in (tmp_path / "out").iterdir()] == ["new.csv"]
+    options = (
+        "--with '{ name = \"calibeating\", bins = 3 }' -o b.parquet --json --measure brier --column mended"
+    )
+    (row,) = json.loads(onlinecal(f"recalibrate mine.csv {options}", cwd=tmp_path).stdout)
+    assert (row["measure"], len(row["before_interval"])) == ("brier", 2)
+    mended = pd.read_parquet(tmp_path / "b.parquet")["mended"]
+    assert mended.tolist() == recalibrate(p, y, Calibeating(bins=3)).forecasts.tolist()
+    # A file is replaced only if that is asked, and never the one that is read.
+    given = "recalibrate", "mine.csv", "-o", "b.csv", "--measure", "brier"
+    (tmp_path / "b.csv").write_text("old")
+    said = onlinecal(*given, cwd=tmp_path, rc=2)
+    assert said.stderr == "error: b.csv exists; expected the name of a new file, or --overwrite\n"
+    assert (said.stdout, (tmp_path / "b.csv").read_text()) == ("", "old")
+    onlinecal(*given, "--overwrite", cwd=tmp_path)
+    assert (tmp_path / "b.csv").read_text().count("\n") == TEXT.count("\n")
+    said = onlinecal("recalibrate", "mine.csv", "-o", "mine.csv", "--overwrite", cwd=tmp_path, rc=2).stderr
+    assert "mine.csv is the file that is read; expected another name" in said
+    assert file.read_text() == TEXT
+
+
+@pytest.mark.parametrize(
+    ("known", "wanted"), [([3, None, 3, 4], [0.5] * 4), ([2, 3, 3, 4], [0.5, 0.5, 0.75, 0.625])]
+)
+def test_times_of_outcomes(tmp_path, known, wanted):
+    frame = pd.DataFrame({"p": [0.5] * 4, "y": [1, 1, 0, None], "t": [1, 2, 3, 4], "r": known})
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    for name in ("a.csv", "a.parquet"):
+        asked = Asked(time="t", resolved="r")
+        found, _ = recalibrate_file(
+            str(tmp_path / name), tmp_path / f"{name}.csv", "calibeating", asked=asked
+        )
+        assert found.forecasts.tolist() == wanted
+
+
+TWO = "p,y\n0.5,1\n0.5,0\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("p,y\n0.5,1\n,0\n", {}, "line 3: column 'p' is missing"),
+        ("p,y\n0.5,1\n", {}, "1 row"),
+        ("p,y\n0.5,1\n0.5,\n", {}, "1 of 2 outcomes"),
+        (TWO, {"column": "p"}, "has a column 'p' already"),
+        (TWO, {"forecaster": "{ name = "}, "expected a table such as { name = ... }"),
+        (TWO, {"forecaster": "plat"}, "did you mean 'platt'"),
+        (TWO, {"output": "mine.csv"}, "is the file that is read"),
+        (TWO, {"output": "b.txt"}, "ends with .csv or .parquet"),
+        (TWO, {"measures": ["noting"]}, "noting"),
+    ],
+)
+def test_what_is_refused_writes_nothing(tmp_path, text, options, words):
+    file = tmp_path / "mine.csv"
+    file.write_text(text)
+    options = {"forecaster": "calibeating", "output": "b.csv"} | options
+    with pytest.raises(OnlinecalError) as caught:
+        recalibrate_file(str(file), tmp_path / options.pop("output"), **options)
+    assert words in str(caught.value)
+    assert [f.name for f in tmp_path.iterdir()] == ["mine.csv"]
+    assert file.read_text() == text
+
+
+def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
+    (tmp_path / "mine.csv").write_text(TEXT)
+    out = tmp_path / "b.csv"
+    out.write_text("old")
+
+    def full(table, column, values, path, ending):
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(replay, "_write", full)
+    with pytest.raises(InvalidParameter, match=r"b\.csv cannot be written: No space"):
+        recalibrate_file(str(tmp_path / "mine.csv"), out, "calibeating", overwrite=True, measures=["brier"])
+    assert out.read_text() == "old"
+    assert sorted(f.name for f in tmp_path.iterdir()) == ["b.csv", "mine.csv"]
