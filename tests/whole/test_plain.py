@@ -6,12 +6,11 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 
-import numpy as np
 import pytest
 
 import onlinecal as oc
 from onlinecal.core.content import content, digest
-from onlinecal.core.errors import OnlinecalError, ScenarioError
+from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.forecasters import Constant, as_forecaster
 from onlinecal.naming import kind_of
@@ -128,19 +127,6 @@ def test_every_run_has_an_object_of_its_own(seed):
     spec = as_forecaster(given)
     given.rate = 0.9
     assert (totals(spec, seed=seed) == whole).all()
-
-
-def test_values_of_any_kind(seed):
-    class Weighted(EMA):
-        def __init__(self, weights):
-            super().__init__(float(weights[0]))
-            self.weights = weights
-
-    a, b = (as_forecaster(Weighted(np.array([w, 1.0]))) for w in (0.1, 0.2))
-    assert strategy_label(a) != strategy_label(b)
-    assert key(a) != key(b)
-    partial = strategy_key(as_forecaster(functools.partial(Weighted, [0.1, 2])))
-    assert partial.endswith('(weights=[0.1, 2]), name="Weighted")')
 
 
 # ---------------------------------------------------------------- natures
@@ -316,31 +302,6 @@ def test_parameters_in_a_scenario(tmp_path):
     ]  # fmt: skip
     assert list(dict.fromkeys(cell.nature.label for cell in cells)) == ["Swing (lean=0.4)", "Swing"]
     assert len({cell.key for cell in cells}) == len(cells) == 5 * 2 * 2
-
-
-@pytest.mark.parametrize(
-    ("forecaster", "nature", "said"),
-    [
-        ('{name = "plain_mine:EMA", rat = 0.1}', "bernoulli", "'plain_mine:EMA' has no parameter 'rat'; did you mean"),
-        ('{name = "plain_mine:slow", speed = 1}', "bernoulli", "'plain_mine:slow' has no parameter 'speed'"),
-        ('{name = "plain_mine:ready", rate = 0.1}', "bernoulli", "takes no parameter 'rate'; expected parameters with"),
-        ('{name = "plain_mine:EMA", rate = 2}', "bernoulli", r"rate = 2, beyond \(0, 1\]"),
-        ('{name = "plain_mine:Swing"}', "bernoulli", NO_FORECASTER),
-        ('"constant"', "plain_mine:EMA", NO_NATURE),
-    ],
-)  # fmt: skip
-def test_what_a_scenario_refuses(tmp_path, forecaster, nature, said):
-    with pytest.raises(ScenarioError, match=said) as error:
-        load(scenario(tmp_path, f"[{forecaster}]", f'["{nature}"]'))
-    assert "\n" not in str(error.value)
-
-
-def test_a_changed_parameter_is_another_game(tmp_path):
-    file = scenario(tmp_path, '[{name = "plain_mine:EMA", rate = 0.1}]')
-    onlinecal("run s.toml", cwd=tmp_path)
-    assert "note" not in onlinecal("run s.toml --resume", cwd=tmp_path).stderr
-    file.write_text(file.read_text().replace("0.1", "0.2"))
-    assert onlinecal("run s.toml --resume", cwd=tmp_path, rc=2).stderr.startswith("error: ")
 
 
 def test_check_and_show_a_plain_nature(tmp_path):

@@ -171,23 +171,6 @@ def waiting(folder):
     return folder
 
 
-def test_a_second_process_is_told_who_writes_and_nothing_is_lost(waiting):
-    first = begun(waiting)
-    try:
-        for options in ((), ("--resume",), ("--overwrite",), ("-o", "results/../results/s.db", "--resume")):
-            said = onlinecal("run", "s.toml", *options, cwd=waiting, rc=2).stderr
-            assert f"s.db is being written by process {first.pid} on " in said
-            assert said.count("\n") == 1
-        # Whoever reads is not kept out, nor is the writer.
-        said = onlinecal("compare", "results/s.db", "--measure", "ece", cwd=waiting).stderr
-        assert said == "1 of 4 cells are finished; go on with: onlinecal run SCENARIO --resume\n"
-    finally:
-        (waiting / "go").touch()
-    _, err = first.communicate(timeout=120)
-    assert (first.returncode, err) == (0, "")
-    assert equal(read(waiting / "results" / "s.db"), fresh(waiting))
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
 def test_a_process_that_is_stopped_leaves_what_is_finished_and_no_lock(waiting, how):
     first = begun(waiting, "--output", "my results.db")
@@ -309,17 +292,3 @@ print(json.dumps([errors, rows]))
         assert error.startswith("error: ")
         assert "cannot be written: Read-only file system" in error
     assert rows
-
-
-def test_a_file_that_may_not_be_written(folder):
-    onlinecal("run", "s.toml", cwd=folder)
-    results = folder / "results" / "s.db"
-    results.chmod(0o444)
-    if os.access(results, os.W_OK):
-        pytest.skip("permissions do not bind this user")
-    before = results.read_bytes()
-    for how in ("--resume", "--overwrite"):
-        said = onlinecal("run", "s.toml", how, cwd=folder, rc=2).stderr
-        assert "is read-only" in said
-        assert said.count("\n") == 1
-    assert results.read_bytes() == before
