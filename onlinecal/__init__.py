@@ -35,7 +35,6 @@ _HOMES = {
     "recalibrate": "onlinecal.recalibration.replay",
     "smooth_recalibration": "onlinecal.recalibration.smoothing",
     "Monitor": "onlinecal.monitoring.monitor",
-    # These need libraries that may not be there, so that a star does not import them.
     "RecalibratedClassifier": "onlinecal.recalibration.estimator",
     "RiverRecalibrator": "onlinecal.recalibration.river_model",
 }
@@ -57,46 +56,10 @@ _ROOMS = {
     "worlds": "onlinecal.worlds",
 }
 
-__all__ = [
-    "Curve",
-    "Guarantee",
-    "JointDistribution",
-    "Monitor",
-    "OnlinecalError",
-    "Recalibrator",
-    "Study",
-    "alpha_n",
-    "binary_forecasts",
-    "compiled",
-    "decomposition",
-    "errors",
-    "evaluate",
-    "exact",
-    "exploit",
-    "forecasters",
-    "growth",
-    "isotonic",
-    "load",
-    "measures",
-    "natures",
-    "of_rounds",
-    "play",
-    "plots",
-    "rates",
-    "recalibrate",
-    "responses",
-    "samples_to_test",
-    "schedules",
-    "search",
-    "smooth_recalibration",
-    "study",
-    "sweep",
-    "t_cal",
-    "tasks",
-    "tolerant_test",
-    "worlds",
-]
+# A star imports nothing that needs a library which may not be there.
+__all__ = sorted({*_HOMES, *_ROOMS} - {"RecalibratedClassifier", "RiverRecalibrator"})
 
+# ruff: noqa: F401 (for type checkers)
 if TYPE_CHECKING:
     from onlinecal import exact, exploit, forecasters, growth, measures, natures, search, study, worlds
     from onlinecal.core import errors
@@ -112,10 +75,10 @@ if TYPE_CHECKING:
     from onlinecal.forecasts.testers import alpha_n, samples_to_test, t_cal, tolerant_test
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
-    from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier
+    from onlinecal.recalibration.estimator import RecalibratedClassifier
     from onlinecal.recalibration.recalibrator import Recalibrator
     from onlinecal.recalibration.replay import recalibrate
-    from onlinecal.recalibration.river_model import RiverRecalibrator as RiverRecalibrator
+    from onlinecal.recalibration.river_model import RiverRecalibrator
     from onlinecal.recalibration.smoothing import smooth_recalibration
     from onlinecal.report import plots
     from onlinecal.report.curves import Curve, Study

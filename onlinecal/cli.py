@@ -7,28 +7,18 @@ from collections.abc import Callable
 
 import typer
 
-from onlinecal.commands import (
-    comparing,
-    drawing,
-    keeping,
-    knowing,
-    measuring,
-    playing,
-    searching,
-    solving,
-    watching,
-)
+from onlinecal.commands import forecasts, games, knowing, results
 from onlinecal.commands.base import guarded
 from onlinecal.core import words as encodings
 
 #: in the order in which help lists them
 COMMANDS: dict[str, Callable[..., None]] = {
-    "new": playing.new, "run": playing.run, "status": playing.status, "compare": comparing.compare,
-    "plot": drawing.plot, "report": drawing.report, "measure": measuring.measure,
-    "measure-again": keeping.measure_again, "export": keeping.export, "merge": keeping.merge,
-    "recalibrate": watching.recalibrate, "watch": watching.watch, "list": knowing.list_, "show": knowing.show,
-    "check": knowing.check, "solve": solving.solve, "exploit": solving.exploit, "search": searching.search,
-    "games": solving.games,
+    "new": results.new, "run": results.run, "status": results.status, "compare": results.compare,
+    "plot": results.plot, "report": results.report, "measure": forecasts.measure,
+    "measure-again": results.measure_again, "export": results.export, "merge": results.merge,
+    "recalibrate": forecasts.recalibrate, "watch": forecasts.watch, "list": knowing.list_, "show": knowing.show,
+    "check": knowing.check, "solve": games.solve, "exploit": games.exploit, "search": games.search,
+    "games": games.games,
 }  # fmt: skip
 
 app = typer.Typer(

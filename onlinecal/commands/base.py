@@ -6,7 +6,7 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -86,6 +86,25 @@ def _in_one_line(error: Exception) -> str:
 def aside() -> contextlib.redirect_stdout[Any]:
     """Send the output of plug-ins to stderr: stdout is for results."""
     return contextlib.redirect_stdout(sys.stderr)
+
+
+def answer(as_json: bool, data: Any, lines: Callable[[], Iterable[str]]) -> None:
+    """Print data as JSON, or lines of words."""
+    from onlinecal.report.tables import print_json, say
+
+    if as_json:
+        print_json(data)
+        return
+    for line in lines():
+        say(line)
+
+
+def page_name(path: Path | None) -> None:
+    """Refuse a name that is not of a page."""
+    from onlinecal.core.errors import InvalidParameter
+
+    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidParameter(f"{path}: expected a name that ends in .html")
 
 
 def study_of(path: Path) -> Any:

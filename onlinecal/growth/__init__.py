@@ -12,9 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.words import fixed
-from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal
-from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, with_constant, with_logarithm
-from onlinecal.growth.heights import two_heights
+from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal, two_heights
+from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, Fit, with_constant, with_logarithm
 
 __all__ = ["CONSTANT", "LOGARITHM", "POWER", "Growth", "fit_growth", "simultaneous", "trend"]
 
@@ -116,10 +115,12 @@ class Growth:
         if (self.rough if self.runs == 1 else 2.0 * self.rough) < rate:
             line = orthonormal(np.ones_like(logarithms), logarithms)
             squares, floor = float((beside(data.logs, line) ** 2).sum()), left * ROUNDING**2
-            better = {
-                form: (squares - fit.squares) / (fit.squares + floor) * left for form, fit in good.items()
-            }
-            good = {form: fit for form, fit in good.items() if left and fdtrc(1, left, better[form]) < rate}
+
+            def better(fit: Fit) -> bool:
+                ratio = (squares - fit.squares) / (fit.squares + floor) * left
+                return bool(left and fdtrc(1, left, ratio) < rate)
+
+            good = {form: fit for form, fit in good.items() if better(fit)}
         top = np.inf if np.isinf(self.ceiling) else 1.0
         return {form: (min(fit.lower, top), min(fit.upper, top)) for form, fit in good.items()}
 

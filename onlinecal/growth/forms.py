@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,8 @@ LOGS = 2.0
 _STEP = 0.1
 
 
-@dataclass(frozen=True)
-class Fit:
-    """A form that fits."""
+class Fit(NamedTuple):
+    """A form that fits: ends of the asymptotic exponent, and the squares that it leaves."""
 
     lower: float
     upper: float

@@ -11,17 +11,10 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from onlinecal.core import errors
 from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
 from onlinecal.core.content import content
-from onlinecal.core.errors import (
-    LIST,
-    InvalidData,
-    InvalidParameter,
-    OnlinecalError,
-    UnknownName,
-    failure,
-    shown,
-)
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, failure, shown
 from onlinecal.core.joint import JointDistribution, Transcript, needs_of
 from onlinecal.core.strategy import named_table
 from onlinecal.core.validation import as_float
@@ -66,12 +59,9 @@ class Asked(NamedTuple):
     @property
     def content(self) -> dict[str, Any]:
         """What its numbers depend on (see `onlinecal.core.content`)."""
-        own = self.columns[0].kind == "function"
-        what = (
-            content(self.record.function)
-            if own
-            else {"measure": self.record.name, "version": self.record.version}
-        )
+        what = {"measure": self.record.name, "version": self.record.version}
+        if self.columns[0].kind == "function":
+            what = content(self.record.function)
         return {"what": what, "options": {key: content(value) for key, value in self.options.items()}}
 
 
@@ -157,27 +147,21 @@ class Panel:
         """Of the columns."""
         return [column.name for column in self.columns]
 
-    @cached_property
-    def contents(self) -> dict[Column, Any]:
-        """What the numbers in each column depend on, beside the game; the order of the columns is not among it."""
-        found: dict[Column, Any] = {}
-        for asked in self.measures:
-            told = {**asked.content, "bracket": asked.bracket, **({"moved": True} if self.moved else {})}
-            found |= dict.fromkeys(asked.columns, told)
-        for task in self.tasks:
-            own = content(task)
-            found |= dict.fromkeys(self._account(task), {"task": own, "moved": True} if self.moved else own)
-        return found
-
     def held(self, streams: Sequence[str] = ()) -> Mapping[Column, Held]:
         """Its columns, and those of streams, with what their numbers depend on beside the game."""
-        found = self._held.get(tuple(streams))
-        if found is None:
-            own = {column: Held.of(column, told) for column, told in self.contents.items()}
-            every = [replace(column, stream=stream) for stream in streams for column in own]
-            of_streams = {c: Held(c, own[replace(c, stream="")].content) for c in every}
-            found = self._held[tuple(streams)] = MappingProxyType(own | of_streams)
-        return found
+        if tuple(streams) not in self._held:
+            more = {"moved": True} if self.moved else {}
+            told: dict[Column, Any] = {}
+            for asked in self.measures:
+                own = {**asked.content, "bracket": asked.bracket, **more}
+                told |= dict.fromkeys(asked.columns, own)
+            for task in self.tasks:
+                own = content(task)
+                told |= dict.fromkeys(self._account(task), {"task": own, **more} if more else own)
+            kept = [Held.of(column, what) for column, what in told.items()]
+            kept += [Held(replace(h.column, stream=s), h.content) for s in streams for h in kept]
+            self._held[tuple(streams)] = MappingProxyType({held.column: held for held in kept})
+        return self._held[tuple(streams)]
 
     @cached_property
     def _held(self) -> dict[tuple[str, ...], Mapping[Column, Held]]:
@@ -269,7 +253,7 @@ def named_measure(
         record = Measure(function, "", "", "", least=-math.inf, largest=math.inf)
         return Column("function", name, set_), _with(name, function, options), record, options
     if record is None:
-        raise UnknownName.of("measure", name, MEASURES, LIST)
+        raise errors.UnknownName.of("measure", name, MEASURES, errors.LIST)
     return Column("measure", name, set_), record.bind(**options), record, options
 
 

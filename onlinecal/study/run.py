@@ -94,7 +94,7 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
     check_players(cell.forecaster.strategy, cell.nature.strategy, cell.horizon)
     room = _room(at_once)
-    size = _that_fit(cell, room)
+    size = max(1, min(BATCH, int(room // _bytes_of_run(cell))))
     if cell.people.groups:
         # Every stretch between two of their times has counts of its own, of each stream, and those before it.
         grid = getattr(
@@ -107,16 +107,13 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
 
 
 def batch_bytes(cell: Cell) -> int:
-    """About the largest number of bytes of a batch of a cell, but for those of decision makers."""
-    return int(min(cell.runs, _that_fit(cell, _room(1))) * _bytes_of_run(cell))
+    """About the number of bytes of the largest batch of a cell, but for those of decision makers."""
+    each = _bytes_of_run(cell)
+    return int(min(cell.runs, max(1, min(BATCH, _room(1) // each))) * each)
 
 
 def _room(at_once: int) -> float:
     return min(ROOM, 4 * ROOM // at_once, free_memory() / (2 * at_once))
-
-
-def _that_fit(cell: Cell, room: float) -> int:
-    return max(1, min(BATCH, int(room // _bytes_of_run(cell))))
 
 
 def _bytes_of_run(cell: Cell) -> float:

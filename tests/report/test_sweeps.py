@@ -122,7 +122,7 @@ def test_what_is_refused(given, said, study, monkeypatch):
 
 
 def test_on_the_command_line(study, tmp_path, capsys):
-    from onlinecal.commands.drawing import plot
+    from onlinecal.commands.results import plot
 
     path = tmp_path / "family.db"
     study.save(path)

@@ -1,7 +1,5 @@
 """Studies of forecasters without a grid whose forecasts are counted on one: every column is a certified bracket."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from onlinecal.core.errors import InvalidParameter, ScenarioError
 from onlinecal.engine.keeping import Exact, OnGrid
 from onlinecal.scenario import load
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Entry, plan
+from tests.results import N, added
 
 MEASURES = ["smooth_ce", "distance_lower", {"name": "kernel_ce", "scale": 0.5}, "scdl", "smooth_ece", "brier"]
 TASKS = [{"name": "umbrella", "response": {"name": "rounded", "m": 4}}]
@@ -26,41 +24,52 @@ def play(**options):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("delays", [0, 5])
-def test_brackets_hold_the_exact_totals(delays):
-    exact, moved = play(delays=delays), play(delays=delays, history=500)
-    for name in exact.measures:
-        if name == "kernel_ce_certificate" or name.endswith(("[lower]", "[upper]")):
-            continue
-        value = exact.cells[0].totals[name]
-        low, high = (moved.cells[0].totals[f"{name}[{end}]"] for end in ("lower", "upper"))
-        assert (low <= value + 1e-9).all(), name
-        assert (value <= high + 1e-9).all(), name
-    low, high = (moved.cells[0].totals[f"smooth_ce[{end}]"] for end in ("lower", "upper"))
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"delays": 5},
+        {"nature": N.Streams((N.Drift(), N.Bernoulli(0.2))), "measures": "smooth_ce", "tasks": []},
+    ],
+    ids=["", "delays", "streams"],
+)
+def test_brackets_hold_the_exact_totals(options):
+    m = 50 if "nature" in options else 500
+    cells = [play(**options, history=history).cells[0] for history in ("exact", m)]
+    exact, moved = (cell.totals for cell in cells)
+    compared = [
+        name
+        for name in exact
+        if name != "kernel_ce_certificate" and not name.endswith(("[lower]", "[upper]"))
+    ]
+    assert "smooth_ce" in compared
+    assert ("smooth_ce @ drift" in compared) is ("nature" in options)
+    for name in compared:
+        bare, at, stream = name.partition(" @ ")
+        low, high = (moved[f"{bare}[{end}]{at}{stream}"] for end in ("lower", "upper"))
+        assert (low <= exact[name] + 1e-9).all(), name
+        assert (exact[name] <= high + 1e-9).all(), name
+    low, high = (moved[f"smooth_ce[{end}]"] for end in ("lower", "upper"))
     # 2 δ T on either side, and no distance is larger than half a step.
-    assert (high - low <= 4 * moved.cells[0].rounds[:, None] / 1000 + 1e-6).all()
+    assert (high - low <= 2 * cells[0].rounds[:, None] / m + 1e-6).all()
     assert (high[-1] > low[-1]).all()
 
 
-def test_streams_have_brackets_of_their_own():
-    nature = oc.natures.Streams((oc.natures.Drift(), oc.natures.Bernoulli(0.2)))
-    exact, moved = (play(nature=nature, measures="smooth_ce", tasks=[], history=h) for h in ("exact", 50))
-    name = "smooth_ce{} @ drift"
-    low, value, high = (
-        s.cells[0].totals[name.format(end)]
-        for s, end in ((moved, "[lower]"), (exact, ""), (moved, "[upper]"))
-    )
-    assert (low <= value + 1e-9).all()
-    assert (value <= high + 1e-9).all()
-
-
-def test_grid_forecasters_beside_it_are_exact_in_the_same_columns():
+def test_what_is_exact_beside_it_is_exact():
+    """Forecasters on a grid in the same columns, and measures of rounds."""
     both = play(forecaster=["defensive_forecasting", "forecast_hedging"], history=100, measures="smooth_ce")
     alone = play(forecaster="forecast_hedging", measures="smooth_ce", history=100)
     assert alone.measures[0] == "smooth_ce"  # nothing is moved, so all is as ever
     value = alone.cells[0].totals["smooth_ce"]
     for end in ("lower", "upper"):
         assert (both.cells[1].totals[f"smooth_ce[{end}]"] == value).all()
+
+    @oc.of_rounds()
+    def last(rounds):
+        return float(rounds.forecasts[-1])
+
+    exact, moved = (play(measures=[last, "brier"], tasks=[], history=h) for h in ("exact", 20))
+    assert (exact.cells[0].totals["last"] == moved.cells[0].totals["last"]).all()
 
 
 def test_batches_do_not_matter(monkeypatch):
@@ -85,53 +94,36 @@ def test_batches_do_not_matter(monkeypatch):
     ],
 )
 def test_what_nothing_is_known_of_is_refused_before_the_game(options, message, monkeypatch):
-    def never(*args, **kwargs):
-        raise AssertionError("a game began")
-
-    monkeypatch.setattr("onlinecal.study.run.Game", never)
+    monkeypatch.setattr("onlinecal.study.run.Game", lambda *_, **__: pytest.fail("a game began"))
     with pytest.raises(InvalidParameter, match=message):
         play(**{"measures": ["smooth_ce"], "tasks": [], "history": 50, **options})
 
 
-def test_measures_of_rounds_are_exact():
-    @oc.of_rounds()
-    def last(rounds):
-        return float(rounds.forecasts[-1])
-
-    exact, moved = (play(measures=[last, "brier"], tasks=[], history=h) for h in ("exact", 20))
-    assert (exact.cells[0].totals["last"] == moved.cells[0].totals["last"]).all()
-
-
-def cells(forecaster, history):
-    who, whom = Entry.of(forecaster), Entry.of(oc.natures.Drift())
-    return plan([who], [whom], horizons=[100], runs=2, seed=0, panel=Panel.of("smooth_ce"), history=history)
-
-
 def test_results_are_kept_under_the_grid_and_not_under_the_folder(tmp_path):
+    def cell(forecaster, history):
+        return added("smooth_ce", forecasters=[forecaster], horizons=(100,), history=history)[0]
+
     free, grid = oc.forecasters.DefensiveForecasting(), oc.forecasters.ForecastHedging()
-    keys = {cells(free, h)[0].key for h in (Exact(), OnGrid(10), OnGrid(20))}
-    assert len(keys) == 3
-    assert cells(free, Exact())[0].key == cells(free, Exact(str(tmp_path), 0.1))[0].key
-    assert (
-        "history" not in cells(free, Exact())[0].content
-    )  # what was played before there was a choice is the same
-    assert cells(grid, OnGrid(10))[0].key == cells(grid, Exact())[0].key
-
-
-SCENARIO = """
-horizon = 300
-runs = 2
-measures = ["smooth_ce"]
-forecasters = ["defensive_forecasting"]
-natures = ["drift"]
-"""
+    assert len({cell(free, h).key for h in (Exact(), OnGrid(10), OnGrid(20))}) == 3
+    assert cell(free, Exact()).key == cell(free, Exact(str(tmp_path), 0.1)).key
+    assert "history" not in cell(free, Exact()).content
+    assert cell(grid, OnGrid(10)).key == cell(grid, Exact()).key
+    panel = Panel.of(["smooth_ce"], TASKS)
+    told = [{held.content for held in each.held().values()} for each in (panel, panel.of_moved())]
+    assert told[0].isdisjoint(told[1])
+    gamma = oc.JointDistribution.from_samples([0.31, 0.52], [0, 1])
+    rounded, moved = gamma.round(10)
+    low, high = np.array(panel.of_moved().read(rounded, moved=moved)).reshape(-1, 2).T
+    assert (low <= panel.read(gamma)).all()
+    assert (panel.read(gamma) <= high).all()
 
 
 def test_the_key_of_a_scenario(tmp_path):
     file = tmp_path / "own.toml"
+    rest = 'horizon = 300\nmeasures = ["smooth_ce"]\nforecasters = ["defensive_forecasting"]\nnatures = ["drift"]\n'
 
     def loaded(line):
-        file.write_text(f"{line}\n{SCENARIO}")
+        file.write_text(f"{line}\n{rest}")
         return load(file).cells[0].history
 
     assert loaded("") == Exact()
@@ -142,14 +134,3 @@ def test_the_key_of_a_scenario(tmp_path):
     for wrong in ('"all"', "true", "[1]", "0", '{ name = "exact", folder = "none" }'):
         with pytest.raises(ScenarioError, match="history"):
             loaded(f"history = {wrong}")
-
-
-def test_content_says_what_is_moved():
-    panel = Panel.of(["smooth_ce"], TASKS)
-    assert panel.of_moved().contents != panel.contents
-    gamma = oc.JointDistribution.from_samples([0.31, 0.52], [0, 1])
-    rounded, moved = gamma.round(10)
-    exact = panel.read(gamma)
-    low, high = np.array(panel.of_moved().read(rounded, moved=moved)).reshape(-1, 2).T
-    assert (low <= exact).all()
-    assert (exact <= high).all()

@@ -234,11 +234,11 @@ def test_a_panel_reads_the_total_of_every_column():
 def test_the_contents_are_the_same_in_any_order_and_know_options():
     specs = ["ece", {"name": "binned_ece", "bins": 3}]
     first, second = Panel.of(specs), Panel.of(specs[::-1])
-    assert first.contents == second.contents
+    assert first.held() == second.held()
     assert first.names != second.names
     other = Panel.of(["ece", {"name": "binned_ece", "bins": 4}])
-    assert other.contents.keys() != first.contents.keys()
-    assert list(other.contents.values())[1] != list(first.contents.values())[1]
+    assert other.held().keys() != first.held().keys()
+    assert list(other.held().values())[1].content != list(first.held().values())[1].content
 
 
 # ---------------------------------------------------------------- very many cells

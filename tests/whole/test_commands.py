@@ -130,9 +130,7 @@ SAID = [
 @pytest.mark.parametrize(("line", "rc", "first", "words"), SAID, ids=[line for line, *_ in SAID])
 def test_what_commands_print(own, line, rc, first, words):
     done = onlinecal(line, cwd=own, rc=rc, columns=200)
-    assert [
-        text for text in done.stderr.splitlines() if " left · " not in text
-    ] == []  # progress where it is slow
+    assert all(" left · " in text for text in done.stderr.splitlines())  # progress where it is slow
     assert done.stdout.startswith(first)
     for each in words.split("|"):
         assert each in " ".join(done.stdout.split())
@@ -322,10 +320,8 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path)
     (tmp_path / "own.py").write_text(CLASS.format("if self.horizon == 40: raise ValueError('boom')"))
     (tmp_path / "rows.csv").write_text("p,outcome\n" + "0.3,0\n0.6,1\n" * 25)
     done = onlinecal("run s.toml", cwd=tmp_path, rc=1)
-    lines, why = (
-        done.stderr.splitlines(),
-        "forecaster 'Own' failed in round 1, run 0: ValueError: boom (own.py:4)",
-    )
+    lines = done.stderr.splitlines()
+    why = "forecaster 'Own' failed in round 1, run 0: ValueError: boom (own.py:4)"
     platt = "'online platt' against 'drift': forecaster 'online_platt' needs "
     assert lines[0].startswith(f"note: not played: {platt}")
     told = [f"  'Own' against '{nature}' at T = 40: {why}" for nature in ("drift", "rows")]
@@ -345,10 +341,8 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path)
     # What is mended is played, and nothing else.
     (tmp_path / "own.py").write_text(CLASS.format("print('boom')"))
     onlinecal("run s.toml --resume", cwd=tmp_path)
-    assert (
-        "10 of 10 cells are done, 0 failed, 0 are left"
-        in onlinecal("status results/s.db", cwd=tmp_path).stdout
-    )
+    said = onlinecal("status results/s.db", cwd=tmp_path).stdout
+    assert "10 of 10 cells are done, 0 failed, 0 are left" in said
 
 
 _FORECASTER = "__import__('onlinecal.forecasters').forecasters.Forecaster"

@@ -157,23 +157,6 @@ def waiting(folder):
     return folder
 
 
-def test_a_second_process_is_told_who_writes_and_nothing_is_lost(waiting):
-    first = begun(waiting)
-    try:
-        for options in ((), ("--resume",), ("--overwrite",), ("-o", "results/../results/s.db", "--resume")):
-            said = onlinecal("run", "s.toml", *options, cwd=waiting, rc=2).stderr
-            assert f"s.db is being written by process {first.pid} on " in said
-            assert said.count("\n") == 1
-        # Whoever reads is not kept out, nor is the writer.
-        said = onlinecal("compare", "results/s.db", "--measure", "ece", cwd=waiting).stderr
-        assert said == "1 of 4 cells are finished; go on with: onlinecal run SCENARIO --resume\n"
-    finally:
-        (waiting / "go").touch()
-    _, err = first.communicate(timeout=120)
-    assert (first.returncode, err) == (0, "")
-    assert equal(read(waiting / "results" / "s.db"), fresh(waiting))
-
-
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
 def test_a_process_that_is_stopped_leaves_what_is_finished_and_no_lock(waiting, how):
     first = begun(waiting, "--output", "my results.db")

@@ -20,7 +20,7 @@ from typing import Any
 
 from onlinecal.core.errors import WorkerError
 from onlinecal.study.executors.base import Abandoned, Event, Executor, Lost, Unit, attempt
-from onlinecal.study.executors.kit import PACKAGES, opened, packed, python_version, unfit
+from onlinecal.study.executors.kit import opened, packed
 from onlinecal.study.plan import Cell
 
 try:
@@ -48,7 +48,7 @@ CANCELLED = (asyncio.CancelledError, FutureCancelledError, FuturesCancelledError
 class Cluster(Executor):
     """Plays on the workers of a Dask scheduler; `after` says what to do when the cluster is gone.
 
-    WorkerError is raised where the scheduler does not answer, has no workers, or some that are not fit, or is gone.
+    WorkerError is raised where the scheduler does not answer, has no workers, or is gone, or a worker is not fit.
     """
 
     def __init__(self, address: str, after: str = "finished cells are kept; go on with --resume") -> None:
@@ -77,7 +77,6 @@ class Cluster(Executor):
                     )
                 time.sleep(0.2)
                 self._count()
-            self._compare()
         except BaseException:
             self.close()
             raise
@@ -98,7 +97,7 @@ class Cluster(Executor):
 
         error: Exception | None = TimeoutError("it takes connections and does not answer")
         with warnings.catch_warnings(), contextlib.suppress(queue.Empty):
-            warnings.simplefilter("ignore")  # of versions, which are compared below
+            warnings.simplefilter("ignore")  # of versions, which workers compare
             threading.Thread(target=connect, name="connecting to Dask", daemon=True).start()
             error = ended.get(timeout=1.5 * PATIENCE)
         if error is None:
@@ -138,20 +137,6 @@ class Cluster(Executor):
             self._count()
             if time.monotonic() - self._seen > GONE:
                 raise self._gone()
-
-    def _compare(self) -> None:
-        """Refuses workers that have other versions; each compares more closely before it plays."""
-        told = self._client.get_versions(check=False, packages=list(PACKAGES))
-
-        def said(of: Any) -> dict[str, Any]:
-            named = {name: of["packages"].get(name) for name in PACKAGES}
-            return {"python": python_version(of["host"]["python"]), **named}
-
-        for address, worker in told["workers"].items():
-            if difference := unfit(said(worker), said(told["client"])):
-                raise WorkerError(
-                    f"the worker {address} has {difference}; install the same there and start it anew"
-                )
 
     def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
         """Sends the cells."""

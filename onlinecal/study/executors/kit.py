@@ -41,12 +41,8 @@ _SIGNATURES = (LAW, LEARN, MOVE, HEAR, REVEAL)
 def versions() -> dict[str, str]:
     """Of Python, of the packages that make the numbers, and of the very source of this one."""
     found = {name: str(importlib.import_module(name).__version__) for name in PACKAGES}
-    return {"python": python_version(sys.version), **found, "source of onlinecal": _own_source()}
-
-
-def python_version(full: str) -> str:
-    """Its major and minor version."""
-    return ".".join(full.split(".")[:2])
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return {"python": python, **found, "source of onlinecal": _own_source()}
 
 
 def unfit(theirs: dict[str, str], ours: dict[str, str]) -> str:

@@ -1,0 +1,231 @@
+"""Commands about games: solved exactly, the worst nature for a forecaster, and the search for one."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onlinecal.commands.base import Json, Overwrite, answer, argument, option
+from onlinecal.core.words import at_least, at_most, with_error
+
+
+def solve(
+    m: Annotated[int, option("steps of the grid 0, 1/m, …, 1", "--m")],
+    horizon: Annotated[int, option("T")],
+    measure: Annotated[str, option("whose total T·μ the forecaster pays")] = "ece",
+    sight: Annotated[
+        str, option("what nature sees before it chooses: law, draw, or history (both choose at once)")
+    ] = "law",
+    after: Annotated[str, option("rounds that have been played, as forecast:outcome: 0.5:1,0.25:0")] = "",
+    clip: Annotated[
+        float | None,
+        option("for longer games: a certified bracket of the value; biases of more are not told apart"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """The exact value of the calibration game on a grid, and how both sides play for it."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.exact import brackets, game
+    from onlinecal.exact import rational as exactly
+
+    if clip is not None:
+        if (sight, after) not in (("law", ""), ("history", "")):
+            said = "--clip brackets the value of the whole game where nature sees the law"
+            raise InvalidParameter(f"{said}; expected neither --sight draw nor --after with it")
+        found = brackets.value_bracket(m, horizon, clip, measure)
+        names = "m", "horizon", "measure", "lower", "upper", "states"
+        data = {name: getattr(found, name) for name in names} | {"clip": clip}
+        answer(as_json, data, lambda: _bracketed(found))
+        return
+    counts = exactly.counts_of(after, m, horizon)
+    solution = game.solve(m, horizon, measure, sight, keep=bool(after))
+    here = solution.at(counts, horizon - int(counts[:, 0].sum()))
+    rational = exactly.rational_text(m, horizon, measure, sight)
+    data = {
+        "m": m, "horizon": horizon, "measure": measure, "sight": sight, "value": solution.value,
+        "error": solution.error, "rational": rational or None, "states": solution.states,
+        "stages": solution.stages, "left": here.left, "value_here": here.value,
+        "law": [{"forecast": p, "weight": w} for p, w in zip(here.forecasts, here.weights, strict=True)],
+        "q": here.q, "after": here.after.tolist(),
+    }  # fmt: skip
+    answer(as_json, data, lambda: _said(solution, here, rational))
+
+
+def _bracketed(found: Any) -> list[str]:
+    return [
+        f"total {found.measure} on 0, 1/{found.m}, …, 1 in T = {found.horizon} rounds; nature sees the law",
+        f"value       between {at_most(found.lower, 12)} and {at_least(found.upper, 12)}, certified",
+        f"states      {found.states:,} at most with the same rounds left; biases to {found.clip:g} are told apart",
+    ]
+
+
+def _said(solution: Any, here: Any, rational: str) -> list[str]:
+    sees = {"law": "nature sees the law", "draw": "nature sees the draw", "history": "both choose at once"}
+    law = zip(here.forecasts, here.weights, strict=True)
+    played = solution.horizon - here.left
+    return [
+        f"total {solution.measure} on 0, 1/{solution.m}, …, 1 in T = {solution.horizon} rounds; {sees[solution.sight]}",
+        f"value       {with_error(solution.value, solution.error)}" + (f" = {rational}" if rational else ""),
+        f"states      {solution.states:,} at most with the same rounds left, {solution.stages:,} in all",
+        *([f"after {played} rounds, the value is {here.value:.12g}"] if played else ()),
+        "forecaster  " + ", ".join(f"{p:.6g} with probability {w:.6g}" for p, w in law),
+        f"nature      y = {here.q:.0f} for that forecast"
+        if solution.sight == "draw"
+        else f"nature      y = 1 with probability {here.q:.6g}, which holds every law to the value",
+    ]
+
+
+def exploit(
+    forecaster: Annotated[str, argument("a name, or a table { name = ..., ... } as in a scenario")],
+    horizon: Annotated[int, option("T")],
+    m: Annotated[int | None, option("the forecaster's parameter m, steps of its grid", "--m")] = None,
+    measure: Annotated[str, option("whose total T·μ the forecaster pays")] = "ece",
+    sight: Annotated[str, option("what nature sees before it chooses: law or draw")] = "law",
+    as_json: Json = False,
+) -> None:
+    """The worst nature for a forecaster, exactly, and what the forecaster pays beyond the best on its grid."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.core.strategy import strategy_label
+    from onlinecal.exploit import reply
+    from onlinecal.naming import strategies_in
+    from onlinecal.naming import said_table
+
+    spec = said_table("forecaster", forecaster)
+    spec = {"name": spec} if isinstance(spec, str) else dict(spec)
+    if m is not None:
+        spec["m"] = m
+    if not isinstance(spec.get("name"), str):
+        raise InvalidParameter(f"forecaster {forecaster}; expected a name or a table with a name")
+    chosen = strategies_in("forecaster", spec)
+    found = reply.exploit(chosen, horizon, measure, sight)
+    try:
+        least, why = found.minimax(), ""
+    except InvalidParameter as error:
+        least, why = None, str(error)
+    beyond = None if least is None else found.value - least
+    data = {
+        "forecaster": strategy_label(chosen), "horizon": horizon, "measure": measure, "sight": sight, "m": found.m,
+        "value": found.value, "error": found.error, "states": found.states, "minimax": least, "exploitability": beyond,
+    }  # fmt: skip
+    lines = [
+        f"total {measure} of {strategy_label(chosen)} in T = {horizon} rounds, against the worst nature that sees the "
+        + sight,
+        f"value           {with_error(found.value, found.error)}",
+        f"states          {found.states:,} in all rounds",
+    ]
+    if least is None:
+        lines.append(f"minimax         {why or 'of an even grid 0, 1/m, …, 1 only'}")
+    else:
+        lines.append(f"minimax         {least:.12g}, of the best forecaster on the same grid, m = {found.m}")
+        lines.append(f"exploitability  {beyond:.12g}")
+    answer(as_json, data, lambda: lines)
+
+
+def games(folder: Annotated[Path, argument("where exact.md and its pictures are written")]) -> None:
+    """Write the page of exact values, optimal laws and exploitability: some minutes, and 3 GB of memory."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from onlinecal.core.writing import whole
+    from onlinecal.report import games as tables
+    from onlinecal.report import games_plot as drawn
+    from onlinecal.report.panels import uncaptioned
+    from onlinecal.report.style import save
+
+    with whole(folder / "exact.md") as file:
+        found = tables.games()
+        pictures = [
+            ("exact-values.png", drawn.plot_values, drawn.value_caption(found)),
+            ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
+            ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
+        ]
+        with uncaptioned():
+            for name, draw, _ in pictures:
+                save(draw(found), folder / name)
+        shown = [(name, words) for name, _, words in pictures]
+        file.write_text(tables.page(found, shown, f"onlinecal games {folder}"), encoding="utf-8")
+    print(f"wrote {folder / 'exact.md'} and {len(pictures)} pictures")
+
+
+def search(
+    against: Annotated[
+        str, option("a forecaster: its name, or a table { name = ..., ... } as in a scenario")
+    ],
+    horizon: Annotated[int, option("T")],
+    measure: Annotated[str, option("whose total T·μ is made large")] = "cdl",
+    nature: Annotated[
+        list[str] | None,
+        option(
+            "where to look: a name, or a table with ranges { from = ..., to = ... }; repeat it for several; "
+            "default: thresholds and ratchets on biases, coins, Markov chains, pieces, mixtures"
+        ),
+    ] = None,
+    runs: Annotated[int, option("games of each nature in the search")] = 8,
+    evaluations: Annotated[int, option("about how many natures are played")] = 400,
+    fresh: Annotated[int, option("games of the estimate, which the search has not seen")] = 64,
+    seed: Annotated[int, option("the same seed gives the same search")] = 0,
+    output: Annotated[
+        Path, option("a new file: the scenario with the nature that was found", "--output", "-o")
+    ] = Path("worst.toml"),
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Search for the worst nature of a game too long to be solved, and estimate in fresh games what it does."""
+    from onlinecal.core.writing import check_ending, whole
+    from onlinecal.naming import said_table
+    from onlinecal.search import worst
+
+    check_ending(output, ".toml")
+    with whole(output, overwrite) as new:
+        found = worst.search(
+            said_table("against", against), measure, horizon=horizon, runs=runs, evaluations=evaluations, fresh=fresh,
+            seed=seed, natures=[said_table("nature", each) for each in nature] if nature else None,
+        )  # fmt: skip
+        new.write_text(found.scenario(), encoding="utf-8")
+    low, high = found.interval
+    names = (
+        "against",
+        "measure",
+        "horizon",
+        "nature",
+        "mean",
+        "seed",
+        "fresh_seed",
+        "evaluations",
+        "interrupted",
+    )
+    tried = [
+        {"nature": each.label, "evaluations": each.evaluations, "best": each.best} for each in found.tried
+    ]
+    more = {"low": low, "high": high, "fresh": len(found.totals), "tried": tried}
+    answer(as_json, {name: getattr(found, name) for name in names} | more, lambda: _searched(found, output))
+    if found.interrupted:
+        print("stopped: this is the best so far", file=sys.stderr)
+        raise typer.Exit(130)
+
+
+def _searched(found: Any, output: Path) -> list[str]:
+    from onlinecal.search.spaces import toml
+
+    lines = [f"nature    {toml(found.nature)}", "estimate  none: stopped before the fresh games"]
+    if len(found.totals):
+        (low, high), t = found.interval, float(found.horizon)
+        fresh = f"{len(found.totals)} fresh games of T = {found.horizon:,}"
+        lines[1] = (
+            f"estimate  T·{found.measure} = {found.mean:.6g}, 95 % interval {low:.6g} to {high:.6g}, from {fresh}"
+        )
+        units = {"√T": math.sqrt(t), "√T ln T": math.sqrt(t) * math.log(t), "T^(2/3)": t ** (2 / 3)}
+        said = ", ".join(f"{found.mean / unit:.3g} {name}" for name, unit in units.items() if unit > 0.0)
+        lines.append(f"          = {said}")
+    width = max(len(each.label) for each in found.tried)
+    return [
+        *lines,
+        f"searched  {found.evaluations} natures; the best mean of each family in the search, which is too large:",
+        *(f"  {each.label:<{width}}  {each.best:>10.6g}  of {each.evaluations}" for each in found.tried),
+        f"scenario  {output}; play it: onlinecal run {shlex.quote(str(output))}",
+    ]

@@ -1,0 +1,372 @@
+"""Commands that play scenarios, and print, draw and keep their results."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from onlinecal.commands.base import (
+    Json,
+    Overwrite,
+    Results,
+    answer,
+    argument,
+    aside,
+    option,
+    page_name,
+    people_rows_of,
+    study_of,
+)
+from onlinecal.core.words import number_of
+
+#: the number of pairs that cannot be played, and of cells that failed, that are named
+NAMED = 5
+
+
+def run(
+    scenario: Annotated[
+        Path, argument("a TOML file, or one of `onlinecal list scenarios`, such as quickstart", "SCENARIO")
+    ],
+    output: Annotated[Path | None, option("results file; default results/NAME.db", "--output", "-o")] = None,
+    resume: Annotated[bool, option("go on with an unfinished results file", "--resume")] = False,
+    overwrite: Annotated[bool, option("start an existing results file anew", "--overwrite")] = False,
+    seed: Annotated[int | None, option("in place of the scenario's")] = None,
+    runs: Annotated[int | None, option("the same for the number of runs")] = None,
+    horizon: Annotated[
+        list[int] | None, option("the same for T; several, for a game of each, by repeating it")
+    ] = None,
+    dry_run: Annotated[
+        bool, option("play nothing: how many cells, which loops, about how long and large", "--dry-run")
+    ] = False,
+    jobs: Annotated[
+        int | None,
+        option(
+            "how many cores; default all, but for what takes some seconds only this process", "--jobs", "-j"
+        ),
+    ] = None,
+    scheduler: Annotated[
+        str | None,
+        option("of a Dask cluster that plays, such as tcp://host:8786", "--scheduler", metavar="ADDRESS"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Play a scenario: a table of final totals and growth exponents, and a results file. Exit 1 if cells failed."""
+    from onlinecal.report.curves import Study
+    from onlinecal.report.tables import print_json
+    from onlinecal.report.totals import totals
+    from onlinecal.scenario import load
+    from onlinecal.study.executors import executor_of
+    from onlinecal.study.session import Session
+
+    executor = executor_of(jobs, scheduler)
+    with aside():
+        loaded = load(scenario, _changed(seed, runs, horizon))
+    path = output or Path("results") / f"{loaded.scenario.name}.db"
+    if dry_run:
+        from onlinecal.report.outlook import print_outlook
+
+        print_outlook(loaded.cells, path, resume=resume, as_json=as_json)
+        return
+    _say_if_slow(loaded.cells)
+    with (
+        aside(),
+        executor,
+        Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session,
+    ):
+        refused = loaded.cells.incompatible
+        notes = [f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in refused[:NAMED]]
+        if len(refused) > NAMED:
+            notes.append(f"nor are {len(refused) - NAMED:,} more pairs; `onlinecal status` names all of them")
+        for remark in (*notes, *session.remarks):
+            print(f"note: {remark}", file=sys.stderr)
+        try:
+            failed = session.play(executor)
+            for remark in executor.remarks:
+                print(f"note: {remark}", file=sys.stderr)
+        except KeyboardInterrupt:
+            output_again = [*loaded.options.split(), *(["--output", str(output)] if output else [])]
+            done = f"{session.finished} of {len(loaded.cells)} cells are finished and kept in {path}"
+            on = f"onlinecal run {shlex.join([str(scenario), *output_again])} --resume"
+            print(f"stopped: {done}; go on with: {on}", file=sys.stderr)
+            raise typer.Exit(130) from None
+        study = Study.of(session.results())
+    if as_json:
+        people = [{"measure": "decision makers", **c.as_json()} for c in people_rows_of(study)]
+        print_json([row.as_json() for row in totals(study)] + people)
+    elif study.cells:
+        _print_results(study, path)
+    if failed:
+        _print_failed(failed, len(loaded.cells), path)
+        raise typer.Exit(1)
+
+
+def _print_results(study: Any, path: Path) -> None:
+    from onlinecal.report.overview import long, print_overview, ways_on
+    from onlinecal.report.totals import main_columns, print_totals
+
+    title, measures = study.title or study.name, main_columns(study, streams=True)
+    if long(study, measures):
+        print_overview(study, title, measures)
+        print(f"\nresults: {path}\n{ways_on(path, measures[0])}")
+        return
+    print_totals(study, title, measures)
+    if people := people_rows_of(study):
+        from onlinecal.report.comparing import of_people
+
+        print()
+        of_people(people).print()
+    print(f"\nresults: {path}\npicture: onlinecal plot {path}")
+
+
+def _changed(seed: int | None, runs: int | None, horizon: list[int] | None) -> dict[str, Any]:
+    """The keys of the scenario that options give."""
+    given: dict[str, Any] = {"seed": seed, "runs": runs}
+    if horizon:
+        given |= {"horizon": horizon[0]} if len(horizon) == 1 else {"horizons": horizon}
+    return {key: value for key, value in given.items() if value is not None}
+
+
+def _print_failed(failed: Any, cells: int, path: Path) -> None:
+    sys.stdout.flush()
+    print(f"{len(failed)} of {cells} cells failed:", file=sys.stderr)
+    for cell, fault in failed[:NAMED]:
+        who = f"{cell.forecaster.label!r} against {cell.nature_label!r} at T = {cell.horizon}"
+        print(f"  {who}: {fault.text}", file=sys.stderr)
+    more = f"; `onlinecal status {shlex.quote(str(path))}` shows all" if len(failed) > NAMED else ""
+    print(f"--resume plays them again{more}", file=sys.stderr)
+
+
+def _say_if_slow(cells: Any) -> None:
+    """One line before a run that may well take longer than ten minutes."""
+    from onlinecal.study.outlook import may_be_slow, outlook, slow
+
+    if may_be_slow(cells) and slow(found := outlook(cells, 0.5)):
+        from onlinecal.report.outlook import duration_range
+
+        many = number_of(len(cells), "cell")
+        time = f"{duration_range(found)} in one process if nothing of it is there"
+        print(f"note: {many}, {time}; --dry-run says more, Ctrl-C keeps what is finished", file=sys.stderr)
+
+
+def new(
+    file: Annotated[Path, argument("what is to be written, such as my.toml or log.csv", "FILE")],
+    like: Annotated[str | None, option("one of `onlinecal list scenarios`; default template")] = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """Write a scenario with comments, to be changed and played; or (.csv) an example of a log of forecasts."""
+    from onlinecal.core.writing import create
+
+    create(file, like, overwrite)
+    name = shlex.quote(str(file))
+    then = "play it: onlinecal run" if file.suffix == ".toml" else "measure it: onlinecal measure"
+    print(f"wrote {file}; {then} {name}")
+
+
+def status(results: Results, as_json: Json = False) -> None:
+    """How far a study is, also while it is played: what is done, failed, left, cannot be played, and who writes it."""
+    from onlinecal.study.status import Status
+
+    found = Status.of(results)
+    answer(as_json, found.as_json(), found.lines)
+
+
+def compare(
+    results: Results,
+    measure: Annotated[str | None, option("which column; default cdl, or the first that there is")] = None,
+    nature: Annotated[list[str] | None, option("which natures; may be repeated")] = None,
+    all_: Annotated[bool, option("forecasters × all measures, a table for each nature", "--all")] = False,
+    ranking: Annotated[
+        bool, option("ranks of the forecasters, and which orders are beyond doubt", "--ranking")
+    ] = False,
+    pareto: Annotated[
+        tuple[str, str] | None,
+        option("who is not dominated in two measures", "--pareto", metavar="MEASURE MEASURE"),
+    ] = None,
+    markdown: Annotated[
+        bool,
+        option("as Markdown; by itself the exponents of all columns beside the proven ones", "--markdown"),
+    ] = False,
+    paired: Annotated[
+        bool, option("differences between forecasters on the same outcomes, run by run", "--paired")
+    ] = False,
+    people: Annotated[bool, option("the swap regret of those who join and leave", "--people")] = False,
+    as_json: Json = False,
+) -> None:
+    """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
+    from onlinecal.report.comparing import answer as compared
+
+    flags = {"paired": paired, "people": people, "all": all_, "ranking": ranking}
+    study = study_of(results)
+    some = study.only(None, nature) if nature else study
+    compared(some, flags, measure, pareto, markdown=markdown, as_json=as_json)
+
+
+def plot(
+    results: Annotated[
+        Path,
+        argument("a results file, such as results/quickstart.db; with --questions a scenario", "RESULTS"),
+    ],
+    output: Annotated[
+        Path | None, option(".png, .svg or .pdf; default beside the results", "--output", "-o")
+    ] = None,
+    measure: Annotated[list[str] | None, option("which columns; may be repeated")] = None,
+    forecaster: Annotated[list[str] | None, option("which forecasters; may be repeated")] = None,
+    nature: Annotated[list[str] | None, option("which natures; may be repeated")] = None,
+    exponents: Annotated[
+        bool, option("a heat map of the fitted exponents instead of curves", "--exponents")
+    ] = False,
+    pareto: Annotated[bool, option("who is not dominated in two measures instead", "--pareto")] = False,
+    delays: Annotated[bool, option("totals by delay instead: what it costs", "--delays")] = False,
+    people: Annotated[
+        bool, option("the swap regret of those who join and leave instead", "--people")
+    ] = False,
+    questions: Annotated[
+        bool, option("when a scenario's questions are asked and known instead", "--questions")
+    ] = False,
+    reliability: Annotated[
+        bool, option("mean outcomes against predictions instead", "--reliability")
+    ] = False,
+    regret: Annotated[
+        bool, option("the regret of every threshold, and the worst task, instead", "--regret")
+    ] = False,
+    witness: Annotated[bool, option("what smooth_ce sees instead", "--witness")] = False,
+    tasks: Annotated[bool, option("the regrets of each task instead", "--tasks")] = False,
+    runs: Annotated[bool, option("every single run instead", "--runs")] = False,
+    slopes: Annotated[bool, option("how fast totals grow from T to T instead", "--slopes")] = False,
+    against: Annotated[
+        str | None, option("values against a parameter of forecasters or natures, or against T, instead")
+    ] = None,
+    bars: Annotated[str | None, option("of --against: deviation (default), quartiles, or interval")] = None,
+    run: Annotated[int | None, option("which run of a picture of levels; default all", min=0)] = None,
+    round: Annotated[int | None, option("which checkpoint of it; default the last")] = None,
+    bins: Annotated[int | None, option("of --reliability, in place of levels", min=1)] = None,
+    linear: Annotated[bool, option("linear axes of --runs", "--linear")] = False,
+    dark: Annotated[bool, option("for a dark page", "--dark")] = False,
+    width: Annotated[str | None, option("column (3.4), page (7), or inches")] = None,
+) -> None:
+    """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.report.pictures import OPTIONS, Wanted, draw
+    from onlinecal.report.style import inches, save
+    from onlinecal.report.tables import say
+
+    others = {
+        "exponents": exponents, "pareto": pareto, "delays": delays, "people": people, "questions": questions,
+        "reliability": reliability, "regret": regret, "witness": witness, "tasks": tasks, "runs": runs,
+        "slopes": slopes, "sweep": against is not None,
+    }  # fmt: skip
+    asked = [name for name, wanted in others.items() if wanted]
+    if len(asked) > 1:
+        first, second = (OPTIONS.get(name, name) for name in asked[:2])
+        raise InvalidParameter(f"--{first} and --{second} are two pictures; expected one of the two")
+    for role, given in (("forecaster", forecaster), ("nature", nature)):
+        if given and questions:
+            raise InvalidParameter(f"--questions draws no {role}s; expected no --{role}")
+    inches(width)  # before anything is read
+    kind = asked[0] if asked else "curves"
+    wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, against or "", bars, dark, width)
+    if questions:
+        _plot_questions(results, output, dark, width)
+        return
+    study = study_of(results).only(forecaster, nature, schedules=delays)
+    # The heat map had the name of the curves before there were other pictures.
+    own = "" if kind in ("curves", "exponents") else f"-{kind}"
+    path = output or results.with_name(f"{results.stem}{own}.png")
+    axes, left = draw(study, wanted)
+    save(axes.flat[0].figure, path)
+    say("; ".join(filter(None, (f"wrote {path}", left))))
+
+
+def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:
+    """Draw when the questions of a scenario are asked and known, by schedule, at its shortest horizon."""
+    from onlinecal.report.questions import plot_questions, question_bars
+    from onlinecal.report.style import save
+    from onlinecal.scenario import load
+
+    loaded = load(scenario)
+    horizon = min(cell.horizon for cell in loaded.cells)
+    schedules = list(dict.fromkeys(cell.schedule for cell in loaded.cells))
+    bars = [question_bars(schedule, horizon, loaded.scenario.seed) for schedule in schedules]
+    path = output or Path("results") / f"{loaded.scenario.name}-questions.png"
+    title = loaded.scenario.title or loaded.scenario.name
+    save(plot_questions(bars, title=title, dark=dark, width=width)[0, 0].figure, path)
+    print(f"wrote {path}")
+
+
+def report(
+    results: Results,
+    output: Annotated[
+        Path | None, option("an .html file; default beside the results", "--output", "-o")
+    ] = None,
+) -> None:
+    """Write a study as one HTML page: what was asked, a summary, tables, pictures, and how to repeat it."""
+    from onlinecal.report.page import html, page_of, write
+    from onlinecal.study.status import Status
+    from onlinecal.study.store import Store
+
+    page_name(output)
+    study, status = study_of(results), Status.of(results)
+    path = output or results.with_suffix(".html")
+    with Store.open(results) as store:
+        meta = store.meta
+    write(html(page_of(study, meta, status.cells, str(results), status.failed)), path)
+    print(f"wrote {path}")
+
+
+def measure_again(
+    results: Results,
+    measure: Annotated[
+        list[str] | None, option("a name, module:function, or a table { name = ..., ... }; may be repeated")
+    ] = None,
+    task: Annotated[list[str] | None, option("the same of a decision task; may be repeated")] = None,
+) -> None:
+    """Add columns to a results file from the level sets that it keeps, without playing."""
+    from onlinecal.core.errors import InvalidData
+    from onlinecal.report.kept import panel_of
+    from onlinecal.study.again import measure_file_again
+    from onlinecal.study.store import Store
+
+    with Store.open(results) as store:
+        longest = max((cell.horizon for cell in store.plan()), default=None)
+    with aside():
+        count, reasons = measure_file_again(results, panel_of(measure or [], task or [], longest))
+    for (name, why), cells in reasons.items():
+        print(
+            f"note: {name!r} is not computed, since {why}: {number_of(len(cells), 'cell')}, such as {cells[0]}; "
+            "in a scenario, `onlinecal run SCENARIO --resume` plays it",
+            file=sys.stderr,
+        )
+    if reasons and not count:
+        raise InvalidData(f"{results}: nothing can be computed from what it keeps; nothing has changed")
+    if count:
+        print(f"{results}: new columns of {number_of(count, 'cell')}")
+    else:
+        print(f"{results} has all of it")
+
+
+def export(
+    results: Results,
+    output: Annotated[Path, option("a .csv or .parquet file", "--output", "-o")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Write all totals as one table, a row for each number, for other tools."""
+    from onlinecal.report.export import export
+
+    print(f"wrote {output}: {number_of(export(study_of(results), output, overwrite), 'row')}")
+
+
+def merge(
+    results: Annotated[list[Path], argument("results files", "RESULTS RESULTS ...")],
+    output: Annotated[Path, option("the new results file", "--output", "-o")],
+    overwrite: Overwrite = False,
+) -> None:
+    """Write several results files into one: all cells, runs and columns; what contradicts itself is refused."""
+    from onlinecal.study.copies import merge
+
+    for remark in merge(results, output, overwrite=overwrite):
+        print(f"note: {remark}", file=sys.stderr)
+    print(f"results: {output}")
