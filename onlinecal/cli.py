@@ -9,7 +9,7 @@ import typer
 
 from onlinecal.commands import forecasts, games, knowing, results
 from onlinecal.commands.base import guarded
-from onlinecal.core import words as encodings
+from onlinecal.core import words
 
 #: in the order in which help lists them
 COMMANDS: dict[str, Callable[..., None]] = {
@@ -33,5 +33,5 @@ def main() -> None:
     """Run the console script."""
     # Many cells are many objects without garbage, which need no search.
     gc.set_threshold(20_000, 20, 20)
-    encodings.use()  # tables hold ×, ± and whatever labels hold
+    words.use()  # tables hold ×, ± and whatever labels hold
     app()

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import pytest
 
 from onlinecal.cli import main
-from onlinecal.core import content as sources
+from onlinecal.core import content
 
 
 class Said(NamedTuple):
@@ -81,7 +81,7 @@ def _forget(folder):
     for name, module in list(sys.modules.items()):
         if str(getattr(module, "__file__", "")).startswith(f"{folder}{os.sep}"):
             del sys.modules[name]
-    sources._read.cache_clear()
+    content._read.cache_clear()
     linecache.clearcache()
 
 

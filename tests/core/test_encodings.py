@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import onlinecal
-from onlinecal.core import words as encodings
+from onlinecal.core import words
 from onlinecal.core.words import readable
 
 FILES = [
@@ -43,7 +43,7 @@ def test_only_what_is_missing_is_replaced(text, encoding, said):
 def test_streams_write_it_and_never_fail(monkeypatch):
     for name in ("stdout", "stderr"):
         monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO(), encoding="ascii"))
-    encodings.use()
+    words.use()
     for stream in (sys.stdout, sys.stderr):
         print("T·μ ≤ 2√T, 雨, \udcff", file=stream, flush=True)
         assert stream.buffer.getvalue() == b"T*mu <= 2sqrt T, ?, ?\n"

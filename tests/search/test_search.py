@@ -83,6 +83,19 @@ def test_the_optimiser_finds_a_corner(seed):
     assert other.fresh_seed != found.fresh_seed
 
 
+def test_the_better_half_goes_on(seed):
+    """Of three families of coins against p = 0 that with the fewest outcomes 1 is played in the first stage alone.
+
+    Totals of 2 · 2000 coins of 0.1 and of 0.4 do not cross with probability 1 − 1e-9. An optimiser might stop at equal
+    totals, for which four coins must be within about 10⁻³: of the few generations, with probability below 1e-6.
+    """
+    pytest.importorskip("cma")
+    coins = [{"name": "bernoulli", "q": {"from": low, "to": low + 0.1}} for low in (0.0, 0.4, 0.8)]
+    options = {"horizon": 2000, "runs": 2, "evaluations": 60, "fresh": 2, "progress": False, "seed": seed}
+    found = search(oc.forecasters.Constant(0.0), "ece", natures=coins, **options)
+    assert [each.evaluations for each in found.tried] == [20, 20, 8]
+
+
 def test_its_scenario_plays_the_same_games(tmp_path):
     found = search({"name": "forecast_hedging", "m": 3}, "ece", natures=FIXED, **SMALL)
     file = tmp_path / "found.toml"
