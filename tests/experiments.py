@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
-from tests.oracles.smooth import smooth_ce_by_flow, smooth_ce_by_weights
+from tests.oracles.measures import smooth_ce_by_flow, smooth_ce_by_weights
 from tests.readme import ROOT, block
 
 Floats = NDArray[np.float64]

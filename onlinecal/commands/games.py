@@ -92,8 +92,7 @@ def exploit(
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.core.strategy import strategy_label
     from onlinecal.exploit import reply
-    from onlinecal.naming import strategies_in
-    from onlinecal.naming import said_table
+    from onlinecal.naming import said_table, strategies_in
 
     spec = said_table("forecaster", forecaster)
     spec = {"name": spec} if isinstance(spec, str) else dict(spec)

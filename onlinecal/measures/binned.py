@@ -7,17 +7,14 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import cell
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.measures.base import Change, Sampling, each_level, row, seminorm
+from onlinecal.measures.base import Change, Ints, Sampling, each_level, row, seminorm
 from onlinecal.measures.witnesses.bins import Bins
 from onlinecal.measures.witnesses.weights import ErrorWeights
-
-Ints = NDArray[np.int64]
 
 
 def bins_of_levels(gamma: JointDistribution, m: int, strategy: str) -> tuple[Ints, Ints]:

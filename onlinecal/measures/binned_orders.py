@@ -6,16 +6,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number, positive, vector
-from onlinecal.measures.base import Change, Modulus, Sampling, row
+from onlinecal.measures.base import Change, Ints, Modulus, Sampling, row
 from onlinecal.measures.binned import MAX_BINS, bins_of_levels, weighted_norm_of
 
-Ints = NDArray[np.int64]
 Counted = int | Sequence[float] | None
 
 #: bins where none are asked for, and how many a sweep tries

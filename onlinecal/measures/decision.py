@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
@@ -19,15 +18,12 @@ from onlinecal.measures._kinks import (
     external_means,
     one_kink_errors,
     refuses,
-    regret_bound,
     swap_errors,
     task_errors,
-    worst_task,
+    upper_hull,
 )
-from onlinecal.measures.base import Sampling, each_level, row
-from onlinecal.measures.witnesses.tasks import WorstTask
-
-Ints = NDArray[np.int64]
+from onlinecal.measures.base import Ints, Sampling, each_level, row
+from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask, kink_regrets
 
 
 @of_gamma
@@ -213,6 +209,50 @@ def _v_cdl(v, n, q):
         if value > best:
             best, t = value, v[i]
     return best, t
+
+
+def worst_task(
+    touch: tuple[float, float, float, float, float], regret: Literal["swap", "external"]
+) -> WorstTask:
+    """The task at which the envelope touches R; `touch` is returned by `at_half`."""
+    share, t1, r1, t2, r2 = touch
+    if max(r1, r2) <= 0.0:
+        return WorstTask((), ((1.0, 0.0),), regret)
+    if t1 == t2:
+        return WorstTask((t1,), ((1.0, 0.0), (0.0, 1.0)), regret)
+    middle = (max(0.0, 1.0 - 2.0 * share * t1), min(1.0, 2.0 * share * (1.0 - t1)))
+    kinks, payoffs = [t1, t2], [(1.0, 0.0), middle, (0.0, 1.0)]
+    # Where the envelope rests on 0 or 1 without regret, no action is needed beyond.
+    if t2 == 1.0 and r2 <= 0.0:
+        kinks, payoffs = kinks[:1], payoffs[:2]
+    elif t1 == 0.0 and r1 <= 0.0:
+        kinks, payoffs = kinks[1:], payoffs[1:]
+    return WorstTask(tuple(kinks), tuple(payoffs), regret)
+
+
+def regret_bound(
+    gamma: JointDistribution, *, measure: Literal["cdl", "v_cdl", "u_calibration"] = "cdl"
+) -> RegretBound:
+    """The lowest curve above the regret of every kink: no task regrets more than it allows.
+
+    For `cdl` and `u_calibration` it is the line of the concave envelope at t = 1/2, for `v_cdl` a multiple of
+    max(t, 1 − t).
+    """
+    t, regret, _ = kink_regrets(gamma, measure)
+    if measure == "v_cdl":
+        return RegretBound(float((regret / np.maximum(t, 1.0 - t)).max()) / 2.0, 0.0, measure)
+    slope = float(_slope_at_half(t, regret))
+    return RegretBound(float((regret - slope * (t - 0.5)).max()), slope, measure)
+
+
+@kernel
+def _slope_at_half(t, y):
+    """Slope of the upper concave envelope of the points just above 1/2, or below it where 1/2 is a corner."""
+    hull = upper_hull(t, y)
+    b = 1
+    while t[hull[b]] < 0.5:
+        b += 1
+    return (y[hull[b]] - y[hull[b - 1]]) / (t[hull[b]] - t[hull[b - 1]])
 
 
 _SUPREMUM = "a supremum of means over tasks and swaps; not testable on distinct predictions: BHNU26 Claim 1.1"

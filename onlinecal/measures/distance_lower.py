@@ -12,14 +12,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
 from onlinecal.measures.base import Bracket, Change, Modulus, Sampling, row
-from onlinecal.measures.distance_lower_interior import interior_plan
+from onlinecal.measures.distance_lower_program import Plan, Program, calibrated, hats, spaced, with_ends
 from onlinecal.measures.interval import MOST, best_partition
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from onlinecal.measures.witnesses.distances import CalibratedCoupling, lipschitz
@@ -27,11 +25,6 @@ from onlinecal.measures.witnesses.distances import CalibratedCoupling, lipschitz
 # Multiples of a smooth weight that are tried as potentials: a half is always feasible, all of it where the error is a
 # bias.
 _SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-
-
-def with_ends(*places: Floats) -> Floats:
-    """All of them, with 0 and 1, each once."""
-    return np.unique(np.concatenate(([0.0, 1.0], *places)))
 
 
 def at_home(gamma: JointDistribution) -> tuple[Floats, Floats]:
@@ -68,22 +61,6 @@ def _moving_cost(v, w, q, nodes, arriving):
     return cost
 
 
-def calibrated(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> Floats:
-    """Mass 1 and mean outcome E[y], which `arriving` has but for rounding or a tolerance: a little goes to an end."""
-    arriving = np.maximum(arriving, 0.0)
-    arriving /= arriving.sum()
-    # Rounding may leave either a digit above 1.
-    want, have = min(float(gamma.mass @ gamma.means), 1.0), min(float(arriving @ nodes), 1.0)
-    if have > want:
-        arriving *= want / have
-        arriving[0] += 1.0 - want / have
-    elif have < want:
-        share = (1.0 - want) / (1.0 - have)
-        arriving *= share
-        arriving[-1] += 1.0 - share
-    return arriving
-
-
 def dual_value(
     gamma: JointDistribution, nodes: Floats, ones: Floats, zeros: Floats
 ) -> tuple[float, Floats, Floats, Floats, Floats]:
@@ -103,32 +80,9 @@ def dual_value(
     return max(value, 0.0), ones, zeros, excess, where
 
 
-def hats(gamma: JointDistribution, nodes: Floats) -> tuple[Floats, Floats]:
-    """Mass of ones and zeros at the nodes, each level split linearly onto its two neighbours.
-
-    The split keeps E[a(v) y] for every a that is linear between nodes, and the cost of moving to any node.
-    """
-    j = np.clip(np.searchsorted(nodes, gamma.predictions, side="right") - 1, 0, len(nodes) - 2)
-    share = (gamma.predictions - nodes[j]) / (nodes[j + 1] - nodes[j])
-    parts: list[Floats] = []
-    for w in (gamma.mass * gamma.means, gamma.mass * (1.0 - gamma.means)):
-        left = np.bincount(j, weights=w * (1.0 - share), minlength=len(nodes))
-        both = left + np.bincount(j + 1, weights=w * share, minlength=len(nodes))
-        parts.append(np.asarray(both, dtype=np.float64))
-    return parts[0], parts[1]
-
-
 def _are_nodes(nodes: Floats, places: Floats) -> bool:
     index = np.minimum(np.searchsorted(nodes, places), len(nodes) - 1)
     return bool((nodes[index] == places).all())
-
-
-def steeply(nodes: Floats, values: Floats, places: Floats) -> Floats:
-    """At other places, the lowest 1-Lipschitz function through the largest one below the values at the nodes."""
-    values = lipschitz(nodes, values)
-    j = np.clip(np.searchsorted(nodes, places, side="right") - 1, 0, len(nodes) - 2)
-    left, right = values[j] - (places - nodes[j]), values[j + 1] - (nodes[j + 1] - places)
-    return np.maximum(left, right)
 
 
 def _linear_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, Floats]:
@@ -199,9 +153,6 @@ def near_bounds(gamma: JointDistribution) -> tuple[Floats, Floats, Floats, Float
     return nodes, arriving, ones, zeros
 
 
-Ints = NDArray[np.int64]
-Plan = tuple[Floats, Floats, Floats, Floats]
-
 # Even nodes to begin with, where not every level is a node.
 _NODES = 1000
 _ROUNDS = 30
@@ -210,15 +161,6 @@ _FEW = 502
 _MOST_NODES = 10_000
 # Levels this share of the width wanted apart are one node.
 _APART = 0.05
-# Gaps that get a crossing before any is asked for: narrower ones never need one at 1e-9.
-_WIDE = 1e-5
-# Where in the room between its neighbours a new crossing comes, beside the place asked for.
-_AROUND = np.array([-0.2, -0.02, 0.0, 0.02, 0.2])
-# The solver's tolerances are 1e-10, and it drops coefficients below 1e-9. So mass is in units of a tenth of all
-# residuals, costs are 100 times and shares 30 times as large: then neither is felt. (Far more, and it fails often.)
-_UNIT, _COST, _SHARE = 0.1, 100.0, 30.0
-# How far apart the values of a solution from inside may be, as a share of the width wanted.
-_INNER = 1e-3
 
 
 def bracketed(gamma: JointDistribution, width: float, seconds: float) -> Plan:
@@ -236,7 +178,7 @@ def _refined(gamma: JointDistribution, width: float, end: float) -> tuple[float,
     """The best plan of a sequence of programs, and how far apart its bounds are."""
     nodes = spaced(with_ends(gamma.predictions), _APART * width)
     every_level = len(nodes) <= _FEW
-    program = _Program(gamma, nodes if every_level else np.linspace(0.0, 1.0, _NODES + 1), every_level)
+    program = Program(gamma, nodes if every_level else np.linspace(0.0, 1.0, _NODES + 1), every_level)
     best, found = np.inf, None
     for _ in range(_ROUNDS):
         plan = program.solve(width, end)
@@ -261,128 +203,13 @@ def _refined(gamma: JointDistribution, width: float, end: float) -> tuple[float,
             finer = np.union1d(program.nodes, 0.5 * (program.nodes[1:] + program.nodes[:-1]))
         if len(finer) > _MOST_NODES:
             break
-        program = _Program(gamma, finer, every_level)
+        program = Program(gamma, finer, every_level)
     return best, found
 
 
 def _apart(gamma: JointDistribution, plan: Plan) -> float:
     nodes, arriving, ones, zeros = plan
     return moving_cost(gamma, nodes, arriving) - dual_value(gamma, nodes, ones, zeros)[0]
-
-
-@kernel
-def spaced(places, apart):
-    """Places from 0 to 1 without those that are closer than `apart` to the one before, or to 1."""
-    kept = np.empty(len(places))
-    kept[0] = 0.0
-    n = 1
-    for place in places:
-        if place - kept[n - 1] >= apart and 1.0 - place >= apart:
-            kept[n] = place
-            n += 1
-    kept[n] = 1.0
-    return kept[: n + 1]
-
-
-class _Program:
-    """The program on some nodes, and its crossings.
-
-    Variables: t(u) ≥ 0, and the flow of ones and of zeros to the right and to the left across each gap. At node u the
-    ones that are there and flow in, less those that flow out, are u t(u), the zeros (1 − u) t(u). It is written for t
-    less the mass that Γ has at the node, so that the right-hand side is the residual there.
-
-    A crossing is a t(u) inside a gap, whose ones come from the left end and whose zeros from the right one. Where no
-    level is inside, potentials that fall as steeply as they can from both ends leave no other constraint there, so
-    crossings at the right u make the program exact.
-    """
-
-    def __init__(self, gamma: JointDistribution, nodes: Floats, every_level: bool) -> None:
-        self.gamma, self.nodes = gamma, nodes
-        gaps = np.diff(nodes)
-        wide = gaps > (_WIDE if every_level else np.inf)
-        self.crossings = (nodes[:-1] + 0.5 * gaps)[wide]
-        # Levels that share a node, or with nodes that are not levels, are split linearly onto their neighbours.
-        self.hats = one, zero = hats(gamma, nodes)
-        self.mass = one + zero
-        self.residual = one - nodes * self.mass
-        self.every_level = every_level
-
-    def cross(self, found: Floats) -> bool:
-        """Add crossings where they are missing; whether there were any to add."""
-        places = np.union1d(self.nodes, self.crossings)
-        j = np.clip(np.searchsorted(places, found, side="right"), 1, len(places) - 1)
-        low, high = places[j - 1], places[j]
-        near = found + np.multiply.outer(_AROUND, high - low)
-        before = len(self.crossings)
-        self.crossings = np.union1d(self.crossings, near[(near > low) & (near < high)])
-        return len(self.crossings) > before
-
-    def solve(self, width: float, end: float) -> Plan | None:
-        """A plan from the solution, or none where the solver has no answer, or not in time."""
-        if time.monotonic() >= end:
-            return None
-        if not self.every_level and (inner := interior_plan(self.nodes, *self.hats, _INNER * width)):
-            ones, zeros, arriving = inner
-            return self.nodes, calibrated(self.gamma, self.nodes, arriving), ones, zeros
-        n, gaps, u = len(self.nodes), np.diff(self.nodes), self.crossings
-        gap = np.searchsorted(self.nodes, u) - 1
-        column = np.arange(len(u))
-        sp = scipy.sparse
-        shares = _SHARE * sp.vstack(
-            [
-                sp.hstack([sp.diags(self.nodes), sp.csc_matrix((u, (gap, column)), shape=(n, len(u)))]),
-                sp.hstack(
-                    [
-                        sp.diags(1.0 - self.nodes),
-                        sp.csc_matrix((1.0 - u, (gap + 1, column)), shape=(n, len(u))),
-                    ]
-                ),
-            ]
-        )
-        out = sp.diags([np.ones(n - 1), -np.ones(n - 1)], [0, -1], shape=(n, n - 1))
-        flows = sp.block_diag([sp.hstack([out, -out]), sp.hstack([out, -out])])
-        crossing = u * (u - self.nodes[gap]) + (1.0 - u) * (self.nodes[gap + 1] - u)
-        unit = _UNIT * max(float(np.abs(self.residual).sum()), width)
-        least = np.concatenate((-self.mass / (_SHARE * unit), np.zeros(len(u) + 4 * (n - 1))))
-        # No flow need be above 1; told so, the solver cannot take rounding in a cycle of flows for an unbounded gain.
-        most = np.full(len(least), 1.0 / unit)
-        for method, presolve in (("highs-ds", True), ("highs-ds", False), ("highs-ipm", True)):
-            if (left := end - time.monotonic()) <= 0.0:
-                return None
-            answer = scipy.optimize.linprog(
-                _COST * np.concatenate((np.zeros(n), _SHARE * crossing, gaps, gaps, gaps, gaps)),
-                A_eq=sp.hstack([shares, flows], format="csc"),
-                b_eq=np.concatenate((self.residual, -self.residual)) / unit,
-                bounds=np.stack((least, most), axis=1),
-                method=method,
-                options={
-                    "primal_feasibility_tolerance": 1e-10,
-                    "dual_feasibility_tolerance": 1e-10,
-                    "presolve": presolve,
-                    "time_limit": left,
-                },
-            )
-            if answer.status == 0:
-                moved = _SHARE * unit * np.asarray(answer.x[: n + len(u)])
-                return self._plan(moved, np.asarray(answer.eqlin.marginals) / _COST)
-        return None
-
-    def _plan(self, moved: Floats, marginals: Floats) -> Plan:
-        n, nodes = len(self.nodes), self.nodes
-        ones, zeros = marginals[:n], marginals[n:]
-        if self.every_level:
-            # Where there are hardly any ones, or zeros, the solver may leave their potential far below. As b(u) ≤ u and
-            # a(u) ≤ 1 − u, it need not be below these, and a proof with large numbers loses their digits to rounding.
-            ones, zeros = np.maximum(ones, nodes - 1.0), np.maximum(zeros, -nodes)
-            inner = with_ends(nodes, self.gamma.predictions)
-            nodes = with_ends(inner, self.crossings)
-            ones, zeros = (
-                steeply(inner, np.interp(inner, self.nodes, part), nodes) for part in (ones, zeros)
-            )
-        arriving = np.zeros(len(nodes))
-        arriving[np.searchsorted(nodes, self.nodes)] = self.mass + moved[:n]
-        arriving[np.searchsorted(nodes, self.crossings)] += moved[n:]
-        return nodes, calibrated(self.gamma, nodes, arriving), ones, zeros
 
 
 # Numbers of levels up to which the lower distance is closed to 1e-9, and beyond it to 1e-3.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count, number
-from onlinecal.measures.base import Between, Bracket, row
+from onlinecal.measures.base import Between, Bracket, Ints, row
 from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
 from onlinecal.measures.interval import MOST, best_partition, group_starts, prefix_sums
 from onlinecal.measures.witnesses.distances import LevelGroups, Potentials
@@ -65,7 +65,7 @@ def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12
     return distance_lower_witness(gamma).potentials
 
 
-def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int64], bool]:
+def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[Ints, bool]:
     """The best groups found, and whether they are the best of all."""
     most = count("max_levels", max_levels, most=16)  # 3^16 steps take a second
     if not gamma.residuals.any():
@@ -87,7 +87,7 @@ def _grouping(gamma: JointDistribution, max_levels: int) -> tuple[NDArray[np.int
     return min(found, key=lambda labels: _cost(gamma, labels)), False
 
 
-def _cost(gamma: JointDistribution, labels: NDArray[np.int64]) -> float:
+def _cost(gamma: JointDistribution, labels: Ints) -> float:
     """Σ w_i |v_i − mean outcome of i's group|."""
     return float(gamma.mass @ _distances(labels, gamma.predictions, gamma.mass, gamma.means))
 
@@ -109,7 +109,7 @@ def _distances(labels, v, w, q):
     return out
 
 
-def _labels(k: int, starts: NDArray[np.int64]) -> NDArray[np.int64]:
+def _labels(k: int, starts: Ints) -> Ints:
     return np.searchsorted(starts, np.arange(k), side="right") - 1
 
 

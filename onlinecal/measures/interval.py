@@ -11,18 +11,15 @@ import heapq
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count
-from onlinecal.measures.base import Between, Bracket, row
+from onlinecal.measures.base import Between, Bracket, Ints, row
 from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.witnesses.bins import IntervalPartition, LeastCosts, Width
 from onlinecal.measures.witnesses.weights import LipschitzWeights
-
-Ints = NDArray[np.int64]
 
 # Members of a set that one word of it stands for; a double still holds such a word exactly.
 _SHIFT = 5
@@ -289,16 +286,14 @@ def _check_width(width: str) -> None:
         raise InvalidParameter(f"width = {width!r}; expected 'mean' or 'max'")
 
 
-def _intervals(gamma: JointDistribution, starts: NDArray[np.int64], width: Width) -> IntervalPartition:
+def _intervals(gamma: JointDistribution, starts: Ints, width: Width) -> IntervalPartition:
     """The intervals of groups that start at these levels."""
     v = gamma.predictions
     ends = np.append(starts[1:], gamma.levels) - 1
     return IntervalPartition(tuple(zip(v[starts].tolist(), v[ends].tolist(), strict=True)), width)
 
 
-def _in_blocks(
-    gamma: JointDistribution, width: Width, blocks: int
-) -> tuple[float | None, float, NDArray[np.int64]]:
+def _in_blocks(gamma: JointDistribution, width: Width, blocks: int) -> tuple[float | None, float, Ints]:
     """A lower bound if the search gives one, the cost of a partition, and the first levels of its groups."""
     _check_width(width)
     m = count("blocks", blocks)
@@ -335,9 +330,7 @@ def _bracket_counterpart(
     return smooth_ce_witness(gamma)
 
 
-def best_partition(
-    gamma: JointDistribution, width: str, max_levels: int | None
-) -> tuple[float, NDArray[np.int64]]:
+def best_partition(gamma: JointDistribution, width: str, max_levels: int | None) -> tuple[float, Ints]:
     """Value and first levels of the groups."""
     _check_levels(gamma, width, max_levels)
     return _program(gamma, width, np.arange(gamma.levels + 1))
@@ -353,9 +346,7 @@ def _check_levels(gamma: JointDistribution, width: str, max_levels: int | None) 
         )
 
 
-def _program(
-    gamma: JointDistribution, width: str, cuts: NDArray[np.int64]
-) -> tuple[float, NDArray[np.int64]]:
+def _program(gamma: JointDistribution, width: str, cuts: Ints) -> tuple[float, Ints]:
     """The best partition with ends at `cuts` only, which are numbers of levels from 0 to k."""
     prefix = prefix_sums(gamma.residuals)[cuts]
     low, high = gamma.predictions[cuts[:-1]], gamma.predictions[cuts[1:] - 1]
@@ -370,7 +361,7 @@ def prefix_sums(values: Floats) -> Floats:
     return np.concatenate((np.zeros(1), np.cumsum(values)))
 
 
-def group_starts(before: NDArray[np.int64]) -> NDArray[np.int64]:
+def group_starts(before: Ints) -> Ints:
     starts = [int(before[-1])]
     while starts[-1] > 0:
         starts.append(int(before[starts[-1]]))

@@ -7,13 +7,12 @@ from typing import Literal
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import number
-from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, row, seminorm
+from onlinecal.measures.base import Change, Ends, Ints, Known, Modulus, Sampling, row, seminorm
 from onlinecal.measures.smooth_ece_line import FINEST, Line, absolute_integral
 from onlinecal.measures.witnesses.kernels import SmoothedSigns
 
@@ -300,7 +299,7 @@ def _mean(sigma: Floats) -> Floats:
     return np.asarray(np.sqrt(1.0 + 1.0 / (math.sqrt(math.pi) * sigma)))
 
 
-def sigma_cells(gamma: JointDistribution, *, sigma: float, transform: str = "identity") -> NDArray[np.int64]:
+def sigma_cells(gamma: JointDistribution, *, sigma: float, transform: str = "identity") -> Ints:
     """Levels within the same 2 σ count together."""
     v = gamma.predictions
     if transform == "logit":

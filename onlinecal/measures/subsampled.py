@@ -19,11 +19,10 @@ from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count, number
-from onlinecal.measures.base import Bracket, Modulus, row, seminorm
+from onlinecal.measures.base import Bracket, Ints, Modulus, row, seminorm
 from onlinecal.measures.cutoff import step_norm
 from onlinecal.measures.smooth_ce import smooth_norm
 
-Ints = NDArray[np.int64]
 Law = tuple[Floats, Floats]
 
 #: subsets that are drawn, or classes of subsets that are enumerated

@@ -6,12 +6,11 @@ import math
 import weakref
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, halving, row, seminorm
+from onlinecal.measures.base import Change, Ends, Ints, Known, Modulus, Sampling, halving, row, seminorm
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
 
 # Steps of the grid to a width on which deviations of random bins are found: as many as keep it within so many points,
@@ -55,10 +54,10 @@ def random_bin_norm(gamma: JointDistribution, residuals: Floats, *, epsilon: flo
 
 
 # The last places for each width: outcomes are drawn hundreds of times for the same predictions, and sorting is slow.
-_KEPT: dict[float, tuple[weakref.ref[Floats], tuple[Floats, Floats, NDArray[np.int64]]]] = {}
+_KEPT: dict[float, tuple[weakref.ref[Floats], tuple[Floats, Floats, Ints]]] = {}
 
 
-def _places(v: Floats, epsilon: float) -> tuple[Floats, Floats, NDArray[np.int64]]:
+def _places(v: Floats, epsilon: float) -> tuple[Floats, Floats, Ints]:
     """The number of each level's bin, where in it the level is, and the order of the latter."""
     of, places = _KEPT.get(epsilon, (None, None))
     if of is None or of() is not v or places is None:  # arrays of Γ are locked

@@ -14,7 +14,7 @@ from onlinecal.decision_makers.responses import Best, DecisionMaker, Noisy, Roun
 from onlinecal.decisions.base import DecisionTask, QuadraticTask
 from onlinecal.decisions.tasks import umbrella
 from tests.decisions.test_tasks import decision_tasks
-from tests.measures.test_moved import moves
+from tests.measures.test_catalogue import moves
 
 NOISE = itertools.product((0.02, 0.3), ("laplace", "gaussian", "uniform"), (4, 50))
 RESPONSES = [Rounded(1), Rounded(3), Rounded(10), *itertools.starmap(Noisy, NOISE)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import pickle
-from functools import cache
 
 import numpy as np
 import pytest
@@ -13,15 +12,16 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decision_makers.responses import Best, DecisionMaker
 from onlinecal.decisions import tasks
 from onlinecal.decisions.tasks import DecisionTask, QuadraticTask
-from onlinecal.measures import cdl
-from onlinecal.study.panel import Panel
 from tests.oracles import tasks as oracle
 from tests.strategies import TENTHS, calibrated_gammas, close_gammas, gammas
 
 payoff_values = st.one_of(st.sampled_from(TENTHS), st.floats(0, 1, allow_subnormal=False))
+
+
+GRID = np.arange(2001) / 2000
+FINE = DecisionTask("grid", np.stack([1 - GRID**2, 1 - (1 - GRID) ** 2], axis=1))
 
 
 @st.composite
@@ -46,19 +46,39 @@ def test_account_equals_enumeration_over_all_swaps(gamma, task):
     assert account.external == pytest.approx(oracle.external_regret(gamma, task), abs=1e-9)
 
 
-@given(gammas(), decision_tasks() | st.just(QuadraticTask()))
-def test_regrets_are_ordered_without_tolerance(gamma, task):
+@given(gammas(), calibrated_gammas(), decision_tasks() | st.just(QuadraticTask()))
+def test_regrets_are_ordered_without_tolerance(gamma, calibrated, task):
     external = tasks.external_regret(gamma, task)
     action_swap = tasks.action_swap_regret(gamma, task)
     assert external <= action_swap <= tasks.swap_regret(gamma, task) <= 1.0
     assert action_swap >= 0.0
+    _, external, action_swap, swap = task.account(calibrated)
+    assert external <= 0.0 == action_swap == swap
 
 
-@given(calibrated_gammas(), decision_tasks() | st.just(QuadraticTask()))
-def test_trust_in_a_calibrated_forecast_is_never_regretted(gamma, task):
-    assert tasks.swap_regret(gamma, task) == 0.0
-    assert tasks.action_swap_regret(gamma, task) == 0.0
-    assert tasks.external_regret(gamma, task) <= 0.0
+@given(gammas())
+def test_quadratic_task_is_its_grid_in_the_limit(gamma):
+    # Actions i/n lose at most 1/(4 n²) against the continuum, for the response and for the swap; a response half a step
+    # from v_i changes the payoff by up to |q − v|/n and a little.
+    exact, near = QuadraticTask().account(gamma), FINE.account(gamma)
+    for name in ("payoff", "swap", "external"):
+        assert getattr(exact, name) == pytest.approx(getattr(near, name), abs=1.1 / 2000)
+
+
+@given(close_gammas(), st.data())
+def test_two_actions_on_levels_that_are_as_good_as_equal(gamma, data):
+    t = data.draw(st.sampled_from([*gamma.predictions.tolist(), 0.3, 0.5, 0.0, 1.0]))
+    row = st.tuples(payoff_values, payoff_values)
+    for task in (
+        tasks.v_shaped(t),
+        tasks.umbrella(cost=t),
+        DecisionTask("drawn", data.draw(st.tuples(row, row))),
+    ):
+        expected = oracle.swap_regret_of_two_actions(gamma, task)
+        assert task.account(gamma).swap == pytest.approx(expected, abs=1e-14)
+    low, high = np.array(tasks.v_shaped(t).payoffs)
+    assert {0.0, 1.0} <= {*low, *high}  # the whole range
+    assert (1 - t) * low[0] + t * low[1] == pytest.approx((1 - t) * high[0] + t * high[1], abs=1e-15)
 
 
 @given(gammas(), decision_tasks())
@@ -75,24 +95,6 @@ def test_swap_regret_is_an_average_bregman_divergence(gamma, task):
         # Of the subgradients at a kink, the one against the forecaster.
         total += w * max(phi(q) - phi(v) - slope * (q - v) for slope in slopes)
     assert tasks.swap_regret(gamma, task) == pytest.approx(total, abs=1e-9)
-
-
-@given(gammas())
-def test_quadratic_task_is_its_grid_in_the_limit(gamma):
-    # Actions i/n lose at most 1/(4 n²) against the continuum, for the response and for the swap.
-    n = 2000
-    fine = quadratic_on_a_grid(n)
-    exact, near = QuadraticTask().account(gamma), fine.account(gamma)
-    # A response half a step from v_i changes the payoff by up to |q − v|/n and a little.
-    assert exact.payoff == pytest.approx(near.payoff, abs=1.1 / n)
-    assert exact.swap == pytest.approx(near.swap, abs=1.1 / n)
-    assert exact.external == pytest.approx(near.external, abs=1.1 / n)
-
-
-@cache
-def quadratic_on_a_grid(n):
-    grid = np.arange(n + 1) / n
-    return DecisionTask("grid", np.stack([1 - grid**2, 1 - (1 - grid) ** 2], axis=1))
 
 
 def test_ties_go_against_the_forecaster():
@@ -118,25 +120,6 @@ def test_a_grid_value_lies_on_the_kink_that_is_meant(m):
             assert tasks.swap_regret(JointDistribution.from_levels([v], [1.0], [1.0]), task) > 0.0
 
 
-def test_of_two_levels_as_good_as_on_a_kink_one_is():
-    """0.3 always 0 and the next number always 1: no task regrets both, whatever the rounding of its payoffs."""
-    gamma = JointDistribution.from_levels([0.3, 0.1 + 0.2], [1, 1], [0, 1])
-    assert tasks.swap_regret(gamma, tasks.v_shaped(0.3)) == pytest.approx(0.5, abs=1e-15) == cdl(gamma)
-    other = JointDistribution.from_levels([0.3, 0.1 + 0.2], [1, 1], [1, 0])  # one threshold regrets both
-    assert tasks.swap_regret(other, tasks.v_shaped(0.3)) == pytest.approx(cdl(other), abs=1e-15)
-
-
-@given(close_gammas(), st.data())
-def test_two_actions_on_levels_that_are_as_good_as_equal(gamma, data):
-    t = data.draw(st.sampled_from([*gamma.predictions.tolist(), 0.3, 0.5, 0.0, 1.0]))
-    table = data.draw(
-        st.tuples(st.tuples(payoff_values, payoff_values), st.tuples(payoff_values, payoff_values))
-    )
-    for task in (tasks.v_shaped(t), tasks.umbrella(cost=t), DecisionTask("drawn", table)):
-        expected = oracle.swap_regret_of_two_actions(gamma, task)
-        assert task.account(gamma).swap == pytest.approx(expected, abs=1e-14)
-
-
 def test_named_tasks_are_what_they_say():
     assert set(tasks.TASKS) == {"umbrella", "v_shaped", "quadratic", "three_action", "random_task"}
     for constructor in tasks.TASKS.values():
@@ -144,6 +127,11 @@ def test_named_tasks_are_what_they_say():
         assert isinstance(task, tasks.Task)
         assert task == constructor()
         assert hash(task) == hash(constructor())
+    a = DecisionTask("x", [[1, 0], [0, 1]], ["no", "yes"])
+    assert a == DecisionTask("x", np.array([[1.0, 0.0], [0.0, 1.0]]), ("no", "yes"))
+    assert a != DecisionTask("x", [[1, 0], [0, 0.5]], ["no", "yes"])
+    assert DecisionTask("x", [[1, 0]]).actions == ("action 0",)
+    for task in (constructor() for constructor in tasks.TASKS.values()):
         assert pickle.loads(pickle.dumps(task)) == task
         assert task.name in str(task)
     assert tasks.umbrella(cost=0.25).respond(0.26) == "carry"
@@ -159,15 +147,6 @@ def test_named_tasks_are_what_they_say():
     assert tasks.quadratic().respond(0.3) == 0.3
 
 
-@pytest.mark.parametrize("t", [0.0, 0.1, 0.5, 0.9, 1.0])
-def test_v_shaped_uses_the_whole_range(t):
-    payoffs = np.array(tasks.v_shaped(t).payoffs)
-    assert payoffs.min() == 0.0
-    assert payoffs.max() == 1.0
-    low, high = payoffs
-    assert (1 - t) * low[0] + t * low[1] == pytest.approx((1 - t) * high[0] + t * high[1], abs=1e-15)
-
-
 @given(st.integers(1, 12), st.integers(0, 10_000))
 def test_random_task_uses_every_action_and_the_whole_range(count, seed):
     task = tasks.random_task(count, seed)
@@ -180,17 +159,6 @@ def test_random_task_uses_every_action_and_the_whole_range(count, seed):
         assert (np.diff(kinks) > -1e-9).all()  # in order, so that each action is best between two of them
         assert (steps[:, 0] <= 0).all()
         assert (steps[:, 1] >= 0).all()
-
-
-def test_tasks_from_plain_lists_are_equal_and_hashable():
-    a = DecisionTask("x", [[1, 0], [0, 1]], ["no", "yes"])
-    b = DecisionTask("x", np.array([[1.0, 0.0], [0.0, 1.0]]), ("no", "yes"))
-    assert a == b
-    assert len({a, b}) == 1
-    assert a != DecisionTask("x", [[1, 0], [0, 0.5]], ["no", "yes"])
-    assert DecisionTask("x", [[1, 0]]).actions == ("action 0",)
-    with pytest.raises(ValueError, match="read-only"):
-        a.table[0, 0] = 0.5
 
 
 @pytest.mark.parametrize(
@@ -229,17 +197,8 @@ def test_what_is_no_task_is_refused_and_a_name_is_one(function):
     assert function(gamma, "umbrella") == function(gamma, tasks.umbrella())
     with pytest.raises(UnknownName, match="unknown task 'umbrela'"):
         function(gamma, "umbrela")
-    for wrong in (3, None, tasks.umbrella, QuadraticTask):
+    for wrong in (3, None, tasks.umbrella, QuadraticTask):  # a class of tasks is none
         with pytest.raises(
             InvalidParameter, match=f"{function.__name__}: task = .*; expected a task or the name of one"
         ):
             function(gamma, wrong)
-
-
-def test_a_class_of_tasks_is_no_task():
-    with pytest.raises(InvalidParameter, match="expected a name or a table"):
-        Panel.of(["ece"], [QuadraticTask])
-    with pytest.raises(InvalidParameter, match="expected a task"):
-        DecisionMaker(QuadraticTask, Best())
-    with pytest.raises(InvalidParameter, match="expected a response"):
-        DecisionMaker(tasks.umbrella(), Best)

@@ -1,4 +1,4 @@
-"""ECE and its binned forms: values from the definition, edges of bins, inequalities, bad options."""
+"""Errors of levels, bins, prefixes, weights and moments: from the definitions, with the edges of bins as fractions."""
 
 import math
 from fractions import Fraction
@@ -8,42 +8,46 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import binom
 
-from onlinecal.core.joint import JointDistribution
-from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
-from onlinecal.measures.interval import interval_ce
-from tests.oracles import ece as oracle
-from tests.oracles import exact
+import onlinecal as oc
+from onlinecal.measures import (
+    binned_ce,
+    binned_ece,
+    binned_ece_width,
+    cutoff,
+    cutoff_ce,
+    ece,
+    interval_ce,
+    low_degree_ce,
+    soft_binned_ece,
+    step_ce,
+    weighted_ce,
+)
+from onlinecal.measures.binned_orders import swept
+from tests.gammas_metric import ANY
+from tests.oracles import measures as oracle
 from tests.strategies import gammas
 
+G = oc.JointDistribution
 orders = st.sampled_from([1, 1.0, 1.5, 2, 3.0, 10, 1000.0, math.inf])
 bin_counts = st.integers(1, 30)
 
 
+def norm(weights, errors, order):
+    top = max(errors) or 1.0
+    if order == math.inf:
+        return max(errors)
+    return top * sum(w * (e / top) ** order for w, e in zip(weights, errors, strict=True)) ** (1 / order)
+
+
 @given(gammas(), orders)
 def test_ece_is_a_norm_of_the_errors(gamma, order):
-    errors = [abs(q - v) for q, v in zip(gamma.means.tolist(), gamma.predictions.tolist(), strict=True)]
-    if order == math.inf:
-        expected = max(errors)
-    else:
-        top = max(errors) or 1.0
-        shares = gamma.mass.tolist()
-        expected = top * sum(w * (e / top) ** order for w, e in zip(shares, errors, strict=True)) ** (
-            1 / order
-        )
+    errors = np.abs(gamma.means - gamma.predictions).tolist()
+    expected = norm(gamma.mass.tolist(), errors, order)
     assert ece(gamma, order=order) == pytest.approx(expected, rel=1e-12, abs=1e-15)
-
-
-@given(gammas())
-def test_ece_rises_with_the_order(gamma):
     values = [ece(gamma, order=p) for p in (1, 2, 5, math.inf)]
     assert all(a <= b + 1e-12 for a, b in pairwise(values))
-
-
-@given(gammas(), bin_counts)
-def test_equal_width_bins(gamma, m):
-    for function, widths in ((binned_ece, False), (binned_ece_width, True)):
-        assert function(gamma, bins=m) == pytest.approx(float(exact.binned_ece(gamma, m, widths)), abs=1e-14)
 
 
 @given(gammas(), bin_counts)
@@ -65,7 +69,7 @@ def test_between_bias_and_ece_and_certified_with_width(gamma, bins, strategy):
 
 def together(a, b, m):
     """Whether levels a < b share a bin: opposite residuals then cancel."""
-    pair = JointDistribution.from_levels([a, b], [1.0, 1.0], [1.0, 0.0])
+    pair = G.from_levels([a, b], [1.0, 1.0], [1.0, 0.0])
     same, apart = abs(1.0 - a - b) / 2, (1.0 - a + b) / 2
     value = binned_ece(pair, bins=m)
     assert value == pytest.approx(same, abs=1e-15) or value == pytest.approx(apart, abs=1e-15)
@@ -86,24 +90,180 @@ def test_a_grid_value_is_in_the_bin_of_its_fraction(value, m):
         assert not together(v, high, m)
 
 
-def test_bins_of_tenths_begin_at_each_tenth():
-    for i in range(1, 10):
-        assert not together(np.nextafter(i / 10, 0), i / 10, 10)
-        assert together(i / 10, np.nextafter(i / 10, 1), 10)
-    assert together(0.9, 1.0, 10)
-    assert not together(1 - 0.9, 0.1, 10)  # 0.09999999999999998
-
-
 @pytest.mark.parametrize(
     ("m", "apart"), [(2, True), (3, False), (10, True), (11, False), (15, False), (16, True)]
 )
 def test_exactly_m_bins_and_the_two_point_example(m, apart):
-    gamma = JointDistribution.from_samples([0.5 - 1e-6, 0.5 + 1e-6], [0, 1])
+    gamma = G.from_samples([0.5 - 1e-6, 0.5 + 1e-6], [0, 1])
     assert ece(gamma) == pytest.approx(0.5 - 1e-6, abs=1e-15)
     assert binned_ece(gamma, bins=m) == pytest.approx(0.5 - 1e-6 if apart else 0.0, abs=1e-15)
-
-
-def test_many_more_bins_than_levels():
-    gamma = JointDistribution.from_levels([0.1, 0.2], [1, 1], [0.3, 0.0])
-    for strategy in ("width", "quantile"):
+    for strategy in ("width", "quantile"):  # many more bins than levels
         assert binned_ece(gamma, bins=10**7, strategy=strategy) == pytest.approx(ece(gamma), abs=1e-15)
+
+
+def by_definition(p, y, number, order, debiased=False):
+    """The norm of the errors of the bins in which the samples are."""
+    parts = []
+    for j in set(number.tolist()):
+        mine = number == j
+        error, q, n = abs(y[mine].mean() - p[mine].mean()), y[mine].mean(), mine.sum()
+        bias = q * (1 - q) / (n - 1) if debiased and n > 1 else 0.0
+        parts.append((n / len(p), error, bias))
+    if order == math.inf:
+        return max(error for _, error, _ in parts)
+    return max(sum(w * (error**order - bias) for w, error, bias in parts), 0.0) ** (1 / order)
+
+
+@pytest.mark.parametrize("order", [1, 1.5, 2, 7, math.inf])
+@pytest.mark.parametrize("bins", [1, 4, 10, [0.0, 0.25, 0.3, 0.3000001, 0.8, 1.0]], ids=str)
+def test_edges_of_your_own(order, bins, seed):
+    """Bins of equal width, too: [a, b), the last one closed."""
+    rng = np.random.default_rng([seed, 3])
+    edges = bins if isinstance(bins, list) else [j / bins for j in range(bins + 1)]
+    for n in (1, 9, 300):
+        p, y = np.append(rng.random(n), [0.0, 1.0, 0.25, 0.8]), rng.integers(0, 2, n + 4)
+        gamma, number = G.from_samples(p, y), np.searchsorted(edges[1:-1], p, side="right")
+        for kind in (bins, np.array(edges)):
+            value = binned_ce(gamma, order=order, bins=kind)
+            assert value == pytest.approx(by_definition(p, y, number, order), abs=1e-12)
+        if order == 2:
+            square = by_definition(p, y, number, 2, debiased=True)
+            assert binned_ce(gamma, bins=bins, debiased=True) == pytest.approx(square, abs=1e-8)
+
+
+def test_the_debiased_square_has_no_bias():
+    """Exactly, by all numbers of ones in two bins of five samples; the plain square has one, of Σ w q (1 − q)/n."""
+    v, q, n = np.array([0.25, 0.75]), np.array([0.4, 0.7]), 5
+    counts = np.arange(n + 1)
+    law = [binom.pmf(counts, n, x) for x in q]
+    square = plain = 0.0
+    for a in counts:
+        for b in counts:
+            gamma = G.from_counts(v, [n, n], [a, b])
+            one = binned_ce(gamma) ** 2
+            bias = sum(0.5 * (c / n) * (1 - c / n) / (n - 1) for c in (a, b))
+            assert binned_ce(gamma, debiased=True) == pytest.approx(math.sqrt(max(one - bias, 0.0)), abs=1e-9)
+            square += law[0][a] * law[1][b] * (one - bias)
+            plain += law[0][a] * law[1][b] * one
+    assert square == pytest.approx(0.5 * ((q - v) ** 2).sum(), abs=1e-14)
+    assert plain - square == pytest.approx(0.5 * (q * (1 - q) / n).sum(), abs=1e-14)
+
+
+def sweep_by_definition(p, y):
+    """Bins as the middles of their levels say, more and more of them, while means of outcomes do not fall."""
+    levels = sorted(set(p))
+    counts = [p.count(v) for v in levels]
+    middles = [Fraction(2 * sum(counts[:i]) + counts[i], 2 * len(p)) for i in range(len(levels))]
+    last = None
+    for b in range(1, len(p) + 2):
+        bins = [min(int(middle * b), b - 1) for middle in middles]
+        number = np.array([bins[levels.index(v)] for v in p])
+        rows = [y[number == j] for j in sorted(set(bins))]
+        if any(
+            Fraction(int(later.sum()), len(later)) < Fraction(int(one.sum()), len(one))
+            for one, later in pairwise(rows)
+        ):
+            return last
+        last = b, number
+    return last
+
+
+@pytest.mark.parametrize("digits", [None, 1, 2])
+def test_a_sweep_is_that_of_the_definition(digits, seed):
+    rng = np.random.default_rng([seed, digits or 0])
+    for n in (1, 2, 5, 40, 150):
+        p = rng.random(n)
+        p = p if digits is None else np.round(p, digits)
+        y = (rng.random(n) < p**1.5).astype(int)
+        gamma = G.from_samples(p, y)
+        bins, number = sweep_by_definition(p.tolist(), y)
+        if bins <= n:  # else it goes on for ever, and bins stay as they are
+            assert swept(gamma, 1000) == bins
+        for order in (1, 2):
+            value = binned_ce(gamma, order=order, strategy="sweep")
+            assert value == pytest.approx(by_definition(p, y, number, order), abs=1e-12)
+
+
+def test_a_sweep_stops_at_the_first_fall_and_not_at_ties():
+    # Two bins fall, three do not: 1 bin.
+    assert swept(G.from_samples([0.1, 0.2, 0.3, 0.4, 0.5, 0.6], [0, 1, 1, 0, 1, 0]), 1000) == 1
+    # Equal means are no fall, also where sums of weights are rounded.
+    p = np.repeat(np.arange(1, 10) / 10, 2)
+    for w in (1.0, 0.1, 1e-9, 3e15):
+        assert swept(G.from_samples(p, np.tile([0, 1], 9), weights=np.full(18, w)), 50) == 50
+    # Perfectly told apart: as many bins as are tried, of whatever n.
+    p = np.linspace(0.0, 1.0, 100_000)
+    assert swept(G.from_samples(p, p > 0.5), 1000) == 1000
+    # Their number is that of the sample, so that there is no interval.
+    gamma = G.from_samples(np.repeat([0.2, 0.8], 100), np.tile([0, 1, 1, 1], 50))
+    sweep = {"name": "binned_ce", "strategy": "sweep"}
+    row = oc.evaluate(gamma, measures=[sweep], bootstrap=20, reference=20).rows[0]
+    assert row.interval is None
+    assert "the number of bins of a sweep is that of the sample" in row.interval_by
+
+
+@given(gamma=ANY, m=st.integers(1, 20), temperature=st.floats(1e-3, 10.0), order=orders)
+def test_soft_bins_by_definition(gamma, m, temperature, order):
+    v, middles = gamma.predictions, (np.arange(m) + 0.5) / m
+    near = np.exp(-((v[:, None] - middles) ** 2) / temperature)
+    if near.sum(axis=1).min() < 1e-200:
+        return
+    shares = near / near.sum(axis=1, keepdims=True)
+    mass, residual = gamma.mass @ shares, gamma.residuals @ shares
+    held = mass > 1e-290
+    expected = norm(mass[held].tolist(), np.abs(residual[held] / mass[held]).tolist(), order)
+    value = soft_binned_ece(gamma, bins=m, temperature=temperature, order=order)
+    assert value == pytest.approx(expected, abs=1e-9)
+    if order == 1.0:
+        assert value <= ece(gamma) + 1e-12
+
+
+@given(gamma=ANY, m=st.integers(1, 20))
+def test_soft_bins_become_hard_ones(gamma, m):
+    """But for predictions on an edge, which are in both bins."""
+    v = gamma.predictions
+    if np.abs(m * v - np.rint(m * v)).min() > 1e-3 or m == 1:
+        for temperature in (1e-9, 1e-300):
+            value = soft_binned_ece(gamma, bins=m, temperature=temperature)
+            assert value == pytest.approx(binned_ce(gamma, bins=m), abs=1e-9)
+    one = soft_binned_ece(gamma, bins=m, temperature=1e300)
+    assert one == pytest.approx(abs(gamma.residuals.sum()), abs=1e-9)
+    # Bin 1 has 3/4 of the mass and half of the error, which is 0.1, bin 2 the rest.
+    both = G.from_levels([0.25, 0.5], [1, 1], [0.25, 0.7])
+    assert soft_binned_ece(both, bins=2, temperature=1e-300, order=math.inf) == pytest.approx(0.2)
+    assert soft_binned_ece(both, bins=2, temperature=1e-300, order=1) == pytest.approx(0.1)
+
+
+@given(gammas(), st.integers(0, 6))
+def test_weighted_and_low_degree(gamma, degree):
+    pairs = list(zip(gamma.residuals.tolist(), gamma.predictions.tolist(), strict=True))
+    moments = [abs(sum(r * v**j for r, v in pairs)) for j in range(degree + 1)]
+    assert low_degree_ce(gamma, degree=degree) == pytest.approx(max(moments), abs=1e-14)
+    for weights in (lambda v: v**degree, gamma.predictions**degree):
+        assert weighted_ce(gamma, weights=weights) == pytest.approx(moments[degree], abs=1e-14)
+    assert (
+        weighted_ce(gamma) == weighted_ce(gamma, weights=lambda v: 1) == pytest.approx(moments[0], abs=1e-14)
+    )
+    assert weighted_ce(gamma, weights=np.sign(gamma.residuals)) == pytest.approx(ece(gamma), abs=1e-14)
+    interval = cutoff.worst_interval(gamma)
+    inside = (gamma.predictions >= interval.lower) & (gamma.predictions <= interval.upper)
+    assert weighted_ce(gamma, weights=inside) == pytest.approx(cutoff_ce(gamma), abs=1e-14)
+
+
+@given(gamma=gammas())
+def test_the_largest_of_a_family(gamma):
+    """BGHN23, Definition 7.1: thresholds give the step error, intervals the cutoff error, powers that of low degree."""
+    v, step, cut = gamma.predictions, step_ce(gamma), cutoff_ce(gamma)
+    steps = [(v <= t).astype(float) for t in v]
+    assert weighted_ce(gamma, weights=steps) == pytest.approx(step, abs=1e-14)
+    assert weighted_ce(gamma, weights=np.array(steps)) == weighted_ce(gamma, weights=steps)
+    between = [(lambda x, a=a, b=b: (a <= x) & (x <= b)) for a in v for b in v if a <= b]
+    assert weighted_ce(gamma, weights=between) == pytest.approx(cut, abs=1e-14)
+    powers = [lambda x: np.ones(len(x)), *[lambda x, j=j: x**j for j in range(1, 4)]]
+    assert weighted_ce(gamma, weights=powers) == pytest.approx(low_degree_ce(gamma, degree=3), abs=1e-14)
+    rows = gamma.residuals[None, :] * np.array([[1.0], [-2.0]])
+    norms = cutoff.weighted_norm(gamma, rows, weights=powers)
+    assert norms == pytest.approx(np.array([1, 2]) * weighted_ce(gamma, weights=powers), abs=1e-14)
+    assert 0.0 <= step <= cut <= 2 * step
+    assert abs(gamma.residuals.sum()) <= step + 1e-14
+    assert max(cut, low_degree_ce(gamma)) <= ece(gamma) + 1e-14

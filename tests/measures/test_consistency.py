@@ -34,19 +34,13 @@ ATTAINED = {
 
 
 @pytest.mark.parametrize("name", [name for name, (c, s) in STATED.items() if c is not None or s is not None])
-def test_no_family_refutes_what_is_stated(name):
-    found = consistency_exponents(name)
-    c, s = STATED[name]
-    if c is not None:
-        assert found.c >= c - NEAR
-    if s is not None:
-        assert found.s <= s + NEAR
-
-
-@pytest.mark.parametrize(("name", "exponents"), ATTAINED.items(), ids=str)
-def test_exponents_that_are_attained(name, exponents):
-    found = consistency_exponents(name)
-    assert (found.c, found.s) == pytest.approx(exponents, abs=NEAR)
+def test_exponents_that_are_attained(name):
+    """No family refutes what is stated."""
+    found, (c, s) = consistency_exponents(name), STATED[name]
+    assert c is None or found.c >= c - NEAR
+    assert s is None or found.s <= s + NEAR
+    if name in ATTAINED:
+        assert (found.c, found.s) == pytest.approx(ATTAINED[name], abs=NEAR)
 
 
 def test_the_lemmas_show():
@@ -68,10 +62,7 @@ def test_who_is_not_robustly_complete(name):
     found = consistency_exponents(name)
     assert found.complete["crossed"] == pytest.approx(0.0, abs=NEAR)
     assert found.c < NEAR
-
-
-def test_who_is_not_robustly_sound():
-    assert consistency_exponents("binned_ece", bins=10).s == math.inf
+    # Errors that cancel: no power bounds these below.
     assert consistency_exponents("weighted_ce").sound["fair_coins"] == math.inf
     assert consistency_exponents("binned_ece", bins=10).sound["cancelling"] == math.inf
 

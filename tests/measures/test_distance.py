@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import sys
 
 import numpy as np
 import pytest
@@ -12,21 +11,16 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.binned import ece
-from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness
-from onlinecal.measures.distance_lower_interior import interior_plan
+from onlinecal.measures.distance_lower import distance_lower, distance_lower_witness, moving_cost
+from onlinecal.measures.distance_lower_program import calibrated, hats, interior_plan
 from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.interval import interval_ce
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.surrogate import surrogate_interval_ce
-from onlinecal.measures.witnesses.base import SLACK
 from onlinecal.measures.witnesses.distances import LevelGroups
 from tests.gammas_metric import ANY, gammas, many_levels, theoretical
-from tests.oracles import distance as oracle
-from tests.oracles.smooth import least
-
-#: the module; of the package the name is the function's
-program = bounds = sys.modules["onlinecal.measures.distance_lower"]
+from tests.oracles import measures as oracle
 
 FEW = st.one_of(gammas(max_samples=7), theoretical(max_levels=6))
 GRID = 200
@@ -43,6 +37,22 @@ def test_the_coupling_program_lies_in_the_lower_bracket(gamma):
     assert bracket.upper >= program - 0.5 / GRID**2 - 1e-9
 
 
+def test_true_distance_of_long_sequences():
+    """Between its bounds and far from the upper one, in any order of the rounds; 0 where, and only where, it should."""
+    rng = np.random.default_rng(1)
+    p, y = rng.integers(0, 11, 150) / 10, rng.integers(0, 2, 150)
+    gamma, exact = JointDistribution.from_samples(p, y), true_distance(p, y)
+    assert exact.width == 0.0 < true_distance(p, y, max_rounds=149).width
+    assert distance_lower(gamma).lower - 1e-12 <= exact.upper < 0.9 * distance_upper(gamma).lower
+    mixed = rng.permutation(150)
+    assert true_distance(p[mixed], y[mixed]) == exact
+    p, y = np.repeat([0.2, 0.4, 0.6, 0.8], 25), np.tile(np.arange(5), 20) < np.repeat([1, 2, 3, 4], 25)
+    for order in (1, 2, math.inf):
+        assert true_distance(p, y, order=order).upper == 0.0
+    moved = p + np.where(np.arange(100) == 7, 1e-12, 0)
+    assert true_distance(moved, y, order=20).upper == pytest.approx(1e-12 / 100 ** (1 / 20), rel=1e-3)
+
+
 @pytest.mark.parametrize("most", [1, 12])
 @given(gamma=FEW)
 @example(gamma=JointDistribution.from_levels([0.1, 0.8, 0.9], [1] * 3, [0.4, 0.8, 0.0]))
@@ -52,16 +62,6 @@ def test_the_best_of_all_groupings_lies_in_the_upper_bracket(most, gamma):
     bracket = distance_upper(gamma, max_levels=most)
     assert bracket.lower - 1e-9 <= value <= bracket.upper + 1e-9
     assert bracket.width == 0.0 or most < gamma.levels
-
-
-def test_levels_alone_are_not_enough():
-    """0.4 always 1 and 0.6 always 0: u among the levels gives 0.12, the distance is 0.1, smCE 0.06."""
-    gamma = JointDistribution.from_samples([0.4, 0.6], [1, 0])
-    assert oracle.distance_lower(gamma) == pytest.approx(0.12, abs=1e-9)
-    bracket = distance_lower(gamma)
-    assert 0.1 - 1e-9 <= bracket.lower <= 0.1 + 1e-12
-    assert 0.1 - 1e-12 <= bracket.upper <= 0.1 + 1e-9
-    assert smooth_ce(gamma) == pytest.approx(0.06, abs=1e-12)
 
 
 @given(
@@ -83,27 +83,6 @@ def test_true_distance_equals_the_best_of_all_groupings_of_rounds(rounds, order)
     # A mean of a larger order is no smaller.
     assert (
         true_distance(p, y).upper <= exact.upper + 1e-12 <= true_distance(p, y, order=math.inf).upper + 2e-12
-    )
-
-
-def test_true_distance_of_long_sequences():
-    """Between its bounds and far from the upper one, in any order of the rounds; 0 where, and only where, it should."""
-    rng = np.random.default_rng(1)
-    p, y = rng.integers(0, 11, 150) / 10, rng.integers(0, 2, 150)
-    gamma = JointDistribution.from_samples(p, y)
-    exact = true_distance(p, y)
-    assert exact.width == 0.0
-    assert distance_lower(gamma).lower - 1e-12 <= exact.upper < 0.9 * distance_upper(gamma).lower
-    assert true_distance(p, y, max_rounds=149).width > 0.0
-    mixed = rng.permutation(150)
-    assert true_distance(p[mixed], y[mixed]) == exact
-    assert true_distance(1 - p, 1 - y).upper == pytest.approx(exact.upper, abs=1e-12)
-    calibrated = np.repeat([0.2, 0.4, 0.6, 0.8], 25), np.tile(np.arange(5), 20) < np.repeat([1, 2, 3, 4], 25)
-    for order in (1, 2, math.inf):
-        assert true_distance(*calibrated, order=order).upper == 0.0
-    moved = calibrated[0] + np.where(np.arange(100) == 7, 1e-12, 0)
-    assert true_distance(moved, calibrated[1], order=20).upper == pytest.approx(
-        1e-12 / 100 ** (1 / 20), rel=1e-3
     )
 
 
@@ -155,13 +134,13 @@ def test_the_program_from_inside_has_the_value_of_the_solver(n, shift):
     p = rng.random(3000)
     gamma = JointDistribution.from_samples(p, rng.random(3000) < np.clip(p + shift, 0.0, 1.0))
     nodes, steps = np.linspace(0.0, 1.0, n + 1), np.diff(np.eye(n + 1), axis=0)
-    ones, zeros = bounds.hats(gamma, nodes)
+    ones, zeros = hats(gamma, nodes)
     a, b, arriving = interior_plan(nodes, ones, zeros, 1e-9)
     lipschitz = np.kron(np.eye(2), np.vstack([steps, -steps]))
     rows = np.vstack([lipschitz, np.hstack([np.diag(nodes), np.diag(1.0 - nodes)])])
     limit = np.append(np.full(4 * n, 1.0 / n), np.zeros(n + 1))
     value = float(ones @ a + zeros @ b)
-    best = -least(-np.append(ones, zeros), A_ub=rows, b_ub=limit, bounds=(None, None))
+    best = -oracle.least(-np.append(ones, zeros), A_ub=rows, b_ub=limit, bounds=(None, None))
     assert value == pytest.approx(best, abs=2e-9)
     assert (rows @ np.append(a, b) <= limit + 1e-12).all()
     # u t(u) and (1 − u) t(u) are as many ones and zeros as there are, by complementary slackness.
@@ -169,7 +148,7 @@ def test_the_program_from_inside_has_the_value_of_the_solver(n, shift):
     assert arriving @ nodes == pytest.approx(float(ones.sum()), abs=1e-8)
     assert arriving @ (1.0 - nodes) == pytest.approx(float(zeros.sum()), abs=1e-8)
     on_grid = JointDistribution.from_counts(nodes, ones + zeros, ones)
-    cost = bounds.moving_cost(on_grid, nodes, bounds.calibrated(on_grid, nodes, arriving))
+    cost = moving_cost(on_grid, nodes, calibrated(on_grid, nodes, arriving))
     assert cost == pytest.approx(value, abs=1e-7)
 
 
@@ -185,27 +164,6 @@ def test_brackets_at_many_levels(k, bias):
     assert upper.lower <= upper.upper <= interval_ce(gamma)
 
 
-def close_levels(generator, k):
-    """k levels about one to four centres, 1e-17 to 1e-6 apart; residuals from 1e-12 up, weights over 12 orders."""
-    ends = [0.0, 1.0, 0.5, 0.3, *generator.random(3)]
-    centres = generator.choice(ends, generator.integers(1, 5))
-    gap = 10.0 ** generator.uniform(-17, -6)
-    steps = gap * generator.choice([1.0, 1.0, 10.0, 0.1], k) * generator.standard_normal(k)
-    v = np.unique(np.clip(generator.choice(centres, k) + steps, 0.0, 1.0) + 0.0)
-    k = len(v)
-    w = 10.0 ** generator.uniform(-12, 0, k) if generator.random() < 0.5 else np.ones(k)
-    size = 10.0 ** generator.uniform(-12, -1)
-    noise = generator.standard_normal(k)
-    means = [
-        v + size * noise,
-        v + size * np.sign(noise),
-        generator.random(k),
-        np.where(generator.random(k) < 0.5, v, v + size * noise),
-        v * (1.0 - size) + size * generator.integers(0, 2, k),
-    ]
-    return JointDistribution.from_levels(v, w, np.clip(means[generator.integers(5)], 0.0, 1.0))
-
-
 def certified(gamma, bracket):
     """What must hold of any bracket, by theorems that know nothing of programs."""
     smooth, bias = smooth_ce(gamma), abs(float(gamma.residuals.sum()))
@@ -215,14 +173,28 @@ def certified(gamma, bracket):
 
 
 def test_brackets_of_levels_that_are_hardly_apart(seed):
-    """60 Γ; 3 brackets of 6,055 were wider than the tolerance.
+    """Levels about one to four centres, 1e-17 to 1e-6 apart; residuals from 1e-12 up, weights over 12 orders.
 
-    At 2 of 1,000, more than 4 of 60 have probability below 2e-7.
+    60 Γ; 3 brackets of 6,055 were wider than the tolerance. At 2 of 1,000, more than 4 of 60 have probability below
+    2e-7.
     """
     generator = np.random.default_rng([seed, 15])
     wide = 0
     for _ in range(60):
-        gamma = close_levels(generator, generator.integers(2, 60))
+        centres = generator.choice([0.0, 1.0, 0.5, 0.3, *generator.random(3)], generator.integers(1, 5))
+        k, gap, size = generator.integers(2, 60), *10.0 ** generator.uniform([-17, -12], [-6, -1])
+        steps = gap * generator.choice([1.0, 1.0, 10.0, 0.1], k) * generator.standard_normal(k)
+        v = np.unique(np.clip(generator.choice(centres, k) + steps, 0.0, 1.0) + 0.0)
+        k = len(v)
+        w = 10.0 ** generator.uniform(-12, 0, k) if generator.random() < 0.5 else np.ones(k)
+        noise = v + size * generator.standard_normal(k)
+        means = (
+            noise,
+            v + size * np.sign(noise - v),
+            generator.random(k),
+            np.where(generator.random(k) < 0.5, v, noise),
+        )
+        gamma = JointDistribution.from_levels(v, w, np.clip(means[generator.integers(4)], 0.0, 1.0))
         bracket = distance_lower(gamma)
         certified(gamma, bracket)
         wide += bracket.width > CLOSED
@@ -230,16 +202,19 @@ def test_brackets_of_levels_that_are_hardly_apart(seed):
 
 
 @pytest.mark.parametrize("tolerance", [None, 1e-9])
-def test_thousands_of_levels_a_last_digit_apart(tolerance):
-    """No program sees them one by one: those that differ by less than matters share a node."""
+def test_thousands_of_levels_a_last_digit_apart_or_all_of_one_outcome(tolerance):
+    """No program sees the former one by one; nothing bounds the potential of the other outcome of the latter."""
     generator = np.random.default_rng(5)
-    centres = generator.uniform(0.1, 0.9, 20)
-    v = np.unique(centres[:, None] + 2.2e-16 * np.arange(250))
+    v = np.unique(generator.uniform(0.1, 0.9, 20)[:, None] + 2.2e-16 * np.arange(250))
     for q in (generator.random(len(v)), v + 1e-3 * generator.standard_normal(len(v))):
         gamma = JointDistribution.from_levels(v, np.ones(len(v)), q)
         bracket = distance_lower(gamma, tolerance=tolerance)
         certified(gamma, bracket)
         assert bracket.width <= (1e-3 if tolerance is None else CLOSED)
+    for outcome in (0, 1):
+        gamma = JointDistribution.from_samples(generator.random(2000), np.full(2000, outcome))
+        certified(gamma, bracket := distance_lower(gamma))
+        assert bracket.width <= 1e-3
 
 
 class Fails:
@@ -261,7 +236,7 @@ def test_without_an_answer_there_are_certified_bounds(good, gamma):
     """The best of what the programs gave until then and of what needs none; the solver's failure is nobody's error."""
     exact = distance_lower(gamma)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(program.scipy.optimize, "linprog", Fails(program.scipy.optimize.linprog, good))
+        patch.setattr(scipy.optimize, "linprog", Fails(scipy.optimize.linprog, good))
         bracket = distance_lower(gamma)
     certified(gamma, bracket)
     assert bracket.lower <= exact.upper + 1e-14
@@ -269,18 +244,6 @@ def test_without_an_answer_there_are_certified_bounds(good, gamma):
     if bracket.width > CLOSED:
         # One of the two plans that need no program is at least as good.
         assert bracket.width <= min(ece(gamma), interval_ce(gamma)) - 0.5 * smooth_ce(gamma) + 1e-14
-
-
-def test_more_levels_than_intervals_are_found_for_have_at_least_their_means(monkeypatch):
-    """Groups of equally many levels, 0.08 wide, cost more than moving each level by its residual of 1e-4."""
-    v = np.linspace(0.1, 0.9, 3000)
-    gamma = JointDistribution.from_levels(v, np.ones(3000), v + 1e-4 * np.where(np.arange(3000) % 2, 1, -1))
-    monkeypatch.setattr(bounds, "MOST", {"mean": 10})
-    monkeypatch.setattr(program.scipy.optimize, "linprog", Fails(program.scipy.optimize.linprog, 0))
-    bracket = distance_lower(gamma, tolerance=1e-9)
-    certified(gamma, bracket)
-    # Rounding has its place in a proof.
-    assert bracket.width <= ece(gamma) - 0.5 * smooth_ce(gamma) + 12 * SLACK
 
 
 @pytest.mark.parametrize("k", [40, 3000])
@@ -292,6 +255,14 @@ def test_the_time_limit_widens_the_bracket(k):
     assert cut.upper >= full.lower
     assert cut.width > full.width
     assert cut.width <= min(ece(gamma), interval_ce(gamma)) - 0.5 * smooth_ce(gamma)
+
+
+def test_recalibration_may_be_far_from_the_best_post_processing():
+    """§6.1: of ½ ± ε with certain outcomes, the wrong way round, recalibration moves by ½ + ε, the constant ½ by ε."""
+    gamma = JointDistribution.from_levels([0.49, 0.51], [0.5, 0.5], [1.0, 0.0])
+    assert ece(gamma) == pytest.approx(0.51)
+    assert distance_upper(gamma).upper == pytest.approx(0.01)
+    assert LevelGroups([0, 0]).values(gamma).tolist() == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.25])
@@ -329,41 +300,3 @@ def test_groups_of_levels_are_the_post_processings_that_calibrate(gamma):
     )
     least = min(gamma.mass @ np.abs(np.array(each) - gamma.predictions) for each in made)
     assert distance_upper(gamma).upper == pytest.approx(least, abs=1e-14)
-
-
-def test_recalibration_may_be_far_from_the_best_post_processing():
-    """§6.1: of ½ ± ε with certain outcomes, the wrong way round, recalibration moves by ½ + ε, the constant ½ by ε."""
-    gamma = JointDistribution.from_levels([0.49, 0.51], [0.5, 0.5], [1.0, 0.0])
-    assert ece(gamma) == pytest.approx(0.51)
-    assert distance_upper(gamma).upper == pytest.approx(0.01)
-    assert LevelGroups([0, 0]).values(gamma).tolist() == [0.5, 0.5]
-
-
-def test_five_levels_on_which_the_solver_gave_up():
-    """Every residual is below 1e-8, so that the distance is, too."""
-    v = [
-        2.1218738717476954e-08,
-        0.4503390894769847,
-        0.4503390896537933,
-        0.4503393646439616,
-        0.450339366649287,
-    ]
-    q = [
-        2.817916595710564e-08,
-        0.45033907763580505,
-        0.4503390830367676,
-        0.45033936027960914,
-        0.4503393549512679,
-    ]
-    bracket = distance_lower(gamma := JointDistribution.from_levels(v, np.ones(5), q))
-    assert 0.0 < bracket.lower <= bracket.upper <= ece(gamma) < 1e-8
-    assert bracket.width <= CLOSED
-
-
-@pytest.mark.parametrize("outcome", [0, 1])
-def test_outcomes_that_are_all_equal_leave_the_program_to_the_solver(outcome):
-    """Nothing then bounds the potential of the other outcome, and the bracket is as narrow as ever."""
-    gamma = JointDistribution.from_samples(np.random.default_rng(1).random(2000), np.full(2000, outcome))
-    bracket = distance_lower(gamma)
-    certified(gamma, bracket)
-    assert bracket.width <= 1e-3

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_in_metric, distance_lower, ece, smooth_ce
 from tests.gammas_metric import ANY, many_levels
-from tests.oracles import distance as oracle
+from tests.oracles import measures as oracle
 
 G = JointDistribution
 CLOSE = 1e-9

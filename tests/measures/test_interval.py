@@ -1,13 +1,12 @@
 """Interval calibration: against slow programs and exact shifts, its bracket, its order of bounds."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
+from onlinecal.measures.binned import ece
 from onlinecal.measures.interval import (
     interval_ce,
     interval_ce_bracket,
@@ -18,11 +17,6 @@ from onlinecal.measures.interval import (
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.surrogate import random_interval_ce, surrogate_interval_ce
 from tests.gammas_metric import ANY, many_levels
-from tests.oracles import exact
-
-
-def ece(gamma):
-    return float(np.abs(gamma.residuals).sum())
 
 
 def unpruned(gamma):
@@ -98,6 +92,9 @@ def test_the_search_over_widths_equals_trying_them_all(gamma):
     assert interval_ce_witness(gamma, width="max").value(gamma) == pytest.approx(value, abs=1e-13)
     bracket = interval_ce_bracket(gamma, width="max", blocks=1)
     assert bracket.lower - 1e-13 <= value <= bracket.upper + 1e-13
+    mean = interval_ce(gamma)
+    assert mean == pytest.approx(unpruned(gamma), abs=1e-13)
+    assert mean**2 / 32.0 <= interval_ce_bracket(gamma, blocks=1).lower + 1e-15
 
 
 def test_where_all_widths_are_equally_good_few_are_tried_for_each():
@@ -109,23 +106,6 @@ def test_where_all_widths_are_equally_good_few_are_tried_for_each():
     prefix = prefix_sums(JointDistribution.from_levels(v, np.ones(len(v)), q).residuals)
     lower, upper, _ = least_max_width(prefix, v, v, most=5 * pairs)
     assert lower == upper == pytest.approx(step * pairs, abs=1e-13)
-
-
-@given(gamma=hard())
-def test_pruning_loses_nothing_on_hard_levels(gamma):
-    assert interval_ce(gamma) == pytest.approx(unpruned(gamma), abs=1e-13)
-
-
-@given(gamma=ANY, epsilon=st.integers(0, 12).map(lambda j: 2.0**-j) | st.floats(0.01, 2.0) | st.just(1e-7))
-def test_random_intervals_equal_the_exact_average(gamma, epsilon):
-    value = exact.random_interval_ce(gamma, Fraction(epsilon))
-    assert random_interval_ce(gamma, epsilon=epsilon) == pytest.approx(float(value), abs=1e-9)
-
-
-@given(gamma=hard())
-def test_how_far_apart_the_ends_of_the_bracket_can_be(gamma):
-    bracket = interval_ce_bracket(gamma, blocks=1)
-    assert interval_ce(gamma) ** 2 / 32.0 <= bracket.lower + 1e-15
 
 
 @given(gamma=ANY)

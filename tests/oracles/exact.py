@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.joint import JointDistribution
-from tests.oracles.distance import partitions
+from tests.oracles.measures import partitions
 
 Row = tuple[Fraction, Fraction, Fraction]  # v, w, q
 HALF = Fraction(1, 2)

@@ -17,6 +17,7 @@ from onlinecal.measures.witnesses.base import (
     SLACK,
     UNIT,
     WRONG,
+    Ints,
     Witness,
     add,
     grouped,
@@ -30,8 +31,6 @@ from onlinecal.measures.witnesses.base import (
     whole,
     word,
 )
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,6 +17,7 @@ from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import (
     SLACK,
     WRONG,
+    Ints,
     Witness,
     grouped,
     integers,
@@ -142,7 +143,7 @@ class LevelGroups(Witness):
 
     side = "upper"
 
-    labels: NDArray[np.int64]
+    labels: Ints
 
     @property
     def about(self) -> Mapping[str, Mapping[str, Any]]:
@@ -164,7 +165,7 @@ class LevelGroups(Witness):
         v = values[order]
         return gamma.from_sorted_levels(v, gamma.counts[order], gamma.positives[order], v)
 
-    def _labels(self, gamma: JointDistribution) -> NDArray[np.int64]:
+    def _labels(self, gamma: JointDistribution) -> Ints:
         """The groups, numbered from 0."""
         given = integers("labels", self.labels)
         if len(given) != gamma.levels:
@@ -185,7 +186,7 @@ class LevelGroups(Witness):
         return f"{number_of(levels, 'level')} in {number_of(groups, 'group')}, each moved to its mean outcome"
 
 
-def _alone(labels: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _alone(labels: Ints) -> NDArray[np.bool_]:
     """Which levels are groups of their own."""
     return np.bincount(labels)[labels] == 1
 
@@ -248,9 +249,6 @@ def _largest(v: Floats, a: Floats, b: Floats) -> float:
         zero = np.maximum(b[:-1] - s, b[1:] - (gap - s))
         best = max(best, float((u * one + (1.0 - u) * zero).max()))
     return best
-
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

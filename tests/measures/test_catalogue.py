@@ -1,0 +1,391 @@
+"""The catalogue × its properties: columns of its table, invariances, moved predictions and many levels."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.joint import JointDistribution
+from onlinecal.measures import MEASURES, Bracket, Modulus, bracket_of_moved, ece
+from onlinecal.measures.base import ends
+from tests.gammas_metric import ANY, split
+from tests.strategies import calibrated_gammas, gammas
+from tests.witnesses import MORE
+
+levels = JointDistribution.from_levels
+#: options beside those of the witnesses
+OTHERS = {
+    **MORE,
+    "ece": [{"order": 3.0}, {"order": math.inf}],
+    "binned_ce": [{"order": 1.0}, {"order": math.inf, "bins": 4, "strategy": "quantile"}],
+    "soft_binned_ece": [{"order": math.inf, "temperature": 0.1}],
+    "soft_binned_loss": [{"m": 5, "threshold": 2, "soft": False}],
+    "cfdl": [{"task": "three_action"}],
+}
+CASES = [
+    (record, options)
+    for record in MEASURES.values()
+    for options in (dict(record.example), *OTHERS.get(record.name, []))
+]
+#: thresholds and moments look up from 0, bins hold their lower edge, and a cube root is not its mirror image; nor are
+#: blocks of levels, which are counted from the left
+ONE_SIDED = {"step_ce", "subsampled_step_ce", "low_degree_ce", "binned_ece", "binned_ece_width", "binned_ce"}
+
+
+def case_id(case):
+    if isinstance(case, dict):
+        return ", ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in case.items())
+    return case.name
+
+
+def sided(record, options):
+    metric = callable(options.get("metric"))
+    return record.name in ONE_SIDED or metric or options.get("soft") is False or "blocks" in options
+
+
+def value(record, options, gamma):
+    return ends(record.function(gamma, **options))
+
+
+def close(record, options, pair):
+    """Within what the measure states of itself."""
+    if record.name == "smooth_ece":
+        return pytest.approx(pair, abs=2e-4)
+    narrow = options.get("kernel") == "gaussian" and options.get("scale", 1.0) < 0.0224
+    return pytest.approx(pair, abs=2e-7 if record.name == "smooth_ece_at" or narrow else 1e-9)
+
+
+def each(keep=lambda record, options: True):
+    return pytest.mark.parametrize(
+        ("record", "options"), [case for case in CASES if keep(*case)], ids=case_id
+    )
+
+
+@each()
+@given(gamma=gammas(), shares=st.lists(st.sampled_from([0.25, 0.5, 0.75]), min_size=1, max_size=4))
+def test_order_split_of_mass_and_exchange_of_outcomes_do_not_matter(record, options, gamma, shares):
+    whole = value(record, options, gamma)
+    assert value(record, options, split(gamma, shares)) == close(record, options, whole)
+    if not sided(record, options):
+        # Exactly representable, so that 1 − v is exact; rounding to such a grid may join levels.
+        gamma = gamma.round(1024)[0]
+        assert value(record, options, gamma.flip()) == close(record, options, value(record, options, gamma))
+
+
+@each(lambda record, options: record.complete.startswith("yes"))
+@given(gamma=calibrated_gammas())
+def test_calibrated_is_exactly_zero(record, options, gamma):
+    assert value(record, options, gamma) == (0.0, 0.0)
+
+
+@each()
+def test_one_sample_and_outcomes_that_are_all_equal(record, options):
+    for v, y in ((v, y) for v in (0.0, 0.3, 1.0) for y in (0, 1)):
+        low, high = value(record, options, JointDistribution.from_samples([v], [y]))
+        wrong = abs(v - y)
+        expected = {
+            "binned_ece_width": wrong + (0.0 if options.get("strategy") == "quantile" else 0.1),
+            "brier": wrong**2,
+            "kernel_ce": wrong * math.sqrt(((1.0 + (2.0 * v - 1.0) ** 2) / 2.0) ** options.get("degree", 0)),
+            "atb": wrong**2,
+            "subsampled_smooth_ce": wrong / 2,  # in every second subset
+            "subsampled_step_ce": wrong / 2,
+            "log_loss": -math.log(1.0 - wrong) if wrong < 1.0 else math.inf,
+            "nce": 0.0 if wrong == 0.0 else math.inf,
+        }
+        if record.name in {
+            "v_cdl",
+            "cdl",
+            "u_calibration",
+            "scdl",
+            "scdl_binned",
+            "cfdl",
+            "soft_binned_loss",
+        }:
+            assert 0.0 <= low == high <= 1.0
+            blind = record.name in ("cfdl", "soft_binned_loss", "scdl_binned")
+            assert low == 0.0 if wrong == 0.0 else low > 0.0 or blind
+        else:
+            want = expected.get(record.name, wrong)
+            assert (low, high) == close(record, options, (want, want))
+    for p in ([0.0, 0.1, 0.2, 0.3, 0.4], [0.0, 1.0], [0.6, 0.7, 1.0], [1e-300, 0.5]):
+        for outcome in (0, 1):
+            low, high = value(record, options, JointDistribution.from_samples(p, [outcome] * len(p)))
+            assert 0.0 <= low <= high <= record.largest
+            if record.name.startswith(("distance", "smooth_ce")):
+                # Everything errs to one side: the mean error for a constant weight, and no less has to be moved.
+                mean = float(np.abs(np.asarray(p) - outcome).mean())
+                assert (low, high) == pytest.approx((mean, mean), abs=2e-4 if "ece" in record.name else 1e-8)
+
+
+# ---------------------------------------------------------------- columns
+
+EPS = 1e-4
+
+
+def lower(name, gamma):
+    return value(MEASURES[name], MEASURES[name].example, gamma)[0]
+
+
+@pytest.mark.parametrize("name", [m.name for m in MEASURES.values() if m.sound.startswith("yes")])
+@given(gamma=gammas(max_levels=5))
+def test_sound_is_positive_unless_calibrated(name, gamma):
+    gamma = gamma.round(32)[0]
+    assert ece(gamma) < 1e-3 or lower(name, gamma) > 0.0
+
+
+PAIR = levels([0.51, 0.59], [1, 1], [0.59, 0.51])
+SPREAD = levels([0.5 - EPS, 0.5 + EPS], [1, 1], [1, 0])
+MEAN = levels([0.2, 0.8], [1, 1], [0.3, 0.7])
+#: for each measure that is not sound: options, Γ that is not calibrated, and the most that it sees of that
+BLIND = {
+    "binned_ece": ({}, PAIR, 1e-15),
+    "binned_ce": ({}, PAIR, 1e-15),
+    "soft_binned_ece": ({"bins": 1}, MEAN, 1e-15),
+    "soft_binned_loss": ({"m": 3, "threshold": 2}, levels([0.5], [1], [0.51]), 1e-15),
+    "random_interval_ce": ({"epsilon": 0.5}, SPREAD, 0.01),
+    "smooth_ece_at": ({"sigma": 0.5}, SPREAD, 0.01),
+    "cfdl": ({"task": "v_shaped"}, levels([0.6], [1], [0.7]), 1e-15),
+    "u_calibration": ({}, levels([0.2, 0.8], [1, 1], [0.1, 0.9]), 1e-15),
+    "scdl_binned": ({}, levels([0.5], [1], [0.51]), 1e-15),
+    "weighted_ce": ({}, MEAN, 1e-15),
+    "low_degree_ce": ({}, levels([0.2, 0.4, 0.6, 0.8], [1] * 4, [0.21, 0.37, 0.63, 0.79]), 1e-15),
+}
+
+
+def test_who_is_blind_to_what():
+    assert set(BLIND) == {m.name for m in MEASURES.values() if not m.sound.startswith("yes")}
+    for name, (options, gamma, most) in BLIND.items():
+        assert ece(gamma) > 5e-3
+        assert MEASURES[name].function(gamma, **options) <= most, name
+
+
+@pytest.mark.parametrize(
+    "name", [m.name for m in MEASURES.values() if m.continuous == "yes" and m.name not in ("log_loss", "nce")]
+)
+@given(gamma=gammas(max_levels=5), shift=st.floats(-1, 1))
+def test_continuous_changes_little(name, gamma, shift):
+    """By at most 50 times the move of 1e-4 (of 1/σ for smECE_σ and 2/ε for RintCE_ε, at most 20 here)."""
+    moved = np.clip(gamma.predictions + EPS * shift * np.cos(40 * gamma.predictions), 0, 1)
+    other = JointDistribution.from_counts(moved, gamma.counts, gamma.positives)
+    one, two = (value(MEASURES[name], MEASURES[name].example, g) for g in (gamma, other))
+    # Of smECE, whose relation to the move is a root, only √.
+    allowed = 3 * math.sqrt(EPS) if name == "smooth_ece" else 50 * EPS
+    assert max(one[0] - two[1], two[0] - one[1]) <= allowed
+
+
+# ---------------------------------------------------------------- many levels and moved predictions
+
+LIMITED = {
+    "interval_ce": [{}, {"width": "max"}],
+    "smooth_ce": [{}], "earthmover_distance": [{}], "subsampled_smooth_ce": [{}], "distance_lower": [{}],
+    "kernel_ce": [{}, {"kernel": "gaussian", "scale": 0.1}, {"scale": 0.2}, {"kernel": "polynomial"}],
+    "random_interval_ce": [{"epsilon": 0.1}, {"epsilon": 0.03}],
+    "surrogate_interval_ce": [{}], "brier": [{}], "atb": [{}], "smooth_ece": [{}],
+    "smooth_ece_at": [{"sigma": 0.1}, {"sigma": 0.01}], "scdl": [{}],
+    "soft_binned_ece": [{}, {"bins": 2, "temperature": 0.3, "order": 1.0}],
+    "soft_binned_loss": [{"m": 3, "threshold": 2}],
+    "scdl_binned": [{"m": 1}, {"m": 4}, {}],
+    "low_degree_ce": [{"degree": 0}, {"degree": 5}], "weighted_ce": [{}],
+}  # fmt: skip
+MOVED = [(name, options) for name, many in LIMITED.items() for options in many]
+
+
+def truth(name, gamma, options):
+    """The ends between which the value certainly is."""
+    low, high = ends(MEASURES[name].function(gamma, **options))
+    within = MEASURES[name].error(gamma, **options)
+    return low - within, high + within
+
+
+@pytest.mark.parametrize(("name", "options"), MOVED, ids=str)
+@given(gamma=gammas(max_levels=20), most=st.integers(2, 12))
+def test_the_widened_bracket_holds_the_value(name, options, gamma, most):
+    record = MEASURES[name]
+    exact = record.function(gamma, **options)
+    limited = record.bind(max_levels=most, **options)(gamma)
+    if gamma.levels <= most:
+        assert limited == exact
+        return
+    assert isinstance(limited, Bracket)
+    low, high = ends(exact)  # both hold the same value
+    assert limited.lower <= high + 1e-9
+    assert limited.upper >= low - 1e-9
+    assert 0.0 <= limited.lower <= limited.upper <= record.largest
+
+
+@st.composite
+def moves(draw):
+    """A Γ, the same with each level moved anywhere, near or far, and the mean distance."""
+    gamma = draw(st.one_of(ANY, gammas(max_levels=12)))
+    size = draw(st.sampled_from([0.0, 1e-9, 1e-4, 0.01, 0.1, 1.0]))
+    steps = draw(st.lists(st.floats(-size, size), min_size=gamma.levels, max_size=gamma.levels))
+    after = np.clip(gamma.predictions + np.array(steps), 0.0, 1.0)
+    moved = float(gamma.mass @ np.abs(after - gamma.predictions))
+    order = np.argsort(after, kind="stable")
+    parts = after[order], gamma.counts[order], gamma.positives[order], gamma.means[order]
+    return gamma, JointDistribution.from_sorted_levels(*parts), min(moved, 1.0)
+
+
+@pytest.mark.parametrize(("name", "options"), [c for c in MOVED if c[0] != "interval_ce"], ids=str)
+@given(case=moves(), least=st.floats(0, 1))
+def test_the_bracket_holds_the_value_before_the_move(name, options, case, least):
+    before, after, moved = case
+    low, high = truth(name, before, options)
+    for most in (None, 3):  # however few levels it is evaluated on
+        bracket = bracket_of_moved(after, moved, name, max_levels=most, **options)
+        assert bracket.lower <= high + 1e-9
+        assert bracket.upper >= low - 1e-9
+        assert MEASURES[name].least <= bracket.lower <= bracket.upper <= MEASURES[name].largest
+    modulus = MEASURES[name].modulus
+    assert modulus(0.0, **options) == 0.0
+    assert modulus(min(moved, least), **options) <= modulus(max(moved, least), **options)
+
+
+N = 1e-3
+ENDS = levels([0.0, 1 - N], [1, 1], [1, 0]), levels([N / 10, 1 - N], [1, 1], [1, 0]), N / 20
+GRID = levels([1 / 64, 2 / 64], [1, 9], [1, 0]), levels([1 / 64 + N, 2 / 64], [1, 9], [1, 0]), N / 10
+MEET = levels([0.5 - N, 0.5 + N], [1, 1], [1, 0]), levels([0.5], [1], [0.5]), N
+CROSS = levels([0.5 - N, 0.5 + N], [1, 1], [0, 1]), levels([0.5], [1], [0.5]), N
+#: options, (Γ before and after, their distance), and the share of the modulus by which the value at least differs
+TIGHT = {
+    "smooth_ce": ({}, ENDS, 0.99),
+    "earthmover_distance": ({}, ENDS, 0.49),
+    # Of the subsets with the first round alone or with both, each a quarter, the first move half as much as the second.
+    "subsampled_smooth_ce": ({}, ENDS, 0.74),
+    "distance_lower": ({}, (levels([0.3], [1], [0.5]), levels([0.2], [1], [0.5]), 0.1), 0.999),
+    "brier": ({}, (levels([0.0], [1], [1]), levels([N], [1], [1]), N), 0.99),
+    "atb": ({}, (levels([0.0], [1], [1]), levels([N], [1], [1]), N), 0.49),
+    "weighted_ce": ({}, (levels([0.3], [1], [1]), levels([0.2], [1], [1]), 0.1), 0.999),
+    "low_degree_ce": (
+        {"degree": 1}, (levels([0.0, 1.0], [1, 1], [1, 0]), levels([0.0, 1 - N], [1, 1], [1, 0]), N / 2), 0.99
+    ),
+    # A heavy level with a small residual against a light one with a large.
+    "random_interval_ce": (
+        {"epsilon": 0.01},
+        (levels([0.0, 0.002], [1, 500], [1, 0]), levels([0.001, 0.002], [1, 500], [1, 0]), 0.001 / 501), 0.9,
+    ),
+    "scdl_binned": ({"m": 64}, GRID, 0.97),
+    "soft_binned_loss": ({"m": 64, "threshold": 2}, GRID, 0.97),
+    # Residuals of one sign in each of two bins, and a light level that moves from one to the other.
+    "soft_binned_ece": (
+        {"bins": 2, "temperature": 0.3, "order": 1.0},
+        (levels([0.25, 0.94], [3, 1], [1, 0]), levels([0.25, 0.94 + N], [3, 1], [1, 0]), N / 4), 0.35,
+    ),
+    # The rest are of the order √δ: of two outcomes on either side of 1/2, and of both at 1/2.
+    "surrogate_interval_ce": ({}, MEET, 0.4),
+    "kernel_ce": ({}, MEET, 0.3),
+    "smooth_ece": ({}, MEET, 0.6),
+    "scdl": ({}, CROSS, 0.2),
+    "smooth_ece_at": ({"sigma": 0.1}, MEET, 0.4),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_the_modulus_is_needed(name):
+    """A smaller one would give a bracket without the value: the share is how much of it these examples need."""
+    options, (before, after, moved), share = TIGHT[name]
+    value = truth(name, before, options)
+    bracket = bracket_of_moved(after, moved, name, **options)
+    assert bracket.lower <= value[1] + 1e-12
+    assert bracket.upper >= value[0] - 1e-12
+    right = MEASURES[name].modulus
+    assert "δ" in right.formula
+    wrong = Modulus("", "", lambda moved, **options: share * right(moved, **options))
+    missed = replace(MEASURES[name], modulus=wrong).bind_moved(**options)(after, moved)
+    assert missed.upper < value[0] or missed.lower > value[1]
+
+
+def halves(apart, left, right):
+    """Two outcomes, of `left` just below 1/2 and of `right` just above; at one point where nothing is between them."""
+    if apart == 0.0:
+        return levels([0.5], [1], [(left + right) / 2])
+    return levels([0.5 - apart, 0.5 + apart], [1, 1], [left, right])
+
+
+def crossed(h):
+    """Residuals −, then + at 1/2, then −: which of those at 1/2 are on which side decides how they can be grouped."""
+    v = [0.4, 0.5 - h, 0.5 + h, 0.6]
+    return tuple(levels(v, [1, 1, 1, 1], [0.0, a, 1.0 - a, 1.0]) for a in (0.9, 0.1))
+
+
+def fair(h):
+    """A fair coin at 1/4 and at 3/4, or its outcomes apart, so that some can be grouped with those at the other."""
+    v = [0.25, 0.25 + h, 0.25 + 2 * h]
+    apart = levels(v + [1 - x for x in v[::-1]], [3, 1, 2, 2, 1, 3], [0, 1, 1, 0, 0, 1])
+    return apart, levels([0.25, 0.75], [6, 6], [0.5, 0.5])
+
+
+def parted(h):
+    return halves(h, 1, 0), halves(0.0, 1, 0)
+
+
+def swapped(h):
+    return halves(h, 1, 0), halves(h, 0, 1)
+
+
+#: of every other measure two Γ as close as you like between which it jumps, and by how much
+JUMPS = {
+    "ece": ({}, parted, 0.49),
+    **{name: ({"bins": 2}, parted, 0.49) for name in ("binned_ece", "binned_ece_width", "binned_ce")},
+    "interval_ce": ({}, crossed, 0.05),
+    "interval_ce_bracket": ({}, crossed, 0.05),
+    "distance_upper": ({}, fair, 0.08),
+    "cutoff_ce": ({}, parted, 0.24),
+    "step_ce": ({}, parted, 0.24),
+    # Of two rounds at ½ or just beside it: where both are drawn, the first is repaired or not.
+    "subsampled_step_ce": ({}, lambda h: (halves(h, 1, 0), levels([0.5], [2], [0.5])), 0.06),
+    **{name: ({}, swapped, 0.4) for name in ("cdl", "v_cdl", "u_calibration")},
+    "cfdl": ({"task": "v_shaped"}, swapped, 0.4),
+    "log_loss": ({}, lambda h: (levels([h], [1], [1]), levels([h * h], [1], [1])), 0.6),
+    "nce": ({}, lambda h: tuple(levels([x, 1 - h], [1, 1], [1, 0]) for x in (h, h * h)), 0.4),
+}
+
+
+def test_every_measure_has_a_modulus_or_jumps():
+    assert set(TIGHT) == {name for name, record in MEASURES.items() if record.modulus is not None}
+    assert set(TIGHT) == set(LIMITED) - {"interval_ce"}
+    assert set(JUMPS) == set(MEASURES) - set(TIGHT)
+    for name, (options, pair, gap) in JUMPS.items():
+        for apart in (1e-2, 1e-4, 1e-6, 1e-8):
+            one, other = (ends(MEASURES[name].function(gamma, **options)) for gamma in pair(apart))
+            assert max(one[0] - other[1], other[0] - one[1]) > gap * (1 - 4 * apart) - 2 * apart, name
+        with pytest.raises(InvalidParameter, match=f"{name}.*nothing is proved.*smooth_ce"):
+            bracket_of_moved(levels([0.5], [1], [0.5]), 0.0, name, **options)
+        if name not in ("interval_ce", "distance_upper"):
+            with pytest.raises(InvalidParameter, match="nothing is proved"):
+                MEASURES[name].bind(max_levels=10, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "moved", "said"),
+    [
+        ("smooth_ce", {"metric": "logit"}, 0.1, "moved predictions with .*expected"),
+        ("smooth_ece", {"transform": "logit"}, 0.1, "moved predictions with .*expected"),
+        ("smooth_ece_at", {"sigma": 0.1, "transform": "logit"}, 0.1, "moved predictions with .*expected"),
+        ("scdl_binned", {"soft": False}, 0.1, "moved predictions with .*expected"),
+        (
+            "soft_binned_loss",
+            {"m": 3, "threshold": 2, "soft": False},
+            0.1,
+            "moved predictions with .*expected",
+        ),
+        ("soft_binned_ece", {"order": np.inf}, 0.1, "moved predictions with .*expected"),
+        ("weighted_ce", {"weights": np.sign}, 0.1, "moved predictions with .*expected"),
+        *(("smooth_ce", {}, moved, "moved") for moved in (-0.1, 1.1, float("nan"), "far", None)),
+        ("smooth_ce", {"max_levels": 1}, 0.1, "max_levels = 1"),
+        ("low_degree_ce", {"degre": 3}, 0.1, "degre"),
+        ("smoth_ce", {}, 0.1, "smooth_ce"),
+    ],
+    ids=str,
+)
+def test_moves_for_which_nothing_is_proved_are_refused(name, options, moved, said):
+    with pytest.raises((InvalidParameter, UnknownName), match=said):
+        bracket_of_moved(levels([0.5], [1], [0.5]), moved, name, **options)
+    if "moved predictions" in said:
+        with pytest.raises(InvalidParameter, match=name):
+            MEASURES[name].bind(max_levels=5, **options)

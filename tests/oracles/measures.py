@@ -1,0 +1,322 @@
+"""Measures straight from their definitions: programs, partitions of sets, quadrature, bins by exact fractions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linprog
+
+from onlinecal.core.joint import JointDistribution
+
+#: HiGHS stops at 1e-7 unless told; these are the tightest tolerances that it takes
+TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+
+
+def logit(v: float) -> float:
+    if v in (0.0, 1.0):
+        return math.inf if v else -math.inf
+    return math.log(v) - math.log1p(-v)
+
+
+def least(costs: Any, **program: Any) -> float:
+    """The value of a linear program."""
+    answer = linprog(costs, **program, method="highs", options=TIGHT)
+    assert answer.status == 0, answer.message
+    return float(answer.fun)
+
+
+def smooth_ce(gamma: JointDistribution, metric: Any = "identity") -> float:
+    """The linear program over ω, with the Lipschitz constraint between *every* pair of levels."""
+    k = gamma.levels
+    scale = {"identity": float, "logit": logit}.get(metric, metric)
+    h = [scale(v) for v in gamma.predictions.tolist()]
+    rows, bounds = [], []
+    for i in range(k):
+        for j in range(i):
+            if math.isfinite(h[i] - h[j]):
+                for sign in (1.0, -1.0):
+                    row = np.zeros(k)
+                    row[i], row[j] = sign, -sign
+                    rows.append(row)
+                    bounds.append(h[i] - h[j])
+    # Residuals near HiGHS's tolerance are scaled up.
+    size = max(float(np.abs(gamma.residuals).max()), 1e-300)
+    answer = least(
+        -gamma.residuals / size,
+        A_ub=np.array(rows) if rows else None,
+        b_ub=np.array(bounds) if rows else None,
+        bounds=[(-1.0, 1.0)] * k,
+    )
+    return -answer * size
+
+
+def smooth_ce_by_weights(gamma: JointDistribution) -> float:
+    """The linear program over ω with the constraint between neighbours alone, of which all others follow."""
+    k, size = gamma.levels, float(np.abs(gamma.residuals).max())
+    gaps = np.diff(gamma.predictions)
+    step = sp.diags([np.ones(k - 1), -np.ones(k - 1)], [0, 1], shape=(k - 1, k), format="csc")
+    answer = least(
+        -gamma.residuals / size,
+        A_ub=sp.vstack([step, -step], format="csc"),
+        b_ub=np.concatenate([gaps, gaps]),
+        bounds=(-1.0, 1.0),
+    )
+    return -answer * size
+
+
+def smooth_ce_by_flow(gamma: JointDistribution) -> float:
+    """Its dual: the cheapest way to level the residuals out, moved to neighbours at their distance, or dropped at 1."""
+    k, size = gamma.levels, float(np.abs(gamma.residuals).max())
+    along = sp.diags([np.ones(k - 1), -np.ones(k - 1)], [0, -1], shape=(k, k - 1), format="csc")
+    drop = sp.eye(k, format="csc")
+    gaps = np.diff(gamma.predictions)
+    answer = least(
+        np.concatenate([gaps, gaps, np.ones(2 * k)]),
+        A_eq=sp.hstack([along, -along, drop, -drop], format="csc"),
+        b_eq=gamma.residuals / size,
+        bounds=(0.0, None),
+    )
+    return answer * size
+
+
+def earthmover_distance(gamma: JointDistribution) -> float:
+    """The cheapest coupling of (v, y) with (v, ỹ), the distance of two points |u − v| + |y − z|."""
+    v, w, q = gamma.predictions, gamma.mass, gamma.means
+    k = gamma.levels
+    places = np.concatenate([v, v])
+    outcomes = np.repeat([0.0, 1.0], k)
+    cost = np.abs(places[:, None] - places) + np.abs(outcomes[:, None] - outcomes)
+    leave, arrive = (np.concatenate([w * (1.0 - m), w * m]) for m in (q, v))
+    rows = np.vstack([np.kron(np.eye(2 * k), np.ones(2 * k)), np.kron(np.ones(2 * k), np.eye(2 * k))])
+    return least(cost.ravel(), A_eq=rows, b_eq=np.concatenate([leave, arrive]))
+
+
+def smooth_ece_at(gamma: JointDistribution, sigma: float, transform: str = "identity") -> float:
+    """Midpoint rule of 400 points a σ or more, which errs by some 6e-7 Σ|r|.
+
+    In log odds the levels 0 and 1 are infinitely far from all else, and count in full.
+    """
+    rows, outer = list(zip(gamma.predictions.tolist(), gamma.residuals.tolist(), strict=True)), 0.0
+    low, high = 0.0, 1.0
+    if transform == "identity":
+        images = math.ceil(4.5 * sigma) + 1
+        shifts = [2.0 * m for m in range(-images, images + 1)]
+        rows = [(m + sign * v, r) for v, r in rows for m in shifts for sign in (1, -1)]
+    else:
+        outer = sum(abs(r) for v, r in rows if v in (0.0, 1.0))
+        rows = [(logit(v), r) for v, r in rows if 0.0 < v < 1.0]
+        if not rows:
+            return outer
+        low, high = rows[0][0] - 9.0 * sigma, rows[-1][0] + 9.0 * sigma
+    points = max(40_000, math.ceil(400.0 * (high - low) / sigma))
+    t = low + (high - low) * (np.arange(points) + 0.5) / points
+    smoothed = np.zeros(points)
+    for centre, r in rows:
+        if low - 9.0 * sigma <= centre <= high + 9.0 * sigma:
+            smoothed += r * np.exp(-0.5 * ((t - centre) / sigma) ** 2)
+    return outer + float(np.abs(smoothed).mean()) * (high - low) / (sigma * math.sqrt(2.0 * math.pi))
+
+
+def distance_lower(gamma: JointDistribution, grid: int = 0) -> float:
+    """Linear program (11) over couplings Π(u, v, y), u in the levels, 0, 1, and a grid of `grid` steps.
+
+    An upper bound of the distance; at most h²/2 above it where neighbouring u are at most h apart: the dual
+    potentials, linear in between, break their constraint by at most that.
+    """
+    u = np.unique(np.concatenate(([0.0, 1.0], gamma.predictions, np.linspace(0.0, 1.0, grid + 1))))
+    k, m = gamma.levels, len(u)
+    cost = np.tile(np.abs(gamma.predictions[:, None] - u).reshape(-1), 2)  # index y·k·m + i·m + j
+    marginal = sp.kron(sp.eye(2 * k), np.ones((1, m)))
+    calibrated = sp.hstack([sp.kron(np.ones((1, k)), sp.diags(y - u)) for y in (0.0, 1.0)])
+    given = np.concatenate([gamma.mass * (1.0 - gamma.means), gamma.mass * gamma.means])
+    answer = linprog(
+        cost,
+        A_eq=sp.vstack([marginal, calibrated], format="csc"),
+        b_eq=np.concatenate([given, np.zeros(m)]),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert answer.status == 0, answer.message
+    return float(answer.fun)
+
+
+def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
+    """All partitions of a set."""
+    if not items:
+        yield []
+        return
+    first, rest = items[0], items[1:]
+    for partition in partitions(rest):
+        yield [[first], *partition]
+        for i, group in enumerate(partition):
+            yield [*partition[:i], [first, *group], *partition[i + 1 :]]
+
+
+def cheapest_grouping(
+    v: Sequence[float], w: Sequence[float], q: Sequence[float], order: float = 1.0
+) -> float:
+    """(Σ w_i |v_i − mean of i's group|^order)^(1/order), or the largest difference, least over all partitions."""
+    best = float("inf")
+    for partition in partitions(range(len(v))):
+        apart = []
+        for group in partition:
+            mean = sum(w[i] * q[i] for i in group) / sum(w[i] for i in group)
+            apart += [(w[i], abs(v[i] - mean)) for i in group]
+        finite = order < float("inf")
+        cost = sum(w * d**order for w, d in apart) ** (1 / order) if finite else max(d for _, d in apart)
+        best = min(best, cost)
+    return best
+
+
+def distance_in_metric(gamma: JointDistribution, metric: Any, grid: int, slack: float = 0.0) -> float:
+    """The program over couplings of (v, y) with calibrated (u, z), u in the levels and a grid.
+
+    The cost is |h(u) − h(v)| + |y − z|. `slack` times the width of each cell of the grid is taken off the cost of
+    arriving there: then the value is below the distance.
+    """
+    h = {"identity": lambda v: v, "logit": lambda v: np.log(v) - np.log1p(-v)}.get(metric, metric)
+    u = np.unique(np.concatenate(([0.0, 1.0], gamma.predictions, np.linspace(0.0, 1.0, grid + 1))))
+    k, m = gamma.levels, len(u)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.abs(h(gamma.predictions)[:, None] - h(u))
+        cells = slack * np.diff(h(u))
+    apart[np.isnan(apart)] = 0.0  # an end, infinitely far from all others, to itself
+    apart = np.minimum(apart, 2.0)
+    reach = np.maximum(np.append(cells, 0.0), np.append(0.0, cells))
+    apart = np.maximum(apart - reach, 0.0) if slack else apart
+    cost = np.stack([np.stack([apart + (y != z) for z in (0, 1)]) for y in (0, 1)])  # y, z, level, u
+    ones = np.ones((1, m))
+    leave = sp.block_diag([sp.hstack([sp.kron(sp.eye(k), ones)] * 2)] * 2)
+    arrive = sp.hstack([sp.kron(np.ones((1, k)), sp.diags(z - u)) for _ in (0, 1) for z in (0.0, 1.0)])
+    given = np.concatenate([gamma.mass * (1.0 - gamma.means), gamma.mass * gamma.means])
+    answer = linprog(
+        cost.reshape(-1),
+        A_eq=sp.vstack([leave, arrive], format="csc"),
+        b_eq=np.concatenate([given, np.zeros(m)]),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert answer.status == 0, answer.message
+    return float(answer.fun)
+
+
+def _columns(gamma: JointDistribution) -> list[tuple[float, float, float, float]]:
+    columns = (gamma.predictions, gamma.mass, gamma.residuals, gamma.counts)
+    return list(zip(*(c.tolist() for c in columns), strict=True))
+
+
+def quantile_bins(gamma: JointDistribution, m: int) -> list[int]:
+    """The bin of the middle of each level's mass, in fractions."""
+    counts = [Fraction(n) for _, _, _, n in _columns(gamma)]
+    total = sum(counts)
+    bins, below = [], Fraction(0)
+    for n in counts:
+        bins.append(min(m - 1, int((below + n / 2) / total * m)))
+        below += n
+    return bins
+
+
+def gap(gamma: JointDistribution, bins: list[int]) -> float:
+    """Σ_j |Σ_{i in bin j} r_i|."""
+    rows = _columns(gamma)
+    return sum(abs(sum(r for (_, _, r, _), b in zip(rows, bins, strict=True) if b == j)) for j in set(bins))
+
+
+def span(gamma: JointDistribution, bins: list[int]) -> float:
+    """Σ_j mass × (greatest − least prediction)."""
+    total = 0.0
+    for j in set(bins):
+        inside = [(v, w) for (v, w, _, _), b in zip(_columns(gamma), bins, strict=True) if b == j]
+        total += sum(w for _, w in inside) * (inside[-1][0] - inside[0][0])
+    return total
+
+
+def _levels(gamma: JointDistribution) -> list[tuple[float, float, float]]:
+    return list(zip(gamma.predictions.tolist(), gamma.mass.tolist(), gamma.means.tolist(), strict=True))
+
+
+def _best_scoring_rule(points: list[float], objective: np.ndarray) -> float:
+    """Maximise over scoring rules S(p, 0), S(p, 1) in [0, 1], proper for every pair of points.
+
+    A rule that is proper on these points is a decision task whose actions are the points, and every task
+    gives one, by best responses. So nothing of kinks or envelopes is used here.
+    """
+    size = len(points)
+    rows = []
+    for a, p in enumerate(points):
+        for b in range(size):
+            if a != b:  # S(b; p) ≤ S(a; p) where S(x; p) = (1 − p) S(x, 0) + p S(x, 1)
+                row = np.zeros(2 * size)
+                row[2 * b] += 1 - p
+                row[2 * b + 1] += p
+                row[2 * a] -= 1 - p
+                row[2 * a + 1] -= p
+                rows.append(row)
+    result = linprog(
+        -objective,
+        A_ub=np.array(rows) if rows else None,
+        b_ub=np.zeros(len(rows)) if rows else None,
+        bounds=(0, 1),
+        method="highs",
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    assert result.status == 0, result.message
+    return -float(result.fun)
+
+
+def cdl(gamma: JointDistribution) -> float:
+    """Σ w_i (S(q_i; q_i) − S(v_i; q_i)), maximised over proper S."""
+    rows = _levels(gamma)
+    points = sorted({0.0, 1.0, *(v for v, _, _ in rows), *(q for _, _, q in rows)})
+    at = {p: i for i, p in enumerate(points)}
+    objective = np.zeros(2 * len(points))
+    for v, w, q in rows:
+        for sign, p in ((1, q), (-1, v)):
+            objective[2 * at[p]] += sign * w * (1 - q)
+            objective[2 * at[p] + 1] += sign * w * q
+    return _best_scoring_rule(points, objective)
+
+
+def u_calibration(gamma: JointDistribution) -> float:
+    """S(b; b) − Σ w_i S(v_i; q_i), maximised over proper S, with b = E[y]."""
+    rows = _levels(gamma)
+    b = sum(w * q for _, w, q in rows)
+    points = sorted({0.0, 1.0, b, *(v for v, _, _ in rows)})
+    at = {p: i for i, p in enumerate(points)}
+    objective = np.zeros(2 * len(points))
+    objective[2 * at[b]] += 1 - b
+    objective[2 * at[b] + 1] += b
+    for v, w, q in rows:
+        objective[2 * at[v]] -= w * (1 - q)
+        objective[2 * at[v] + 1] -= w * q
+    return _best_scoring_rule(points, objective)
+
+
+def rounded(gamma: JointDistribution, m: int, soft: bool = True) -> tuple[np.ndarray, np.ndarray]:
+    """W_j and W_j Q_j of BHNU26 Lemma 3.1, from the hat functions; hard: all mass to the point below."""
+    mass, ones = np.zeros(m + 1), np.zeros(m + 1)
+    for v, w, q in _levels(gamma):
+        for j in range(m + 1):
+            share = (
+                max(0.0, 1 - m * abs(v - j / m))
+                if soft
+                else float(j / m <= v and (j == m or v < (j + 1) / m))
+            )
+            mass[j] += w * share
+            ones[j] += w * share * q
+    return mass, ones
+
+
+def scdl_binned(gamma: JointDistribution, m: int, soft: bool = True) -> float:
+    """The maximum over all i, both sums term by term."""
+    mass, ones = rounded(gamma, m, soft)
+    best = 0.0
+    for i in range(1, m + 1):
+        total = sum(max(ones[j] - mass[j] * i / m, 0.0) for j in range(i))
+        best = max(best, total + sum(max(mass[j] * (i - 1) / m - ones[j], 0.0) for j in range(i, m + 1)))
+    return best
