@@ -13,12 +13,12 @@ import numpy as np
 
 from onlinecal.core.content import own_modules
 from onlinecal.core.strategy import counts_open, memory_at
-from onlinecal.engine.driving import BLOCK
 from onlinecal.engine.events import Question
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures import Nature
+from onlinecal.rounds.hand import BLOCK
 from onlinecal.rounds.players import made_of_steps
 
 #: beyond a block of uniforms, of the engine's and of the natures'

@@ -12,28 +12,29 @@ A game plays a list of events (`onlinecal.engine.events`): questions that are as
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, in_one_line
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
-from onlinecal.engine.driving import drive, play
 from onlinecal.engine.events import LOOK, Agenda, Events, Question
-from onlinecal.engine.failures import failed
 from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
 from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger
-from onlinecal.engine.loop import Loop, Stopped
+from onlinecal.engine.loop import LEAST, Loop, Stopped
 from onlinecal.engine.transcripts import Transcripts, check_kept
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.law import Floats, brief
+from onlinecal.rounds.hand import BLOCK
+from onlinecal.rounds.law import Floats, brief, failed
 from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules.base import Schedule
@@ -42,6 +43,9 @@ from onlinecal.schedules.base import Schedule
 #: results are kept under it (tests/versions.py)
 VERSION = 1
 IMMEDIATE = Schedule()
+#: run-rounds that are played before the game tells of its progress; where a player is in Python; and questions whose
+#: events are listed at a time
+SEGMENT, IN_PYTHON, LISTED = 2**21, 2**17, 2**14
 
 
 class Game:
@@ -170,7 +174,22 @@ class Game:
         until = count("until", until, least=0)
         if until > self.horizon:
             raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
-        drive(self, until, progress)
+        self._check_alive()
+        mine, theirs, agenda, runs = self.forecaster, self.nature, self._agenda, len(self.runs)
+        # A state that grows with every round has memory reserved before: for few rounds, but enough for all threads.
+        few = mine.grows or theirs.growth(self._levels) > 4 * BLOCK
+        most = max(BLOCK * runs, 2 * LEAST * self.threads) if few else SEGMENT
+        if not self.compiled:
+            most = max(min(most, IN_PYTHON), 64 * runs)
+        while self.asked < until:
+            last = min(until, self.asked + max(1, most // runs))
+            if agenda.lag is None:
+                # A list costs a pass through the questions that are open.
+                last = min(last, self.asked + max(LISTED, agenda.open))
+            # What is listed cannot be listed again.
+            events = self._play(partial(agenda.upto, self.asked + 1, last), begun=agenda.lag is None)
+            if progress is not None:
+                progress(events.asked)
 
     def ask(self, time: float | None = None) -> Question:
         """Asks the next question: the forecaster commits itself, nature moves, forecast and outcome are drawn.
@@ -192,7 +211,7 @@ class Game:
             events, question = self._agenda.ask(number, *self._at(number, time))
             return events
 
-        play(self, listed, begun=False, whole=True)
+        self._play(listed, begun=False, whole=True)
         question.forecast, question.probability, question.laws = self._loop.said(question.slot)
         self._open[number] = question
         return question
@@ -235,7 +254,7 @@ class Game:
                 )
             self._loop.tell(question.slot, told)
         del self._open[question.number]
-        play(self, lambda: self._agenda.resolve(question, at), begun=True)
+        self._play(lambda: self._agenda.resolve(question, at), begun=True)
         question.resolved = True
 
     def laws(self) -> list[dict[float, float]]:
@@ -251,7 +270,7 @@ class Game:
             slot = question.slot
             return events
 
-        play(self, listed, begun=False, whole=True, look=True)
+        self._play(listed, begun=False, whole=True, look=True)
         return self._loop.said(slot)[2]
 
     def _at(self, number: int, time: float | None) -> tuple[float, int]:
@@ -296,20 +315,68 @@ class Game:
         """What is kept of the resolved rounds of a game that is in one part; None before there is one."""
         return None if self.ledger is None else self.ledger.history((0, 0))
 
-    def _written(self) -> Ledger:
-        """The histories of the parts of the game."""
-        if self.ledger is None:
-            self.ledger = Ledger(
-                len(self.runs), self.horizon, self.forecaster.grid, self._cuts, self._streams, self._keeping
-            )
-        return self.ledger
-
     def certificates(self) -> dict[str, Floats]:
         """What the forecaster proves of its own play so far: name → (runs,) totals."""
         self._check_alive()
         return self.forecaster.certificates()
 
     # ---------------------------------------------------------------- inside
+
+    def _play(
+        self, listed: Callable[[], Events], *, begun: bool, whole: bool = False, look: bool = False
+    ) -> Events:
+        """Plays the events that `listed` returns.
+
+        `begun`: the game is over if `listed` fails; `whole`: forecasters state the whole law where the atom that is
+        drawn would do; `look`: the events change nothing.
+        """
+        mine, theirs, number = self.forecaster, self.nature, self.asked + 1
+        try:
+            events = listed()
+            if self.ledger is None:
+                self.ledger = Ledger(
+                    len(self.runs), self.horizon, mine.grid, self._cuts, self._streams, self._keeping
+                )
+            resolved = int(events.resolved.sum())
+            histories = [self.ledger.history(part) for part in events.parts]
+            for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
+                history.reserve(rounds)
+            try:
+                mine.prepare(events.asked, events.open, events.streams)
+            except OnlinecalError:
+                raise
+            except Exception as error:
+                raise Stopped(True, number, error) from error
+            mine.reserve(max(resolved, events.asked))
+            theirs.reserve(max(resolved, events.asked), self._levels)
+            self._loop.reserve(max(1, self._agenda.slots + look))
+            log = None
+            if self.transcripts is not None:
+                log = np.empty((len(self.runs), resolved, 2 + len(self.transcripts.kinds)))
+            begun = begun or not look
+            self._loop.play(self.asked, events, histories, log, self.threads, whole)
+            if not look:
+                self.asked, self.resolved = self.asked + events.asked, self.resolved + resolved
+            for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
+                history.played(rounds)
+            if self.transcripts is not None:
+                self.transcripts.extend(events.told(self.asked), log)
+        except (Stopped, MemoryError) as stop:
+            said = self._failed(stop, stop.number if isinstance(stop, Stopped) else self.asked + 1)
+            # Some runs have played on, others not; nothing more can be asked of this game.
+            if begun:
+                self._stopped = str(said)
+            raise said from getattr(stop, "fault", stop)
+        except BaseException as error:
+            if begun:
+                self._stopped = in_one_line(error, str) or f"a round after round {self.asked} was interrupted"
+            raise
+        return events
+
+    @property
+    def _levels(self) -> float:
+        """How many different forecasts there can be."""
+        return math.inf if self.forecaster.grid is None else len(self.forecaster.grid)
 
     def _check_alive(self) -> None:
         if self._stopped:

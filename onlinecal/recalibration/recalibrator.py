@@ -13,12 +13,11 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError,
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_number
-from onlinecal.engine.driving import BLOCK
-from onlinecal.engine.failures import failed
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.recalibration.methods import DEFAULT, method
+from onlinecal.rounds.hand import BLOCK, Hand
 from onlinecal.rounds.hand import Asked as ByHand
-from onlinecal.rounds.hand import Hand
+from onlinecal.rounds.law import failed
 from onlinecal.rounds.protocol import start
 
 Floats = NDArray[np.float64]

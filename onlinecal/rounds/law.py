@@ -1,4 +1,4 @@
-"""Errors of players whose statements cannot be played, and how values appear in messages."""
+"""Errors of players that fail, or whose statements cannot be played, and how values appear in messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import in_one_line
+from onlinecal.core.errors import InvalidForecast, failure, in_one_line
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -31,6 +31,24 @@ def no_law(atoms: Any, weights: Floats, grid: Floats | None, run: int) -> Unplay
         atoms = np.where(inside, grid[np.where(inside, atoms, 0)], np.nan)
     what = f"stated the forecasts {brief(atoms)} with weights {brief(weights)}"
     return Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1", run)
+
+
+def failed(error: Exception, who: str, number: int, runs: range, place: int | None = None) -> InvalidForecast:
+    """A player's own error, with its name, the round, and the run where it is of one of them.
+
+    Nobody is named where there is no more memory: it is whoever asks next that gets none, be it the engine.
+    """
+    if isinstance(error, MemoryError):
+        return InvalidForecast(
+            f"there is no memory left for round {number} in {len(runs)} run(s): {in_one_line(error, str)}; expected "
+            "fewer runs at a time or fewer rounds"
+        )
+    if isinstance(error, Unplayable):
+        place = place if error.run is None else error.run
+        run = "" if place is None else f", run {runs[place]}"
+        return InvalidForecast(f"{who} {error.what} in round {number}{run}; expected {error.expected}")
+    run = "" if place is None else f", run {runs[place]}"
+    return InvalidForecast(f"{who} failed in round {number}{run}: {failure(error)}")
 
 
 def law_of(said: Any) -> dict[Any, Any]:

@@ -16,13 +16,12 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_number
-from onlinecal.engine.failures import failed
 from onlinecal.engine.history import GridHistory, MovedHistory, RealHistory
 from onlinecal.engine.keeping import Keeping
 from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.transcripts import Transcripts
 from onlinecal.rounds.hand import Asked, Hand
-from onlinecal.rounds.law import Floats, Unplayable
+from onlinecal.rounds.law import Floats, Unplayable, failed
 from onlinecal.rounds.protocol import start
 from onlinecal.worlds.base import Simulated
 

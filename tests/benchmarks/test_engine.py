@@ -139,13 +139,13 @@ def timed(benchmark, play, run_rounds, plain=plain):
     benchmark.extra_info[RATIO] = statistics.median(ratios)
 
 
-def measure(benchmark, pair, runs, horizon, loop="auto", threads=1):
+def measure(benchmark, pair, runs, horizon, threads=1):
     """Playing alone: laws, draws, outcomes, history."""
 
     def play():
-        Game(*pair, horizon=horizon, runs=range(runs), loop=loop, threads=threads).advance(horizon)
+        Game(*pair, horizon=horizon, runs=range(runs), threads=threads).advance(horizon)
 
-    Game(*pair, horizon=1000, runs=range(runs), loop=loop).advance(10)  # compiles
+    Game(*pair, horizon=1000, runs=range(runs)).advance(10)  # compiles
     timed(benchmark, play, horizon * runs)
 
 

@@ -21,10 +21,10 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.engine import kernels
-from onlinecal.engine.driving import BLOCK
 from onlinecal.engine.horizon import checkpoints
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
+from onlinecal.rounds.hand import BLOCK
 from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Recorded, Schedule, Scheduled
 from onlinecal.schedules.base import load
 from tests import examples

@@ -8,8 +8,7 @@ import pytest
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
-from onlinecal.engine.driving import SEGMENT
-from onlinecal.engine.game import Game
+from onlinecal.engine.game import SEGMENT, Game
 from onlinecal.engine.kernels import NUMBER
 from onlinecal.engine.loop import LANES, SHARES, Loop
 from onlinecal.forecasters import Constant, DefensiveForecasting, ForecastHedging
