@@ -32,7 +32,7 @@ def _kernel(function: Callable[..., Any]) -> Any:
 
 def _part_of_kernel(function: Callable[..., Any]) -> Any:
     """The same for one that becomes a part of each kernel that calls it, as a call with arrays takes its time."""
-    return _compiled(function, _Inlined)
+    return _compiled(function, forceinline=True)
 
 
 if TYPE_CHECKING:
@@ -47,17 +47,17 @@ else:
 _HOW: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 
 
-def _compiled(function: Callable[..., Any], part: Any = None) -> Any:
+def _compiled(function: Callable[..., Any], **inlined: Any) -> Any:
     off = config.DISABLE_JIT  # type: ignore[attr-defined]  # set when it is imported
-    return function if off else Kernel(function, part or _Part)
+    return function if off else Kernel(function, inlined)
 
 
 class Kernel:
     """A compiled function: Python calls machine code; compiled code takes it in as a part of its own."""
 
-    def __init__(self, function: Callable[..., Any], part: Any) -> None:
+    def __init__(self, function: Callable[..., Any], inlined: dict[str, Any]) -> None:
         update_wrapper(self, function)
-        self._given = function, part
+        self._given = function, inlined
 
     def __call__(self, *arguments: Any) -> Any:
         return self.code(*arguments)
@@ -70,7 +70,7 @@ class Kernel:
     @cached_property
     def part(self) -> Any:
         """What is taken in."""
-        return njit(pipeline_class=self._given[1], **_HOW)(self._given[0])
+        return njit(pipeline_class=_Part, **_HOW, **self._given[1])(self._given[0])
 
     @property
     def _numba_type_(self) -> Any:
@@ -159,19 +159,8 @@ class _Part(Compiler):
         return made._replace(entry_point=name)
 
 
-class _Inlined(_Part):
-    """The same for one that is not called, but written out in each caller."""
-
-    def define_pipelines(self) -> Any:
-        self.state.flags.forceinline = True
-        return super().define_pipelines()
-
-
 class _PartLibrary(JITCodeLibrary):
-    """Code that waits for what it becomes a part of, to be optimised there."""
-
-    def _optimize_functions(self, module: Any) -> None:
-        module.data_layout = self._codegen._data_layout
+    """Code that becomes machine code, and is optimised from function to function, in what it becomes a part of."""
 
     def _optimize_final_module(self) -> None:
         pass
