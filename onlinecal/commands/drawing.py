@@ -86,7 +86,7 @@ def plot(
 
 def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:
     """Draw when the questions of a scenario are asked and known, by schedule, at its shortest horizon."""
-    from onlinecal.report.questions import plot_questions, question_bars
+    from onlinecal.report.late_plot import plot_questions, question_bars
     from onlinecal.report.style import save
     from onlinecal.scenario import load
 

@@ -47,7 +47,7 @@ def export(
     overwrite: Overwrite = False,
 ) -> None:
     """Write all totals as one table, a row for each number, for other tools."""
-    from onlinecal.report.export import export
+    from onlinecal.report.kept import export
 
     print(f"wrote {output}: {number_of(export(study_of(results), output, overwrite), 'row')}")
 

@@ -94,8 +94,7 @@ def run(
 
 
 def _print_results(study: Any, path: Path) -> None:
-    from onlinecal.report.overview import long, print_overview, ways_on
-    from onlinecal.report.totals import main_columns, print_totals
+    from onlinecal.report.totals import long, main_columns, print_overview, print_totals, ways_on
 
     title, measures = study.title or study.name, main_columns(study, streams=True)
     if long(study, measures):

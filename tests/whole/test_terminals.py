@@ -12,7 +12,7 @@ from onlinecal.core.words import fixed
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.growth import fit_growth
 from onlinecal.growth.words import lines
-from onlinecal.report.console import print_check
+from onlinecal.report.catalogue import print_check
 from tests.command_line import onlinecal, process
 from tests.whole.test_commands import FILES
 
