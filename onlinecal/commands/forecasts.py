@@ -82,7 +82,7 @@ def measure(
     settings = Settings(draws, level, seed, tuple(name) if name else None, grid=grid)
     report = report_of(file, asked, settings, in_parts, scheduler)
     if html is not None:
-        from onlinecal.report.measured_page import page_of
+        from onlinecal.report.measured import page_of
         from onlinecal.report.page import write
 
         write(page_of(report), html)

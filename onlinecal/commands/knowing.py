@@ -21,9 +21,8 @@ def list_(
 ) -> None:
     """What there is to play and to measure."""
     from onlinecal.report import catalogue
-    from onlinecal.report import console as tables
 
-    tables.print_catalogue(catalogue.rows(kind), as_json=as_json)
+    catalogue.print_catalogue(catalogue.rows(kind), as_json=as_json)
 
 
 def show(
@@ -34,7 +33,6 @@ def show(
 ) -> None:
     """All that is known about one of them: rule, parameters, guarantees, source."""
     from onlinecal.report import catalogue
-    from onlinecal.report import console as tables
     from onlinecal.report.tables import print_json
 
     found = catalogue.entries(name)
@@ -43,7 +41,7 @@ def show(
         return
     for i, entry in enumerate(found):
         print("\n" if i else "", end="")
-        tables.print_entry(entry, as_json=False)
+        catalogue.print_entry(entry, as_json=False)
 
 
 def check(
@@ -57,7 +55,7 @@ def check(
 ) -> None:
     """Measure every guarantee where it applies; for NAMEs also run the conformance checks. Exit 1 if one fails."""
     from onlinecal.checks.guarantees import report
-    from onlinecal.report import console as tables
+    from onlinecal.report import catalogue
     from onlinecal.report.tables import print_json
 
     with aside():
@@ -65,6 +63,6 @@ def check(
     if as_json:
         print_json(found.rows())
     else:
-        tables.print_check(found)
+        catalogue.print_check(found)
     if not found.good:
         raise typer.Exit(1)

@@ -105,8 +105,7 @@ def run(
 
 
 def _print_results(study: Any, path: Path) -> None:
-    from onlinecal.report.overview import long, print_overview, ways_on
-    from onlinecal.report.totals import main_columns, print_totals
+    from onlinecal.report.totals import long, main_columns, print_overview, print_totals, ways_on
 
     title, measures = study.title or study.name, main_columns(study, streams=True)
     if long(study, measures):
@@ -283,7 +282,7 @@ def plot(
 
 def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:
     """Draw when the questions of a scenario are asked and known, by schedule, at its shortest horizon."""
-    from onlinecal.report.questions import plot_questions, question_bars
+    from onlinecal.report.late_plot import plot_questions, question_bars
     from onlinecal.report.style import save
     from onlinecal.scenario import load
 
@@ -354,7 +353,7 @@ def export(
     overwrite: Overwrite = False,
 ) -> None:
     """Write all totals as one table, a row for each number, for other tools."""
-    from onlinecal.report.export import export
+    from onlinecal.report.kept import export
 
     print(f"wrote {output}: {number_of(export(study_of(results), output, overwrite), 'row')}")
 

@@ -1,18 +1,26 @@
-"""Everything that can be named in a scenario, with its facts."""
+"""Everything that can be named in a scenario, with its facts; as tables for the terminal."""
 
 from __future__ import annotations
 
 import inspect
+import json
+import re
 import tomllib
+from collections.abc import Iterable, Sequence
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import LIST, UnknownName
 from onlinecal.core.guarantee import Guarantee, tightest
 from onlinecal.core.modules import locate
 from onlinecal.core.strategy import FACTS, parameters
+from onlinecal.core.words import fixed, readable
 from onlinecal.core.writing import scenarios
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
@@ -22,6 +30,7 @@ from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
 from onlinecal.naming import as_strategy, foreign, kind_of
 from onlinecal.natures import NATURES
+from onlinecal.report.tables import broken, fits, flowing, new_console, print_json, say
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.worlds import WORLDS, World
 
@@ -35,10 +44,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "arrivals": ARRIVALS,
     "delays": DELAYS,
 }
-
 #: the kinds that play
 PLAYERS = ("forecasters", "natures", "worlds")
-
 #: T at which bounds that follow from each other are compared
 COMPARED_AT = 10**6
 
@@ -48,35 +55,31 @@ def rows(kind: str = "") -> list[dict[str, str]]:
     if kind == "rates":
         return _rates()
     if kind == "scenarios":
+        files = (
+            (name, tomllib.loads(file.read_text(encoding="utf-8"))) for name, file in scenarios().items()
+        )
         return [
-            {"kind": kind, "name": name, "summary": _title(file), "known": ""}
-            for name, file in scenarios().items()
+            {"kind": kind, "name": name, "summary": str(said["title"]), "known": ""} for name, said in files
         ]
     if kind and kind not in KINDS:
         raise UnknownName.of("kind", kind, [*KINDS, "rates", "scenarios"])
     return [
-        {"kind": k, "name": name, "summary": _summary(thing), "known": _known(thing)}
+        {
+            "kind": k, "name": name, "summary": _documentation(thing).partition("\n")[0],
+            "known": thing.source if isinstance(thing, Measure) else "; ".join(g.short for g in _guarantees(thing)),
+        }
         for k, things in KINDS.items()
         if kind in ("", k)
         for name, thing in things.items()
-    ]
-
-
-def _title(file: Path) -> str:
-    """The title of a scenario of the package."""
-    return str(tomllib.loads(file.read_text(encoding="utf-8"))["title"])
+    ]  # fmt: skip
 
 
 def _rates() -> list[dict[str, str]]:
     """The known rates, what follows from them for other measures, and those of quantities that are not tracked."""
-    stated = [rate.measure for rate in KNOWN_RATES]
-    follow = [
-        rate
-        for name in dict.fromkeys([*stated, *MEASURES])
-        for rate in best_known(name)
-        if (name, rate.upper) not in {(known.measure, known.upper) for known in KNOWN_RATES}
-    ]
-    return [
+    stated = {(known.measure, known.upper) for known in KNOWN_RATES}
+    names = dict.fromkeys([*(rate.measure for rate in KNOWN_RATES), *MEASURES])
+    follow = [rate for name in names for rate in best_known(name) if (name, rate.upper) not in stated]
+    found = [
         {
             "kind": kind,
             "name": r.measure,
@@ -86,9 +89,10 @@ def _rates() -> list[dict[str, str]]:
         }
         for kind, rates in (("rates", KNOWN_RATES), ("rates that follow from these", follow))
         for r in rates
-    ] + [
-        {"kind": "rates of other quantities", "name": r.quantity, "summary": r.statement, "known": r.source}
-        for r in OTHER_RATES
+    ]
+    others = "rates of other quantities"
+    return found + [
+        {"kind": others, "name": r.quantity, "summary": r.statement, "known": r.source} for r in OTHER_RATES
     ]
 
 
@@ -102,25 +106,20 @@ def entries(name: str) -> list[dict[str, Any]]:
     things = [(kind, known[name]) for kind, known in KINDS.items() if name in known]
     if not things and foreign(name):
         thing = locate("strategy", name)
-        kind = kind_of(thing)
-        if not kind:
+        if not (kind := kind_of(thing)):
             raise UnknownName(f"{name!r} is neither a forecaster nor a nature")
         things = [(f"{kind}s", thing)]
     if not things:
         raise UnknownName.of("name", name, [n for known in KINDS.values() for n in known], LIST)
     return [
         {
-            "kind": kind,
-            "name": name,
-            "parameters": parameters_of(thing),
-            "guarantees": [str(g) for g in _guarantees(thing)],
-            "implied": _implied(_guarantees(thing)),
-            **_facts(kind, thing),
-            **({"loop": _loop(kind, thing)} if kind in PLAYERS else {}),
+            "kind": kind, "name": name, "parameters": parameters_of(thing),
+            "guarantees": [str(g) for g in _guarantees(thing)], "implied": _implied(_guarantees(thing)),
+            **(_facts(kind, thing) if kind in PLAYERS else {}),
             "documentation": _documentation(thing),
         }
         for kind, thing in things
-    ]
+    ]  # fmt: skip
 
 
 def _documentation(thing: Any) -> str:
@@ -129,16 +128,6 @@ def _documentation(thing: Any) -> str:
     while isinstance(thing, partial):
         thing = thing.func
     return inspect.cleandoc(thing.__doc__ or "")
-
-
-def _summary(thing: Any) -> str:
-    return _documentation(thing).partition("\n")[0]
-
-
-def _known(thing: Any) -> str:
-    if isinstance(thing, Measure):
-        return thing.source
-    return "; ".join(g.short for g in _guarantees(thing))
 
 
 def _guarantees(thing: Any) -> tuple[Any, ...]:
@@ -162,17 +151,21 @@ def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
 
 
 def _facts(kind: str, thing: Any) -> dict[str, str]:
-    """The facts that a strategy states (`onlinecal.core.strategy`), in words."""
-    if kind not in PLAYERS:
-        return {}
-    names = FACTS if kind == "forecasters" else [name for name in FACTS if name != "deterministic"]
-    if any(p["required"] and p["name"] != "horizon" for p in parameters_of(thing)):
-        # What does not depend on parameters stands on the class.
-        stated = {name: getattr(thing, name, None) for name in names}
-    else:
-        spec = as_strategy(kind.removesuffix("s"), thing)
-        stated = {name: getattr(spec, name) for name in names}
-    return {name: said(fact) for name, fact in stated.items()}
+    """The facts that a strategy states (`onlinecal.core.strategy`), and the loop that plays it, in words."""
+    from onlinecal.rounds.players import made_of_steps
+    from onlinecal.rounds.protocol import start
+
+    names = [name for name in FACTS if kind == "forecasters" or name != "deterministic"]
+    needed = {p["name"] for p in parameters_of(thing) if p["required"]}
+    # What does not depend on parameters stands on the class.
+    spec = thing if needed - {"horizon"} else as_strategy(kind.removesuffix("s"), thing)
+    loop = "depends on its parameters"
+    if isinstance(spec, World):
+        loop = "simpy"
+    elif not needed:
+        compiled = made_of_steps(start(kind.removesuffix("s"), spec, 1000, range(1), 0))
+        loop = "compiled steps" if compiled else "plain Python"
+    return {name: said(getattr(spec, name, None)) for name in names} | {"loop": loop}
 
 
 def said(fact: Any) -> str:
@@ -182,20 +175,6 @@ def said(fact: Any) -> str:
     if isinstance(fact, bool):
         return "yes" if fact else "no"
     return "not declared" if fact is None else str(fact)
-
-
-def _loop(kind: str, thing: Any) -> str:
-    """The loop that plays a strategy, in words."""
-    from onlinecal.rounds.players import made_of_steps
-    from onlinecal.rounds.protocol import start
-
-    if any(p["required"] for p in parameters_of(thing)):
-        return "depends on its parameters"
-    spec = as_strategy(kind.removesuffix("s"), thing)
-    if isinstance(spec, World):
-        return "simpy"
-    compiled = made_of_steps(start(kind.removesuffix("s"), spec, 1000, range(1), 0))
-    return "compiled steps" if compiled else "plain Python"
 
 
 def parameters_of(thing: Any) -> list[dict[str, Any]]:
@@ -211,3 +190,145 @@ def parameters_of(thing: Any) -> list[dict[str, Any]]:
         {"name": name, "default": None if default is empty else default, "required": default is empty}
         for name, default in given
     ]
+
+
+if TYPE_CHECKING:
+    from onlinecal.checks.guarantees import GuaranteeCheck, Report
+#: columns of a terminal below which a table of texts would be broken within words
+NARROW = 72
+
+
+def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
+    """The rows of `catalogue.rows`."""
+    if as_json:
+        print_json(rows)
+        return
+    console = new_console()
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        mine, rates = [row for row in rows if row["kind"] == kind], kind.startswith("rates")
+        if console.width < NARROW:
+            console.print(kind, style="italic")
+            for row in mine:
+                say(": ".join(filter(None, (row["name"], row["summary"]))))
+                say(f"  {row['known']}" if row["known"] else "")
+            continue
+        table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
+        table.add_column("name", style="bold", no_wrap=kind != "rates of other quantities")
+        table.add_column("total" if rates else "what it is")
+        known = (
+            "source"
+            if kind == "measures" or rates
+            else "proved"
+            if kind in ("forecasters", "natures")
+            else ""
+        )
+        table.add_column(known)
+        for row in mine:
+            table.add_row(*(escape(readable(row[key])) for key in ("name", "summary", "known")))
+        console.print(table)
+        console.print()
+
+
+#: what `print_entry` calls the facts of a strategy
+_FACTS = {
+    "deterministic": "Deterministic",
+    "needs_horizon": "Play depends on the horizon",
+    "safe_under_delay": "May be told late and in any order",
+    "memory": "State of a run",
+    "loop": "Loop",
+}
+
+
+def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
+    """Prints an entry of the catalogue."""
+    if as_json:
+        print_json(entry)
+        return
+    console = new_console()
+    given = ", ".join(
+        p["name"] + ("" if p["required"] else f" = {json.dumps(p['default'], default=str)}")
+        for p in entry["parameters"]
+    )
+    console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
+    say(flowing(entry["documentation"] or "It has no docstring."), hang=0)
+    facts = {words: entry[key] for key, words in _FACTS.items() if key in entry}
+    if facts:
+        print()
+    for words, fact in facts.items():
+        console.print(f"[bold]{words}[/bold]: {escape(fact)}")
+    if entry["guarantees"]:
+        console.print("\n[bold]Proved, at the default parameters[/bold]")
+        for guarantee in entry["guarantees"]:
+            say(f"- {guarantee}")
+    if entry["implied"]:
+        console.print("\n[bold]Which implies[/bold] (swap_regret, external_regret: of every task)")
+        for line in entry["implied"]:
+            say(f"- {line}")
+
+
+def print_check(report: Report) -> None:
+    """The report of `onlinecal check`: a row for each guarantee, with the worst of its opponents."""
+    console = new_console()
+    for name in dict.fromkeys(name for name, _ in report.findings):
+        console.print(f"[bold]{escape(name)}[/bold]")
+        for found, finding in report.findings:
+            if found == name:
+                say(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", hang=4)
+                if finding.fault:
+                    say(f"         {finding.fault}")
+    for remark in report.remarks:
+        console.print(remark, markup=False)
+    if not report.guarantees:
+        return
+    groups: dict[tuple[str, str], list[GuaranteeCheck]] = {}
+    for v in report.guarantees:
+        groups.setdefault((v.strategy, v.guarantee.short), []).append(v)
+    rows = []
+    for (strategy, guarantee), checked in groups.items():
+        first = checked[0].guarantee
+        worst = max(checked, key=lambda v: v.ratio if first.upper else -v.ratio)
+        failed, unknown = (sum(v.holds is holds for v in checked) for holds in (False, None))
+        trends = [v.trend[0] for v in checked if v.trend is not None]
+        if failed:
+            said = f"FAILS against {failed} of {len(checked)}"
+            if any(v.step > 1.0 and v.holds is False for v in checked):
+                said += ", in a step of its proof"
+        elif first.kind == "rate" and not trends:
+            said = "a rate; its growth cannot be told"
+        elif unknown:
+            said = f"exceeded, perhaps by chance, against {unknown} of {len(checked)}"
+        else:
+            said = f"holds against {len(checked)}"
+        if trends:
+            said += f": ratio grows like T^{fixed(max(trends))} at most"
+        rows.append(
+            (strategy, guarantee, f"{worst.ratio:.4g}", f"against {worst.opponent}, round {worst.at:,}", said)
+        )
+    tables = [_checked(rows), _checked(rows, narrow=True)]
+    if (table := next((table for table in tables if fits(console, table)), None)) is not None:
+        console.print(table)
+    else:
+        for strategy, guarantee, ratio, where, said in rows:
+            say(f"{strategy}: {guarantee}\n  {said}; worst {ratio}, {where}")
+    console.print(
+        "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
+        "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "
+        "T/16 to T, and fails if it does by more than chance makes of it once in 10^6."
+    )
+
+
+def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
+    """The table of `print_check`; a narrow one has its names broken, and the bounds below what they bound."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for heading in ("strategy", "guarantee", "worst", "where", ""):
+        right: Any = "right" if heading == "worst" else "left"
+        table.add_column(heading, justify=right, no_wrap=narrow and heading != "", overflow="fold")
+    for strategy, guarantee, worst, where, said in rows:
+        if narrow:
+            if len(guarantee) > 22:
+                measure, bound = re.split(" (?=[≤≥=] )", guarantee, maxsplit=1)
+                guarantee = f"{broken(measure, 22)}\n{broken(bound, 24)}"
+            opponent, _, at = where.rpartition(" round ")
+            strategy, where = broken(strategy, 14), f"{broken(opponent, 13)}\nround {at}"
+        table.add_row(*map(Text, map(readable, (strategy, guarantee, worst, where, said))))
+    return table

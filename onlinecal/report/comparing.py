@@ -14,9 +14,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
 from onlinecal.report.curves import Study, columns_of
 from onlinecal.report.frames import counted
-from onlinecal.report.paired import Difference, paired
 from onlinecal.report.people import PeopleRow, people_rows
-from onlinecal.report.ranking import Front, Ranking, Standing, fronts, ranking, remarks
+from onlinecal.report.ranking import Difference, Front, Ranking, Standing, fronts, paired, ranking, remarks
 from onlinecal.report.tables import Table, new_console, number, print_json
 from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
 
@@ -185,7 +184,7 @@ def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float 
     rows: dict[str, dict[str, Difference]] = {}
     ends = {}
     for d in found:
-        rows.setdefault(f"{d.first} − {d.second}", {})[d.nature] = d
+        rows.setdefault(" − ".join(d.forecasters), {})[d.nature] = d
         open = f", {d.open:,} open at the end" if d.open else ""
         ends[d.nature] = f"T = {d.horizon:,}, {number_of(d.runs, 'run')}{open}"
     cells = {pair: [_difference(mine.get(nature)) for nature in ends] for pair, mine in rows.items()}
@@ -224,7 +223,8 @@ def _difference(found: Difference | None) -> str:
         return ""
     if not math.isfinite(found.mean):
         return "infinite totals"
-    sign = {"": "", found.first: " <", found.second: " >"}[found.better]
+    first, second = found.forecasters
+    sign = {"": "", first: " <", second: " >"}[found.better]
     spread = "in all runs" if found.same else f"± {number(found.half_width)}"
     return f"{number(found.mean)} {spread}{sign}"
 
@@ -260,7 +260,7 @@ def _many(row: PeopleRow) -> str:
 def _people_row(row: PeopleRow) -> list[str]:
     cells = []
     for median, values, at, cdl in zip(
-        row.median(), (row.last, row.rate), (row.worst, row.worst_rate), (row.cdl, row.each(row.cdl)), strict=True
+        row.median(), (row.last, row.rate), row.worst, (row.cdl, row.each(row.cdl)), strict=True
     ):  # fmt: skip
         if at is None:
             return ["–"] * 8

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import offset_copy
@@ -16,11 +14,11 @@ from matplotlib.transforms import offset_copy
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import number
 from onlinecal.growth.words import BEYOND, literal
-from onlinecal.report.curves import Curve, Study, left_out, runs_of
+from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import (
     BAND,
+    Bound,
     Frame,
-    Reference,
     counted,
     divided,
     forecasters,
@@ -28,8 +26,7 @@ from onlinecal.report.frames import (
     games,
     parities,
 )
-from onlinecal.report.late_frames import LateFrame, late_frames
-from onlinecal.report.panels import Panels, Picture, handles, joined, leftmost, pictured
+from onlinecal.report.panels import Panels, Picture, handles, leftmost, pictured
 from onlinecal.report.style import (
     GREY,
     Paper,
@@ -61,10 +58,9 @@ def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
 def plot_curves(curves: Sequence[Curve], *, power: float = 0.0) -> Picture:
     """Totals against T on logarithmic axes: natures down, measures across, a colour, marker and dashes a forecaster.
 
-    The line is the mean over runs; the band runs from the 5th to the 95th percentile of the runs. Dashed lines are
-    proven bounds, dotted ones proven rates through the curve's first point; those of the nature have the colour of the
-    text. Grey slopes are the best known rates against the worst nature. Where a mean total is negative the vertical
-    axis is linear around 0. Means without a place on the axis are words in the legend, and arrows at the edge.
+    Lines are means over runs, bands their 5th to 95th percentile; dashed are proven bounds, dotted proven rates, in the
+    colour of the text those of the nature, and grey the best known rates against the worst nature. Where a mean is
+    negative the vertical axis is linear around 0. Means without a place are words in the legend, and arrows.
 
     Parameters
     ----------
@@ -90,53 +86,13 @@ def plot_curves(curves: Sequence[Curve], *, power: float = 0.0) -> Picture:
         parts.append(
             f"Totals, bounds and rates are divided by T^{power:.3g}; exponents are those of the totals."
         )
-    return _of_frames(
+    return of_frames(
         [(frame, frame.nature, frame.measure, "") for frame in every], " ".join(parts), "natures × measures",
         ("T", f"total $T\\cdot\\mu${by}"), named=alone, names={} if alone else forecasters(every),
     )  # fmt: skip
 
 
-@pictured
-def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
-    """Totals by schedule: a line for each delay against T, or, at a single T, against the questions open then.
-
-    Parameters
-    ----------
-    study : Study
-    measures : sequence of str
-        At least one column.
-
-    Returns
-    -------
-    (rows, columns) array of Axes
-        With several horizons, or a single schedule, a row for each nature and measure, and a column for each
-        forecaster; else a row for each nature and a column for each measure. Those of one row have the same limits
-        upwards.
-    """
-    drawn = late_frames(study, measures)
-    # Curves of one name look the same in all panels if there are as many in each.
-    alone = (
-        len(drawn) == 1 or len({tuple(line.forecaster for line in each.frame.lines) for each in drawn}) > 1
-    )
-    # Forecasters are told apart; schedules have an order, and so have their colours.
-    across = drawn[0].across
-    return _of_frames(
-        [(each.frame, each.row, each.column, each.heading) for each in drawn],
-        _late_caption(study, drawn, measures), "rows × columns",
-        ("1 + questions open at the end" if across else "T", "total $T\\cdot\\mu$"),
-        named=alone, names={} if alone else forecasters(each.frame for each in drawn),
-        colours=(lambda frame: None) if across else _ordered,
-    )  # fmt: skip
-
-
-def _ordered(frame: Frame) -> Looks:
-    """Colours of schedules, from short to long delays."""
-    span = (0.35, 1.0) if paper().dark else (0.0, 0.88)
-    several = len(frame.lines) + len(frame.absent)
-    return [to_hex(colormaps["viridis"](x)) for x in np.linspace(*span, max(several, 2))]
-
-
-def _of_frames(
+def of_frames(
     drawn: Sequence[Placed],
     caption: str,
     words: str,
@@ -195,8 +151,7 @@ def _size(side: float) -> float:
 def _set_heights(shared: Sequence[tuple[Axes, Frame]]) -> None:
     """Limits upwards, from means and bounds: a band that reaches down to 0 would stretch them without end."""
     heights = [v for _, frame in shared for line in frame.lines for v in line.mean[line.shown]]
-    heights += [v for _, frame in shared for bound in frame.bounds for v in bound.values]
-    heights += [v for _, frame in shared for reference in frame.references for v in reference.values]
+    heights += [v for _, frame in shared for each in (*frame.bounds, *frame.references) for v in each.values]
     for axis, _ in shared:
         axis.set_ylim(min(heights) / 1.8, max(heights) * 1.8)
 
@@ -218,35 +173,31 @@ def sentences(curves: Sequence[Curve], drawn: Sequence[Frame] | None = None) -> 
     cut, one = {growth.cut for growth in growths}, "the last two decades of the rounds of one game"
     which = "these T" if cut == {False} else one if cut == {True} else f"these T, or {one}"
     bounds = [bound for frame in drawn for bound in frame.bounds]
-    rates = [bound for bound in bounds if not bound.exact]
-    own = ", drawn through the first point of its curve" * any(bound.style is not None for bound in rates)
-    forced = " (a rate: from the lowest curve)" * any(bound.style is None for bound in rates)
     proved: dict[str, dict[str, None]] = {}
     for bound in bounds:
-        proved.setdefault(bound.against, {})[bound.label] = None
-    proved.pop("", None)
+        if bound.against:
+            proved.setdefault(bound.against, {})[bound.label] = None
     found = [
         games(curves),
-        *_of_runs(
-            {curve.totals.shape[1] for curve in curves}, any(len(curve.rounds) > 1 for curve in curves)
-        ),
+        *of_runs({curve.totals.shape[1] for curve in curves}, any(len(curve.rounds) > 1 for curve in curves)),
         f"Exponent: mean growth over {which}, where that is clear." * bool(growths),
         f"a…b: no power law, {BEYOND}, but these slopes over their first and last half."
-        * any(growth.bent for growth in growths),
+        * any(g.bent for g in growths),
         parities(curves),
         left_out(curves),
         "Dashed: proven bound." * any(bound.exact for bound in bounds),
-        f"Dotted: proven rate{own}." * bool(rates),
+        "Dotted: proven rate, drawn through the first point of its curve; of what the nature forces, of the lowest."
+        * any(not bound.exact for bound in bounds),
         *(f"Proved against {against}: {'; '.join(labels)}." for against, labels in proved.items()),
-        f"In the colour of the text: what the nature forces{forced}." * any(b.style is None for b in bounds),
+        "In the colour of the text: what the nature forces." * any(b.style is None for b in bounds),
         "Grey: best known rates against the worst nature, slopes without a constant, drawn from half the lowest curve "
         "at the first T." * any(frame.references for frame in drawn),
-        *_edges(drawn),
+        *edges(drawn),
     ]
     return [each for each in found if each]
 
 
-def _of_runs(runs: set[int], joined: bool, given: str = "") -> list[str]:
+def of_runs(runs: set[int], joined: bool, given: str = "") -> list[str]:
     """Sentences of a caption on lines, or points, and bands."""
     band = f"Band: {BAND[0]:.0f}th to {BAND[1]:.0f}th percentile of the runs{given}."
     return [
@@ -255,32 +206,15 @@ def _of_runs(runs: set[int], joined: bool, given: str = "") -> list[str]:
     ]
 
 
-def _edges(drawn: Sequence[Frame]) -> list[str]:
+def edges(drawn: Sequence[Frame]) -> list[str]:
     """Sentences of a caption on arrows at the edges, and on axes with negative totals."""
-    ups = {mark.up for frame in drawn for mark in frame.marks}
+    ups = {up for frame in drawn for *_, up in frame.marks}
     return [
         *["Arrow at the upper edge: infinite."] * (True in ups),
         *["Arrow at the lower edge: 0."] * (False in ups),
         *["Where totals are negative the vertical axis is linear around 0, between its innermost marks."]
         * any(frame.negative for frame in drawn),
     ]
-
-
-def _late_caption(study: Study, drawn: Sequence[LateFrame], measures: Sequence[str]) -> str:
-    cells, across = study.cells, drawn[0].across
-    open = max(n for each in drawn for n in each.open)
-    lines = any(len(line.rounds) > 1 for each in drawn for line in each.frame.lines)
-    where = "of the lowest line" if across else "of the line with the fewest open questions"
-    return literal(joined(
-        f"Games of T = {cells[0].horizon:,}, a point for each schedule." if across else games(study.curves(measures)),
-        *_of_runs(runs_of(cells), lines, ", given the times of questions and outcomes, which all runs share"),
-        "Totals are over the questions whose outcome is known; not in them are those that are open at the end, up to "
-        f"{open:,} a game." * (open > 0),
-        "Dotted: b·R(T/b), which is √(bT) for R = √T: with b = 1 + questions open and R the best known upper rate, "
-        "what b copies would have, each with every b-th question; with one constant, by which they begin at the first "
-        f"point {where}." * any(each.frame.bounds for each in drawn),
-        *_edges([each.frame for each in drawn]),
-    ))  # fmt: skip
 
 
 def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, named: bool) -> None:
@@ -320,12 +254,12 @@ def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, n
             markersize=12 if single else 4, fillstyle="full" if single else "none",
             label=typeset(entry(bound.label, width)),
         )  # fmt: skip
-    for k, mark in enumerate(frame.marks):
+    for k, (style, rounds, up) in enumerate(frame.marks):
         # Within the axes and one above the other, so that arrows of several curves are told apart.
-        height = 0.97 - 0.045 * k if mark.up else 0.03 + 0.045 * k
+        height = 0.97 - 0.045 * k if up else 0.03 + 0.045 * k
         axis.plot(
-            mark.rounds, np.full(len(mark.rounds), height), color=_look(here, mark.style, colours)["color"],
-            linestyle="none", marker=CARETUPBASE if mark.up else CARETDOWNBASE, markersize=6,
+            rounds, np.full(len(rounds), height), color=_look(here, style, colours)["color"],
+            linestyle="none", marker=CARETUPBASE if up else CARETDOWNBASE, markersize=6,
             transform=axis.get_xaxis_transform(),
         )  # fmt: skip
     for style, words in frame.absent:
@@ -370,7 +304,7 @@ def legend_rows(frame: Frame, side: float, *, named: bool) -> int:
     return max((sum(lines[i : i + each]) for i in range(0, len(lines), max(each, 1))), default=0)
 
 
-def _draw_references(axis: Any, references: Sequence[Reference], here: Paper) -> None:
+def _draw_references(axis: Any, references: Sequence[Bound], here: Paper) -> None:
     """Behind the curves, labelled to the right of the axes: the lower one from below, so that they never meet."""
     if len(references) == 2:
         low, high = references

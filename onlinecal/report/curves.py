@@ -15,8 +15,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
-from onlinecal.report.export import long_table
-from onlinecal.report.kept import Kept
+from onlinecal.report.kept import Kept, long_table
 from onlinecal.study.played import Played, Promise, Results
 
 if TYPE_CHECKING:
@@ -81,12 +80,8 @@ class Curve:
     def exponent(self, level: float = 0.95) -> Growth | None:
         """The growth of the total over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
 
-        Games on a recorded stream are taken for prefixes of one game, and their mean over runs for its single run.
-
-        Parameters
-        ----------
-        level : float, default 0.95
-            Of the interval; `growth.simultaneous` gives that for many curves at once.
+        Games on a recorded stream are taken for prefixes of one game, and their mean over runs for its single run. The
+        interval has this `level`; `growth.simultaneous` gives that for many curves at once.
         """
         rounds, totals = self.tail.rounds, self.tail.totals
         if self.recorded:
@@ -133,18 +128,10 @@ class Curve:
     def against_rates(self, level: float = 0.95) -> str:
         """Whether the total grows out of what is proved and known, beyond doubt of the level; see `growth.trend`.
 
-        Parameters
-        ----------
-        level : float, default 0.95
-            As for `exponent`.
-
-        Returns
-        -------
-        str
-            ``"above proven"``: it grows faster over these T than the bound proved for this forecaster, and no form that
-            fits says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
-            ``"below Ω"``: slower than the lower one. Empty otherwise, and for games that are not fresh and independent:
-            rates are about games tuned to T. Best known rates are compared only where no outcome is late.
+        ``"above proven"``: it grows faster over these T than the bound proved for this forecaster, and no form that
+        fits says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
+        ``"below Ω"``: slower than the lower one. Empty otherwise, and for games that are not fresh and independent: rates are about
+        games tuned to T. Best known rates are compared only where no outcome is late.
         """
         check_level(level)
         if not self.independent:
@@ -169,11 +156,6 @@ class Curve:
 
         A grid of m steps has a point at ½ if m is even, and none if it is odd. None unless both occur and
         `Growth.jumps` says so; always None for the prefixes of one game, all on one grid, and for a single run.
-
-        Parameters
-        ----------
-        level : float, default 0.95
-            As for `exponent`.
         """
         if self.steps is None or not self.independent or len(set((self.steps % 2).tolist())) < 2:
             return None
@@ -214,13 +196,9 @@ class Study(Kept):
         """Forecaster → its place in the whole study, by which pictures tell it apart from others."""
         return {label: i for i, label in enumerate(dict.fromkeys([*self.order, *self.forecasters]))}
 
-    @property
+    @cached_property
     def columns(self) -> dict[str, Column]:
         """Name → column, in the order in which they appear."""
-        return dict(self._columns)
-
-    @cached_property
-    def _columns(self) -> dict[str, Column]:
         return named(dict.fromkeys(column for cell in self.cells for column in cell.columns))
 
     @property
@@ -235,14 +213,9 @@ class Study(Kept):
         *,
         schedules: bool = False,
     ) -> Study:
-        """The cells of these forecasters and natures; of all where none are named.
+        """The cells of these forecasters and natures, by label; of all where none are named.
 
-        Parameters
-        ----------
-        forecasters, natures : sequence of str, optional
-            Labels.
-        schedules : bool, default False
-            Whether a nature may also be named without its schedule, for all of its schedules.
+        With `schedules` a nature may also be named without its schedule, for all of its schedules.
         """
         who, whom = forecasters or self.forecasters, natures or self.natures
         wide = [cell.schedule[0] for cell in self.cells] if schedules else []
@@ -251,12 +224,8 @@ class Study(Kept):
             for label in labels:
                 if label not in there:
                     raise UnknownName.of(kind, label, there)
-        cells = (
-            c
-            for c in self.cells
-            if c.forecaster in who and (c.nature in whom or (schedules and c.schedule[0] in whom))
-        )
-        return Study(tuple(cells), self.name, self.title, tuple(self.places))
+        mine = (c for c in self.cells if c.nature in whom or (schedules and c.schedule[0] in whom))
+        return Study(tuple(c for c in mine if c.forecaster in who), self.name, self.title, tuple(self.places))
 
     def curve(
         self,
@@ -266,17 +235,10 @@ class Study(Kept):
         *,
         horizon: int | None = None,
     ) -> Curve:
-        """The totals of one measure against T.
+        """The totals of one measure (the name of a column, such as ``"swap_regret[umbrella]"``) against T.
 
-        Parameters
-        ----------
-        measure : str
-            The name of a column: ``"cdl"``, ``"swap_regret[umbrella]"``.
-        forecaster, nature : str, optional
-            Labels, or registered names; may be left out where there is only one.
-        horizon : int, optional
-            The prefixes of the game of this horizon. Default: the finals of the fresh games where there are several
-            horizons, else the prefixes of the one.
+        Labels or registered names of players may be left out where there is only one. Of a `horizon` it is the prefixes
+        of this game; by default the finals of the fresh games where there are several horizons, else the prefixes.
         """
         who = self._only("forecaster", forecaster, self.forecasters)
         whom = self._only("nature", nature, self.natures)

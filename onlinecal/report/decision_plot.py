@@ -1,4 +1,4 @@
-"""Pictures over thresholds: regrets of decisions, and elementary scores (Murphy diagrams); data, then drawing."""
+"""Pictures over thresholds and over time: regrets of decisions, Murphy diagrams, trajectories; data, then drawing."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.validation import choice, number
+from onlinecal.core.validation import choice, integer, number, vector
+from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.regression import isotonic
+from onlinecal.forecasts.table import Evaluation
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.growth.words import literal
-from onlinecal.report.gamma_panels import Gammas, gammas_of, of_gammas, spans
-from onlinecal.report.panels import Picture, joined, pictured
+from onlinecal.monitoring.sequences import RunningBias, running_bias
+from onlinecal.report.panels import Gammas, Picture, gammas_of, joined, of_gammas, pictured, spans
 from onlinecal.report.style import GREY, entry, paper, plain, thinned, tick
 
 Floats = NDArray[np.float64]
 Against = Literal["levels", "monotone"]
-
 #: what is less is rounding
 _NOTHING = 1e-12
 #: thresholds at which differences are drawn
@@ -73,26 +74,23 @@ def decisions_of(gamma: JointDistribution, *, against: Against = "monotone", lab
     if against == "monotone":
         worst = worst_threshold(gamma)
         return Decisions(label, thresholds, acted, waited, worst.at, worst.loss, str(worst))
-    regret = acted + waited
-    at = int(np.argmax(regret))
-    t, lost = float(thresholds[at]), float(regret[at])
+    at = int(np.argmax(acted + waited))
+    t, lost = float(thresholds[at]), float((acted + waited)[at])
+    if lost < _NOTHING:
+        return Decisions(label, thresholds, acted, waited, t, lost, "no threshold loses anything")
     # At a jump the predictions to blame are those on the side where more is lost.
     after = at % 2 == 1
-    high_ = (q < t) & ((v > t) if after else (v >= t))
-    low_ = (q > t) & ((v <= t) if after else (v < t))
-    blamed = high_ if acted[at] >= waited[at] else low_
+    acts = (v > t) if after else (v >= t)
+    blamed = (q < t) & acts if acted[at] >= waited[at] else (q > t) & ~acts
     said = f"act when p {'>' if after else '≥'} {t:.3g}: {lost:.3g} lost for each decision; {_why(gamma, blamed)}"
-    said = "no threshold loses anything" if lost < _NOTHING else said
     return Decisions(label, thresholds, acted, waited, t, lost, said)
 
 
 def _why(gamma: JointDistribution, blamed: NDArray[np.bool_]) -> str:
     """The predictions that are off, by how much on average, and in which direction."""
-    if not blamed.any():
-        return ""
     v, mass = gamma.predictions[blamed], gamma.mass[blamed]
     by = float(mass @ (gamma.means[blamed] - v) / mass.sum())
-    whole = f"{v[0]:.3g}" if f"{v[0]:.3g}" == f"{v[-1]:.3g}" else f"{v[0]:.3g}–{v[-1]:.3g}"
+    whole = " to ".join(dict.fromkeys(f"{end:.3g}" for end in (v[0], v[-1]))).replace(" to ", "–")
     return f"predictions of {whole} are too {'low' if by > 0 else 'high'} by {abs(by):.2g} on average"
 
 
@@ -119,9 +117,9 @@ def plot_decision(
     p, y
         As in `reliability_plot.plot_reliability`.
     against : {"levels", "monotone"}, default "monotone"
-        The alternative: to act by the best monotone recalibration, which is the best other threshold, as in `onlinecal
-        measure`; or by the mean outcome of each level, which is the swap regret of the threshold, with V-CDL as its
-        supremum. The latter is noise where levels have few samples.
+        The alternative: the best monotone recalibration, which is the best other threshold, as in `onlinecal measure`;
+        or the mean outcome of each level, the swap regret of the threshold, with V-CDL as its supremum. The latter is
+        noise where levels have few samples.
 
     Returns
     -------
@@ -136,18 +134,15 @@ def plot_decision(
     """
     several = gammas_of("decision", p, y)
     drawn = [decisions_of(gamma, against=against, label=label) for label, gamma in several.items()]
-    lost = [one.lost >= _NOTHING for one in drawn]
     instead = {
-        "levels": "with the mean outcome of each prediction in its place; the largest is V-CDL.",
-        "monotone": "with the best monotone recalibration in its place, which is the best other threshold.",
+        "levels": "the mean outcome of each prediction in its place; the largest is V-CDL.",
+        "monotone": "the best monotone recalibration in its place, which is the best other threshold.",
     }
-    caption = joined(
+    caption = (
         "Who acts when the prediction is above t gains 1 − t if the event occurs and −t if not, divided by "
-        "max(t, 1 − t), and nothing by not acting. Up: how much more each decision would have brought on average "
-        + instead[against],
-        "Dark: by acting in vain; light: by not acting. Point: the worst threshold, not tested against chance."
-        * any(lost),
-        "Where there is no point, no threshold loses anything." * (not all(lost)),
+        "max(t, 1 − t), and nothing by not acting. Up: how much more each decision would have brought on average with "
+        f"{instead[against]} Dark: by acting in vain; light: by not acting. Point: the worst threshold, not tested "
+        "against chance; without a point no threshold loses anything."
     )
     return of_gammas(
         p, drawn, lambda axis, _, one, __: _draw_decision(axis, one),
@@ -175,9 +170,6 @@ def _draw_decision(axis: Axes, one: Decisions) -> None:
         which.set_major_locator(MaxNLocator(5))
         which.set_major_formatter(FuncFormatter(tick))
     plain(axis, "threshold t", "regret for each decision")
-
-
-# ---------------------------------------------------------------- Murphy diagrams
 
 
 class Elementary(NamedTuple):
@@ -286,24 +278,20 @@ def plot_murphy(
     'threshold t'
     """
     drawn = _murphy(p, y, difference, number("murphy", "band", band, 0.0, 1.0))
-    score = (
-        "the mean elementary score, 1 − t for an event with a prediction that is not above t and t for another with "
-        "one that is"
-    )
-    names: tuple[str, ...] = ()
+    score = "1 − t for an event with a prediction that is not above t and t for another with one that is"
     if isinstance(drawn, Elementary):
-        names = drawn.labels if len(drawn.labels) > 1 else ()
         caption = (
-            f"Up: {score}. Lower is better; who is lower at every t is better by every proper score. The Brier score "
-            "is twice the area below."
+            f"Up: the mean elementary score, {score}. Lower is better; who is lower at every t is better by every "
+            "proper score. The Brier score is twice the area below."
         )
     else:
         caption = (
-            f"Line: the score of “{drawn.labels[1]}” less that of “{drawn.labels[0]}”: above 0 the latter is better. "
-            f"Score: {score}. Band: an approximate {drawn.level:.0%} interval for the expected difference, point by "
-            f"point (Student's t with four added to the {drawn.samples:,})."
+            f"Line: the mean elementary score of “{drawn.labels[1]}” less that of “{drawn.labels[0]}”: above 0 the "
+            f"latter is better. Score: {score}. Band: an approximate {drawn.level:.0%} interval for the expected "
+            f"difference, point by point (Student's t with four added to the {drawn.samples:,})."
         )
-    legend = {label: i for i, label in enumerate(names)}
+    several = isinstance(drawn, Elementary) and len(drawn.labels) > 1
+    legend = {label: i for i, label in enumerate(drawn.labels)} if several else {}
     return of_gammas(
         None, [drawn], lambda axis, _, one, new: _draw_murphy(axis, one, new), [""], caption, 0.72, names=legend
     )  # fmt: skip
@@ -351,3 +339,138 @@ def _draw_murphy(axis: Axes, drawn: Elementary | Difference, new: bool) -> None:
     axis.yaxis.set_major_locator(MaxNLocator(5))
     axis.yaxis.set_major_formatter(FuncFormatter(tick))
     plain(axis, "threshold t", up)
+
+
+#: numbers of forecasts at which a measure is taken, and the least
+TIMES, FIRST = 25, 20
+#: draws for each interval
+DRAWS = 200
+
+
+class RunningMeasure(NamedTuple):
+    """A measure of the forecasts up to each round, of all or of a window; `lower` to `upper` is its bracket."""
+
+    name: str
+    rounds: NDArray[np.int64]
+    window: int | None
+    lower: Floats
+    upper: Floats
+    #: (2, n), NaN where there is none, and why there is none anywhere
+    interval: Floats
+    why: str
+    level: float
+
+
+def running_measure(
+    p: ArrayLike, y: ArrayLike, measure: Any, *, window: int | None = None, level: float = 0.95, seed: int = 0
+) -> RunningMeasure:
+    """`evaluate` of the first forecasts, or of those in each window."""
+    JointDistribution.from_samples(p, y)  # checks them
+    p, y = vector("p", p), vector("y", y)
+    least = FIRST if window is None else integer("trajectory", "window", window, 2)
+    if len(p) < least:
+        raise InvalidData(f"trajectory: {len(p)} forecasts; expected {least} or more for a measure of them")
+    last = np.unique(np.linspace(least, len(p), TIMES).round().astype(np.int64))
+    rows: list[Any] = []
+    for end in last.tolist():
+        part = slice(0 if window is None else end - window, end)
+        rows += evaluate(
+            p[part], y[part], measures=[measure], bootstrap=DRAWS if level else 0, level=level, seed=seed
+        ).rows
+    interval = np.array([row.interval or (np.nan, np.nan) for row in rows]).T
+    why = "" if np.isfinite(interval).any() or not level else rows[-1].interval_by.removeprefix("none: ")
+    lower, upper = np.array([row.ends for row in rows]).T
+    return RunningMeasure(rows[0].name, last, window, lower, upper, interval, why, level)
+
+
+@pictured
+def plot_trajectory(
+    p: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    measure: Any = None,
+    window: int | None = None,
+    band: float | None = 0.95,
+) -> Picture:
+    """Calibration over time: the running total of outcome − prediction, or a measure of the forecasts so far.
+
+    Parameters
+    ----------
+    p, y : (n,) array_like
+        Predictions and outcomes (0 or 1) in the order in which they were made.
+    measure : str, table or callable, optional
+        One measure, as in `evaluate`. Default: the running total of y − p.
+    window : int, optional
+        A measure of so many last forecasts instead of all so far, by which drift is seen.
+    band : float or None, default 0.95
+        Of the total: it is left at any time with probability at most 1 − `band` if every outcome has the probability
+        predicted (`forecasts.running.running_bias`). Of a measure: intervals, each by itself, as in `evaluate`.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> ax = plot_trajectory([0.5] * 40, [0, 1] * 20)
+    >>> ax.get_ylabel()
+    'Σ (outcome − prediction)'
+    """
+    level = number("trajectory", "band", 0.0 if band is None else band, 0.0, 1.0)
+    if isinstance(p, JointDistribution | Evaluation):
+        raise InvalidData(
+            "trajectory: a JointDistribution has no order in time; expected the predictions p and the outcomes y"
+        )
+    if y is None:
+        raise InvalidData("trajectory: y is missing; expected the outcomes of the predictions p")
+    drawn: Any
+    if measure is None:
+        drawn = running_bias(p, y, level=level)
+        caption = joined(
+            "Line: the total of outcome − prediction of the forecasts so far; it falls where they are too high.",
+            f"Band: what the total leaves at any time with probability {1.0 - level:.2g} at most if every outcome has "
+            "the probability predicted, whatever the predictions depend on." * bool(level),
+            f"Mark: where it is first seen outside, by forecast {drawn.left:,}."
+            if level and drawn.left
+            else "",
+        )
+    else:
+        drawn = running_measure(p, y, measure, window=window, level=level)
+        whose = "all forecasts so far" if window is None else f"the last {window:,} forecasts"
+        caption = joined(
+            f"Line: {drawn.name} of {whose}; two lines are the ends of what is certain.",
+            f"Band: {level:.0%} intervals, each by itself, for the same of what the forecasts were drawn from "
+            "independently; where there is none, too few forecasts share a level."
+            * bool(level and not drawn.why),
+            f"No intervals: {drawn.why}." * bool(drawn.why),
+        )
+    return of_gammas(None, [drawn], lambda axis, _, one, __: _draw_trajectory(axis, one), [""], caption, 0.6)
+
+
+def _draw_trajectory(axis: Axes, drawn: RunningBias | RunningMeasure) -> None:
+    blue, red = paper(axis).colours[:2]
+    across = "forecasts"
+    if isinstance(drawn, RunningBias):
+        axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
+        if drawn.level:
+            axis.fill_between(
+                drawn.rounds, drawn.lower, drawn.upper, color=GREY, alpha=0.25, linewidth=0, zorder=1.0
+            )
+        axis.plot(drawn.rounds, drawn.total, color=blue, linewidth=1.3, zorder=2.0)
+        if drawn.level and drawn.left is not None:
+            at = int(np.searchsorted(drawn.rounds, drawn.left))
+            axis.plot(drawn.rounds[at], drawn.total[at], color=red, marker="o", markersize=5.5, zorder=3.0)
+        up = "Σ (outcome − prediction)"
+    else:
+        axis.fill_between(drawn.rounds, *drawn.interval, color=blue, alpha=0.2, linewidth=0)
+        for values in (drawn.lower, drawn.upper)[: 1 + int((drawn.lower < drawn.upper).any())]:
+            axis.plot(drawn.rounds, values, color=blue, marker="o", markersize=3, linewidth=1.3)
+        if min(drawn.lower.min(), np.nanmin(np.append(drawn.interval, np.inf))) >= 0.0:
+            axis.set_ylim(bottom=0.0)
+        up, across = drawn.name, "forecasts" if drawn.window is None else "last forecast"
+    axis.set_xlim(0, drawn.rounds[-1])
+    axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+    axis.yaxis.set_major_locator(MaxNLocator(5))
+    for which in (axis.xaxis, axis.yaxis):
+        which.set_major_formatter(FuncFormatter(tick))
+    plain(axis, across, up)

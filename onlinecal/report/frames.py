@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,17 +51,8 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Mark:
-    """Points of a curve that lie beyond an edge of the axes, as arrows there."""
-
-    style: int
-    rounds: NDArray[np.int64]
-    up: bool
-
-
-@dataclass(frozen=True)
 class Bound:
-    """A guarantee as it is drawn, an exact bound or a rate; style None of those that the nature forces."""
+    """A guarantee or a best known rate as it is drawn, exact or as a slope; style None of what is no forecaster's."""
 
     label: str
     style: int | None
@@ -71,27 +62,20 @@ class Bound:
     against: str = ""
 
 
-@dataclass(frozen=True)
-class Reference:
-    """A best known rate of a measure as it is drawn: a slope, since it has no constant."""
-
-    label: str
-    rounds: NDArray[np.int64]
-    values: Floats
-
-
 @dataclass
 class Frame:
-    """One pair of axes: a measure against one nature; `absent` has the curves without a point, with the reason."""
+    """One pair of axes: a measure against one nature."""
 
     nature: str
     column: Column
     negative: bool = False
     lines: list[Line] = field(default_factory=list)
-    marks: list[Mark] = field(default_factory=list)
     bounds: list[Bound] = field(default_factory=list)
+    references: list[Bound] = field(default_factory=list)
+    #: points beyond an edge of the axes: style, T, and whether the edge is the upper one
+    marks: list[tuple[int, NDArray[np.int64], bool]] = field(default_factory=list)
+    #: curves without a point: style, and the reason
     absent: list[tuple[int, str]] = field(default_factory=list)
-    references: list[Reference] = field(default_factory=list)
 
     @property
     def measure(self) -> str:
@@ -103,12 +87,8 @@ def divided(frame: Frame, power: float) -> Frame:
     """The same with everything divided by T^power: what grows so fast is level."""
 
     def by(some: Any, *names: str) -> list[Any]:
-        return [
-            replace(
-                one, **{name: getattr(one, name) / one.rounds.astype(np.float64) ** power for name in names}
-            )
-            for one in some
-        ]
+        scales = [(one, one.rounds.astype(np.float64) ** power) for one in some]
+        return [replace(one, **{name: getattr(one, name) / scale for name in names}) for one, scale in scales]
 
     return replace(
         frame, lines=by(frame.lines, "mean", "lower", "upper"), bounds=by(frame.bounds, "values"),
@@ -118,20 +98,18 @@ def divided(frame: Frame, power: float) -> Frame:
 
 def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
     """The data of `plot_curves`: a frame for each nature and measure, in the order of the curves."""
-    styles = places(curves)
+    styles, level = places(curves), simultaneous(len(curves)) if exponents else None
     result: dict[tuple[str, Column], Frame] = {}
     for curve in curves:
         frame = result.setdefault((curve.nature, curve.column), Frame(curve.nature, curve.column))
-        frame.negative = frame.negative or bool(((curve.mean < 0) & np.isfinite(curve.mean)).any())
+        frame.negative |= bool(((curve.mean < 0) & np.isfinite(curve.mean)).any())
     for curve in curves:
-        level = simultaneous(len(curves)) if exponents else None
         _add(result[curve.nature, curve.column], curve, styles[curve.forecaster], level)
     for frame in result.values():
         frame.bounds = [_below_all(bound, frame.lines) for bound in frame.bounds]
         if not frame.negative:
-            frame.references = _references(
-                frame.column, [line for line in frame.lines if line.fresh and not line.late]
-            )
+            tuned = [line for line in frame.lines if line.fresh and not line.late]
+            frame.references = _references(frame.column, tuned)
     return list(result.values())
 
 
@@ -172,7 +150,7 @@ def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
     )  # fmt: skip
     for beyond, up in ((mean == np.inf, True), (~shown & (mean == 0), False)):
         if beyond.any():
-            frame.marks.append(Mark(style, curve.rounds[beyond], up))
+            frame.marks.append((style, curve.rounds[beyond], up))
     first = int(np.argmax(shown))
     frame.bounds += _bounds(curve, style, float(curve.rounds[first]), float(mean[first]), frame.bounds)
 
@@ -219,23 +197,16 @@ def _when(rounds: NDArray[np.int64], mask: NDArray[np.bool_]) -> str:
     return f"at {len(where)} T from {first} to {last}"
 
 
-def _references(column: Column, lines: Sequence[Line]) -> list[Reference]:
-    """The best known rates beside games tuned to their T; the prefixes of one game are not."""
+def _references(column: Column, lines: Sequence[Line]) -> list[Bound]:
+    """The best known rates beside games tuned to their T, as slopes; the prefixes of one game are not."""
     rounds = np.unique(np.concatenate([line.rounds[line.shown] for line in lines])) if lines else np.array([])
     if len(rounds) < 2:
         return []
-    first = [line.mean[(line.rounds == rounds[0]) & line.shown].min(initial=np.inf) for line in lines]
-    start = min(first) / 2
+    start = min(line.mean[(line.rounds == rounds[0]) & line.shown].min(initial=np.inf) for line in lines) / 2
     rates = best_known(column)
-    if len({rate.formula for rate in rates}) < len(rates):
-        labels = [f"Θ({rates[0].formula})"]
-    else:
-        labels = [str(rate) for rate in rates]
-    shapes = [rate.at(rounds) for rate in rates]
-    return [
-        Reference(label, rounds, start * shape / shape[0])
-        for label, shape in zip(labels, shapes, strict=False)
-    ]
+    both = len({rate.formula for rate in rates}) < len(rates)
+    shapes = {f"Θ({rate.formula})" if both else str(rate): rate.at(rounds) for rate in rates}
+    return [Bound(label, None, rounds, start * shape / shape[0], False) for label, shape in shapes.items()]
 
 
 def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequence[Bound]) -> list[Bound]:
@@ -278,11 +249,8 @@ def parities(curves: Sequence[Curve]) -> str:
     for pair, sides in pairs.items():
         how = " and ".join(f"{side} in {', '.join(measures)}" for side, measures in sides.items())
         said.append(f"{pair} (at even m {how})")
-    whom = "; ".join(said)
-    return (
-        f"Jagged as the m steps of the grid are even, with a point at ½, or odd, without one: {whom}."
-        * bool(said)
-    )
+    first = "Jagged as the m steps of the grid are even, with a point at ½, or odd, without one: "
+    return f"{first}{'; '.join(said)}." if said else ""
 
 
 def ends(values: Collection[int]) -> str:
@@ -304,20 +272,9 @@ def games(curves: Sequence[Curve]) -> str:
         own = "a game each, on the same recorded rounds" if curve.recorded else "a fresh game each"
         alone = "the end of one game" if len(curve.rounds) == 1 else "rounds of one game"
         kinds.setdefault(own if curve.fresh else alone, []).append(curve)
-    if len(kinds) == 1:
-        return f"T: {next(iter(kinds))}."
-    # Named by as little as tells those of one kind from the others.
-    names: list[Callable[[Curve], str]] = [
-        lambda curve: curve.nature,
-        lambda curve: f"{curve.forecaster} against {curve.nature}",
-        lambda curve: f"{curve.measure} of {curve.forecaster} against {curve.nature}",
-    ]
     parts = []
     for kind, mine in kinds.items():
-        rest = [curve for curves in kinds.values() if curves is not mine for curve in curves]
-        whom: dict[str, None] = {}
-        for curve in mine:
-            own = next((n(curve) for n in names if n(curve) not in map(n, rest)), names[-1](curve))
-            whom[own] = None
-        parts.append(f"{kind} ({', '.join(whom)})")
+        others = {c.nature for each, some in kinds.items() if each != kind for c in some}
+        names = (f"{c.forecaster} against {c.nature}" if c.nature in others else c.nature for c in mine)
+        parts.append(f"{kind} ({', '.join(dict.fromkeys(names))})" if len(kinds) > 1 else kind)
     return f"T: {'; '.join(parts)}."

@@ -1,4 +1,4 @@
-"""The report of `onlinecal measure`, as text of 80 columns and as data."""
+"""The report of `onlinecal measure`, as text of 80 columns, as data, and as one HTML page."""
 
 from __future__ import annotations
 
@@ -19,13 +19,10 @@ from onlinecal.report.tables import broken, new_console
 WIDTH = 80
 #: a name in a table is broken into no narrower lines
 NAME = 12
-
 #: what the parts of scores are called
 SCORES = ("score", "mean", "MCB", "DSC", "UNC")
-
 #: what the table over groups or time holds
 PARTS = ("rows", "forecast", "event", "event − forecast", "Brier", "p", "p (Holm)")
-
 OF_DRAWS = "p: how often outcomes drawn as forecast give as large a value; if calibrated: their mean value."
 OF_ADVICE = (
     "Worst threshold: named where p ≤ {level}, by a test of all pairs of thresholds at once; calibrated forecasts lead "
@@ -212,9 +209,6 @@ def data(report: Report) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# ---------------------------------------------------------------- inside
-
-
 def _cells(row: Row, asked: bool) -> tuple[str, ...]:
     cells = (row.name, span(*row.ends))
     if not asked:
@@ -322,3 +316,58 @@ def _row_data(row: Row) -> Mapping[str, Any]:
         "p_large_n": row.p_large_n,
         "decisions": row.measure.decisions,
     }
+
+
+# ---------------------------------------------------------------- the page
+
+#: columns of which diagrams are drawn, at most
+DRAWN = 12
+#: levels up to which each is a point, and nothing is smoothed
+SINGLE = 20
+
+
+def page_of(report: Report) -> str:
+    """The report as one HTML page that needs nothing else; names that were given are escaped."""
+    from onlinecal.report.page import rendered
+
+    sections = [
+        {
+            "name": column.name,
+            "about": about(column),
+            "cautions": column.cautions,
+            "decision": decision(column),
+            "grids": grids(report, column),
+            "pictures": pictures(column) if i < DRAWN else [],
+        }
+        for i, column in enumerate(report.columns)
+    ]
+    many = len(report.columns)
+    together = [side_by_side(report), differences(report) if report.differences else None]
+    return rendered(
+        "measured.html",
+        heading=heading(report),
+        report=report,
+        sections=sections,
+        together=[grid for grid in together if grid is not None],
+        said=[sentence(said) for said in report.said],
+        remarks=[
+            *[f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (many > DRAWN),
+            *remarks(report),
+        ],
+    )
+
+
+def pictures(column: Measured) -> list[Any]:
+    """The mean outcome near each prediction (at each, where they are few), and the best monotone recalibration."""
+    from onlinecal.report.page_pictures import Picture, drawn_twice
+    from onlinecal.report.reliability_plot import plot_reliability
+
+    gamma = column.gamma
+    first: Any = ("points", "levels") if gamma.levels <= SINGLE else ("smooth", "smoothed")
+    return [
+        Picture(
+            f"Reliability of {column.name}, {word}", plot_reliability.caption(gamma, kind=kind),
+            *drawn_twice(lambda dark, kind=kind: plot_reliability(gamma, kind=kind, dark=dark).figure),
+        )
+        for kind, word in (first, ("corp", "monotone (CORP)"))
+    ]  # fmt: skip

@@ -3,54 +3,50 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from onlinecal.core.progress import Progress
+from onlinecal.core.words import number_of
 from onlinecal.core.writing import whole
+from onlinecal.growth import simultaneous
 from onlinecal.measures import MEASURES
-from onlinecal.report import page_rows
-from onlinecal.report.curves import Study
-from onlinecal.report.page_pictures import MOST, Gallery, Picture, gallery
-from onlinecal.report.totals import legend_of, totals
+from onlinecal.report.curves import Study, runs_of
+from onlinecal.report.page_pictures import MOST, gallery
+from onlinecal.report.ranking import COMMON_RUNS, RECORDED, ranking, totals_in_common
+from onlinecal.report.tables import number, with_spread
+from onlinecal.report.totals import AGAINST_RATES, Total, legend_of, longest, main_columns, totals
 from onlinecal.study.entries import Planned
+from onlinecal.study.played import Played
+
+#: names are listed up to so many
+LISTED = 12
+#: after a name that is certain, as in tables of dominations
+CERTAIN = "†"
 
 
-@dataclass(frozen=True)
-class Page:
-    """The contents of the page of a study."""
+class Cell(NamedTuple):
+    """The text of a cell, the number by which its column is sorted, and a note below it in small letters."""
+
+    text: str = ""
+    value: float | None = None
+    note: str = ""
+
+
+class Table(NamedTuple):
+    """A table with a column of names, whose heading is `first`."""
 
     title: str
-    #: how much of the study has been played
-    state: str
-    #: terms with texts
-    asked: list[tuple[str, str]]
-    versions: list[tuple[str, str]]
-    #: the summary in sentences; the meaning of the signs in the tables
-    said: list[str]
-    notes: list[str]
-    #: the table of the summary, and the meaning of its marks
-    lowest: page_rows.Table | None
-    meaning: str
-    #: what was not played
-    missing: page_rows.Table | None
-    tables: list[page_rows.Table]
-    drawn: Gallery
-    #: the text of the file, "" for a study that was played from Python
-    scenario: str
-    #: how to play it again
-    commands: list[str]
-    #: names with their meaning
-    measures: list[tuple[str, str]]
-
-    @property
-    def pictures(self) -> list[Picture]:
-        """All of them."""
-        return [*self.drawn.curves, *self.drawn.others]
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    first: str = "forecaster"
 
 
 def page_of(
@@ -59,46 +55,54 @@ def page_of(
     planned: int,
     source: str,
     failed: Sequence[tuple[Planned, str, str]] = (),
-) -> Page:
-    """The page of a study, with what its results file says of itself.
+) -> SimpleNamespace:
+    """The contents of the page of a study, for its template, with what its results file says of itself.
 
     `planned` cells were to be played; `source` is the name of the file; `failed` has cells that could not be played,
     why, and when that was last tried.
     """
+    shown = shown_columns(study)
     with Progress(2 + MOST, unit="parts") as progress:
         progress.describe("tables")
-        rows = totals(study, page_rows.columns(study))
+        rows = totals(study, all_columns(study))
         progress.advance(2)
-        shown = page_rows.main_columns(study)
         fitted = {row.measure for row in rows if row.exponent is not None}
         whole_ones = [name for name in shown if not study.columns[name].end]
         drawn = gallery(study, whole_ones, [m for m in shown if m in fitted][:4], progress)
-    table, meaning = page_rows.lowest(study) or (None, "")
-    done, name = len(study.cells), study.name
-    finished = f"{done:,} of {planned:,}" if done < planned else f"All {done:,}"
-    return Page(
-        title=study.title or name,
-        state=f"{finished} cells are finished.",
-        asked=page_rows.asked(study),
+    table, meaning = lowest(study) or (None, "")
+    done, scenario = len(study.cells), meta.get("scenario", "")
+    remarks = {row.against_rates for row in rows}
+    return SimpleNamespace(
+        title=study.title or study.name,
+        state=f"{f'{done:,} of {planned:,}' if done < planned else f'All {done:,}'} cells are finished.",
+        asked=_asked(study),
         versions=[
             ("onlinecal", meta.get("version", "unknown")),
             ("time of playing, of all games added", _time(sum(cell.seconds for cell in study.cells))),
             ("results file", source),
         ],
-        said=[*page_rows.bounds(study), *page_rows.beyond(rows)],
-        notes=[*(f"{part[0].upper()}{part[1:]}." for part in legend_of(rows)), *page_rows.remarks(rows)],
+        said=[*bounds(study), *beyond(rows)],
+        notes=[
+            *(f"{part[0].upper()}{part[1:]}." for part in legend_of(rows)),
+            *(
+                f"{remark}: {meaning.format(rate='the best known rate of its measure')}."
+                for remark, meaning in AGAINST_RATES.items()
+                if remark in remarks
+            ),
+        ],
         lowest=table,
         meaning=meaning,
-        missing=page_rows.not_played(failed, json.loads(meta.get("incompatible", "[]"))),
-        tables=page_rows.tables(study, rows),
+        missing=_not_played(failed, json.loads(meta.get("incompatible", "[]"))),
+        tables=tables(study, rows),
         drawn=drawn,
-        scenario=meta.get("scenario", ""),
-        commands=_commands(name, source, bool(meta.get("scenario")), meta.get("options", "")),
+        pictures=[*drawn.curves, *drawn.others],
+        scenario=scenario,
+        commands=_commands(study.name, source, bool(scenario), meta.get("options", "")),
         measures=_measures(study, shown),
     )
 
 
-def html(page: Page) -> str:
+def html(page: SimpleNamespace) -> str:
     """The page as text."""
     return rendered("page.html", page=page)
 
@@ -106,36 +110,24 @@ def html(page: Page) -> str:
 def rendered(template: str, **said: Any) -> str:
     """A page of this folder as text; names that were given are escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    def breakable(text: str) -> str:
+        """A name that may be broken into lines after ``_ [ ( , =``, and nowhere else."""
+        pieces = re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", text)
+        return Markup("").join(Markup("{}<wbr>").format(p) if p[-1] in "_[(,=" else escape(p) for p in pieces)
+
+    def coded(text: str) -> str:
+        """A text in which the parts between two backticks are code."""
+        pieces = enumerate(text.split("`"))
+        return Markup("").join(Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in pieces)
 
     environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
-    )
-    environment.filters |= {"breakable": _breakable, "coded": _coded}
+    )  # fmt: skip
+    environment.filters |= {"breakable": breakable, "coded": coded}
     return environment.get_template(template).render(**said)
-
-
-def _breakable(text: str) -> str:
-    """A name that may be broken into lines after ``_ [ ( , =``, and nowhere else."""
-    from markupsafe import Markup, escape
-
-    return Markup("").join(
-        Markup("{}<wbr>").format(piece) if piece[-1] in "_[(,=" else escape(piece)
-        for piece in re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", text)
-    )
-
-
-def _coded(text: str) -> str:
-    """A text in which the parts between two backticks are code."""
-    from markupsafe import Markup, escape
-
-    return Markup("").join(
-        Markup("<code>{}</code>").format(piece) if i % 2 else escape(piece)
-        for i, piece in enumerate(text.split("`"))
-    )
 
 
 def write(text: str, path: Path) -> None:
@@ -144,11 +136,36 @@ def write(text: str, path: Path) -> None:
         new.write_text(text, encoding="utf-8", newline="\n")
 
 
+def shown_columns(study: Study) -> list[str]:
+    """The columns of the summary: of all questions, each measure, and of each task its swap regret."""
+    return main_columns(study) or study.measures
+
+
+def all_columns(study: Study) -> list[str]:
+    """All columns: streams, the accounts of tasks beside the swap regret, and certificates come last."""
+    return list(dict.fromkeys([*shown_columns(study), *study.measures]))
+
+
+def _asked(study: Study) -> list[tuple[str, str]]:
+    """The questions of the study, as terms with what they are here."""
+    times = sorted({cell.horizon for cell in study.cells})
+    runs = sorted(runs_of(study.cells))
+    most = max(len(cell.rounds) for cell in study.cells)
+    played = f"{times[0]:,}, read at {'its end' if most == 1 else f'{most} times of one game'}"
+    if len(times) > 1:
+        played = f"{len(times)} from {times[0]:,} to {times[-1]:,}, each a game of its own"
+    names = {"forecaster": study.forecasters, "nature": study.natures, "measure": shown_columns(study)}
+    return [
+        *((number_of(len(some), kind), _list(some)) for kind, some in names.items()),
+        ("rounds T", played),
+        ("runs", " to ".join(f"{n:,}" for n in dict.fromkeys([runs[0], runs[-1]])) + " of each pair"),
+    ]
+
+
 def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:
     """The meaning of each measure of the catalogue, and of the swap regret of tasks."""
     found: dict[str, str] = {}
-    for name in shown:
-        column = study.columns[name]
+    for column in (study.columns[name] for name in shown):
         if column.kind == "measure" and column.measure in MEASURES:
             record = MEASURES[column.measure]
             first = (record.function.__doc__ or "").strip().splitlines()[0]
@@ -162,12 +179,13 @@ def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _commands(name: str, source: str, scenario: bool, options: str) -> list[str]:
+    """How to play it again."""
     if not scenario:
         return [f"onlinecal compare {shlex.quote(source)}", f"onlinecal plot {shlex.quote(source)}"]
+    run = " ".join(filter(None, ("onlinecal run", shlex.quote(f"{name}.toml"), options)))
     return [
         "pip install onlinecal",
-        " ".join(filter(None, ("onlinecal run", shlex.quote(f"{name}.toml"), options)))
-        + "  # the scenario below, saved under this name",
+        f"{run}  # the scenario below, saved under this name",
         f"onlinecal report {shlex.quote(f'results/{name}.db')}",
     ]
 
@@ -176,3 +194,204 @@ def _time(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.3g} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _list(names: Sequence[str], between: str = ", ") -> str:
+    more = f"{between}and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
+    return between.join(names[:LISTED]) + more
+
+
+# ---------------------------------------------------------------- tables
+
+
+def tables(study: Study, rows: Sequence[Total]) -> list[Table]:
+    """A table for each nature: forecasters down, measures across, with totals at the largest T and their growth."""
+    found = []
+    for nature in study.natures:
+        mine = {(row.forecaster, row.measure): row for row in rows if row.nature == nature}
+        if not mine:
+            continue
+        horizon, _ = longest(mine.values())
+        open = max(row.open for row in mine.values() if row.horizon == horizon)
+        there = [c for c in all_columns(study) if any(measure == c for _, measure in mine)]
+        told = tuple(
+            (who, tuple(_cell(mine.get((who, column)), horizon) for column in there))
+            for who in study.forecasters
+            if any(who == own for own, _ in mine)
+        )
+        late = f", {number_of(open, 'question')} open at the end" if open else ""
+        found.append(Table(f"{nature}, T = {horizon:,}{late}", tuple(there), told))
+    return found
+
+
+def _cell(row: Total | None, horizon: int) -> Cell:
+    if row is None:
+        return Cell()
+    at = f"at T = {row.horizon:,}" if row.horizon != horizon else ""
+    notes = " · ".join(filter(None, [at, " ".join(row.growth), row.against_rates]))
+    return Cell(with_spread(row.total, row.half_width), row.total, notes)
+
+
+def lowest(study: Study) -> tuple[Table, str] | None:
+    """The forecasters with the lowest mean totals: measures down, natures across; and the meaning of the marks.
+
+    Only forecasters that were played at the same largest T are compared; None where nothing is. The last column, of
+    several natures, has the forecaster whose largest mean total over all of them is lowest. Names are marked that are
+    lower than every other beyond doubt, by `ranking`; all marks of the table hold together with 95 %.
+    """
+    every: dict[str, dict[str, dict[str, Played]]] = {}
+    for measure in shown_columns(study):
+        # The two ends of a bracket are not totals of the measure itself.
+        compared = (
+            {} if study.columns[measure].end else {n: _compared(study, measure, n) for n in study.natures}
+        )
+        if any(len(cells) > 1 for cells in compared.values()):
+            every[measure] = compared
+    if not every:
+        return None
+    rows, several = [], len(study.natures) > 1
+    sure = recorded = fewer = False
+    for measure, compared in every.items():
+        some = [cell for found in compared.values() if len(found) > 1 for cell in found.values()]
+        order = ranking(Study(tuple(some)), measure, simultaneous(len(every)))
+        certain = set()
+        for s in order.standings:
+            # Of a payoff the lowest is the one that all others are better than.
+            below = (s.before.T if order.higher else s.before).sum(axis=1) == len(s.forecasters) - 1
+            certain |= {(s.nature, who) for who, it_is in zip(s.forecasters, below, strict=True) if it_is}
+            recorded, fewer = recorded or s.recorded, fewer or s.fewer
+        means, cells = {nature: _means(found, measure) for nature, found in compared.items()}, []
+        for nature, found in means.items():
+            cell = _least(found) if len(found) > 1 else Cell()
+            if (nature, cell.text) in certain:
+                sure, cell = True, cell._replace(text=f"{cell.text} {CERTAIN}")
+            cells.append(cell)
+        if several:
+            # A mean that is infinite both ways is the largest: nothing is below it.
+            largest: dict[str, str] = {}
+            for who in (w for w in study.forecasters if all(w in found for found in means.values())):
+                own = {nature: found[who] for nature, found in means.items()}
+                largest[who] = max(own, key=lambda n: math.inf if math.isnan(own[n]) else own[n])
+            cell = _least({who: means[nature][who] for who, nature in largest.items()})
+            against = (f" · against {n}" for who, n in largest.items() if means[n][who] == cell.value)
+            cells.append(cell._replace(note=cell.note + next(against, "")))
+        rows.append((measure, tuple(cells)))
+    headings = (*study.natures, *["largest of its totals over the natures"] * several)
+    table = Table("Whose mean total is lowest at the largest T", headings, tuple(rows), "measure")
+    compare = "`onlinecal compare RESULTS --ranking` says who else is told apart."
+    if not sure:
+        meaning = (
+            "Nobody is the lowest here beyond doubt (Student's t on one difference a run, for all of the table "
+            f"together with 95 %): that a mean is the lowest may be chance. {compare}"
+        )
+    else:
+        meaning = (
+            f"{CERTAIN}: its expected total is lower than that of every other forecaster beyond doubt, by Student's t "
+            "on one difference a run, Holm's procedure over all pairs and natures, and Bonferroni's over measures: all "
+            f"{CERTAIN} of the table hold together with 95 % if differences are normal."
+            + f" {RECORDED}." * recorded
+            + f" Without {CERTAIN} it may be chance that this mean is the lowest"
+            + "; the last column is not tested" * several
+            + f". {compare}"
+        )
+    return table, meaning + f" {COMMON_RUNS}." * fewer
+
+
+def _compared(study: Study, measure: str, nature: str) -> dict[str, Played]:
+    """Forecaster → its cell at the largest T that all of them were played at."""
+    cells = [c for c in study.cells if c.nature == nature and measure in c.totals]
+    times: dict[str, set[int]] = {}
+    for cell in cells:
+        times.setdefault(cell.forecaster, set()).add(cell.horizon)
+    last = max(set.intersection(*times.values()), default=None) if times else None
+    return {c.forecaster: c for c in cells if c.horizon == last}
+
+
+def _means(cells: Mapping[str, Played], measure: str) -> dict[str, float]:
+    """Forecaster → mean total over the runs that all of them have; NaN where it is infinite both ways."""
+    if not cells:
+        return {}
+    with np.errstate(invalid="ignore"):
+        means = totals_in_common([*cells.values()], measure).mean(axis=1)
+    return dict(zip(cells, means.tolist(), strict=True))
+
+
+def _least(means: Mapping[str, float]) -> Cell:
+    finite = [mean for mean in means.values() if math.isfinite(mean)]
+    if not finite:
+        return Cell("–", note="no total is finite") if means else Cell()
+    least = min(finite)
+    return Cell(", ".join(who for who, mean in means.items() if mean == least), least, number(least))
+
+
+def _not_played(
+    failed: Sequence[tuple[Planned, str, str]], incompatible: Sequence[Sequence[str]]
+) -> Table | None:
+    """Cells that failed, and pairs that cannot play each other (forecaster, nature, why); None where there are none."""
+    found: dict[tuple[str, str, str], list[int]] = {}
+    for planned, why, _ in failed:
+        found.setdefault((planned.forecaster, planned.against, why), []).append(planned.horizon)
+    rows = [
+        (who, whom, ", ".join(f"{t:,}" for t in sorted(times)), f"failed: {why}")
+        for (who, whom, why), times in found.items()
+    ]
+    rows += [(who, whom, "all", f"cannot be played: {why}") for who, whom, why in incompatible]
+    told = tuple((who, tuple(map(Cell, cells))) for who, *cells in rows)
+    return Table("Not played", ("nature", "T", "why"), told) if rows else None
+
+
+# ---------------------------------------------------------------- sentences
+
+
+def bounds(study: Study) -> list[str]:
+    """Sentences on whether the proven bounds at the end of each game hold in what was played."""
+    held = 0
+    beyond: dict[str, list[str]] = {
+        "Broken in some run, which a proven bound does not allow": [],
+        "The mean of these runs is beyond a bound of the expectation, as may happen by chance": [],
+    }
+    broken, chance = beyond.values()
+    for cell, promise in ((c, p) for c in study.cells for p in c.promises):
+        if promise.kind == "rate" or promise.measure not in cell.totals:
+            continue
+        totals, alone = cell.totals[promise.measure][-1], promise.kind == "deterministic"
+        sign = 1.0 if promise.upper else -1.0
+        # A bound that is attained may be missed by the rounding of the total.
+        edge = sign * promise.bound + 1e-9 * max(1.0, abs(promise.bound))
+        if not np.any(sign * (totals if alone else totals.mean()) > edge):
+            held += 1
+            continue
+        (broken if alone else chance).append(
+            f"{promise.measure} {'≤' if promise.upper else '≥'} {promise.formula} of {cell.forecaster} against "
+            f"{cell.nature} at T = {cell.horizon:,}"
+        )
+    said, every = [], held + len(broken) + len(chance)
+    if held:
+        some = f"{held:,} of {every:,}" if held < every else f"Every one of {held:,}"
+        holds = "hold" if held < every else "holds in what was played"
+        rest = "which every run keeps to, or, of expectations, their mean"
+        said.append(f"{some} proven bounds with a constant {holds}, {rest}.")
+    return said + [f"{words}: {_list(names)}." for words, names in beyond.items() if names]
+
+
+#: the remarks of `Curve.against_rates` that are worth a sentence
+_BEYOND = {
+    "above proven": "faster over these T than the bound that is proved for its forecaster, below which its total may "
+    "still lie",
+    "above O": "faster over these T than the best known rate, which some forecaster is proved to keep against every "
+    "nature that its source admits",
+}
+
+
+def beyond(rows: Sequence[Total]) -> list[str]:
+    """Sentences on totals that grow out of what is proved or known."""
+    said = []
+    for remark, words in _BEYOND.items():
+        found: dict[str, list[str]] = {}
+        for row in rows:
+            if row.against_rates == remark:
+                found.setdefault(f"{row.forecaster} against {row.nature}", []).append(row.measure)
+        if found:
+            parts = [f"{pair} ({_list(measures)})" for pair, measures in found.items()]
+            said.append(f"What grows {words}: {_list(parts, '; ')}.")
+    return said

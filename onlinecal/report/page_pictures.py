@@ -13,7 +13,7 @@ import numpy as np
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
-from onlinecal.report.curves import Curve, Study
+from onlinecal.report.curves import Curve, Study, runs_of
 
 #: the most pictures; forecasters of a picture of curves; lines of all of them
 MOST, FORECASTERS, LINES = 24, 12, 240
@@ -58,8 +58,10 @@ class Gallery:
     left: list[str] = field(default_factory=list)
 
 
-#: a title, a caption, the drawing by `dark`, and whether it is wide
-Drawing = tuple[str, str, Callable[..., Any], bool]
+#: names of columns
+Columns = Sequence[str]
+#: a title, the function that draws it, its arguments and options, and what is said after its caption
+Drawing = tuple[str, Any, tuple[Any, ...], dict[str, Any], str]
 
 
 def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: Progress) -> Gallery:
@@ -67,9 +69,11 @@ def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: 
     found = Gallery()
     for kind in (_exponents, _pareto, _reliability, _tasks, _slopes, _delays, _people) if shown else ():
         progress.describe(kind.__name__[1:])
-        for title, caption, plot, wide in kind(study, shown, grown, found.left):
-            light, dark = drawn_twice(lambda dark, plot=plot: np.ravel(plot(dark=dark))[0].figure)
-            found.others.append(Picture(title, caption, light, dark, wide))
+        for title, plot, given, options, more in kind(study, shown, grown, found.left):
+            caption = plot.caption(*given, **{k: v for k, v in options.items() if k != "width"}) + more
+            draw = partial(plot, *given, **options)
+            light, dark = drawn_twice(lambda dark, draw=draw: np.ravel(draw(dark=dark))[0].figure)
+            found.others.append(Picture(title, caption, light, dark, kind is not _slopes))
             progress.advance(1)
     _curves(study, shown, MOST - len(found.others), found, progress)
     return found
@@ -132,17 +136,15 @@ def lowest(curves: Sequence[Curve], most: int) -> list[Curve]:
 # ---------------------------------------------------------------- all else
 
 
-def _exponents(
-    study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]
-) -> Iterator[Drawing]:
-    from onlinecal.report.exponent_plot import plot_exponents as plot
+def _exponents(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.study_plot import plot_exponents
 
     if grown and 1 < len(study.natures) * len(study.forecasters) <= CELLS:
-        yield "Growth exponents", plot.caption(study, grown), partial(plot, study, grown), True
+        yield "Growth exponents", plot_exponents, (study, grown), {}, ""
 
 
-def _pareto(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.pareto_plot import plot_pareto as plot
+def _pareto(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.study_plot import plot_pareto
 
     if len(shown) < 2 or len(study.forecasters) < 2:
         return
@@ -153,22 +155,17 @@ def _pareto(study: Study, shown: Sequence[str], grown: Sequence[str], left: list
         )
         return
     two, some = list(shown[:2]), study.only(natures=study.natures[: NATURES["pareto"]])
-    try:
-        said = plot.caption(some, two)
-    except InvalidParameter:  # not taken of the same games
-        return
-    several = "s" * (len(some.natures) > 1)
-    yield f"{two[0]} and {two[1]}: Pareto front{several}", said, partial(plot, some, two), True
-    _only_some(left, "Pareto fronts", study, "pareto")
+    if any(all(m in cell.totals for m in two) for cell in some.cells):
+        several = "s" * (len(some.natures) > 1)
+        yield f"{two[0]} and {two[1]}: Pareto front{several}", plot_pareto, (some, two), {}, ""
+        _only_some(left, "Pareto fronts", study, "pareto")
 
 
-def _reliability(
-    study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]
-) -> Iterator[Drawing]:
+def _reliability(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
     """Of the Γ that are kept, a picture for each nature."""
-    from onlinecal.report.reliability_plot import plot_reliability as plot
+    from onlinecal.report.reliability_plot import plot_reliability
 
-    found, missing = False, False
+    drawn, missing = False, False
     for nature in study.natures[: NATURES["reliability"]]:
         some = study.only(natures=[nature])
         curves = lowest(some.curves(shown[:1]), WHO["reliability"])
@@ -177,23 +174,23 @@ def _reliability(
             mine = _levels(some.only([who]))
             missing |= not mine
             levels |= mine
-        if not levels:
-            continue
-        found = True
-        bins = BINS if max(len(gamma.predictions) for gamma in levels.values()) > LEVELS else None
-        # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
-        options: dict[str, Any] = {"bins": bins, "band": None}
-        said = plot.caption(levels, **options)
-        if len(some.forecasters) > len(levels):
-            said += (
+        if levels:
+            drawn = True
+            bins = BINS if max(len(gamma.predictions) for gamma in levels.values()) > LEVELS else None
+            # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
+            options = {
+                "bins": bins,
+                "band": None,
+                "width": 6.5 if len(levels) == 4 else None,
+            }  # two lines of two
+            more = (
                 f" Drawn: {len(levels)} of {len(some.forecasters)} forecasters; of more than {WHO['reliability']} "
                 f"those whose mean {shown[0]} is lowest."
-            )
-        options["width"] = 6.5 if len(levels) == 4 else None  # two lines of two
-        yield f"Reliability against {nature}", said, partial(plot, levels, **options), True
+            ) * (len(some.forecasters) > len(levels))
+            yield f"Reliability against {nature}", plot_reliability, (levels,), options, more
     if missing:
         left.append("Reliability diagrams are left out where the level sets of a game are not kept exactly.")
-    if found:
+    if drawn:
         _only_some(left, "Reliability diagrams", study, "reliability")
 
 
@@ -201,30 +198,26 @@ def _levels(pair: Study) -> dict[str, JointDistribution]:
     """Γ of one forecaster against one nature by its label; nothing where it is not kept exactly."""
     from onlinecal.report.pictures import gammas
 
-    runs = max(totals.shape[1] for cell in pair.cells for totals in cell.totals.values())
     try:
-        return gammas(pair, run=None if runs <= TOGETHER else 0)[0]
+        return gammas(pair, run=None if max(runs_of(pair.cells)) <= TOGETHER else 0)[0]
     except InvalidParameter:
         return {}
 
 
-def _tasks(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.task_plot import KINDS
-    from onlinecal.report.task_plot import plot_tasks as plot
+def _tasks(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.study_plot import KINDS, plot_tasks
 
     regrets = [c for c in study.columns.values() if c.of_task and c.measure in KINDS and not c.stream]
     tasks = {(c.task, c.response) for c in regrets}
-    if not tasks:
-        return
-    for nature in study.natures[: NATURES["tasks"]]:
-        some = _few(study, [nature], shown[0], min(FORECASTERS, max(1, POINTS // len(tasks))))
-        said = plot.caption(some) + _whose(study, some, shown[0])
-        yield f"Regrets of tasks against {nature}", said, partial(plot, some), True
-    _only_some(left, "Regrets of tasks", study, "tasks")
+    for nature in study.natures[: NATURES["tasks"]] if tasks else ():
+        some, whose = _few(study, [nature], shown[0], min(FORECASTERS, max(1, POINTS // len(tasks))))
+        yield f"Regrets of tasks against {nature}", plot_tasks, (some,), {}, whose
+    if tasks:
+        _only_some(left, "Regrets of tasks", study, "tasks")
 
 
-def _slopes(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.run_plot import plot_slopes as plot
+def _slopes(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.run_plot import plot_slopes
 
     if not grown:
         return
@@ -235,62 +228,50 @@ def _slopes(study: Study, shown: Sequence[str], grown: Sequence[str], left: list
         )
         return
     every = [study.only(natures=[nature]).curves(grown[:1]) for nature in study.natures[: NATURES["slopes"]]]
-    for curves in every:
-        if any(len(curve.rounds) > 2 for curve in curves):
-            title = f"Local slopes of {grown[0]} against {curves[0].nature}"
-            yield title, plot.caption(curves), partial(plot, curves), False
-    if any(len(curve.rounds) > 2 for curves in every for curve in curves):
+    steep = [curves for curves in every if any(len(curve.rounds) > 2 for curve in curves)]
+    for curves in steep:
+        yield f"Local slopes of {grown[0]} against {curves[0].nature}", plot_slopes, (curves,), {}, ""
+    if steep:
         _only_some(left, "Local slopes", study, "slopes")
 
 
-def _delays(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.curve_plot import plot_delays as plot
+def _delays(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.late_plot import plot_delays
 
     if len({cell.schedule[1] for cell in study.cells}) < 2:
         return
     base, most = list(dict.fromkeys(cell.schedule[0] for cell in study.cells)), NATURES["delays"]
     natures = list(dict.fromkeys(c.nature for c in study.cells if c.schedule[0] in base[:most]))
-    some, one = _few(study, natures, shown[0], WHO["delays"]), [shown[0]]
+    some, whose = _few(study, natures, shown[0], WHO["delays"])
     if len(base) > most:
         left.append(f"What late outcomes cost is drawn of the first {most} natures.")
-    said = plot.caption(some, one) + _whose(study, some, shown[0])
-    yield f"What late outcomes cost: {shown[0]}", said, partial(plot, some, one), True
+    yield f"What late outcomes cost: {shown[0]}", plot_delays, (some, [shown[0]]), {}, whose
 
 
-def _people(study: Study, shown: Sequence[str], grown: Sequence[str], left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.people import plot_people as plot
+def _people(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
+    from onlinecal.report.people import plot_people
 
     natures, most = list(dict.fromkeys(cell.nature for cell in study.cells if cell.people)), NATURES["people"]
-    if not natures:
-        return
-    some = _few(study, natures[:most], shown[0], WHO["people"])
-    if not any(cell.people for cell in some.cells):
-        return
-    if len(natures) > most:
-        left.append(f"Decision makers who join and leave are drawn of the first {most} natures.")
-    said = plot.caption(some) + _whose(study, some, shown[0])
-    yield "Decision makers who join and leave", said, partial(plot, some), True
+    some, whose = _few(study, natures[:most], shown[0], WHO["people"]) if natures else (study, "")
+    if any(cell.people for cell in some.cells):
+        if len(natures) > most:
+            left.append(f"Decision makers who join and leave are drawn of the first {most} natures.")
+        yield "Decision makers who join and leave", plot_people, (some,), {}, whose
 
 
-def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> Study:
-    """The part of a study against these natures, of the `most` forecasters with the lowest largest mean total."""
+def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:
+    """The part of a study of the `most` forecasters with the lowest largest mean total, and the sentence on them."""
     some = study.only(natures=list(natures))
-    if len(some.forecasters) <= most:
-        return some
+    several = len(some.forecasters)
+    if several <= most:
+        return some, ""
     worst: dict[str, float] = {}
     for curve in some.curves([measure]):
         worst[curve.forecaster] = max(float(curve.mean[-1]), worst.get(curve.forecaster, -np.inf))
     order = sorted(some.forecasters, key=lambda who: worst.get(who, np.inf))[:most]
-    return some.only([who for who in some.forecasters if who in order])
-
-
-def _whose(study: Study, some: Study, measure: str) -> str:
-    """The sentence on the forecasters that `_few` has chosen."""
-    there = {c.forecaster for c in study.cells if c.nature in some.natures}
-    if len(there) == len(some.forecasters):
-        return ""
     over = ", the largest of these natures," if len(some.natures) > 1 else ""
-    return f" Drawn: {len(some.forecasters)} of {len(there)} forecasters, those whose mean {measure}{over} is lowest."
+    whose = f" Drawn: {most} of {several} forecasters, those whose mean {measure}{over} is lowest."
+    return some.only([who for who in some.forecasters if who in order]), whose
 
 
 def _only_some(left: list[str], what: str, study: Study, kind: str) -> None:

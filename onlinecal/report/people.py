@@ -68,14 +68,11 @@ class PeopleRow:
         return self.each(self.last)
 
     @property
-    def worst(self) -> int | None:
-        """The place of the largest total swap regret at the end; None without a known outcome."""
-        return None if self.unseen == len(self.labels) else int(np.argmax(np.where(self.seen, self.last, -1)))
-
-    @property
-    def worst_rate(self) -> int | None:
-        """The place of the largest swap regret for each question; None without a known outcome."""
-        return None if self.unseen == len(self.labels) else int(np.nanargmax(self.rate))
+    def worst(self) -> tuple[int | None, int | None]:
+        """The places of the largest total swap regret at the end, and of that for each question; None without any."""
+        if not self.seen.any():
+            return None, None
+        return int(np.argmax(np.where(self.seen, self.last, -1))), int(np.nanargmax(self.rate))
 
     def median(self) -> tuple[float, float]:
         """The medians of total swap regret, and of that for each question, of those with a known outcome."""
@@ -88,21 +85,14 @@ class PeopleRow:
         """The summary that tables print."""
         median, each = self.median()
         row: dict[str, Any] = {
-            name: getattr(self, name) for name in ("forecaster", "nature", "horizon", "runs", "open")
-        }
-        row |= {
-            "decision_makers": len(self.labels),
-            "without_known_outcome": self.unseen,
-            "median_swap_regret": median,
-            "median_swap_regret_per_question": each,
-        }
-        for name, at in (("worst", self.worst), ("worst_per_question", self.worst_rate)):
+            "forecaster": self.forecaster, "nature": self.nature, "horizon": self.horizon, "runs": self.runs,
+            "open": self.open, "decision_makers": len(self.labels), "without_known_outcome": self.unseen,
+            "median_swap_regret": median, "median_swap_regret_per_question": each,
+        }  # fmt: skip
+        for name, at in zip(("worst", "worst_per_question"), self.worst, strict=True):
             row[name] = None if at is None else {
-                "label": self.labels[at],
-                "best_response": bool(self.best[at]),
-                "questions": int(self.seen[at]),
-                "swap_regret": float(self.last[at]),
-                "cdl": float(self.cdl[at]),
+                "label": self.labels[at], "best_response": bool(self.best[at]), "questions": int(self.seen[at]),
+                "swap_regret": float(self.last[at]), "cdl": float(self.cdl[at]),
             }  # fmt: skip
         return row
 
@@ -167,9 +157,7 @@ def plot_people(study: Study) -> Picture:
     # The schedule of all stands in the caption, others in the headings.
     schedule = schedules.pop() if len(schedules) == 1 else ""
     across, up = _spans(drawn)
-    most = max(
-        (float(np.nanmax(np.append(row.each(row.cdl), row.rate), initial=0.0)) for row in drawn), default=0.0
-    )
+    most = max(float(np.nanmax(np.append(row.each(row.cdl), row.rate), initial=0.0)) for row in drawn)
 
     def heading(row: PeopleRow, side: float) -> str:
         return wrapped(f"{row.forecaster} against {row.schedule[0] if schedule else row.nature}", side, 10)
@@ -188,23 +176,15 @@ def plot_people(study: Study) -> Picture:
             _draw_shares(axes[2], row, most or 1.0)
 
     runs, opens, unseen = ({getattr(row, name) for row in drawn} for name in ("runs", "open", "unseen"))
-    best = all(row.best.all() for row in drawn)
-    less = any((((row.last < up[0]) | (row.cdl < across[0])) & (row.seen > 0)).any() for row in drawn)
     caption = joined(
         f"Schedule: {schedule}." * bool(schedule),
-        f"Means of {counted(runs)}{', which share the times of questions, outcomes and tenures' * (max(runs) > 1)}.",
-        "A decision maker acts on the questions that are asked while it is there; its totals are over those whose "
-        "outcome is known.",
-        f"Not in them: {ends(opens)} {'question that is' if opens == {1} else 'questions that are'} open at the end."
-        * any(opens),
-        "Against T: thin, one decision maker each; percentiles of those with a known outcome, who change as people "
-        "join; the vertical scale is each row's own.",
-        "No best response has more swap regret than the CDL of its questions (grey diagonal)"
-        + "; another response may" * (not best) + ".",
-        f"Not drawn: {ends(unseen)} without a question whose outcome is known." * any(unseen),
-        "Against the CDL, who has less than an axis shows stands on its edge." * less,
+        f"Means of {counted(runs)}, which share the times of questions, outcomes and tenures. A decision maker acts on "
+        "the questions that are asked while it is there; its totals are over those whose outcome is known. Open at the "
+        f"end, and not in them: {ends(opens)}; not drawn, as no outcome is known to them: {ends(unseen)}. Against T: "
+        "thin, one decision maker each; percentiles of those with a known outcome, who change as people join; the "
+        "vertical scale is each row's own. No best response has more swap regret than the CDL of its questions (grey "
+        "diagonal); another response may. Against the CDL, who has less than an axis shows stands on its edge.",
     )  # fmt: skip
-    # They hold more words than others.
     return Picture(
         (len(drawn), 3),
         "pairs × 3",
@@ -240,8 +220,8 @@ def _draw_growth(axis: Axes, row: PeopleRow) -> None:
     axis.plot(row.rounds, middle, color=here.ink, linewidth=2.0, label="median")
     for values, label in ((low, f"{SHARES[0]:.0f}th and {SHARES[2]:.0f}th percentile"), (high, "")):
         axis.plot(row.rounds, values, color=here.ink, linewidth=1.0, linestyle=(0, (5, 2)), label=label)
-    if row.worst is not None:
-        _name(axis, row.labels[row.worst], float(row.rounds[-1]), float(row.last[row.worst]))
+    if (worst := row.worst[0]) is not None:
+        _name(axis, row.labels[worst], float(row.rounds[-1]), float(row.last[worst]))
     top = float(np.nanmax(row.regret, initial=0.0))
     axis.set_ylim(0.0, 1.08 * top if top > 0 else 1.0)
     axis.set_xlim(0.0, float(row.rounds[-1]) * 1.01)
@@ -276,8 +256,8 @@ def _draw_bound(axis: Axes, row: PeopleRow, across: tuple[float, float], up: tup
     axis.set_ylim(*up)
     for which, (low, high) in ((axis.xaxis, across), (axis.yaxis, up)):
         log_ticks(which, high / low)
-    if row.worst is not None:
-        _name(axis, row.labels[row.worst], float(x[row.worst]), float(y[row.worst]))
+    if (worst := row.worst[0]) is not None:
+        _name(axis, row.labels[worst], float(x[worst]), float(y[worst]))
     axis.set_title(f"at T = {row.horizon:,}", fontsize=10)
     plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
     # The diagonal may pass below it.
@@ -298,7 +278,7 @@ def _draw_shares(axis: Axes, row: PeopleRow, most: float) -> None:
             axis.step(x, np.append(share, 1.0), where="post", color=colour, linewidth=1.5, label=words)
     axis.set_ylim(0.0, 1.02)
     axis.set_xlim(0.0, 1.04 * most)
-    if (at := row.worst_rate) is not None:
+    if (at := row.worst[1]) is not None:
         axis.annotate(
             f"{literal(row.labels[at])}: {row.rate[at]:.3g}\nin {number_of(int(row.seen[at]), 'question')}",
             (float(row.rate[at]), 1.0), (0, -34), textcoords="offset points",

@@ -28,18 +28,15 @@ from types import MappingProxyType
 from onlinecal.core.progress import showing
 from onlinecal.report import curve_plot
 from onlinecal.report.curves import Curve
-from onlinecal.report.decision_plot import plot_decision, plot_murphy
-from onlinecal.report.exponent_plot import plot_exponents
-from onlinecal.report.pareto_plot import plot_pareto
+from onlinecal.report.decision_plot import plot_decision, plot_murphy, plot_trajectory
+from onlinecal.report.late_plot import plot_delays, plot_questions
 from onlinecal.report.people import plot_people
-from onlinecal.report.questions import plot_questions
 from onlinecal.report.regret_plot import plot_regret, plot_witness
 from onlinecal.report.reliability_plot import plot_reliability
 from onlinecal.report.run_plot import plot_runs, plot_slopes
+from onlinecal.report.study_plot import plot_exponents, plot_pareto, plot_tasks
 from onlinecal.report.style import save
 from onlinecal.report.sweep_plot import plot_sweep
-from onlinecal.report.task_plot import plot_tasks
-from onlinecal.report.trajectory_plot import plot_trajectory
 
 __all__ = [
     "caption", "captions", "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "plot_curve",
@@ -50,7 +47,7 @@ __all__ = [
 plot_curve = showing(curve_plot.plot_curve)
 curves = plot_curves = showing(curve_plot.plot_curves)
 decision = showing(plot_decision)
-delays = showing(curve_plot.plot_delays)
+delays = showing(plot_delays)
 exponents = showing(plot_exponents)
 murphy = showing(plot_murphy)
 pareto = showing(plot_pareto)

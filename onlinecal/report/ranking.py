@@ -1,10 +1,11 @@
-"""Forecasters compared nature by nature, and how much of that is beyond doubt: ranks, and Pareto fronts."""
+"""Forecasters compared nature by nature, and how much of that is beyond doubt: ranks, fronts, differences by run."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,11 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.growth import check_level, simultaneous
 from onlinecal.growth.orders import Pairs, adjusted, differences, lower, ranks
-from onlinecal.report.curves import Study, columns_of, in_common, open_at_the_end
+from onlinecal.report.curves import Study, columns_of, in_common, open_at_the_end, runs_of
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-
 COMMON_RUNS = "Only runs that all forecasters have are compared"
 OPEN = "Questions that are open at the end are in no total"
 RECORDED = (
@@ -80,9 +80,6 @@ def last_cells(study: Study, nature: str, measures: Sequence[str]) -> list[Playe
 def totals_in_common(cells: Sequence[Played], measure: str) -> Floats:
     """The last totals of the runs that all cells have, (cells, runs)."""
     return in_common([cell.totals[measure][-1] for cell in cells])
-
-
-# ---------------------------------------------------------------- ranks
 
 
 @dataclass(frozen=True)
@@ -197,9 +194,6 @@ def ranking(study: Study, measure: str, level: float = 0.95) -> Ranking:
     return Ranking(measure, higher, level, tuple(standings))
 
 
-# ---------------------------------------------------------------- Pareto fronts
-
-
 @dataclass(frozen=True)
 class Front(Contest):
     """The forecasters against one nature by two measures: mean totals (k, 2), and whether row dominates column."""
@@ -254,9 +248,9 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[F
     is of means; the expected totals may have another.
     """
     check_level(level)
+    measures = first, second
     if first == second:
         raise InvalidParameter(f"a front of {first} and {second}; expected two measures")
-    measures = first, second
     one, other = columns_of(study, measures)
     higher = is_payoff(one), is_payoff(other)
     signs = [-1.0 if h else 1.0 for h in higher]
@@ -265,32 +259,111 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[F
         raise InvalidParameter(
             f"{first} and {second} were not taken of the same games; expected two that were"
         )
-    both = [
-        [differences(sign * totals_in_common(cells, m)) for m, sign in zip(measures, signs, strict=True)]
-        for cells in groups
-    ]
-    joint = []
-    for a, b in both:
-        same = np.sign(a.difference) == np.sign(b.difference)
-        # That both are so is wrong if one is wrong.
-        p = np.where(same, np.maximum(a.p, b.p), 1.0)
+    both, joint = [], []
+    for cells in groups:
+        a, b = (
+            differences(sign * totals_in_common(cells, m)) for m, sign in zip(measures, signs, strict=True)
+        )
+        # That both are better is wrong if one is wrong.
+        p = np.where(np.sign(a.difference) == np.sign(b.difference), np.maximum(a.p, b.p), 1.0)
+        both.append((a, b))
         joint.append(Pairs(a.means, a.difference, a.error, p, a.runs))
     found = []
     for cells, pairs, sure in zip(groups, both, lower(joint, level), strict=True):
         # Of infinite means, which have no difference, the finite one is the better.
-        gains = [
-            (np.nan_to_num(p.difference, nan=0.0) < 0)
-            | (np.isfinite(p.means)[:, None] & np.isinf(p.means)[None, :])
-            for p in pairs
+        finite = [np.isfinite(p.means) for p in pairs]
+        less = [
+            (np.nan_to_num(p.difference, nan=0.0) < 0) | (there[:, None] & np.isinf(p.means))
+            for p, there in zip(pairs, finite, strict=True)
         ]
-        gain, loss = gains[0] | gains[1], gains[0].T | gains[1].T
+        gain = less[0] | less[1]
         means = np.stack([sign * p.means for p, sign in zip(pairs, signs, strict=True)], axis=1)
-        found.append(
-            Front(**Contest.of(cells, first), measures=measures, higher=higher, means=means,
-                  dominated=gain & ~loss, certain=sure, level=level)
-        )  # fmt: skip
+        dominated, own = gain & ~gain.T, Contest.of(cells, first)
+        found.append(Front(**own, measures=measures, higher=higher, means=means, dominated=dominated, certain=sure,
+                           level=level))  # fmt: skip
     return found
 
 
 def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
+
+
+#: natures that allow no comparison are named up to so many in an error
+NAMED = 3
+_SEEN = {Sight.HISTORY: "past forecasts", Sight.LAW: "the law of the forecast", Sight.DRAW: "the forecast"}
+
+
+@dataclass(frozen=True)
+class Difference(Contest):
+    """The mean total of the first forecaster less that of the second, on the same outcomes; NaN of infinite ones.
+
+    Where the difference is the same in all runs, its half-width is 0 if the sign is beyond doubt, else infinite:
+    chance gives R runs one sign with a probability of 2^(1−R).
+    """
+
+    measure: str
+    mean: float
+    half_width: float
+    #: whether the difference is the same in all runs
+    same: bool
+
+    @property
+    def better(self) -> str:
+        """The forecaster with the lower total beyond doubt of the interval; "" if it holds 0."""
+        if self.mean + self.half_width < 0:
+            return self.forecasters[0]
+        return self.forecasters[1] if self.mean - self.half_width > 0 else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """The data of `compare --paired --json`."""
+        known = math.isfinite(self.half_width) and not self.same
+        low, high = (self.mean + side * self.half_width if known else None for side in (-1.0, 1.0))
+        first, second = self.forecasters
+        return {
+            **super().as_json(), "measure": self.measure, "first": first, "second": second, "difference": self.mean,
+            "low": low, "high": high, "same_in_all_runs": self.same, "lower_total": self.better,
+        }  # fmt: skip
+
+
+def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Difference], list[str]]:
+    """All differences of two forecasters in one measure at the largest T, and the natures that allow none, with why.
+
+    Where nature sees nothing of forecasts, run r has the same questions, times and outcomes for every forecaster. The
+    difference of two totals is then one number a run, in which what is due to the outcomes cancels. Student's t gives
+    the interval of its mean: exact if differences are normal, given the schedule and the streams, which all runs share.
+    All intervals hold together with the level (Bonferroni).
+    """
+    columns_of(study, [measure])
+    contests: list[list[Played]] = []
+    refused = []
+    for nature in study.natures:
+        there = last_cells(study, nature, [measure])
+        seen = max((c.sight for c in study.cells if c.nature == nature and measure in c.totals), default=None)
+        if seen is None:
+            why = "this measure was not taken"
+        elif seen > Sight.NOTHING:
+            why = f"it may look at {_SEEN[seen]}, so that each forecaster has outcomes of its own; expected a nature "
+            why += "that sees nothing of forecasts"
+        elif len(there) < 2:
+            why = f"a single forecaster at T = {there[0].horizon:,}; expected two at least"
+        elif min(runs_of(there)) < 2:
+            why = "a single run; expected two at least"
+        else:
+            contests.append(there)
+            continue
+        refused.append(f"{nature}: {why}")
+    count = sum(math.comb(len(cells), 2) for cells in contests)
+    if not count:
+        more = f"; and {len(refused) - NAMED} more natures" if len(refused) > NAMED else ""
+        raise InvalidParameter(f"nothing can be compared run by run: {'; '.join(refused[:NAMED])}{more}")
+    found = []
+    for cells in contests:
+        pairs, own = differences(totals_in_common(cells, measure)), Contest.of(cells, measure)
+        half = pairs.half_width(simultaneous(count, level))
+        for i, j in combinations(range(len(cells)), 2):
+            own["forecasters"] = (cells[i].forecaster, cells[j].forecaster)
+            mean, same = float(pairs.difference[i, j]), bool(pairs.error[i, j] == 0.0)
+            found.append(
+                Difference(**own, measure=measure, mean=mean, half_width=float(half[i, j]), same=same)
+            )
+    return found, refused

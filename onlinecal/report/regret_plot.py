@@ -18,9 +18,7 @@ from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.soft_binned import scdl, soft_rounding
 from onlinecal.measures.witnesses.distances import threshold_losses
 from onlinecal.measures.witnesses.tasks import WorstTask, kink_regrets
-from onlinecal.report.frames import ends
-from onlinecal.report.gamma_panels import MOST, Gammas, gammas_of, of_gammas
-from onlinecal.report.panels import Picture, joined, pictured
+from onlinecal.report.panels import MOST, Gammas, Picture, gammas_of, of_gammas, pictured
 from onlinecal.report.style import GREY, paper, plain, thinned
 
 Floats = NDArray[np.float64]
@@ -121,30 +119,31 @@ def plot_regret(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: N
 
 
 def _regret_caption(drawn: Sequence[RegretDensity], measure: Name) -> str:
-    sizes = " and ".join(f"1/{m}" for m in sorted({one.grid for one in drawn if one.grid}))
     if measure == "scdl":
-        parts = [
-            f"Predictions are rounded at random to a neighbouring multiple of {sizes}, the grid that attains SCDL. "
-            "Across: the middle of each threshold (i − 1)/m to i/m of this grid; up: what is lost there, where it can "
-            "be largest. SCDL is the larger of the largest of them (marked) and 1/m." * bool(sizes)
-        ]
+        text = (
+            "Predictions are rounded at random to a neighbouring multiple of 1/m, on the grid that attains SCDL (line "
+            "at 1/m). Across: the middle of each threshold (i − 1)/m to i/m of this grid; up: what is lost there, "
+            "where it can be largest. SCDL is the larger of the largest of them (point) and 1/m."
+        )
     else:
-        parts = [
-            "Line: R(t), the swap regret for each round of the task that tells apart probabilities below and above t, "
-            "with payoffs that differ by t if y = 0 and by 1 − t if y = 1. Vertical parts are jumps, at predictions.",
-            "Dashed: the least concave curve above R. CDL is twice its height at t = 1/2 (square)."
+        above = (
+            "the least concave curve above R. CDL is twice its height at t = 1/2 (square)"
             if measure == "cdl"
-            else "Dashed: V-CDL × max(t, 1 − t), the lowest such curve above R: payoffs in [0, 1] allow no more than "
-            "R(t)/max(t, 1 − t).",
-            "Points: the kinks of the worst task." * any(len(one.at) for one in drawn),
-        ]
+            else "V-CDL × max(t, 1 − t), the lowest such curve above R: payoffs in [0, 1] allow no more than "
+            "R(t)/max(t, 1 − t)"
+        )
+        text = (
+            "Line: R(t), the swap regret for each round of the task that tells apart probabilities below and above t, "
+            "with payoffs that differ by t if y = 0 and by 1 − t if y = 1. Vertical parts are jumps, at predictions. "
+            f"Dashed: {above}. Points: the kinks of the worst task."
+        )
     for one in drawn:
         name = f"{one.label}: " if one.label else ""
         if not one.value:
-            parts.append(f"{name}Calibrated: no task regrets anything.")
+            text += f" {name}Calibrated: no task regrets anything."
         elif one.worst is not None:
-            parts.append(f"{name}Worst {one.worst}.")
-    return joined(*parts)
+            text += f" {name}Worst {one.worst}."
+    return text
 
 
 def _draw_regret(axis: Axes, one: RegretDensity) -> None:
@@ -188,7 +187,6 @@ class SmoothWitness(NamedTuple):
     """A function ω that attains the smooth calibration error, with its weights at the predictions."""
 
     label: str
-    levels: int
     value: float
     predictions: Floats
     weights: Floats
@@ -200,14 +198,13 @@ class SmoothWitness(NamedTuple):
 
 def smooth_witness(gamma: JointDistribution, *, label: str = "") -> SmoothWitness:
     """The witness of Γ, and the residuals that it weighs."""
-    at, residuals, summed = gamma.predictions, gamma.residuals, gamma.levels > MOST
+    v, weights, summed = gamma.predictions, smooth_ce_witness(gamma).weights, gamma.levels > MOST
+    at, residuals = v, gamma.residuals
     if summed:
-        part = np.minimum((gamma.predictions * MOST).astype(np.int64), MOST - 1)
-        residuals = np.bincount(part, gamma.residuals, MOST).astype(np.float64)
+        part = np.minimum((v * MOST).astype(np.int64), MOST - 1)
+        residuals = np.bincount(part, residuals, MOST).astype(np.float64)
         at = (np.arange(MOST) + 0.5) / MOST
-    weights = smooth_ce_witness(gamma).weights
-    value = smooth_ce(gamma)
-    return SmoothWitness(label, gamma.levels, value, gamma.predictions, weights, at, residuals, summed)
+    return SmoothWitness(label, smooth_ce(gamma), v, weights, at, residuals, summed)
 
 
 @pictured
@@ -230,16 +227,12 @@ def plot_witness(p: Gammas | ArrayLike, y: ArrayLike | None = None) -> Picture:
     'smCE = 0.06'
     """
     drawn = [smooth_witness(gamma, label=label) for label, gamma in gammas_of("witness", p, y).items()]
-    many = [one.levels for one in drawn if one.summed]
-    caption = joined(
+    caption = (
         "Above: a function ω of the prediction v that attains the smooth calibration error, among all that stay in "
-        "[−1, 1] and change by no more than v does.",
-        "Points: the levels of Γ." * any(not one.summed for one in drawn),
-        "Below: residuals, the weight of a level × (mean outcome − v), blue above 0 and orange below.",
-        f"Those of {ends(many)} levels are summed over {MOST} parts of [0, 1]." if many else "",
-        "smCE is the sum of residual × ω over the levels.",
-        "Other ω may attain it, too." if all(one.value for one in drawn) else "Where it is 0 every ω attains it.",
-    )  # fmt: skip
+        "[−1, 1] and change by no more than v does; others may attain it, too. Points: the levels of Γ. Below: "
+        "residuals, the weight of a level × (mean outcome − v), blue above 0 and orange below; of more than "
+        f"{MOST} levels they are summed over {MOST} parts of [0, 1]. smCE is the sum of residual × ω over the levels."
+    )
     return of_gammas(p, drawn, _draw_witness, [f"smCE = {one.value:.4g}" for one in drawn], caption, 0.6, 0.6)
 
 
@@ -252,7 +245,7 @@ def _draw_witness(axis: Axes, below: Axes, one: SmoothWitness, _: bool) -> None:
     if not one.summed:
         axis.plot(
             one.predictions, one.weights, color=here.ink, marker="o", linestyle="none", zorder=2.1, clip_on=False,
-            markersize=float(np.clip(100.0 / one.levels, 2.0, 4.0)),
+            markersize=float(np.clip(100.0 / len(one.at), 2.0, 4.0)),
         )  # fmt: skip
     axis.set_xlim(0.0, 1.0)
     axis.set_ylim(-1.08, 1.08)
@@ -260,7 +253,7 @@ def _draw_witness(axis: Axes, below: Axes, one: SmoothWitness, _: bool) -> None:
     plain(axis, "", "ω")
     axis.tick_params(labelbottom=False)
     below.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
-    wide = 2.0 if not one.summed and one.levels <= 60 else 1.0
+    wide = 2.0 if not one.summed and len(one.at) <= 60 else 1.0
     for mine, colour in zip((one.residuals > 0.0, one.residuals < 0.0), here.colours, strict=False):
         below.vlines(one.at[mine], 0.0, one.residuals[mine], color=colour, linewidth=wide)
     top = 1.1 * float(np.abs(one.residuals).max()) or 1.0

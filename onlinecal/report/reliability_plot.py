@@ -27,19 +27,17 @@ from onlinecal.forecasts.regression import (
 )
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
-from onlinecal.report.frames import ends
-from onlinecal.report.gamma_panels import (
+from onlinecal.report.panels import (
     MOST,
-    Density,
     Gammas,
-    density_of,
-    draw_density,
+    Panels,
+    Picture,
     gammas_of,
-    of_densities,
+    joined,
     of_gammas,
+    pictured,
     spans,
 )
-from onlinecal.report.panels import Panels, Picture, joined, pictured
 from onlinecal.report.style import GREY, paper, plain, tick
 
 Floats = NDArray[np.float64]
@@ -52,6 +50,49 @@ AUTOMATIC = 20
 _LEAST, _LARGEST = 0.2, 64.0
 #: of axes, beyond the probabilities at either end: a point there is drawn whole
 MARGIN = 0.04
+
+
+#: width of the Gaussian by which more of them are smoothed
+SIGMA = 0.01
+
+
+class Density(NamedTuple):
+    """The share of each level, or, with σ > 0, the density of predictions smoothed by a Gaussian."""
+
+    at: Floats
+    heights: Floats
+    sigma: float
+
+
+def density_of(gamma: JointDistribution) -> Density:
+    """Levels one by one, or, of more than `MOST` of them, their density: bars would show a pattern of their own."""
+    if gamma.levels <= MOST:
+        return Density(gamma.predictions, gamma.mass, 0.0)
+    found = smoothed(gamma, sigma=SIGMA)
+    return Density(found.at, found.density, SIGMA)
+
+
+def of_densities(drawn: Sequence[Density]) -> str:
+    """The sentence of a caption on them."""
+    widths = sorted({one.sigma for one in drawn if one.sigma})
+    parts = ["the share of the weight at each level"] * any(not one.sigma for one in drawn)
+    if widths:
+        parts.append(f"the density of predictions (Gaussian, σ = {' or '.join(f'{w:.3g}' for w in widths)})")
+    return f"Below: {' or '.join(parts)}."
+
+
+def draw_density(axis: Axes, one: Density) -> None:
+    """Draws a density below a diagram with the same predictions across."""
+    if one.sigma:
+        axis.fill_between(one.at, one.heights, color=GREY, linewidth=0)
+    else:
+        # Typographic points between two levels.
+        room = 160.0 / max(np.diff(one.at, prepend=-1.0).min() ** -1.0, 1.0)
+        axis.vlines(one.at, 0.0, one.heights, color=GREY, linewidth=float(np.clip(0.6 * room, 0.6, 5.0)))
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
+    axis.set_ylim(0.0, 1.1 * float(one.heights.max()))
+    axis.yaxis.set_major_locator(MaxNLocator(2))
+    plain(axis, "prediction", "density" if one.sigma else "weight")
 
 
 class Reliability(NamedTuple):
@@ -276,27 +317,22 @@ def plot_reliability(
 
 def _of_points(drawn: Sequence[Reliability]) -> str:
     kinds = {frame.strategy for frame in drawn}
-    only, none = kinds == {"levels"}, "levels" not in kinds
-    few = any((frame.mass < _LEAST * frame.mass.max()).any() for frame in drawn)
-    many = [frame.levels for frame in drawn if frame.strategy != "levels"]
+    what = (
+        "a level of Γ" if kinds == {"levels"} else "a level of Γ or a bin" if "levels" in kinds else "a bin"
+    )
     level = max(frame.level for frame in drawn)
-    how = "exact binomial quantiles" if only else (
-        "binomial quantiles, of a bin at its mean prediction, which hold at least as much"
-    )  # fmt: skip
     return joined(
-        f"Each point is {'a level of Γ' if only else 'a bin' if none else 'a level or a bin'}: across, its "
-        f"{'' if only else 'mean '}prediction; up, the mean outcome of its rounds. Its area is its share of the weight"
-        + f"; below {_LEAST:.0%} of the largest weight it is drawn as if it were {_LEAST:.0%}" * few
-        + ".",
+        f"Each point is {what}: across, its mean prediction; up, the mean outcome of its rounds. Its area is its share "
+        f"of the weight, or {_LEAST:.0%} of the largest where that is more.",
         "Horizontal lines: bins [a, b), the last one closed." * ("width" in kinds),
         "Horizontal lines: from the least to the greatest prediction of a bin; bins have as equal weights as levels "
         "that are not divided allow." * ("quantile" in kinds),
-        f"The {ends(many)} level{' itself is' if set(many) == {1} else 's themselves are'} not drawn." if many else "",
-        "Diagonal: calibrated predictions; the mean distance from it, by weight, is "
-        f"{'the ECE' if only else 'the binned ECE' if none else 'the (binned) ECE'}.",
+        f"Diagonal: calibrated predictions; the mean distance from it, by weight, is the "
+        f"{'ECE' if kinds == {'levels'} else 'binned ECE, of levels the ECE'}.",
         f"Grey bars: where each mean outcome lies with probability {level:.0%} or more, point by point, if all "
         "predictions were fixed before and every outcome were drawn with the probability predicted, independently "
-        f"({how}). A point may then lie outside with probability {1.0 - level:.2g} at most." * (level > 0.0),
+        "(binomial quantiles, exact of a level; of a bin, at its mean prediction, they hold at least as much)."
+        * (level > 0.0),
         _without(drawn, "points"),
     )  # fmt: skip
 
@@ -304,33 +340,28 @@ def _of_points(drawn: Sequence[Reliability]) -> str:
 def _of_smooth(drawn: Sequence[SmoothDiagram]) -> str:
     level = max(one.level for one in drawn)
     return joined(
-        "Curve: the mean outcome near each prediction, by a Gaussian whose width σ is SmoothECE and which is reflected "
-        "at 0 and 1; it is as thick as predictions are frequent there.",
-        "Diagonal: calibrated predictions.",
-        f"Where SmoothECE is less than {LEAST:g} σ is {LEAST:g}."
-        * any(one.curve.sigma > one.error for one in drawn),
-        f"Band: an approximate {level:.0%} interval, point by point, for the same smoothed mean outcome of what "
-        "the samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near by)."
+        f"Curve: the mean outcome near each prediction, by a Gaussian whose width σ is SmoothECE, or {LEAST:g} if that "
+        "is more, and which is reflected at 0 and 1; it is as thick as predictions are frequent there. Diagonal: "
+        "calibrated predictions.",
+        f"Band: an approximate {level:.0%} interval, point by point, for the same smoothed mean outcome of what the "
+        "samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near by)."
         * (level > 0.0),
         _without(drawn, "curve"),
-    )
+    )  # fmt: skip
 
 
 def _of_corp(drawn: Sequence[CorpDiagram]) -> str:
     level = max(one.level for one in drawn)
     return joined(
         "Curve: the best recalibration that keeps the order of the forecasts, by isotonic regression (CORP), level in "
-        "the thick parts.",
-        "Diagonal: calibrated predictions.",
-        "Brier score = MCB − DSC + UNC: what this recalibration would gain, what it is better than the base rate, and "
-        "the score of the base rate.",
+        f"the thick parts; of more than {MOST_LEVELS} levels, of predictions rounded to multiples of 1/{MOST_LEVELS}. "
+        "Diagonal: calibrated predictions. Brier score = MCB − DSC + UNC: what this recalibration would gain, what it "
+        "is better than the base rate, and the score of the base rate.",
         f"Band: where the curve lies with probability {level:.0%} or more, point by point, if all predictions were "
-        f"fixed before and every outcome were drawn with the probability predicted, independently ({DRAWS} such "
-        "draws)." * (level > 0.0),
-        f"For the curve predictions are rounded to multiples of 1/{MOST_LEVELS}."
-        * any(one.curve.rounded for one in drawn),
+        f"fixed before and every outcome were drawn with the probability predicted, independently ({DRAWS} such draws)."
+        * (level > 0.0),
         _without(drawn, "curve"),
-    )
+    )  # fmt: skip
 
 
 def _without(drawn: Sequence[Any], what: str) -> str:

@@ -28,7 +28,7 @@ LEVEL = 0.95
 
 
 class RunLines(NamedTuple):
-    """The runs of one forecaster; NaN where a total has no place on the axis."""
+    """The runs of one forecaster; NaN where a total has no place on the axis, of which there are `left`."""
 
     forecaster: str
     style: int
@@ -37,7 +37,6 @@ class RunLines(NamedTuple):
     mean: Floats
     #: whether a run is one game, whose totals are a line; those of games at several T are points
     joined: bool
-    #: totals without a place
     left: int
 
 
@@ -90,18 +89,15 @@ def plot_runs(curves: Sequence[Curve], *, scale: Scale = "log") -> Picture:
     """
     drawn = run_frames(curves, scale=scale)
     lines = [line for frame in drawn.values() for line in frame.lines]
-    fresh = ", which at different T are different games" * any(curve.fresh for curve in curves)
-    several = any(len(curve.rounds) > 1 for curve in curves)
     left = sum(line.left for line in lines)
-    which = "totals of single runs that are" if left > 1 else "total of a single run that is"
     caption = joined(
         games(curves),
-        "Thin lines: single runs." * any(line.joined for line in lines),
-        f"Small points: single runs{fresh}." * any(not line.joined for line in lines),
-        f"{'Thick line' if several else 'Large point'}: mean of {counted({line.totals.shape[1] for line in lines})}.",
+        "Thin lines: single runs; small points: single runs, which at different T are different games. Thick line or "
+        f"large points: mean of {counted({line.totals.shape[1] for line in lines})}.",
         "The vertical axis is linear where totals are negative, or none is positive and finite."
-        * (len({frame.scale for frame in drawn.values()}) > 1),
-        f"Not drawn: {left:,} {which} infinite, or 0 on a logarithmic axis." * (left > 0),
+        * (scale == "log" and any(frame.scale == "linear" for frame in drawn.values())),
+        f"Not drawn, as they are infinite, or 0 on a logarithmic axis: {number_of(left, 'total')} of single runs."
+        * (left > 0),
         left_out(curves),
     )
 
@@ -253,18 +249,13 @@ def _slope_caption(
     return joined(
         games(curves),
         "Each point, with the horizontal line through it: the slope of log total in log T between two neighbouring T, "
-        f"from means of {counted({curve.totals.shape[1] for curve in curves})}.",
-        f"Vertical line: an approximate {LEVEL:.0%} interval, each on its own, for that slope of the expected totals, "
-        "from what differs between the runs; it may go beyond the edges."
-        * any(np.isfinite(line.lower).any() for line in lines),
-        "No interval: of a single run, of games on one recorded stream, or where a mean is not positive without one of "
-        "its runs." * any((np.isnan(line.lower) & np.isfinite(line.value)).any() for line in lines),
-        "No point: where one of the two means is infinite or not positive."
-        * any(np.isnan(line.value).any() for line in lines),
+        f"from means of {counted({curve.totals.shape[1] for curve in curves})}; none where one of the two is infinite "
+        f"or not positive. Vertical line: an approximate {LEVEL:.0%} interval, each on its own, for that slope of the "
+        "expected totals, from what differs between the runs; it may go beyond the edges. It is missing of a single "
+        "run, of games on one recorded stream, and where a mean is not positive without one of its runs.",
         f"Beyond the edges: {number_of(beyond, 'point')}." * (beyond > 0),
-        "Level line and band: the mean growth exponent over the T that it spans, with an interval; these intervals "
-        f"hold all together with {LEVEL:.0%}."
-        * any(line.fitted is not None and line.fitted.clear for line in lines),
+        "Level line and band: the mean growth exponent over the T that it spans, with an interval, where that is "
+        f"clear; these intervals hold all together with {LEVEL:.0%}.",
         "Grey: the slopes of the best known rates against the worst nature, logarithms included."
         * any(frame.rates for frame in drawn.values()),
         left_out(curves),

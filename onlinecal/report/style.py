@@ -7,9 +7,8 @@ import io
 import re
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -41,23 +40,13 @@ LIGHT = "#E6E6E6"
 FORMATS = ("png", "svg", "pdf")
 #: in inches: a column and a page of a paper
 WIDTHS = {"column": 3.4, "page": 7.0}
-#: what a new figure on a dark page sets; all else is told by `paper`
-_DARK: Any = {
-    "figure.facecolor": DARK,
-    "savefig.facecolor": DARK,
-    "axes.facecolor": DARK,
-    "axes.edgecolor": LIGHT,
-    "axes.labelcolor": LIGHT,
-    "axes.titlecolor": LIGHT,
-    "text.color": LIGHT,
-    "xtick.color": LIGHT,
-    "ytick.color": LIGHT,
-    "legend.labelcolor": LIGHT,
-}
+_DARK: Any = dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), DARK) | dict.fromkeys(
+    ("axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "text.color", "xtick.color", "ytick.color",
+     "legend.labelcolor"), LIGHT,
+)  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Style:
+class Style(NamedTuple):
     """The look of the curves of one forecaster, in every picture of a study."""
 
     colour: str
@@ -65,8 +54,7 @@ class Style:
     dashes: Dashes
 
 
-@dataclass(frozen=True)
-class Paper:
+class Paper(NamedTuple):
     """The colours that can be read on a background."""
 
     dark: bool
@@ -81,11 +69,11 @@ class Paper:
         Of the first 64 no two have the same colour and marker, and of the first 32 no two the same marker and dashes.
         """
         turn = index // len(MARKERS)
-        return Style(
-            self.colours[index % len(self.colours)],
+        marker, dashes = (
             MARKERS[(index + turn) % len(MARKERS)],
             DASHES[(turn + turn // len(MARKERS)) % len(DASHES)],
         )
+        return Style(self.colours[index % len(self.colours)], marker, dashes)
 
 
 _LIGHT_PAPER = Paper(False, "#000000", "#444444", "#DDDDDD", COLOURS)
@@ -179,16 +167,13 @@ def entry(label: str, width: int) -> str:
     powers = re.findall(_MATHEMATICS, label)
     short = re.sub(_MATHEMATICS, "\0\0\0\0", label).replace("T = ", "T\u00a0=\u00a0")
     # Of a word that fits no line, but not between a dollar and what says that it is one.
-    short = re.sub(rf"\S{{{width + 1},}}", lambda word: " ".join(_pieces(word[0], width)), short)
+    piece = rf"(?:\0{{4}}|\\\$|.){{1,{max(1, width)}}}"
+    short = re.sub(rf"\S{{{width + 1},}}", lambda word: " ".join(re.findall(piece, word[0])), short)
     filled = textwrap.fill(short, width, break_long_words=False, break_on_hyphens=False)
     for power in powers:
         filled = filled.replace("\0\0\0\0", power, 1)
     # Matplotlib leaves out of legends what begins with an underscore; a hair space shows nothing.
     return f"\u200a{filled}" if filled.startswith("_") else filled
-
-
-def _pieces(word: str, width: int) -> list[str]:
-    return re.findall(rf"(?:\0{{4}}|\\\$|.){{1,{max(1, width)}}}", word)
 
 
 def typeset(formula: str) -> str:
@@ -239,19 +224,12 @@ def written(fig: Figure, kind: str) -> bytes:
 
 
 def save(fig: Figure, path: Path | str) -> None:
-    """Writes a figure as PNG, SVG or PDF, by the ending; the file is there whole or not at all.
-
-    Raises
-    ------
-    InvalidParameter
-        Another ending, or a place that cannot be written.
-    """
+    """Writes a figure as PNG, SVG or PDF, by the ending; the file is there whole or not at all."""
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
-        raise InvalidParameter(
-            f"{path}: cannot draw a {kind or 'file without ending'}; expected .png, .svg or .pdf"
-        )
+        kind = kind or "file without ending"
+        raise InvalidParameter(f"{path}: cannot draw a {kind}; expected .png, .svg or .pdf")
     data = written(fig, kind)
     with whole(path) as new:
         new.write_bytes(data)

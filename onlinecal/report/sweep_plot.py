@@ -132,11 +132,6 @@ def spread(values: Floats, bars: str) -> tuple[float, float, float]:
     return middle - half, middle, middle + half
 
 
-def _content(cell: Played, role: str) -> Mapping[str, Any]:
-    found = cell.origin.game.get(role, {}) if cell.origin is not None else {}
-    return found if isinstance(found, Mapping) else {}
-
-
 def _numbers(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
     """Parameters that are numbers, with those of players under others: ``of.m``."""
     parameters = content.get("parameters", {})
@@ -145,6 +140,11 @@ def _numbers(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str,
             yield f"{above}{name}", float(value)
         elif isinstance(value, Mapping):
             yield from _numbers(value, f"{above}{name}.")
+
+
+def _content(cell: Played, role: str) -> Mapping[str, Any]:
+    found = cell.origin.game.get(role, {}) if cell.origin is not None else {}
+    return found if isinstance(found, Mapping) else {}
 
 
 def _without(content: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
@@ -209,21 +209,13 @@ def plot_sweep(study: Study, measures: Sequence[str], against: str, *, bars: Bar
     drawn = swept(study, measures, against, bars)
     every = [line for _, lines in drawn.frames for line in lines]
     names = {measure: i for i, measure in enumerate(dict.fromkeys(line.measure for line in every))}
-    runs = {n for line in every for n in line.runs}
-    alone = runs == {1} and bars != "quartiles"
-    has = "they have" if len(drawn.left) > 1 else "it has"
     caption = joined(
         f"Across: {'T, the number of rounds' if against == TIME else literal(against)}. Up: the value μ of each "
-        "measure at the end of the game, its total divided by T.",
-        "Points: of 1 run, which has no spread."
-        if alone
-        else f"Points and bars: {_MIDDLE[bars].format(counted(runs))}.",
-        "Not drawn: infinite values." * any(not np.isfinite(line.middle).all() for line in every),
-        "Lines are set a little apart across, so that bars can be told apart."
-        * (max(len(lines) for _, lines in drawn.frames) > 1),
-        literal(f"Not drawn, as {has} no {against} that is a number: {', '.join(drawn.left)}.")
-        * bool(drawn.left),
-    )
+        "measure at the end of the game, its total divided by T; infinite values are not drawn. Points and bars: "
+        f"{_MIDDLE[bars].format(counted({n for line in every for n in line.runs}))}; a single run has no spread. Lines "
+        "are set a little apart across, so that bars can be told apart.",
+        literal(f"Not drawn, without {against} as a number: {', '.join(drawn.left)}.") * bool(drawn.left),
+    )  # fmt: skip
 
     def fill(panels: Panels, side: float, _: bool) -> None:
         for k, (axis, (heading, lines)) in enumerate(zip(panels, drawn.frames, strict=True)):

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, line, lines
-from onlinecal.report.curves import Curve, Study, summary
+from onlinecal.report.curves import Curve, Study, runs_of, summary
+from onlinecal.report.frames import counted
 from onlinecal.report.tables import Table, new_console, number, with_spread
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: rows of a table in a notebook, and columns of measures
 ROWS, MEASURES = 40, 6
@@ -131,51 +139,57 @@ def print_totals(study: Study, title: str, measures: Sequence[str] | None = None
     rows = totals(study, measures)
     console = new_console()
     console.print(title, style="bold", markup=False)
-    for nature in study.natures:
-        mine = {(row.forecaster, row.measure): row for row in rows if row.nature == nature}
-        horizon, open = longest(mine.values())
-        # All questions first, then those of each stream.
-        for stream in dict.fromkeys(["", *(study.columns[m].stream for m in measures)]):
-            own = [m for m in measures if study.columns[m].stream == stream]
-            if stream and not any(measure in own for _, measure in mine):
-                continue
-            cells = {
-                f: [mine[f, m].cell(horizon, spread=False) if (f, m) in mine else "" for m in own]
-                for f in study.forecasters
-            }
-            whose = f", the questions of {stream}" if stream else ""
-            # Open questions are counted over all streams.
-            Table(f"{nature}{whose}, T = {horizon:,}{'' if stream else open}", own, cells).print(console)
+    # All questions first, then those of each stream; open questions are counted over all of them.
+    streams = dict.fromkeys(["", *(study.columns[m].stream for m in measures)])
+    for table in (
+        one
+        for nature in study.natures
+        for s in streams
+        for one in _of_nature(study, rows, nature, measures, s)
+    ):
+        table.print(console)
     console.print("; ".join(legend_of(rows, spread=False)), markup=False)
+
+
+def _of_nature(
+    study: Study, rows: Sequence[Total], nature: str, measures: Sequence[str], stream: str
+) -> list[Table]:
+    """The table of a nature, of one of its streams; none where it has no total there."""
+    mine = {(row.forecaster, row.measure): row for row in rows if row.nature == nature}
+    horizon, open = longest(mine.values())
+    own = [m for m in measures if study.columns[m].stream == stream]
+    if stream and not any(measure in own for _, measure in mine):
+        return []
+    cells = {
+        who: [mine[who, m].cell(horizon, spread=False) if (who, m) in mine else "" for m in own]
+        for who in study.forecasters
+    }
+    whose = f", the questions of {stream}" if stream else ""
+    return [Table(f"{nature}{whose}, T = {horizon:,}{'' if stream else open}", own, cells)]
 
 
 def compared(study: Study, measure: str) -> tuple[Table, list[str]]:
     """Forecasters down, natures across; and notes."""
-    every = totals(study, [measure])
+    every, column = totals(study, [measure]), study.columns[measure]
     rows = {(row.forecaster, row.nature): row for row in every}
     ends = {n: longest([row for row in every if row.nature == n]) for n in study.natures}
     title, horizons = f"{measure}: total T·μ and exponent", {horizon for horizon, _ in ends.values()}
+    headings = [f"{nature}\nT = {horizon:,}{open}" for nature, (horizon, open) in ends.items()]
     if len(horizons) == 1:
         title += f", T = {horizons.pop():,}"
         headings = [nature + open.replace(", ", "\n", 1) for nature, (_, open) in ends.items()]
-    else:
-        headings = [f"{nature}\nT = {horizon:,}{open}" for nature, (horizon, open) in ends.items()]
     cells = {
         f: [rows[f, n].cell(ends[n][0], remark=True) if (f, n) in rows else "" for n in ends]
         for f in study.forecasters
     }
     notes = ["; ".join(legend_of(every))]
-    column = study.columns[measure]
     rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(column)}
     if rates:
-        notes.append(
-            f"best known against the worst nature: {known_rates(column)}; {_remarks(study.curves([measure]))}"
-        )
+        where = _remarks(study.curves([measure]))
+        notes.append(f"best known against the worst nature: {known_rates(column)}; {where}")
     said = {row.against_rates for row in every}
     notes += [
-        f"{remark}: {meaning.format(rate=rates.get(remark))}"
-        for remark, meaning in AGAINST_RATES.items()
-        if remark in said
+        f"{it}: {words.format(rate=rates.get(it))}" for it, words in AGAINST_RATES.items() if it in said
     ]
     return Table(title, headings, cells), notes
 
@@ -194,9 +208,6 @@ def _remarks(curves: Sequence[Curve]) -> str:
     return f"a remark where games tuned to their T grow elsewhere{late}"
 
 
-# ---------------------------------------------------------------- Markdown
-
-
 def exponents_markdown(study: Study) -> str:
     """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven.
 
@@ -206,28 +217,23 @@ def exponents_markdown(study: Study) -> str:
     parts, shown, marked = [], [], False
     for measure, column in study.columns.items():
         curves = {(c.forecaster, c.nature): c for c in study.curves([measure])}
-        if not curves:
-            continue
-        level, rates, rows = simultaneous(len(curves)), known_rates(column), {}
-        for who in study.forecasters:
-            mine = [curves.get((who, nature)) for nature in study.natures]
-            if not any(mine):
-                continue
-            cells = []
-            for curve in mine:
-                growth = None if curve is None else curve.exponent(level)
-                shown += [growth] if curve is not None else []
-                above = (
-                    growth is not None and curve is not None and curve.against_rates(level) == "above proven"
-                )
+        level, rates, rows = simultaneous(len(curves)), known_rates(column), dict[str, list[str]]()
+        for who in dict.fromkeys(who for who, _ in curves):
+            cells, proofs = [], set()
+            for curve in (curves.get((who, nature)) for nature in study.natures):
+                if curve is None:
+                    cells.append("")
+                    continue
+                growth = curve.exponent(level)
+                above = growth is not None and curve.against_rates(level) == "above proven"
+                shown.append(growth)
                 marked |= above
-                cells.append((line(growth) if growth else "" if curve is None else "–") + " †" * above)
-            proofs = sorted({_proof(c) for c in mine if c is not None} - {""})
-            rows[who] = [*cells, "; ".join(proofs) or "–"]
+                cells.append((line(growth) if growth else "–") + " †" * above)
+                proofs.add(_proof(curve))
+            rows[who] = [*cells, "; ".join(sorted(proofs - {""})) or "–"]
         title, _, table = Table(measure, [*study.natures, "proven"], rows).markdown().partition("\n\n")
         parts.append(title + (f" (best known: {rates})" if rates else "") + "\n\n" + table)
-    if shown:
-        parts.append("\n".join(f"- {part}." for part in legend(shown, each="table")))
+    parts.append("\n".join(f"- {part}." for part in legend(shown, each="table")))
     if marked:
         parts.append("† G" + AGAINST_RATES["above proven"].removeprefix("g") + ".")
     return "\n\n".join(parts)
@@ -258,28 +264,23 @@ def totals_markdown(study: Study) -> str:
     return "\n\n".join([*parts, f"{said[0].upper()}{said[1:]}."])
 
 
-# ---------------------------------------------------------------- notebooks
-
-
 def study_html(study: Study) -> str:
     """A table for notebooks: a row for each nature and forecaster, measures across, total and exponent."""
-    every = main_columns(study)
-    shown = every[:MEASURES]
-    pairs = len(study.forecasters) * len(study.natures)
+    every, pairs = main_columns(study), len(study.forecasters) * len(study.natures)
+    shown, forecasters = every[:MEASURES], study.forecasters[:ROWS]
     natures = study.natures[: max(1, ROWS // max(1, len(study.forecasters)))]
-    forecasters = study.forecasters[:ROWS]
     rows = totals(study.only(forecasters, natures) if pairs > ROWS else study, shown)
-    found = {(row.nature, row.forecaster, row.measure): row for row in rows}
+    found: dict[tuple[str, str], dict[str, Total]] = {(n, who): {} for n in natures for who in forecasters}
+    for row in rows:
+        found.setdefault((row.nature, row.forecaster), {})[row.measure] = row
     table = []
-    for nature, who in ((nature, who) for nature in natures for who in forecasters):
-        there = [found.get((nature, who, m)) for m in shown]
-        horizon, _ = longest(row for row in there if row)
-        cells = [
-            f"{with_spread(row.total, row.half_width)}, {' '.join(row.growth)}" if row else ""
-            for row in there
-        ]
-        if any(there):
-            table.append([nature, who, f"{horizon:,}", *cells])
+    for pair, mine in found.items():
+        cells = (
+            f"{with_spread(r.total, r.half_width)}, {' '.join(r.growth)}" if (r := mine.get(m)) else ""
+            for m in shown
+        )
+        if mine:
+            table.append([*pair, f"{longest(mine.values())[0]:,}", *cells])
     left = [f"{pairs - len(table)} more pairs"] * (pairs > len(table))
     left += [f"{len(every) - MEASURES} more measures"] * (len(every) > MEASURES)
     notes = legend_of(rows)
@@ -310,3 +311,134 @@ def _html(headings: Sequence[str], rows: Iterable[Sequence[str]], notes: Sequenc
     body = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
     below = "".join(f"<p><small>{escape(note)}</small></p>" for note in notes)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
+#: of more totals than this not every one is printed after a run
+LONG = 1000
+#: forecasters and natures are named up to so many from each end of their order
+SHOWN = 5
+#: and of so many measures
+FIRST_MEASURES = 3
+
+
+class Overview(NamedTuple):
+    """Mean totals of a measure at the largest T of a study, over the opponents.
+
+    Columns of both frames: least, median, largest, easiest and hardest (the opponents of the least and the largest, the
+    first of several). Forecasters are in the order of their largest total, natures of their least one, descending.
+    """
+
+    measure: str
+    horizon: int
+    forecasters: pd.DataFrame
+    natures: pd.DataFrame
+    #: pairs that are in it; that end at a shorter T; with infinite totals of both signs
+    pairs: int
+    shorter: int
+    unknown: int
+
+
+def long(study: Study, measures: Sequence[str]) -> bool:
+    """Whether a study has too many totals of these measures for each of them to be printed after a run."""
+    return len({(cell.forecaster, cell.nature) for cell in study.cells}) * len(measures) > LONG
+
+
+def overview(study: Study, measure: str) -> Overview:
+    """One measure at the largest T of the study."""
+    import pandas as pd
+
+    cells = [cell for cell in study.cells if measure in cell.totals]
+    last = max(cell.horizon for cell in cells)
+    with np.errstate(invalid="ignore"):  # of what is infinite both ways
+        there = [(c.forecaster, c.nature, c.totals[measure][-1].mean()) for c in cells if c.horizon == last]
+    means = pd.DataFrame(there, columns=["who", "whom", "mean"]).pivot(
+        index="who", columns="whom", values="mean"
+    )
+    who, whom = (list(dict.fromkeys(getattr(c, role) for c in cells)) for role in ("forecaster", "nature"))
+    means = means.reindex(who, columns=whom)
+    frames = []
+    for table in (means, means.T):
+        table = table.dropna(how="all")
+        frames.append(
+            pd.DataFrame({
+                "least": table.min(axis=1), "median": table.median(axis=1), "largest": table.max(axis=1),
+                "easiest": table.idxmin(axis=1), "hardest": table.idxmax(axis=1),
+            })
+        )  # fmt: skip
+    forecasters = frames[0].sort_values(["largest", "median"], kind="stable")
+    natures = frames[1].sort_values(["least", "median"], kind="stable", ascending=False)
+    known = int(means.notna().to_numpy().sum())
+    shorter = len({(c.forecaster, c.nature) for c in cells}) - len(there)
+    return Overview(measure, last, forecasters, natures, known, shorter, len(there) - known)
+
+
+def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
+    """Prints forecasters and natures from both ends of their order, for each of the first measures."""
+    console = new_console()
+    console.print(title, style="bold", markup=False)
+    who, whom = number_of(len(study.forecasters), "forecaster"), number_of(len(study.natures), "nature")
+    runs, cells = counted(runs_of(study.cells)), number_of(len(study.cells), "cell")
+    console.print(f"{who} against {whom}, {runs}: {cells}", markup=False)
+    # The table has the extremes of all curves: their intervals are as if every one was shown.
+    level = simultaneous(
+        len({(c.forecaster, c.nature, m) for c in study.cells for m in measures if m in c.totals})
+    )
+    growths: list[Growth] = []
+    for found in (overview(study, measure) for measure in measures[:FIRST_MEASURES]):
+        for kind, frame, first, last, opponent, between, by in (
+            (
+                "forecaster",
+                found.forecasters,
+                "largest",
+                "least",
+                "hardest",
+                "against",
+                "their largest total over the natures",
+            ),
+            (
+                "nature",
+                found.natures,
+                "least",
+                "largest",
+                "easiest",
+                "of",
+                "the least total of any forecaster",
+            ),
+        ):
+            rows, more = {}, len(frame) - 2 * SHOWN
+            for i, (name, row) in enumerate(frame.iterrows()):
+                if more > 1 and SHOWN <= i < SHOWN + more:
+                    rows[f"… {more:,} more"] = [""] * 4
+                    continue
+                pair = (str(name), row[opponent]) if kind == "forecaster" else (row[opponent], str(name))
+                growth = study.curve(found.measure, *pair).exponent(level)
+                growths += [growth] if growth else []
+                total = "\n".join([number(row[first]), *(lines(growth) if growth else [])])
+                rows[str(name)] = [total, row[opponent], number(row["median"]), number(row[last])]
+            Table(
+                f"{found.measure}: {kind}s by {by}, T = {found.horizon:,}",
+                [first, between, "median", last],
+                rows,
+                kind,
+            ).print(console)
+        for count, why in (
+            (found.shorter, "played to a shorter T only"),
+            (found.unknown, "with infinite totals of both signs"),
+        ):
+            if count:
+                console.print(f"{found.measure}: without {number_of(count, 'pair')} {why}", markup=False)
+    said = "mean total T·μ over the runs; of very many the largest and the least are so by chance, too"
+    console.print("; ".join([said, *legend(growths)]), markup=False)
+    if rest := measures[FIRST_MEASURES:]:
+        more_of = f" and {len(rest) - SHOWN} more" if len(rest) > SHOWN else ""
+        console.print(f"measured, too: {', '.join(rest[:SHOWN])}{more_of}", markup=False)
+
+
+def ways_on(path: Path, measure: str) -> str:
+    """The commands that show all of it."""
+    file, table = shlex.quote(str(path)), shlex.quote(str(path.with_suffix(".csv")))
+    return (
+        f"every total: onlinecal export {file} -o {table}\n"
+        f"a measure: onlinecal compare {file} --measure {shlex.quote(measure)}\n"
+        f"a page: onlinecal report {file}"
+    )

@@ -12,8 +12,7 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.growth import simultaneous
 from onlinecal.growth.words import line
-from onlinecal.report.catalogue import entry
-from onlinecal.report.console import print_entry
+from onlinecal.report.catalogue import entry, print_entry
 from onlinecal.report.curves import Study
 from onlinecal.report.tables import number, print_json
 from onlinecal.report.totals import exponents_markdown, totals

@@ -8,7 +8,7 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
-from onlinecal.report.exponent_plot import FADED, Heat, _draw, heats, plot_exponents
+from onlinecal.report.study_plot import FADED, Heat, _draw_heat, heats, plot_exponents
 from onlinecal.report.style import contrast, page, paper_colour, save
 
 F, N = oc.forecasters, oc.natures
@@ -52,7 +52,9 @@ def test_what_stands_in_a_cell_can_be_read(dark):
     names = [str(j) for j in range(30)]
     with page(dark):
         axis = Figure().subplots()
-        image = _draw(axis, Heat(Column("measure", "ece"), ["a", "b"], names, values, halves, [names, names]))
+        image = _draw_heat(
+            axis, Heat(Column("measure", "ece"), ["a", "b"], names, values, halves, [names, names])
+        )
         ground = np.array(paper_colour(axis))
         axis.figure.canvas.draw()
     alphas = np.where(halves > FADED, 0.35, 1.0)

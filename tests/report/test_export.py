@@ -6,8 +6,8 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.report import export as exported
-from onlinecal.report.export import export, tidy
+from onlinecal.report import kept as exported
+from onlinecal.report.kept import export, tidy
 
 F, N = oc.forecasters, oc.natures
 

@@ -13,7 +13,7 @@ from onlinecal.exact import Solution, solve, value_bracket
 from onlinecal.exact.rational import rational_value
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
-from onlinecal.report import games_plot
+from onlinecal.report import games as games_plot
 from onlinecal.report.games import (
     Games,
     _growth,
@@ -37,14 +37,11 @@ def found():
 def test_values_and_their_least(found):
     assert found.value(3, 7) == pytest.approx(solve(3, 7).value, abs=1e-12)
     assert np.isnan(found.value(3, 13))
-    assert found.best(12) == (
-        min(range(1, 5), key=lambda m: found.value(m, 12)),
-        min(found.value(m, 12) for m in range(1, 5)),
-    )
+    assert found.best(12) == min(found.value(m, 12) for m in range(1, 5))
     # m = 2 and 4 are worth the same for a few rounds; then the finer one is better.
     assert found.value(4, 3) == pytest.approx(found.value(2, 3))
     assert found.settled() == 0
-    assert all(found.value(4, t) == pytest.approx(found.best(t)[1], abs=1e-9) for t in range(1, 13))
+    assert all(found.value(4, t) == pytest.approx(found.best(t), abs=1e-9) for t in range(1, 13))
 
 
 def test_who_is_best_is_said_of_no_other_horizon_than_it_holds_for():
@@ -67,10 +64,10 @@ def test_the_page(found):
     text = page(found, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "onlinecal games here", {})
     bracketed = certain(*found.bounds(4, 20))  # as many digits as both ends round to
     assert f"| 20 | 10.000000 | {found.value(2, 20):.6f} | – | **{bracketed}** |" in text
-    assert f"T^{np.log(found.best(12)[1] / found.best(3)[1]) / np.log(4):.2f} from T = 3 to 12 " in text
-    (each,) = found.exploited
-    assert each.values[-1] == exploit(ForecastHedging(2), 8).value
-    assert f"| {each.values[-1]:.3f} ({each.values[-1] - found.value(2, 8):.3f}) |" in text
+    assert f"T^{np.log(found.best(12) / found.best(3)) / np.log(4):.2f} from T = 3 to 12 " in text
+    ((paid,),) = [mine.values() for mine in found.exploited.values()]
+    assert paid[8] == exploit(ForecastHedging(2), 8).value
+    assert f"| {paid[8]:.3f} ({paid[8] - found.value(2, 8):.3f}) |" in text
 
 
 def test_brackets_are_those_of_longer_games(found):
@@ -210,7 +207,7 @@ def test_pictures(found):
     values = games_plot.plot_values(found)
     lines = {line.get_label(): line for line in values.axes[0].lines}
     assert (lines["m = 3"].get_ydata() == found.solved[3].values).all()
-    assert (lines["least"].get_ydata() == [found.best(t)[1] for t in range(1, found.common() + 1)]).all()
+    assert (lines["least"].get_ydata() == [found.best(t) for t in range(1, found.common() + 1)]).all()
     colour = lines["m = 4"].get_color()
     low, high = (
         line for line in values.axes[0].lines if line.get_color() == colour and line is not lines["m = 4"]
@@ -223,7 +220,9 @@ def test_pictures(found):
     assert within / 1.1 <= (bracket.uppers - bracket.lowers).max() <= within
     assert f"up to T = {found.common()}" in caption
     exploited = games_plot.plot_exploited(found)
-    assert [list(line.get_ydata()) for line in exploited.axes[0].lines][1] == list(found.exploited[0].values)
+    assert [list(line.get_ydata()) for line in exploited.axes[0].lines][1] == list(
+        found.exploited[2]["forecast hedging (m=2)"].values()
+    )
 
 
 def test_the_picture_of_the_law_and_what_is_said_of_it():

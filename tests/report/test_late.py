@@ -2,22 +2,19 @@
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.report import people as people_room
-from onlinecal.report.curve_plot import plot_delays
+from onlinecal.report.comparing import answer, of_people
 from onlinecal.report.curves import Study, left_out
 from onlinecal.report.frames import frames
-from onlinecal.report.late_frames import late_frames
+from onlinecal.report.late_plot import late_frames, plot_questions, question_bars
 from onlinecal.report.people import PeopleRow, people_rows, plot_people
 from onlinecal.report.plots import captions
-from onlinecal.report.questions import plot_questions, question_bars
 from onlinecal.report.totals import print_totals, totals
 from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Recorded, Schedule, Scheduled
-from tests.report.shown import print_compare, print_people
 
 F, N = oc.forecasters, oc.natures
 STAY = {"arrivals": {"name": "poisson", "rate": 0.1}, "stay": 40}
@@ -44,6 +41,10 @@ def people():
         horizon=300, runs=3, measures=["ece", "cdl"], arrivals={"name": "poisson", "rate": 2},
         delays={"name": "pareto", "cap": 60}, decision_makers=PEOPLE,
     )  # fmt: skip
+
+
+def compare(study):
+    answer(study, {}, "ece", None, markdown=False, as_json=False)
 
 
 def printed(capsys, show, *given):
@@ -113,23 +114,6 @@ def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
     assert bound.values[0] == min(row[0] for row in finals)
 
 
-def test_pictures_of_delays_take_axes(late):
-    own, grid = plot_delays(late, ["ece"]), Figure().subplots(2, 2)
-    assert (plot_delays(late, ["ece"], axes=grid) == grid).all()
-    for mine, theirs in zip(own.flat, grid.flat, strict=True):
-        assert [a.get_ydata().tolist() for a in mine.lines] == [b.get_ydata().tolist() for b in theirs.lines]
-        assert mine.get_ylim() == theirs.get_ylim() == own[mine.get_subplotspec().rowspan.start, 0].get_ylim()
-    said = " ".join(own[0, 0].figure._supxlabel.get_text().split())
-    assert said == plot_delays.caption(late, ["ece"])
-    assert "not in them are those that are open at the end, up to 20 a game" in said
-    assert "Dotted: b·R(T/b)" in said
-    rates = [x for x in own[0, 0].lines if x.get_label().startswith("∝") or x.get_linewidth() == 1.0]
-    assert len(rates) == 3
-    assert all(line._dash_pattern[1] == pytest.approx([1.0, 1.5]) for line in rates)
-    with pytest.raises(UnknownName, match="unknown measure 'eec'"):
-        plot_delays(late, ["eec"])
-
-
 def test_no_caption_is_silent_about_open_questions(late):
     for study, said in ((late, "up to 20 are open at the end"), (late.only(natures=["drift"]), "")):
         for text in (captions["curves"](study.curves(["ece"])), captions["exponents"](study, ["ece"])):
@@ -151,9 +135,9 @@ def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_
     drawn = {frame.nature: [r.label for r in frame.references] for frame in frames(study.curves(["ece"]))}
     assert drawn == {"contrarian": ["Ω(T^0.54389)", "O(T^(2/3))"], late: []}
     said = "a remark where games tuned to their T grow elsewhere, and every outcome is known at once"
-    assert said in printed(capsys, print_compare, study, "ece")
+    assert said in printed(capsys, compare, study)
     said = "no remarks, for outcomes may come late here"
-    assert said in printed(capsys, print_compare, study.only(natures=[late]), "ece")
+    assert said in printed(capsys, compare, study.only(natures=[late]))
 
 
 # ---------------------------------------------------------------- decision makers
@@ -163,7 +147,7 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
     monkeypatch.setenv("COLUMNS", "200")
     found = people_rows(people)
     assert [c.forecaster for c in found] == people.forecasters
-    said = printed(capsys, print_people, found)
+    said = printed(capsys, lambda rows: of_people(rows).print(), found)
     assert (
         f"swap regret of 9 decision makers, 1 without a question whose outcome is known; {found[0].open}"
         in said
@@ -179,7 +163,7 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
         assert mine.cdl[k] == own.cdl[k].mean()
         # No total before a question of one's own is known.
         assert (np.isnan(mine.regret) == (own.entries["rounds"][:, :, 0] == 0)).all()
-        assert mine.worst == int(np.flatnonzero(there)[np.argmax(mine.last[there])])
+        assert mine.worst[0] == int(np.flatnonzero(there)[np.argmax(mine.last[there])])
         assert mine.median()[0] == mine.quantiles[1, -1] == np.median(mine.last[there])
         # The bound of the picture: a best response is never above the diagonal.
         assert (mine.last <= mine.cdl + 1e-9)[mine.best].all()
@@ -187,7 +171,7 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
         row = mine.as_json()
         assert (row["decision_makers"], row["without_known_outcome"]) == (9, 1)
         assert (row["worst"]["label"], row["worst"]["swap_regret"]) == (
-            mine.labels[mine.worst],
+            mine.labels[mine.worst[0]],
             mine.last.max(),
         )
         assert row["worst"]["label"] + " *" * (not row["worst"]["best_response"]) in said
@@ -213,28 +197,14 @@ def test_several_horizons_are_a_game_each():
     assert one.regret[:, 0].tolist() == finals
 
 
-def test_pictures_of_people_take_axes_and_say_what_is_left_out(people, late):
-    own, grid = plot_people(people), Figure().subplots(2, 3)
-    assert (plot_people(people, axes=grid) == grid).all()
-    for mine, theirs in zip(own.flat, grid.flat, strict=True):
-        assert [line.get_label() for line in mine.lines] == [line.get_label() for line in theirs.lines]
-        assert mine.get_ylim() == theirs.get_ylim()
-    said = " ".join(own[0, 0].figure._supxlabel.get_text().split())
-    assert said == plot_people.caption(people)
-    assert f"Not in them: {people.cells[0].open[-1]} questions that are open at the end." in said
-    assert "Not drawn: 1 without a question whose outcome is known." in said
-    with pytest.raises(InvalidParameter, match="nobody joins or leaves in this study"):
-        plot_people(late)
-
-
 def test_decision_makers_without_a_known_outcome_can_be_drawn_and_printed(capsys):
     people = [{"task": "umbrella", "join": 1e6}]
     study = oc.play(F.ForecastHedging(), N.Drift(), horizon=20, runs=2, decision_makers=people)
     (one,) = people_rows(study)
-    assert (one.unseen, one.worst, one.worst_rate, one.as_json()["worst"]) == (1, None, None, None)
+    assert (one.unseen, *one.worst, one.as_json()["worst"]) == (1, None, None, None)
     plot_people(study)[0, 0].figure.savefig("/dev/null", format="png")
     said = "1 decision maker, 1 without a question whose outcome is known"
-    assert said in printed(capsys, print_people, [one])
+    assert said in printed(capsys, lambda rows: of_people(rows).print(), [one])
 
 
 def row_of(last, cdl):
@@ -267,9 +237,24 @@ def test_marks_are_within_their_axes_and_the_caption_says_who_is_on_the_edge(las
 
 def test_of_several_largest_the_first_is_named_and_the_others_counted(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert printed(capsys, print_people, [row_of([0, 0, 0], [5, 4, 3])]).count("a and 2 others") == 2
-    assert printed(capsys, print_people, [row_of([1, 2, 2], [5, 4, 3])]).count("b and 1 other ") == 2
-    assert "other" not in printed(capsys, print_people, [row_of([1], [5])]).split("mean over 1 run")[0]
+    assert (
+        printed(capsys, lambda rows: of_people(rows).print(), [row_of([0, 0, 0], [5, 4, 3])]).count(
+            "a and 2 others"
+        )
+        == 2
+    )
+    assert (
+        printed(capsys, lambda rows: of_people(rows).print(), [row_of([1, 2, 2], [5, 4, 3])]).count(
+            "b and 1 other "
+        )
+        == 2
+    )
+    assert (
+        "other"
+        not in printed(capsys, lambda rows: of_people(rows).print(), [row_of([1], [5])]).split(
+            "mean over 1 run"
+        )[0]
+    )
 
 
 # ---------------------------------------------------------------- questions

@@ -10,17 +10,17 @@ import pytest
 from onlinecal.core.files import Table
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, read_log
-from onlinecal.report import measured_page
+from onlinecal.report import measured, page_pictures
 from onlinecal.report.measured import (
     data,
     decision,
     differences,
     number,
+    page_of,
     side_by_side,
     span,
     text,
 )
-from onlinecal.report.measured_page import page_of
 from onlinecal.report.tables import print_json
 
 LONG = "a name of a column that nobody would ever want to write down_but_somebody_has_done_so"
@@ -109,9 +109,9 @@ def test_a_log_without_draws_has_no_intervals():
 
 
 def test_few_levels_are_points_and_not_smoothed(monkeypatch):
-    monkeypatch.setattr(measured_page, "drawn_twice", lambda plot: ("", ""))
+    monkeypatch.setattr(page_pictures, "drawn_twice", lambda plot: ("", ""))
     log = Log("f", {"p": np.array([0.2, 0.8, 0.8])}, np.array([0.0, 1.0, 0.0]), "y")
-    pictures = measured_page._pictures(measure_log(log, Settings(draws=0, measures=("brier",))).columns[0])
+    pictures = measured.pictures(measure_log(log, Settings(draws=0, measures=("brier",))).columns[0])
     assert [one.title for one in pictures] == [
         "Reliability of p, levels",
         "Reliability of p, monotone (CORP)",
@@ -159,8 +159,8 @@ def test_no_task_is_called_the_worst_where_none_regrets_anything():
 
 def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(monkeypatch):
     drawn = []
-    monkeypatch.setattr(measured_page, "_pictures", lambda column: drawn.append(column.name) or [])
-    many = report_of({f"p{i}": [0.2, 0.8] for i in range(measured_page.DRAWN + 1)}, [0, 1])
+    monkeypatch.setattr(measured, "pictures", lambda column: drawn.append(column.name) or [])
+    many = report_of({f"p{i}": [0.2, 0.8] for i in range(measured.DRAWN + 1)}, [0, 1])
     assert "Diagrams are drawn of the first 12 columns of 13." in page_of(many)
     assert drawn == [f"p{i}" for i in range(12)]
     assert "Diagrams are drawn" not in page_of(report_of({"p": [0.2, 0.8]}, [0, 1]))

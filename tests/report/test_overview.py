@@ -8,9 +8,9 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.report import overview as overviews
-from onlinecal.report.overview import long, overview, print_overview, ways_on
+from onlinecal.report import totals as overviews
 from onlinecal.report.pictures import Wanted, draw
+from onlinecal.report.totals import long, overview, print_overview, ways_on
 from onlinecal.study import Played
 from tests.command_line import onlinecal
 

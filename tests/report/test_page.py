@@ -13,7 +13,8 @@ from scipy.stats import binom
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Sight
-from onlinecal.report import page_pictures, page_rows
+from onlinecal.report import page as page_rows
+from onlinecal.report import page_pictures
 from onlinecal.report.curve_plot import sentences
 from onlinecal.report.curves import summary
 from onlinecal.report.page import html, page_of
@@ -95,7 +96,7 @@ def undrawn(monkeypatch):
 
 
 def test_the_tables_have_every_total_and_its_exponent(whole):
-    rows = grown(whole, page_rows.columns(whole))
+    rows = grown(whole, page_rows.all_columns(whole))
     tables = page_rows.tables(whole, rows)
     assert [table.title for table in tables] == [f"{nature}, T = 100" for nature in whole.natures]
     assert len(rows) == sum(bool(cell.text) for t in tables for _, row in t.rows for cell in row)
@@ -289,7 +290,7 @@ def test_pictures_that_are_left_out_are_counted(undrawn):
     natures = [N.Bernoulli(q=(i + 1) / 20) for i in range(MOST // 3 + 1)]
     mine = study(cells(horizons=(10,), runs=1, natures=natures))
     page = page_of(mine, {}, len(mine.cells), "x.db")
-    pairs = len(natures) * len([c for c in page_rows.main_columns(mine) if not mine.columns[c].end])
+    pairs = len(natures) * len([c for c in page_rows.shown_columns(mine) if not mine.columns[c].end])
     assert len(page.pictures) == MOST
     assert (
         f"{pairs - len(page.drawn.curves)} of {pairs} pictures of a measure against a nature are left out."

@@ -11,11 +11,10 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.growth.orders import differences
+from onlinecal.report.comparing import of_paired
 from onlinecal.report.curves import Study
-from onlinecal.report.paired import paired
+from onlinecal.report.ranking import paired
 from onlinecal.study import Played
-from tests.report.shown import print_paired
-from tests.results import cells, played, read
 
 F, N = oc.forecasters, oc.natures
 THREE = [F.Constant(0.3), F.Constant(0.7), F.ForecastHedging()]
@@ -110,7 +109,7 @@ def test_recorded_outcomes_are_said_to_be_so(tmp_path, capsys):
     found, _ = paired(oc.play(THREE, N.Replay(str(file)), horizon=60, runs=3, measures=["brier"]), "brier")
     assert all(d.recorded for d in found)
     assert found[0].same  # two constants on the same rows
-    print_paired(found, ["somebody: why"])
+    of_paired(found, ["somebody: why"]).print()
     said = " ".join(capsys.readouterr().out.split())
     assert "over the forecasters' randomness alone" in said
     assert said.endswith("not compared: somebody: why")
@@ -129,7 +128,7 @@ def test_the_same_difference_in_all_runs_has_no_interval(runs, certain, capsys):
     said = found.as_json()
     assert (said["low"], said["high"], said["same_in_all_runs"]) == (None, None, True)
     assert said["lower_total"] == found.better
-    print_paired([found], [])
+    of_paired([found], []).print()
     printed = " ".join(capsys.readouterr().out.split())
     assert ("-2 in all runs <" in printed) == certain
     assert ("-2 in all runs" in printed, "± 0" in printed) == (True, False)
@@ -158,15 +157,5 @@ def test_infinite_totals_have_no_difference(capsys):
     found, _ = paired(played_, "log_loss")
     assert math.isnan(found[0].mean)
     assert found[0].better == ""
-    print_paired(found, [])
+    of_paired(found, []).print()
     assert "infinite totals" in capsys.readouterr().out
-
-
-def test_sight_is_in_the_file(tmp_path):
-    planned = cells(natures=(N.Drift(), N.Contrarian()))
-    mine, _, _ = played(tmp_path / "a.db", planned)
-    sights = {("drift", Sight.NOTHING), ("contrarian", Sight.LAW)}
-    assert {(c.nature, c.sight) for c in read(tmp_path / "a.db").cells} == sights
-    assert mine.cells == read(tmp_path / "a.db").cells
-    again = Study(tuple(oc.study.play_cell(c) for c in planned))
-    assert paired(again, "ece") == paired(mine, "ece")

@@ -1,88 +1,234 @@
-"""What `onlinecal plot` draws by name, and pictures of the level sets that a study keeps."""
+"""All pictures: in given axes or new figures, light or dark, in any width, by name on the command line, in files."""
+
+import xml.etree.ElementTree as ET
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.engine.game import Game
 from onlinecal.report import plots
-from onlinecal.report.curves import Study
+from onlinecal.report.late_plot import question_bars
 from onlinecal.report.pictures import KINDS, Wanted, draw, gammas
+from onlinecal.report.plots import captions, save
+from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
 
 F, N = oc.forecasters, oc.natures
 
 
-class WithLevels(Played):
-    """A cell that kept its level sets: those of the same game, played again."""
-
-    def gamma(self, checkpoint, run):
-        if getattr(self, "lost", None) == run:
-            return None
-        forecaster = F.ForecastHedging() if self.forecaster == "forecast hedging" else F.EmpiricalMean()
-        runs = next(iter(self.totals.values())).shape[1]
-        game = Game(forecaster, N.Drift(), horizon=self.horizon, runs=range(runs), seed=3)
-        game.advance(int(self.rounds[checkpoint]))
-        return game.gammas()[run]
-
-
 @pytest.fixture(scope="module")
 def study():
-    played = oc.play(
-        [F.ForecastHedging(), F.EmpiricalMean()], N.Drift(), horizon=[200, 400, 800], runs=3, seed=3,
+    """With several T, delays, a task, somebody who acts on the forecasts, and level sets."""
+    return oc.play(
+        [F.ForecastHedging(), F.EmpiricalMean()], N.Drift(), horizon=[50, 100, 200], runs=3, seed=3, delays=[0, 3],
         measures=["ece", "smooth_ce", "cdl"], tasks=["umbrella"], decision_makers=["umbrella"],
     )  # fmt: skip
-    return Study(tuple(WithLevels(**{k: v for k, v in vars(cell).items() if k in Played.__dataclass_fields__})
-                       for cell in played.cells), "name", "A title")  # fmt: skip
+
+
+def samples():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    return p, (rng.random(400) < p**2).astype(int)
+
+
+#: picture → its arguments of a study, options, and the shape of its axes
+ALL = {
+    "curves": (lambda s: (s.curves(["ece", "cdl"]),), {}, (2, 2)),
+    "runs": (lambda s: (s.curves(["ece", "cdl"]),), {}, (2, 2)),
+    "slopes": (lambda s: (s.curves(["ece", "cdl"]),), {}, (2, 2)),
+    "exponents": (lambda s: (s, ["ece", "cdl", "smooth_ce"]), {}, (3,)),
+    "pareto": (lambda s: (s, ["ece", "cdl"]), {}, (2,)),
+    "sweep": (lambda s: (s, ["ece"], "T"), {}, (4,)),
+    "delays": (lambda s: (s, ["ece", "cdl"]), {}, (2, 2)),
+    "people": (lambda s: (s,), {}, (4, 3)),
+    "tasks": (lambda s: (s,), {}, (2, 3)),
+    "questions": (lambda _: ([question_bars(Schedule(delays=Constant(3)), 50)] * 2,), {}, (2, 2)),
+    "reliability": (lambda _: samples(), {}, ()),
+    "reliability, smooth": (lambda _: samples(), {"kind": "smooth"}, ()),
+    "reliability, corp": (lambda _: samples(), {"kind": "corp"}, ()),
+    "reliability, two": (lambda _: ({"a": samples(), "b": samples()},), {"kind": "corp"}, (2,)),
+    "regret": (lambda _: samples(), {}, ()),
+    "witness": (lambda _: samples(), {}, ()),
+    "decision": (lambda _: samples(), {}, ()),
+    "murphy": (lambda _: ({"a": samples()[0], "$b$": samples()[0] ** 2}, samples()[1]), {}, ()),
+    "murphy, difference": (
+        lambda _: ({"a": samples()[0], "b": 1 - samples()[0]}, samples()[1]),
+        {"difference": True},
+        (),
+    ),
+    "trajectory": (lambda _: samples(), {}, ()),
+    "trajectory, measure": (lambda _: samples(), {"measure": "brier"}, ()),
+}
+
+
+def figure(axes):
+    return np.ravel(axes)[0].figure
+
+
+def content(axis):
+    """All that is drawn in an axis, as numbers and texts."""
+    return (
+        [line.get_xydata().tolist() for line in axis.lines], [image.get_array().tolist() for image in axis.images],
+        [path.vertices.tolist() for c in axis.collections for path in c.get_paths()],
+        [text.get_text() for text in axis.texts], axis.get_title().split(), axis.get_xlabel(),
+    )  # fmt: skip
+
+
+def caption_of(axes):
+    return " ".join(figure(axes)._supxlabel.get_text().split())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_pictures_are_drawn_in_given_axes_and_there_alone_or_in_figures_with_title_and_caption(name, study):
+    given, options, shape = ALL[name]
+    kind = name.partition(",")[0]
+    plot, given = getattr(oc.plots, kind), given(study)
+    own = plot(*given, title="A title", **options)
+    assert np.shape(own) == shape
+    assert (caption_of(own), figure(own)._suptitle.get_text()) == (
+        captions[kind](*given, **options),
+        "A title",
+    )
+    fig = Figure()
+    grid = fig.subplots(*shape) if shape else fig.subplots()
+    drawn = plot(*given, axes=grid, **options)
+    assert (np.asarray(drawn) == np.asarray(grid)).all()
+    sizes = {"questions", "people", "tasks", "sweep"}  # headings wrapped, and marks set, by the width of axes
+    for mine, theirs in zip(np.ravel(own), np.ravel(drawn), strict=True):
+        pairs = [*zip(content(mine), content(theirs), strict=True)][: 1 if kind in sizes else None]
+        assert repr(pairs[0][0]) == repr(pairs[0][1])
+        assert kind in ("reliability", "tasks") or mine.get_ylim() == pytest.approx(theirs.get_ylim())
+    assert len(own.lines if shape == () else np.ravel(own)[0].get_children()) > 0
+    assert (fig._suptitle, fig._supxlabel, fig.legends) == (None, None, [])
+    for wrong, said in (
+        (Figure().subplots(5), "axes of shape"), (Figure(), "expected"), ([["a", "b"]] * 7, "axes of shape"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidParameter, match=f"{said}.*matplotlib Axes"):
+            plot(*given, axes=wrong, **options)
+    with pytest.raises(
+        InvalidParameter, match="title = 'x' with axes; expected it to be set on their figure"
+    ):
+        plot(*given, axes=grid, title="x", **options)
+
+
+def light(colour):
+    """Relative luminance, from 0 (black) to 1 (white)."""
+    parts = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
+    return float(np.dot((0.2126, 0.7152, 0.0722), list(parts)))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_pictures_can_be_dark_and_of_any_width(name, study):
+    given, options, _ = ALL[name]
+    plot, given = getattr(oc.plots, name.partition(",")[0]), given(study)
+    for width, inches in (("column", 3.4), (9.5, 9.5)):
+        fig = figure(plot(*given, dark=True, width=width, title="from $5 to $6", **options))
+        assert fig.get_figwidth() == inches
+        fig.draw_without_rendering()
+        inside = {text for axis in fig.axes for text in axis.texts if axis.images}
+        for text in fig.findobj(Text):
+            # Those of a heat map stand on its colours.
+            if text.get_visible() and text.get_text() and text not in inside:
+                assert light(text.get_color()) > 0.25, text
+        for axis in (axis for axis in fig.axes if axis.get_visible()):
+            assert min(axis.get_window_extent().size) > 0
+            assert light(axis.get_facecolor()[:3]) < 0.05
+            assert all(light(line.get_color()) > 0.08 for line in axis.lines)
+    assert light(figure(plot(*given, **options)).get_facecolor()[:3]) == 1.0
+
+
+def test_panels_of_a_narrow_page_stand_in_lines_and_can_be_read(study):
+    curves = study.only(natures=["drift"]).curves()
+    for width, columns in (("column", 1), ("page", 3), (6.25, 2)):
+        fig = figure(oc.plots.curves(curves, width=width))
+        fig.draw_without_rendering()
+        assert min(axis.get_window_extent().width / fig.dpi for axis in fig.axes) > 1.1
+        assert len({axis.get_subplotspec().colspan.start for axis in fig.axes}) == columns
+    for width in ("wide", "", 1.0, 100, "nan", True):
+        with pytest.raises(
+            InvalidParameter, match=r"expected 'column' .3.4 inches., 'page' .7 inches. or a number"
+        ):
+            oc.plots.curves(curves, width=width)
+
+
+def test_one_curve_and_a_figure_of_ones_own(study):
+    curve = study.curve("ece", "forecast hedging", "drift")
+    own = curve.plot()
+    assert isinstance(own, Axes)
+    left, right = Figure().subplots(1, 2)
+    assert (curve.plot(right), curve.plot(ax=left)) == (right, left)
+    assert content(left) == content(right) == content(own)
+    grid = Figure().subplots(3, 2)
+    assert (study.plot(["ece", "cdl"], axes=grid[1:]) == grid[1:]).all()
+    assert [axis.lines[:] for axis in grid[0]] == [[], []]
+    assert oc.plots.caption([curve]) == caption_of(own)
+
+
+def test_saving(study, tmp_path):
+    part = study.only(natures=["drift"])
+    for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
+        first, second = tmp_path / f"a.{kind}", tmp_path / "new" / f"b.{kind}"
+        save(figure(part.plot(["ece"])), first)
+        save(figure(part.plot(["ece"])), str(second))
+        assert first.read_bytes().startswith(magic)
+        assert first.read_bytes() == second.read_bytes()
+    ET.parse(tmp_path / "a.svg")
+    assert b"/CIDFontType2" in (tmp_path / "a.pdf").read_bytes()  # a font of Type 42
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.pdf", "a.png", "a.svg", "new"]
+    with pytest.raises(InvalidParameter, match=r"expected .png, .svg or .pdf"):
+        save(figure(part.plot(["ece"])), tmp_path / "a.jpg")
+    with pytest.raises(InvalidParameter, match="cannot be written"):
+        save(figure(part.plot(["ece"])), tmp_path / "a.png" / "a.png")
+
+
+# ---------------------------------------------------------------- by name
 
 
 def test_levels_are_those_of_the_totals(study):
-    found, left = gammas(study, run=1)
+    part = study.only(natures=["drift"])
+    found, left = gammas(part, run=1)
     assert left == []
-    assert list(found) == [f"{who} against drift, T = 800, run 1" for who in study.forecasters]
+    assert list(found) == [f"{who} against drift, T = 200, run 1" for who in study.forecasters]
     for who, gamma in zip(study.forecasters, found.values(), strict=True):
-        assert gamma.weight == 800
-        assert oc.measures.ece(gamma) * 800 == pytest.approx(study.curve("ece", who).totals[-1, 1])
-    together, _ = gammas(study)
-    assert list(together) == [f"{who} against drift, T = 800, 3 runs together" for who in study.forecasters]
-    assert all(gamma.weight == 2400 for gamma in together.values())
-    earlier, _ = gammas(study, round=200, run=0)
-    assert all(gamma.weight == 200 for gamma in earlier.values())
+        assert gamma.weight == 200
+        assert oc.measures.ece(gamma) * 200 == pytest.approx(part.curve("ece", who).totals[-1, 1])
+    together, _ = gammas(part)
+    assert list(together) == [f"{who} against drift, T = 200, 3 runs together" for who in study.forecasters]
+    assert all(gamma.weight == 600 for gamma in together.values())
+    assert all(gamma.weight == 50 for gamma in gammas(part, round=50, run=0)[0].values())
 
 
-def test_levels_that_are_not_there(study):
-    with pytest.raises(InvalidParameter, match=r"round = 300; expected one of the checkpoints 200, 400, 800"):
+def test_levels_that_are_not_there(study, monkeypatch):
+    with pytest.raises(InvalidParameter, match=r"round = 300; expected one of the checkpoints .*50, .*200"):
         gammas(study, round=300)
     with pytest.raises(InvalidParameter, match=r"run = 3 of forecast hedging against drift; expected 0 to 2"):
         gammas(study, run=3)
-    for cell in study.cells:
-        object.__setattr__(cell, "lost", 1)
-    try:
-        with pytest.raises(
-            InvalidParameter, match=r"T = 800 is not kept exactly in 1 of 3 runs; expected a study"
-        ):
-            gammas(study)
-        assert len(gammas(study, run=0)[0]) == 2
-        for cell in study.only(["forecast hedging"]).cells:
-            object.__setattr__(cell, "lost", None)
-        # Where others are there, these are drawn, and it is said which are not.
-        found, left = gammas(study)
-        assert len(found) == len(left) == 1
-        _, said = draw(study, Wanted("reliability"))
-        assert said == f"not drawn, as Γ is not kept exactly: {left[0]}"
-    finally:
-        for cell in study.cells:
-            object.__setattr__(cell, "lost", None)
+    kept, lost = Played.gamma, {"forecast hedging", "empirical mean"}
+    monkeypatch.setattr(
+        Played,
+        "gamma",
+        lambda cell, at, run: None if run == 1 and cell.forecaster in lost else kept(cell, at, run),
+    )
+    with pytest.raises(
+        InvalidParameter, match=r"T = 200 is not kept exactly in 1 of 3 runs; expected a study"
+    ):
+        gammas(study)
+    assert len(gammas(study, run=0)[0]) == 4
+    # Where others are there, these are drawn, and it is said which are not.
+    lost.remove("forecast hedging")
+    _, said = draw(study, Wanted("reliability"))
+    assert said.startswith("not drawn, as Γ is not kept exactly: empirical mean against drift")
 
 
 @pytest.mark.parametrize("kind", ["curves", *(kind for kind in KINDS if kind not in ("questions", "sweep"))])
 def test_every_picture_can_be_drawn_by_name(kind, study):
-    axes, left = draw(study, Wanted(kind, dark=True, width="page"))
-    fig = np.ravel(axes)[0].figure
-    assert fig.get_figwidth() == 7.0
-    assert fig._suptitle.get_text() == "A title"
-    said = " ".join(fig._supxlabel.get_text().split())
+    axes, left = draw(study, Wanted(kind))
+    assert figure(axes)._suptitle is None
     measures = ["ece", "smooth_ce", "cdl"]
     given = {
         "curves": study.curves(measures), "runs": study.curves(measures), "slopes": study.curves(measures),
@@ -90,7 +236,7 @@ def test_every_picture_can_be_drawn_by_name(kind, study):
     }.get(kind) or gammas(study)[0]  # fmt: skip
     options = {"exponents": (measures,), "pareto": (measures[:2],), "delays": (measures[:2],)}.get(kind, ())
     band = {"band": None} if kind == "reliability" else {}
-    assert said == plots.captions[kind](given, *options, **band)
+    assert caption_of(axes) == captions[kind](given, *options, **band)
     assert ("payoff[umbrella]" in left) == (kind in ("curves", "runs", "slopes", "delays", "pareto"))
 
 
@@ -103,6 +249,7 @@ def test_every_picture_can_be_drawn_by_name(kind, study):
         ({"kind": "slopes", "round": 10}, "--slopes has no use for --round"),
         ({"kind": "regret", "bins": 3}, "--regret has no use for --bins"),
         ({"kind": "slopes", "linear": True}, "--slopes has no use for --linear"),
+        ({"kind": "sweep"}, "expected --against with a parameter, or T"),
         (
             {"kind": "regret", "measures": ("cdl", "v_cdl")},
             "--regret of cdl and v_cdl; expected one --measure",
@@ -118,6 +265,5 @@ def test_what_a_picture_does_not_take_is_refused(wanted, said):
 def test_the_public_pictures_and_their_captions_have_the_same_names():
     # Three are of people's own forecasts, which are in no results file.
     assert set(plots.captions) == {"curves", *KINDS, "decision", "murphy", "trajectory"}
-    for name in plots.captions:
-        assert callable(getattr(oc.plots, name))
-    assert set(plots.captions) <= set(plots.__all__)
+    assert {name.partition(",")[0] for name in ALL} == set(plots.captions) <= set(plots.__all__)
+    assert all(callable(getattr(oc.plots, name)) for name in plots.captions)

@@ -1,7 +1,5 @@
 """Plots of curves: the data layer exactly, the drawing in that it draws and is the same twice."""
 
-import xml.etree.ElementTree as ET
-
 import numpy as np
 import pytest
 
@@ -10,9 +8,9 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.report.curves import Curve
-from onlinecal.report.exponent_plot import plot_exponents
 from onlinecal.report.frames import frames, games
 from onlinecal.report.plots import plot_curves, save
+from onlinecal.report.study_plot import plot_exponents
 from onlinecal.study import Played
 from onlinecal.study.played import Promise
 
@@ -278,25 +276,6 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
         written = (tmp_path / "y.svg").read_text()
         for text in (*UNRULY[1:3], drawn.title):
             assert f">{text}</text>" in written  # as text, not as outlines
-
-
-def test_saving(study, tmp_path):
-    part = study.only(natures=["drift"])
-    for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
-        first, second = tmp_path / f"a.{kind}", tmp_path / "new" / f"b.{kind}"
-        save(part.plot(["ece"])[0, 0].figure, first)
-        save(part.plot(["ece"])[0, 0].figure, str(second))
-        assert first.read_bytes().startswith(magic)
-        assert first.read_bytes() == second.read_bytes()
-    ET.parse(tmp_path / "a.svg")
-    assert b"/CIDFontType2" in (tmp_path / "a.pdf").read_bytes()  # a font of Type 42
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["a.pdf", "a.png", "a.svg", "new"]
-    with pytest.raises(InvalidParameter, match=r"expected .png, .svg or .pdf"):
-        save(part.plot(["ece"])[0, 0].figure, tmp_path / "a.jpg")
-    with pytest.raises(InvalidParameter, match="cannot be written"):
-        save(part.plot(["ece"])[0, 0].figure, tmp_path / "a.png" / "a.png")
-    with pytest.raises(InvalidParameter, match="no curves"):
-        figure([])
 
 
 def test_totals_divided_by_a_power_of_t(study):

@@ -14,15 +14,15 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.guarantee import Sight
+from onlinecal.report.comparing import of_fronts, of_ranking
 from onlinecal.report.curves import Study
-from onlinecal.report.pareto_plot import plot_pareto
 from onlinecal.report.ranking import fronts, ranking
+from onlinecal.report.study_plot import plot_pareto
 from onlinecal.report.style import paper
 from onlinecal.report.tables import print_json
 from onlinecal.report.totals import totals_markdown
 from onlinecal.study import Played
 from tests.command_line import onlinecal
-from tests.report.shown import front_legend, fronts_markdown, print_fronts, print_ranking, ranking_markdown
 
 caption = plot_pareto.caption
 
@@ -223,8 +223,10 @@ def test_a_caption_says_only_what_is_drawn():
         assert part in said
     (ax,) = plot_pareto(late, ("ece", "cdl"))
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
-    assert "On recorded outcomes" in front_legend(fronts(late, "ece", "cdl"))
-    assert "Questions that are open at the end are in no total" in front_legend(fronts(late, "ece", "cdl"))
+    assert "On recorded outcomes" in " ".join(of_fronts(fronts(late, "ece", "cdl")).notes)
+    assert "Questions that are open at the end are in no total" in " ".join(
+        of_fronts(fronts(late, "ece", "cdl")).notes
+    )
 
 
 # ---------------------------------------------------------------- in words
@@ -237,7 +239,7 @@ def test_in_words(seed, capsys):
         made([[same, same], [same, same + 9 + rng.standard_normal(16)]], columns=[ECE, CDL]),
         made([noisy(rng, [0, 9]), noisy(rng, [0, 9])], "rain", columns=[ECE, CDL], recorded=True, open=(3,)),
     )
-    print_ranking(ranking(mine, "ece"))
+    of_ranking(ranking(mine, "ece")).print()
     said = " ".join(capsys.readouterr().out.split())
     for text in (
         "ece: ranks; T = 100, 16 runs",
@@ -248,16 +250,16 @@ def test_in_words(seed, capsys):
     ):
         assert text in said
     assert "against rain" not in said
-    table = ranking_markdown(ranking(mine, "ece"))
+    table = of_ranking(ranking(mine, "ece")).markdown()
     assert (
         "| forecaster | mean rank | drift | rain |\n|---|---|---|---|\n| f0 | 1.25 [1–1.5] | 1.5 [1–2] | 1 |\n"
         in table
     )
-    print_fronts(fronts(mine, "ece", "cdl"))
+    of_fronts(fronts(mine, "ece", "cdl")).print()
     said = " ".join(capsys.readouterr().out.split())
     assert "drift, T = 100, 16 runs: 1 of 2 on the front" in said
     assert "f0 †" in said  # against rain, in both
-    assert fronts_markdown(fronts(mine, "ece", "cdl")).count("– (on the front)") == 2
+    assert of_fronts(fronts(mine, "ece", "cdl")).markdown().count("– (on the front)") == 2
     table = totals_markdown(mine)
     assert "**rain, T = 100**\n\n| forecaster | ece | cdl |\n|---|---|---|\n| f0 | " in table
     for rows in (ranking(mine, "ece").as_json(), [front.as_json() for front in fronts(mine, "ece", "cdl")]):
@@ -265,19 +267,11 @@ def test_in_words(seed, capsys):
         assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == rows
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ranked")
-    (folder / "a.toml").write_text(
-        'runs = 4\nhorizon = 200\nmeasures = ["ece", "smooth_ce", "brier"]\ntasks = ["umbrella"]\n'
-        'forecasters = [{name = "forecast_hedging", m = ["T^(1/3)", 20]}, "empirical_mean"]\n'
-        'natures = ["drift", "contrarian"]\n'
-    )
-    onlinecal("run", "a.toml", cwd=folder)
-    return folder
-
-
-def test_on_the_command_line(folder):
+def test_on_the_command_line(tmp_path):
+    players = [oc.forecasters.ForecastHedging(m="T^(1/3)"), oc.forecasters.EmpiricalMean()]
+    played = oc.play(players, ["drift", "contrarian"], horizon=200, runs=4, measures=["ece", "smooth_ce", "brier"],
+                     tasks=["umbrella"])  # fmt: skip
+    played.save(tmp_path / "a.db")
     for options, said in (
         ((), "ece: total T·μ and exponent"),  # there is no cdl
         (("--ranking",), "ece: ranks; T = 200, 4 runs"),
@@ -287,21 +281,16 @@ def test_on_the_command_line(folder):
         (("--ranking", "--markdown"), "| forecaster | mean rank | drift | contrarian* |"),
         (("--pareto", "ece", "brier", "--markdown"), "| forecaster | ece | brier | dominated by |"),
     ):
-        shown = onlinecal("compare", "results/a.db", *options, cwd=folder, columns=80).stdout
+        shown = onlinecal("compare", "a.db", *options, cwd=tmp_path, columns=80).stdout
         assert said in shown
+        assert ("contrarian" in shown) != ("--nature" in options)
         if "--markdown" not in options:
             assert max(map(len, shown.splitlines())) <= 80
-    assert (
-        "contrarian"
-        not in onlinecal("compare", "results/a.db", "--all", "--nature", "drift", cwd=folder).stdout
-    )
-    for options in (("--ranking",), ("--pareto", "ece", "brier"), ("--all",)):
-        shown = onlinecal("compare", "results/a.db", *options, "--json", cwd=folder).stdout
-        assert json.loads(shown, parse_constant=pytest.fail)
+            shown = onlinecal("compare", "a.db", *options, "--json", cwd=tmp_path).stdout
+            assert json.loads(shown, parse_constant=pytest.fail)
     for options, said in (
         (("--all", "--ranking"), "--all and --ranking are two tables; expected one of the two"),
         (("--all", "--measure", "ece"), "--all is of other columns; expected no --measure"),
         (("--pareto", "ece", "eec"), "unknown measure 'eec'; did you mean 'ece'?"),
     ):
-        shown = onlinecal("compare", "results/a.db", *options, cwd=folder, rc=2).stderr
-        assert shown == f"error: {said}\n"
+        assert onlinecal("compare", "a.db", *options, cwd=tmp_path, rc=2).stderr == f"error: {said}\n"

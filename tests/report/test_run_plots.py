@@ -13,11 +13,10 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
-from onlinecal.report import task_plot
 from onlinecal.report.curves import Curve, summary
 from onlinecal.report.run_plot import local_slopes, plot_runs, plot_slopes, run_frames, slope_frames
+from onlinecal.report.study_plot import KINDS, TaskPanel, _draw_tasks, plot_tasks, task_panels
 from onlinecal.report.style import log_ticks, save
-from onlinecal.report.task_plot import KINDS, TaskPanel, plot_tasks, task_panels
 
 INF = np.inf
 F, N = oc.forecasters, oc.natures
@@ -185,34 +184,6 @@ def test_the_interval_of_a_slope_covers_what_it_says(fresh, runs, seed):
 # ---------------------------------------------------------------- all three
 
 
-@pytest.mark.parametrize("name", ["tasks", "runs", "slopes"])
-def test_pictures_of_runs_take_axes_pages_and_widths(name, study, tmp_path):
-    plot = {"tasks": plot_tasks, "runs": plot_runs, "slopes": plot_slopes}[name]
-
-    def given(some):
-        return some if name == "tasks" else some.curves(["ece", "cdl"])
-
-    own = plot(given(study), title="$a_b$")
-    assert own.shape == (2, 3 if name == "tasks" else 2)
-    assert " ".join(own[0, 0].figure._supxlabel.get_text().split()) == plot.caption(given(study))
-    grid = Figure().subplots(*own.shape)
-    assert (plot(given(study), axes=grid) == grid).all()
-    for mine, theirs in zip(own.flat, grid.flat, strict=True):
-        assert len(mine.lines) == len(theirs.lines) > 0
-        for a, b in zip(mine.lines, theirs.lines, strict=True):
-            assert np.array_equal(a.get_xydata(), b.get_xydata(), equal_nan=True)
-        assert mine.get_ylim() == pytest.approx(theirs.get_ylim())
-    assert [t.get_text() for t in own.flat[0].figure.legends[0].get_texts()] == study.forecasters
-    # As in every other picture of the study.
-    colours = {line.get_color() for line in plot(given(study.only(["empirical mean"]))).flat[0].lines}
-    assert ("#D55E00" in colours, "#0072B2" in colours) == (True, False)
-    axes = plot(given(study), width="column", dark=True)
-    assert axes.flat[0].figure.get_figwidth() == 3.4
-    save(axes.flat[0].figure, tmp_path / "a.png")
-    with pytest.raises(InvalidParameter, match="matplotlib Axes, natures × "):
-        plot(given(study), axes=Figure().subplots(5))
-
-
 # ---------------------------------------------------------------- labels of axes
 
 
@@ -232,7 +203,7 @@ def test_points_of_far_apart_regrets_are_within_their_axes_and_labels_apart(leas
     panel = TaskPanel("contrarian", "external_regret", 32768, ("a", "b"), ("one", "other"), (0, 1), mean,
                       np.zeros((2, 2)), np.full(2, np.nan))  # fmt: skip
     axis = Figure(figsize=(2.4, 2.0), layout="constrained").subplots()
-    task_plot._draw(axis, panel, named=True)
+    _draw_tasks(axis, panel, named=True)
     inside = axis.transData.inverted()
     low, high = (inside.transform(axis.transAxes.transform((x, 0)))[0] for x in (0.02, 0.98))
     assert low < mean.min() < mean.max() < high

@@ -4,29 +4,19 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex, to_rgb
-from matplotlib.text import Text
+from matplotlib.colors import to_rgb
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth.words import legend, lines
-from onlinecal.report.curve_plot import plot_curves, plot_delays
+from onlinecal.report.curve_plot import plot_curves
 from onlinecal.report.curves import Curve, Study
 from onlinecal.report.decision_plot import plot_murphy
-from onlinecal.report.exponent_plot import plot_exponents
 from onlinecal.report.frames import frames
-from onlinecal.report.people import plot_people
-from onlinecal.report.questions import plot_questions, question_bars
+from onlinecal.report.study_plot import plot_exponents
 from onlinecal.report.style import MARKERS, paper, thinned
-from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
-
-
-def light(colour):
-    """Relative luminance, from 0 (black) to 1 (white)."""
-    parts = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour))
-    return float(np.dot((0.2126, 0.7152, 0.0722), list(parts)))
+from tests.report.test_pictures import light
 
 
 @pytest.fixture(scope="module")
@@ -39,18 +29,6 @@ def study():
         runs=3,
         measures=["ece", "smooth_ce", "cdl"],
         decision_makers=["umbrella"],
-    )
-
-
-@pytest.fixture(scope="module")
-def late():
-    return oc.play(
-        [oc.forecasters.ForecastHedging(), oc.forecasters.Constant()],
-        oc.natures.Drift(),
-        horizon=[100, 200, 400],
-        runs=2,
-        measures=["ece"],
-        delays=[0, 3, 20],
     )
 
 
@@ -133,69 +111,7 @@ def test_a_forecaster_looks_the_same_whatever_is_selected(study):
 # ---------------------------------------------------------------- pages and widths
 
 
-def pictures(study, late):
-    """Every picture of a study, by name, as a function of the page and the width."""
-    bars = [question_bars(Schedule(delays=Constant(3)), 50)]
-    part = study.only(natures=["drift"])  # the other nature has the same panels
-    curves, two = part.curves(), part.only(["forecast hedging", "empirical mean"])
-    return {
-        "curves": lambda **o: plot_curves(curves, title="A title", **o),
-        "exponents": lambda **o: plot_exponents(study, ["ece", "cdl"], title="A title", **o),
-        "delays": lambda **o: plot_delays(late, ["ece"], title="A title", **o),
-        "people": lambda **o: plot_people(two, title="A title", **o),
-        "questions": lambda **o: plot_questions(bars, title="A title", **o),
-    }
-
-
-NAMES = ("curves", "exponents", "delays", "people", "questions")
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_picture_can_be_dark(name, study, late):
-    draw = pictures(study, late)[name]
-    fig = np.ravel(draw(dark=True))[0].figure
-    fig.draw_without_rendering()
-    texts = [text for text in fig.findobj(Text) if text.get_visible() and text.get_text()]
-    assert len(texts) > 10
-    inside = {text for axis in fig.axes for text in axis.texts if name == "exponents"}
-    for text in texts:
-        if text not in inside:  # those of a heat map stand on its colours
-            assert light(text.get_color()) > 0.25, text
-    for axis in fig.axes:
-        assert light(axis.get_facecolor()[:3]) < 0.05
-        for line in axis.lines:
-            assert light(line.get_color()) > 0.08, line.get_label()
-    assert to_hex(np.ravel(draw())[0].figure.get_facecolor()) == "#ffffff"
-
-
 # Each in the narrowest and in the widest; the curves, which alone have as many panels as there is room for, in all.
-@pytest.mark.parametrize(
-    ("name", "width", "inches"),
-    [(name, *width) for name in NAMES for width in (("column", 3.4), (9.5, 9.5))]
-    + [("curves", "page", 7.0), ("curves", "6.25", 6.25)],
-)
-def test_every_picture_has_the_width_that_is_asked_for(name, width, inches, study, late):
-    fig = np.ravel(pictures(study, late)[name](width=width))[0].figure
-    assert fig.get_figwidth() == inches
-    fig.draw_without_rendering()
-    for axis in fig.axes:
-        if axis.get_visible():
-            box = axis.get_window_extent()
-            assert min(box.width, box.height) > 0
-    if name == "curves":
-        # Panels can be read: a column of a paper has one below the other.
-        wide = [axis.get_window_extent().width / fig.dpi for axis in fig.axes]
-        assert min(wide) > 1.1
-        across = {axis.get_subplotspec().colspan.start for axis in fig.axes}
-        assert len(across) == min(len(study.measures), int(inches / 2.2))
-
-
-@pytest.mark.parametrize("width", ["wide", "", 1.0, 100, "nan", True])
-def test_other_widths_are_refused(width, study):
-    with pytest.raises(
-        InvalidParameter, match=r"expected 'column' .3.4 inches., 'page' .7 inches. or a number"
-    ):
-        plot_curves(study.curves(["ece"]), width=width)
 
 
 LONG = {"a word": "x_" * 55, "words": "a label of which $every_word$ is needed, and some more words " * 2}
