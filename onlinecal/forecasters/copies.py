@@ -206,17 +206,6 @@ class Delayed(OfCopies):
     Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences"; Joulani, György and Szepesvári
     2013, "Online learning under delayed feedback", algorithm BOLD. Deviations: totals of calibration measures in place
     of regret; a copy that has played its rounds is replaced.
-
-    Examples
-    --------
-    >>> from onlinecal.forecasters import EmpiricalMean
-    >>> from onlinecal.engine.game import Game
-    >>> from onlinecal.natures import Bernoulli
-    >>> game = Game(Delayed(EmpiricalMean()), Bernoulli(1.0), horizon=9, runs=range(1))
-    >>> first, second = game.ask(), game.ask()
-    >>> game.resolve(second)
-    >>> game.ask().forecast.tolist()                     # by the second copy, which knows the second outcome
-    [0.6666666666666666]
     """
 
     version: ClassVar[int] = 2

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.columns import Column
-from onlinecal.core.guarantee import Guarantee, Potential, Sight
-from onlinecal.core.specification import allow, whole
+from onlinecal.core.guarantee import Guarantee, OnGrid, Potential, Sight
+from onlinecal.core.specification import Specification, allow, whole
 from onlinecal.core.streams import Stream
 from onlinecal.exact.policy import play
 from onlinecal.forecasters.base import Forecaster, grid_of
@@ -31,7 +31,48 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class Minimax(Forecaster):
+class OfSolvedGame(Specification):
+    """A player of the game on m steps that is solved when it begins; the tables are read when they are needed."""
+
+    needs_horizon, safe_under_delay, memory = True, True, "O(m)"
+    allowed = allow(m=whole(1, 8))
+
+    m: int = 2
+
+    @property
+    def length(self) -> int | None:
+        from onlinecal.exact.policy import longest
+
+        return longest(int(self.m))
+
+    def _memory(self, horizon: int) -> Memory:
+        """The state, m·E_0, …, m·E_m of the rounds that are known, and the solved game."""
+        from onlinecal.exact.policy import policy
+
+        solved, points = policy(int(self.m), horizon), int(self.m) + 1
+        return Memory(ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
+
+    def _value(self, against: Sight | OnGrid, upper: bool, potential: Potential | None = None) -> Guarantee:
+        """The value of the game as a bound, with its error on the safe side; trivial in games that are too long."""
+        from onlinecal.exact.policy import longest, policy, slack
+
+        m = int(self.m)
+
+        def bound(horizon: float) -> float:
+            if horizon > longest(m):
+                return float(horizon) if upper else 0.0
+            solved = policy(m, int(horizon))
+            return solved.value + solved.error if upper else solved.value - solved.error
+
+        column, formula = Column("measure", "ece"), f"V_T, the value of the game on {m} steps"
+        return Guarantee(
+            column, formula, bound, "expected", against, "onlinecal.exact",
+            upper=upper, slack=slack, potential=potential,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Minimax(OfSolvedGame, Forecaster):
     r"""Plays optimally for total ECE on a grid: no forecaster on it pays less against its worst nature.
 
     With biases E and r rounds left it states the law that attains V_r(E) = min_w max_y Σ_i w_i V_{r−1}(E + (y − i/m)
@@ -53,39 +94,21 @@ class Minimax(Forecaster):
     O(m²) time a round; all runs share tables of the values of all states, which take some seconds and 100 MB at most.
     """
 
-    deterministic, needs_horizon, safe_under_delay, memory = False, True, True, "O(m)"
-    allowed = allow(m=whole(1, 8))
+    deterministic = False
 
     m: int = 2
-
-    @property
-    def length(self) -> int | None:
-        from onlinecal.exact.policy import longest
-
-        return longest(int(self.m))
 
     def steps_at(self, horizon: int) -> int | None:
         return int(self.m)
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        from onlinecal.exact.policy import policy
-
-        m = int(self.m)
-        solved = policy(m, horizon)
-        memory = Memory(ints=m + 1, scratch=2 * (m + 1), shared_ints=solved.ints, shared=solved.floats)
-        return CompiledForecaster(_state, _learn, memory, size=2, grid=grid_of(m))
+        return CompiledForecaster(_state, _learn, self._memory(horizon), size=2, grid=grid_of(int(self.m)))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        from onlinecal.exact.policy import longest, policy, slack
+        from onlinecal.exact.policy import policy
 
         m = int(self.m)
-
-        def bound(horizon: float) -> float:
-            if horizon > longest(m):
-                return float(horizon)
-            solved = policy(m, int(horizon))
-            return solved.value + solved.error
 
         def value(gamma: Any, horizon: int) -> float:
             places = np.rint(m * gamma.predictions).astype(int)
@@ -93,17 +116,8 @@ class Minimax(Forecaster):
             np.add.at(biases, places, np.rint(m * gamma.positives - places * gamma.counts).astype(np.int64))
             return policy(m, int(horizon)).value_at(biases, int(horizon - round(gamma.weight)))
 
-        own = Guarantee(
-            Column("measure", "ece"),
-            f"V_T, the value of the game on {m} steps",
-            bound,
-            "expected",
-            Sight.LAW,
-            "onlinecal.exact",
-            slack=slack,
-            potential=Potential(value, lambda gamma, v, horizon: ROUNDING * horizon),
-        )
-        return (own,)
+        potential = Potential(value, lambda gamma, v, horizon: ROUNDING * horizon)
+        return (self._value(Sight.LAW, True, potential),)
 
 
 @law

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, OnGrid, Sight
-from onlinecal.core.specification import allow, whole
 from onlinecal.core.streams import Stream
 from onlinecal.exact.policy import play
+from onlinecal.forecasters.minimax import OfSolvedGame
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import Memory, hear, ints, move, scratch, shared, shared_ints
+from onlinecal.rounds.steps import hear, ints, move, scratch, shared, shared_ints
 
 
 @dataclass(frozen=True)
-class Maximin(Nature):
+class Maximin(OfSolvedGame, Nature):
     r"""Plays optimally for total ECE against forecasters on a grid: none on it pays less than the value of the game.
 
     With biases E and r rounds left it states the q that attains V_r(E) = max_q min_i (1 − q) V_{r−1}(E − (i/m) e_i) +
@@ -41,42 +40,15 @@ class Maximin(Nature):
     """
 
     sight = Sight.HISTORY
-    needs_horizon, safe_under_delay, memory = True, True, "O(m)"
-    allowed = allow(m=whole(1, 8))
 
     m: int = 2
 
-    @property
-    def length(self) -> int | None:
-        from onlinecal.exact.policy import longest
-
-        return longest(int(self.m))
-
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        from onlinecal.exact.policy import policy
-
-        solved, points = policy(int(self.m), horizon), int(self.m) + 1
-        memory = Memory(ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
-        return CompiledNature(_mix, memory, sight=self.sight, hear=_note)
+        return CompiledNature(_mix, self._memory(horizon), sight=self.sight, hear=_note)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        from onlinecal.exact.policy import longest, policy, slack
-
-        m = int(self.m)
-
-        def bound(horizon: float) -> float:
-            if horizon > longest(m):
-                return 0.0
-            solved = policy(m, int(horizon))
-            return solved.value - solved.error
-
-        column, formula = Column("measure", "ece"), f"V_T, the value of the game on {m} steps"
-        return (
-            Guarantee(
-                column, formula, bound, "expected", OnGrid(m), "onlinecal.exact", upper=False, slack=slack
-            ),
-        )
+        return (self._value(OnGrid(int(self.m)), False),)
 
 
 @move

@@ -48,12 +48,9 @@ class KinkApproach(Nature):
         If given, forecasts of one cell [j/cells, (j+1)/cells) share one count, and memory does not grow; from 1 to
         10^6. By default every value is a level of its own.
 
-    Why. A level with n rounds and a bias b towards the kink, at a distance d from it, adds b − nd to the regret of the
-    kink. A hedge that keeps all biases below √(3nL) allows √(3nL) − nd, at most 3L/(4d), at n = 3L/(4d²). On the grid
-    with m = √T steps d = k/m, so the gains add up to (3L/4)√T Σ 1/k, half a ln T on each side. The bound of
-    `CDLMinimiser` has the same arithmetic. Levels beyond some level v have had their rounds, so the bias of v changes
-    sign every few rounds. When it is positive, v and the level above are a pair, and y = 0. The level above is then
-    drawn with a small probability, so its bias only grows: in N such rounds to √(3N ln(1 + c ln N)) (a sketch).
+    Why. A hedge that keeps all biases below √(3nL) allows a level with n rounds at a distance d from the kink to add
+    √(3nL) − nd to its regret, at most 3L/(4d), at n = 3L/(4d²). On the grid with m = √T steps d = k/m, so the gains add
+    up to (3L/4)√T Σ 1/k, half a ln T on each side. The bound of `CDLMinimiser` has the same arithmetic.
 
     Source
     ------
@@ -129,9 +126,8 @@ class SparseBias(Nature):
         In [0.001, 1].
 
     Why. Hedging with plain biases a ≥ 0 and −b plays v with probability a/(a + b) and lets a² + b² grow by 1/4 a round
-    in the mean. With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v, and the regret of the kink at a
-    distance d grows by √N/2 − 2√N·d. With N of order √T at as many levels that is of order T^(3/4), that of the bound
-    on twice the ECE. AdaNormalHedge weighs a bias b by an exponential of b² over the rounds of v.
+    in the mean. With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v. With N of order √T at as many
+    levels the regret of the kink is of order T^(3/4), that of the bound on twice the ECE.
     """
 
     kink: float = 0.5

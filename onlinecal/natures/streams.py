@@ -69,12 +69,6 @@ class Streams(OfNatures):
     ``stream``, the index of the part from 0, and the kinds of context that all parts reveal. Under "random" a game
     begins with a count of the questions of each, in time of order T.
 
-
-    Examples
-    --------
-    >>> from onlinecal.natures import Bernoulli, Drift
-    >>> Streams((Bernoulli(0.2), Drift(), Drift())).streams
-    ('bernoulli (q=0.2)', 'drift 1', 'drift 2')
     """
 
     allowed = allow(parts=parts("nature"), order=word("turns", "random"))
