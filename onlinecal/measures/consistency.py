@@ -55,10 +55,8 @@ class Consistency:
     Attributes
     ----------
     measure : str
-    complete : mapping
-        Family → slope of ln μ against ln of the lower distance.
-    sound : mapping
-        Family → the same against the upper distance; infinite where μ is 0.
+    complete, sound : mapping
+        Family → slope of ln μ against ln of the lower distance, and of the upper one; infinite where μ is 0.
     """
 
     measure: str

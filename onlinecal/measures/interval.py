@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from functools import partial
 
 import numpy as np
 
@@ -37,15 +38,20 @@ def least_max_width(
     least. `low` and `high` are where each level, or block of levels, begins and ends. The partition is where the group
     that ends at b begins, for each b.
     """
-    program = _Program(prefix, low, high)
+    values, rank = np.unique(prefix, return_inverse=True)
+    # A word for every 32 ranks, one for every 32 words, and so on up to a single one.
+    starts, size = [0], len(values)
+    while (size := (size + 31) >> _SHIFT) > 1:
+        starts.append(starts[-1] + size)
+    narrow = partial(_narrow, prefix, rank.astype(np.int64), low, high, np.array(starts))
     least, widest = float((high - low).max()), float(high[-1] - low[0])
-    error, used, groups = program.narrow(least)
+    error, used, groups = narrow(least)
     best = error + used
-    error, used, before = program.narrow(widest)
+    error, used, before = narrow(widest)
     if error + used < best:
         best, groups = error + used, before
-    parts = [(error + least, least, used, error, False)]
-    while parts and parts[0][0] < best and program.evaluations < most:
+    parts, evaluations = [(error + least, least, used, error, False)], 2
+    while parts and parts[0][0] < best and evaluations < most:
         _, left, right, error, bare = heapq.heappop(parts)
         end = min(float(np.nextafter(right, 0.0)), best - error)
         if end <= left:
@@ -53,7 +59,8 @@ def least_max_width(
         middle = end if bare else 0.5 * (left + end)
         if not left < middle < end:
             middle = end
-        here, used, before = program.narrow(middle)
+        here, used, before = narrow(middle)
+        evaluations += 1
         if here + used < best:
             best, groups = here + used, before
         if used > left:
@@ -63,28 +70,8 @@ def least_max_width(
     return min(parts[0][0], best) if parts else best, best, groups
 
 
-class _Program:
-    """H(W) for one Γ and many W."""
-
-    def __init__(self, prefix: Floats, low: Floats, high: Floats) -> None:
-        values, rank = np.unique(prefix, return_inverse=True)
-        self.sums = prefix, rank.astype(np.int64), low, high
-        # A word for every 32 ranks, one for every 32 words, and so on up to a single one.
-        starts, size = [0], len(values)
-        while (size := (size + 31) >> _SHIFT) > 1:
-            starts.append(starts[-1] + size)
-        self.starts = np.array(starts)
-        self.evaluations = 0
-
-    def narrow(self, widest: float) -> tuple[float, float, Ints]:
-        """H(widest), the greatest width used, and where the group that ends at b begins."""
-        self.evaluations += 1
-        error, used, before = _narrow(*self.sums, widest, self.starts)
-        return float(error), float(used), before
-
-
 @kernel
-def _narrow(prefix, rank, low, high, widest, starts):
+def _narrow(prefix, rank, low, high, starts, widest):
     """Least cost of groups of which none is wider than `widest`, in O(k log k).
 
     cost[b] = min of cost[a] + |P_b − P_a| over the a from which a group to b is not too wide. These a are a window.

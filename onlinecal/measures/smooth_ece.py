@@ -13,7 +13,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import number
 from onlinecal.measures.base import Change, Ends, Ints, Known, Modulus, Sampling, row, seminorm
-from onlinecal.measures.smooth_ece_line import FINEST, Line, absolute_integral
+from onlinecal.measures.smooth_ece_line import FINEST, Line, absolute_integral, spread
 from onlinecal.measures.witnesses.kernels import SmoothedSigns
 
 Transform = Literal["identity", "logit"]
@@ -184,11 +184,6 @@ def _at_error(gamma: JointDistribution, *, sigma: float, transform: Transform = 
     return line.bound(sigma, line.mesh(sigma, _AT))
 
 
-def _fixed_error(gamma: JointDistribution, *, transform: Transform = "identity") -> float:
-    """The error of `smooth_ece`: what its search ended with."""
-    return _fixed_point(gamma, transform)[1]
-
-
 def _at_modulus(moved: float, *, sigma: float, transform: Transform = "identity") -> float:
     sigma = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
     _in_probabilities("smooth_ece_at", transform)
@@ -328,28 +323,13 @@ def _smoothed(
         return int(scipy.fft.next_fast_len(most, real=True))
 
     finest = mesh_of(float(sigmas.min()))
-    cosines = scipy.fft.dct(_spread_rows(line.place, np.ascontiguousarray(residuals), finest), type=1, axis=1)
+    cosines = scipy.fft.dct(spread(line.place, np.ascontiguousarray(residuals), finest), type=1, axis=1)
     for j, sigma in enumerate(sigmas):
         mesh, narrow = mesh_of(float(sigma)), math.pi * float(sigma) / line.length
         terms = min(mesh + 1, finest + 1, math.ceil(9.0 / narrow) + 1)
         damped = np.zeros((len(fixed), mesh + 1))
         damped[:, :terms] = cosines[:, :terms] * np.exp(-0.5 * (narrow * np.arange(terms)) ** 2)
         out[:, j] += _integrals(scipy.fft.dct(damped, type=1, axis=1)) / mesh
-    return out
-
-
-@kernel
-def _spread_rows(place, rows, mesh):
-    """Rows of residuals on mesh + 1 points, each split linearly onto its neighbours; inner ones halved."""
-    out = np.zeros((rows.shape[0], mesh + 1))
-    for i in range(rows.shape[1]):
-        x = place[i] * mesh
-        j = min(int(x), mesh - 1)
-        share = x - j
-        for b in range(rows.shape[0]):
-            out[b, j] += rows[b, i] * (1.0 - share)
-            out[b, j + 1] += rows[b, i] * share
-    out[:, 1:mesh] *= 0.5
     return out
 
 
@@ -366,7 +346,7 @@ MEASURES = (
         smooth_ece,
         "smECE | BN24 Def. 3 | O(k + N log N), N ≈ 350/smECE | yes | yes (c = 1/2) | yes (s = 2)",
         witness=smoothed_signs,
-        within=_fixed_error,
+        within=lambda gamma, transform="identity": _fixed_point(gamma, transform)[1],  # of the search
         # The greater of two fixed points, σ, exceeds the less by D ≤ δ + √(2/π) δ/σ, as smECE_σ does not increase in σ;
         # and σ ≥ D.
         modulus=Modulus(

@@ -88,7 +88,9 @@ class Line:
     def curve(self, sigma: float, mesh: int) -> Floats:
         """The smoothed residual at the points of this mesh."""
         if mesh not in self._cosines:
-            self._cosines = {mesh: scipy.fft.dct(_spread(self.place, self.residuals, mesh), type=1)}
+            self._cosines = {
+                mesh: scipy.fft.dct(spread(self.place, self.residuals[None, :], mesh)[0], type=1)
+            }
         cosines = self._cosines[mesh]
         narrow = math.pi * sigma / self.length
         terms = min(mesh + 1, math.ceil(_REACH / narrow) + 1)
@@ -124,20 +126,20 @@ def _shortened(x, before, after, reach):
 
 
 @kernel
-def _spread(place, r, mesh):
-    """The residuals on mesh + 1 points, each split linearly onto its neighbours; inner ones halved.
+def spread(place, rows, mesh):
+    """Rows of residuals on mesh + 1 points, each split linearly onto its neighbours; inner ones halved.
 
     The cosine transform of type I counts inner points twice and the two ends once.
     """
-    out = np.zeros(mesh + 1)
-    for i in range(len(r)):
+    out = np.zeros((rows.shape[0], mesh + 1))
+    for i in range(rows.shape[1]):
         x = place[i] * mesh
         j = min(int(x), mesh - 1)
         share = x - j
-        out[j] += r[i] * (1.0 - share)
-        out[j + 1] += r[i] * share
-    for j in range(1, mesh):
-        out[j] *= 0.5
+        for b in range(rows.shape[0]):
+            out[b, j] += rows[b, i] * (1.0 - share)
+            out[b, j + 1] += rows[b, i] * share
+    out[:, 1:mesh] *= 0.5
     return out
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +28,7 @@ from onlinecal.measures._kinks import (
 )
 from onlinecal.measures.base import Ends, Known, Modulus, Sampling, halving, row
 from onlinecal.measures.decision import cdl
-from onlinecal.measures.witnesses.base import Witness, means_rounded, times, whole
+from onlinecal.measures.witnesses.base import About, Witness, means_rounded, times, whole
 from onlinecal.measures.witnesses.distances import GridThreshold, grid_bounds, threshold_losses
 
 
@@ -60,9 +59,7 @@ class SoftRounding(Witness):
 
     bins: int | None
 
-    @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"scdl": {}}
+    about: ClassVar[About] = {"scdl": {}}
 
     def __post_init__(self) -> None:
         if self.bins is not None:

@@ -163,6 +163,7 @@ def _lines(x, first, n, c, ends, m, d):
 
 
 Side = Literal["lower", "upper", "both"]
+About = Mapping[str, Mapping[str, Any]]
 
 WRONG = 1e-9
 """A condition of a proof may be missed by this much, for rounding; the bound pays for it. More is refused."""
@@ -259,14 +260,10 @@ class Explanation:
 
     Attributes
     ----------
-    name : str
-        Of the measure.
-    value : float or Bracket
-    gamma : JointDistribution
+    name, value, gamma, options :
+        The measure, what it returned, of which Γ, and all its options.
     witnesses : tuple of Witness
         Their texts say it in words.
-    options : mapping
-        All options of the measure.
     within : float
         The error of the value that is stated by the measure, rounding apart.
     """

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from onlinecal.measures.witnesses.base import (
     SLACK,
     UNIT,
     WRONG,
+    About,
     Ints,
     Witness,
     add,
@@ -42,15 +42,10 @@ class Bins(Witness):
 
     Attributes
     ----------
-    numbers : (b,) ints
-        The bins that hold a level, ascending, from 0 to bins − 1.
-    starts : (b,) ints
-        The first level in each of them; the first is 0.
-    bins : int
-        m.
-    strategy : {"width", "quantile"}
-    measure : {"binned_ece", "binned_ece_width"}
-        Whether widths are added.
+    numbers, starts : (b,) ints
+        The bins that hold a level, ascending, from 0 to bins − 1; and the first level in each of them.
+    bins, strategy, measure :
+        As of the measure, "binned_ece" or "binned_ece_width".
     """
 
     side = "both"
@@ -62,7 +57,7 @@ class Bins(Witness):
     measure: Literal["binned_ece", "binned_ece_width"]
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         name = word("measure", self.measure, ("binned_ece", "binned_ece_width"))
         return {name: {"bins": self.bins, "strategy": self.strategy}}
 
@@ -118,11 +113,6 @@ class ShiftedBins(Witness):
     """Bins of a width ε at a random shift: the average of their error over all shifts, as an integral.
 
     A bin [x, x + ε) begins at every x once: RintCE(Γ, ε) = (1/ε) ∫ |Σ of r_i with x ≤ v_i < x + ε| dx.
-
-    Attributes
-    ----------
-    epsilon : float
-        ε > 0.
     """
 
     side = "both"
@@ -130,7 +120,7 @@ class ShiftedBins(Witness):
     epsilon: float
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         return {"random_interval_ce": {"epsilon": self.epsilon}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
@@ -144,22 +134,15 @@ class ShiftedBins(Witness):
 class BestWidth(Witness):
     """The width 2^−j of shifted bins at which a surrogate interval calibration error is attained; all are compared.
 
-    Above, RintCE(Γ, 2^−j) + 2^−j. Below, the least of these for j = 0, 1, … up to where RintCE alone, which grows with
-    j, is as large.
-
-    Attributes
-    ----------
-    exponent : int or None
-        j; None is the limit of ever finer bins, the ECE.
+    Above, RintCE(Γ, 2^−j) + 2^−j; without an exponent the ECE, the limit of ever finer bins. Below, the least of these
+    for j = 0, 1, … up to where RintCE alone, which grows with j, is as large.
     """
 
     side = "both"
 
     exponent: int | None
 
-    @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"surrogate_interval_ce": {}}
+    about: ClassVar[About] = {"surrogate_interval_ce": {}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         r = residuals(gamma)
@@ -241,15 +224,7 @@ Width = Literal["mean", "max"]
 
 @dataclass(frozen=True)
 class IntervalPartition(Witness):
-    """Intervals that attain an interval calibration error; between them lies no level.
-
-    Attributes
-    ----------
-    intervals : tuple of (float, float)
-        Closed intervals [low, high], ascending and disjoint, that hold every level of Γ.
-    width : {"mean", "max"}
-        Which width is added.
-    """
+    """Closed intervals that attain an interval calibration error: ascending, disjoint, around every level of Γ."""
 
     side = "upper"
 
@@ -257,7 +232,7 @@ class IntervalPartition(Witness):
     width: Width = "mean"
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         return {name: {"width": self.width} for name in ("interval_ce", "interval_ce_bracket")}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
@@ -288,23 +263,16 @@ class LeastCosts(Witness):
     """A cost F_b for the levels up to b that no partition of them undercuts.
 
     If F_b ≤ F_a + |r_{a+1} + … + r_b| + (w_{a+1} + … + w_b)(v_b − v_{a+1}) for all a < b, F_0 = 0, then the intervals
-    of any partition add up to F_k at least. By how much this fails at b is taken from F_b and all later ones. The
-    check looks at pairs in O(k²) at worst; it stops for b where those before follow from the ones checked, so that it
-    takes about as long as the dynamic program. Nothing is known that proves as much in less time.
-
-    Attributes
-    ----------
-    costs : (k,) floats
-        F_1, …, F_k. They are for the mean width, which the largest is not below: a bound for both, close for the mean.
+    of any partition add up to F_k at least, also by the largest width, which the mean is not above. By how much this
+    fails at b is taken from F_b and all later ones. The check looks at pairs in O(k²) at worst; it stops for b where
+    those before follow from the ones checked, so that it takes about as long as the dynamic program.
     """
 
     side = "lower"
 
     costs: Floats
 
-    @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"interval_ce": {}, "interval_ce_bracket": {}}
+    about: ClassVar[About] = {"interval_ce": {}, "interval_ce_bracket": {}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         costs = np.concatenate((np.zeros(1), vector("costs", self.costs, gamma.levels)))

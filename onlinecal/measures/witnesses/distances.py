@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import (
     SLACK,
     WRONG,
+    About,
     Ints,
     Witness,
     grouped,
@@ -36,14 +36,8 @@ class Potentials(Witness):
     """Potentials a(u), b(u) of y = 1 and y = 0: they prove that no calibrated distribution is nearer to Γ.
 
     Made 1-Lipschitz on the levels, and extended from them as low as that allows, they prove
-    E[a(v) y + b(v) (1 − y)] − max over all u in [0, 1] of u a(u) + (1 − u) b(u).
-
-    Attributes
-    ----------
-    nodes : (m,) floats
-        Ascending values in [0, 1]; in between the potentials are linear, beyond constant.
-    ones, zeros : (m,) floats
-        a and b at the nodes.
+    E[a(v) y + b(v) (1 − y)] − max over all u in [0, 1] of u a(u) + (1 − u) b(u). They are given at nodes, ascending
+    values in [0, 1]; in between they are linear, beyond constant.
     """
 
     side = "lower"
@@ -52,9 +46,7 @@ class Potentials(Witness):
     ones: Floats
     zeros: Floats
 
-    @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"distance_lower": {}, "distance_upper": {}}
+    about: ClassVar[About] = {"distance_lower": {}, "distance_upper": {}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         return _dual(gamma, _nodes(self.nodes), self.ones, self.zeros), math.inf
@@ -72,10 +64,8 @@ class CalibratedCoupling(Witness):
 
     Attributes
     ----------
-    nodes : (m,) floats
-        Ascending values u in [0, 1].
-    arriving : (m,) floats
-        Mass t(u) ≥ 0; a share u of it has y = 1, so that it is perfectly calibrated.
+    nodes, arriving : (m,) floats
+        Ascending values u in [0, 1], and mass t(u) ≥ 0; a share u of it has y = 1, so that it is perfectly calibrated.
     ones, zeros : (m,) floats
         Potentials a(u), b(u) of y = 1 and y = 0.
     """
@@ -87,9 +77,7 @@ class CalibratedCoupling(Witness):
     ones: Floats
     zeros: Floats
 
-    @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"distance_lower": {}}
+    about: ClassVar[About] = {"distance_lower": {}}
 
     @property
     def potentials(self) -> Potentials:
@@ -129,25 +117,18 @@ class CalibratedCoupling(Witness):
 
 @dataclass(frozen=True, eq=False)
 class LevelGroups(Witness):
-    """A partition of the levels; each group is forecast by its mean outcome instead.
+    """A partition of the levels, by the group of each; each group is forecast by its mean outcome instead.
 
     These are the calibrated post-processings of Gopalan and Hu 2025, Definition 6.3: levels of which one value is made
     are a group, and the value is calibrated where it is their mean outcome. Every level in a group of its own is the
     recalibration of Definition 6.4, which moves predictions by the ECE.
-
-    Attributes
-    ----------
-    labels : (k,) ints
-        The group of each level.
     """
 
     side = "upper"
 
     labels: Ints
 
-    @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
-        return {"distance_upper": {}}
+    about: ClassVar[About] = {"distance_upper": {}}
 
     def values(self, gamma: JointDistribution) -> Floats:
         """The new value of each level: the mean outcome of its group."""
@@ -255,13 +236,7 @@ def _largest(v: Floats, a: Floats, b: Floats) -> float:
 class GridThreshold(Witness):
     """The threshold i of a grid of multiples of 1/m at which a binned decision loss is attained; all are compared.
 
-    Attributes
-    ----------
-    threshold : int
-        i, from 1 to m: actions change between (i − 1)/m and i/m.
-    m : int
-    soft : bool
-        Whether predictions are rounded at random to both neighbours, or down.
+    Actions change between (i − 1)/m and i/m; `soft` is whether predictions are rounded at random to both neighbours.
     """
 
     side = "both"
@@ -271,7 +246,7 @@ class GridThreshold(Witness):
     soft: bool
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         return {"scdl_binned": {"m": self.m, "soft": self.soft}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:

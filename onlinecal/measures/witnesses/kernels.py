@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -19,6 +18,7 @@ from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.measures.witnesses.base import (
     SLACK,
     UNIT,
+    About,
     Witness,
     add,
     number,
@@ -52,11 +52,8 @@ class KernelWeights(Witness):
     ----------
     predictions, coefficients : (k,) floats
         v_j and c_j.
-    kernel : {"laplace", "gaussian", "polynomial"}
-    scale : float
-        Of the first two.
-    degree : int
-        Of the third.
+    kernel, scale, degree :
+        As of `kernel_ce`.
     """
 
     side = "both"
@@ -68,7 +65,7 @@ class KernelWeights(Witness):
     degree: int = 2
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         return {"kernel_ce": {"kernel": self.kernel, "scale": self.scale, "degree": self.degree}}
 
     def weights(self, v: Floats) -> Floats:
@@ -267,14 +264,10 @@ class SmoothedSigns(Witness):
     ----------
     sigma : float
         From 1e-9 to 10, or 0: then nothing is smoothed.
-    changes : (c,) floats
-        Ascending places t in v, or in log odds, where the sign changes.
-    first : {1, -1}
-        The sign before the first of them.
-    transform : {"identity", "logit"}
-        Where the smoothing takes place. Levels 0 and 1 have infinite log odds and signs of their own.
-    measure : {"smooth_ece_at", "smooth_ece"}
-        Whether smECE_σ is meant, or the fixed point.
+    changes, first : (c,) floats, and 1 or -1
+        Ascending places t in v, or in log odds, where the sign changes; the sign before the first of them.
+    transform, measure :
+        As of "smooth_ece_at" or "smooth_ece". Levels 0 and 1 have infinite log odds and signs of their own.
     """
 
     side = "both"
@@ -286,7 +279,7 @@ class SmoothedSigns(Witness):
     measure: Literal["smooth_ece_at", "smooth_ece"]
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         at = {"sigma": self.sigma} if self.measure == "smooth_ece_at" else {}
         return {self.measure: {"transform": self.transform, **at}}
 

@@ -8,9 +8,8 @@ So ∫ t dν ≤ 1 and ∫ (1 − t) dν ≤ 1, and its regret adds up over the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,6 +19,7 @@ from onlinecal.decisions.tasks import DecisionTask
 from onlinecal.measures.witnesses.base import (
     SLACK,
     WRONG,
+    About,
     Witness,
     lines,
     masses,
@@ -60,7 +60,7 @@ class WorstTask(Witness):
     regret: Regret
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         if self.regret == "external":
             return {"u_calibration": {}}
         return {"cdl": {}, "v_cdl": {}} if len(self.kinks) <= 1 else {"cdl": {}}
@@ -128,17 +128,8 @@ class RegretBound(Witness):
     """A curve that the regret R(t) of no kink t exceeds, so that no task regrets more than twice its height at 1/2.
 
     For all tasks the curve is a line, height + slope (t − 1/2). As ∫ t dν and ∫ (1 − t) dν are at most 1, ∫ R dν is at
-    most the sum of the line's values at 0 and 1, which is 2 height. For tasks of one kink, whose share is at most
-    1/max(t, 1 − t), the curve is 2 height max(t, 1 − t).
-
-    Attributes
-    ----------
-    height : float
-        Of the curve at t = 1/2.
-    slope : float
-        Of the line; 0 for "v_cdl".
-    measure : {"cdl", "v_cdl", "u_calibration"}
-        Whether R is that of swap regret, of one kink alone, or of external regret.
+    most the sum of the line's values at 0 and 1, which is 2 height. For tasks of one kink ("v_cdl"), whose share is at
+    most 1/max(t, 1 − t), the curve is 2 height max(t, 1 − t). For "u_calibration" R is that of external regret.
     """
 
     side = "upper"
@@ -148,7 +139,7 @@ class RegretBound(Witness):
     measure: Literal["cdl", "v_cdl", "u_calibration"]
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         return {word("measure", self.measure, ("cdl", "v_cdl", "u_calibration")): {}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:

@@ -18,6 +18,7 @@ from onlinecal.measures.witnesses.base import (
     SLACK,
     UNIT,
     WRONG,
+    About,
     Witness,
     masses,
     number,
@@ -54,7 +55,6 @@ class ErrorWeights(Witness):
     predictions, weights : (k,) floats
         v_i and ω_i; for order 1 the sign of each residual.
     order : float
-        p ≥ 1, perhaps infinite.
     """
 
     side = "both"
@@ -64,7 +64,7 @@ class ErrorWeights(Witness):
     order: float = 1.0
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         return {"ece": {"order": self.order}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
@@ -123,11 +123,8 @@ class LipschitzWeights(Witness):
     ----------
     predictions, weights : (k,) floats
         v_i and ω_i.
-    metric : {"identity", "logit"} or callable
-        The metric in which ω is Lipschitz, as in `smooth_ce`.
-    slope : {1, 2}
-        Its Lipschitz constant: 1 for `smooth_ce`, 2 for `earthmover_distance`. With 1 and "identity" it bounds the
-        interval calibration error too: on an interval I such a weight gains at most |Σ r_i| + mass(I) width(I) / 2.
+    metric, slope :
+        d(u, v) = L |h(u) − h(v)|, h as in `smooth_ce`; L is 1 for `smooth_ce`, 2 for `earthmover_distance`.
     """
 
     side = "lower"
@@ -138,7 +135,7 @@ class LipschitzWeights(Witness):
     slope: int = 1
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         known = _about(self.metric, self.slope)
         both: dict[str, Mapping[str, Any]] = {"interval_ce": {}, "interval_ce_bracket": {}}
         return known | both if known == {"smooth_ce": {"metric": "identity"}} else known
@@ -177,16 +174,14 @@ class CancelledResiduals(Witness):
 
     With P_i = r_1 + … + r_i and any g_1, …, g_{k−1}, carrying P_i − g_i from level i to i + 1 leaves the residuals
     g_i − g_{i−1} (g_0 = 0, g_k = P_k). A weight ω with |ω_i| ≤ 1 sees at most Σ |g_i − g_{i−1}| of these, and sees
-    a residual change by at most its distance when it is carried: Σ |P_i − g_i| L d(v_i, v_{i+1}) if ω is L-Lipschitz.
+    a residual change by at most its distance when it is carried: Σ |P_i − g_i| d(v_i, v_{i+1}).
 
     Attributes
     ----------
     left : (k − 1,) floats
         g_i, the residuals left at the levels up to i, in sum.
-    metric : {"identity", "logit"} or callable
-        d(u, v) = |h(u) − h(v)|, as in `smooth_ce`.
-    slope : {1, 2}
-        L: 1 for `smooth_ce`, 2 for `earthmover_distance`.
+    metric, slope :
+        As in `LipschitzWeights`.
     """
 
     side = "upper"
@@ -196,7 +191,7 @@ class CancelledResiduals(Witness):
     slope: int = 1
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         return _about(self.metric, self.slope)
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
@@ -283,14 +278,7 @@ class Interval(Witness):
     """An interval of predictions, and the sign of the outcomes' excess over the predictions in it.
 
     It proves sign × E[(y − v) 1(lower ≤ v ≤ upper)] below: of the cutoff calibration error, and from lower = 0 on of
-    the step calibration error.
-
-    Attributes
-    ----------
-    lower, upper : float
-        Both ends belong to it. lower > upper is the empty interval.
-    sign : {1, -1}
-        1 where outcomes exceed predictions.
+    the step calibration error. Both ends belong to it; lower > upper is the empty interval.
     """
 
     side = "lower"
@@ -300,7 +288,7 @@ class Interval(Witness):
     sign: int
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         step = ("step_ce",) if self.lower == 0.0 or self.lower > self.upper else ()
         return {name: {} for name in ("cutoff_ce", *step)}
 
@@ -325,15 +313,8 @@ EMPTY = Interval(1.0, 0.0, 1)
 class PrefixSums(Witness):
     """A least and a greatest sum of residuals from the lowest prediction up to any threshold: P_j = r_1 + … + r_j.
 
-    The bias of an interval is the difference of two such sums, hence at most upper − lower; that below a threshold is
-    one of them.
-
-    Attributes
-    ----------
-    lower, upper : float
-        lower ≤ P_j ≤ upper for every j, P_0 = 0 included.
-    measure : {"cutoff_ce", "step_ce"}
-        Whether intervals or thresholds are bounded.
+    lower ≤ P_j ≤ upper for every j, P_0 = 0 included. The bias of an interval is the difference of two such sums, hence
+    at most upper − lower; that below a threshold is one of them.
     """
 
     side = "upper"
@@ -343,7 +324,7 @@ class PrefixSums(Witness):
     measure: Literal["cutoff_ce", "step_ce"]
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         return {word("measure", self.measure, ("cutoff_ce", "step_ce")): {}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
@@ -372,15 +353,7 @@ class PrefixSums(Witness):
 
 @dataclass(frozen=True)
 class Moment(Witness):
-    """The largest moment E[(y − v) v^j] of the residual, among those of orders 0 to `degree`, which are all compared.
-
-    Attributes
-    ----------
-    order : int
-        j of the largest moment.
-    degree : int
-        The largest j that counts.
-    """
+    """The largest moment E[(y − v) v^order] of the residual; those of orders 0 to `degree` are all compared."""
 
     side = "both"
 
@@ -388,7 +361,7 @@ class Moment(Witness):
     degree: int
 
     @property
-    def about(self) -> Mapping[str, Mapping[str, Any]]:
+    def about(self) -> About:
         return {"low_degree_ce": {"degree": self.degree}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
