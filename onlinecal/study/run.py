@@ -48,7 +48,7 @@ class Batch(NamedTuple):
         Which loop played.
     open : tuple of int
         Questions without an outcome at each checkpoint; of worlds the most of any run.
-    accounts : (n, k, runs, entries) floats
+    accounts : (entries, n, k, runs) floats
         Of the decision makers.
     cdl : (k, runs) floats, or None
         Of their tenures.
@@ -151,14 +151,15 @@ def _joined(cell: Cell, batches: Sequence[Batch]) -> Joined | None:
     tenures = cell.people.tenures
     if not tenures:
         return None
-    entries = np.concatenate([batch.accounts for batch in batches], axis=2)
+    held = [batch.accounts for batch in batches]
+    entries = held[0] if len(held) == 1 else np.concatenate(held, axis=3)
     return Joined(
         tuple(t.label for t in tenures),
         tuple(t.task.name for t in tenures),
         tuple(t.response for t in tenures),
         np.array([t.join for t in tenures]),
         np.array([t.leave for t in tenures]),
-        {name: entries[..., i].copy() for i, name in enumerate(ENTRIES)},
+        dict(zip(ENTRIES, entries, strict=True)),
         np.concatenate([batch.cdl for batch in batches], axis=1),
     )
 
@@ -208,7 +209,9 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     streams = [None, *range(len(cell.nature.strategy.streams))]
     own = len(cell.panel.columns)
     totals = np.zeros((len(cell.times), len(runs), own * len(streams)))
-    people, accounts, open = [Accounts(part, cell.people.tenures) for part in game.parts], [], []
+    people, open = [Accounts(part, cell.people.tenures) for part in game.parts], []
+    # Of many decision makers they are the largest of what is read: made once, each kind of entry in one piece.
+    accounts = np.empty((len(ENTRIES), len(cell.times), len(cell.people.tenures), len(runs)))
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
     moved_to = cell.history.m if isinstance(cell.history, OnGrid) else None
@@ -231,7 +234,11 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
                     ) from error
         packer.end()
         if cell.people.groups:
-            accounts.append(np.concatenate([each.read() for each in people], axis=1))
+            first = 0
+            for each in people:
+                read_now = each.read()
+                accounts[:, i, :, first : first + read_now.shape[1]] = np.moveaxis(read_now, 2, 0)
+                first += read_now.shape[1]
         for name, values in _certificates(game).items():
             certified.setdefault(name, []).append(values)
     read = {column: totals[:, :, j] for j, column in enumerate(cell.columns)} | {
@@ -240,7 +247,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     }
     loop = "simpy" if cell.in_world else "compiled" if game.compiled else "python"
     cdl = np.concatenate([each.cdl() for each in people], axis=1) if cell.people.groups else None
-    return Batch(read, loop, tuple(open), np.array(accounts), cdl, runs[0], packer.packed())
+    return Batch(read, loop, tuple(open), accounts, cdl, runs[0], packer.packed())
 
 
 def _levels(
