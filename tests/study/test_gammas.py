@@ -163,22 +163,16 @@ def test_totals_do_not_depend_on_what_is_kept():
 
 
 def test_of_two_files_the_runs_of_both_are_kept_and_exactly_where_one_has_them_so():
-    moved, whole = (
-        dict(enumerate(packed_and_known(F.EmpiricalMean(), N.Drift(), [10, 60], 9, keep)[0]))
-        for keep in (4, "all")
+    moved, coarse, whole = (
+        packed_and_known(F.EmpiricalMean(), N.Drift(), [10, 60], 4, keep)[0] for keep in (9, 4, "all")
     )
 
     def some(gammas, *runs):
         return {run: gammas[run] for run in runs}
 
-    for one, other, exactly in (
-        (some(whole, 0, 1, 2), some(moved, 2, 3), {0, 1, 2}),
-        (some(moved, 0, 1, 2), some(whole, 1, 2, 3), {1, 2, 3}),
-        (some(moved, 0, 1), some(moved, 1, 2), set()),
-    ):
-        found = together(one, other)
-        assert set(found) == {*one, *other}
-        assert all(packed == (whole if run in exactly else moved)[run] for run, packed in found.items())
+    one, other = {**some(whole, 0, 1), **some(moved, 2)}, some(coarse, 1, 2, 3)
+    assert together(one, other) == {**one, 3: coarse[3]}  # where both are moved it is the first
+    assert together(other, one) == {0: whole[0], 1: whole[1], 2: coarse[2], 3: coarse[3]}
 
 
 # ---------------------------------------------------------------- found again
