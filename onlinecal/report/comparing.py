@@ -199,8 +199,8 @@ def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float 
     text = (
         "mean ± half-width of its interval over runs, by Student's t on one difference a run, in which both "
         f"forecasters had the same questions and outcomes; {together} with {100 * level:g} % if differences are "
-        "normal, given the times of questions, outcomes and streams, which all runs share. <, >: the first has the "
-        "lower, the higher total"
+        "normal, given the times of questions, outcomes and streams, which all runs of a schedule share. <, >: the "
+        "first has the lower, the higher total"
     )
     if any(d.same for d in found):
         text += (

@@ -180,7 +180,9 @@ def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
     open = max(n for each in drawn for n in each.open)
     caption = joined(
         f"Games of T = {cells[0].horizon:,}, a point for each schedule." if across else games(study.curves(measures)),
-        *of_runs(runs_of(cells), lines, ", given the times of questions and outcomes, which all runs share"),
+        *of_runs(
+            runs_of(cells), lines, ", given the times of questions and outcomes, which all runs of a schedule share"
+        ),
         "Totals are over the questions whose outcome is known; not in them are those that are open at the end, up to "
         f"{open:,} a game.",
         "Dotted: b·R(T/b), which is √(bT) for R = √T: with b = 1 + questions open and R the best known upper rate, "

@@ -120,8 +120,8 @@ def _people_row(cells: list[Played]) -> PeopleRow:
     seen, swap = (
         np.concatenate([e[name][-1:] if fresh else e[name] for e in entries]) for name in ("rounds", "swap_regret")
     )  # fmt: skip
-    # All runs have the same times, hence the same counts.
-    counts = seen[:, :, 0]
+    # The same in all runs of a schedule, not of a world.
+    counts = seen.mean(axis=2)
     regret = np.where(counts > 0, swap.mean(axis=2), np.nan)
     quantiles = np.full((len(SHARES), len(regret)), np.nan)
     for i, row in enumerate(regret):
@@ -178,9 +178,9 @@ def plot_people(study: Study) -> Picture:
     runs, opens, unseen = ({getattr(row, name) for row in drawn} for name in ("runs", "open", "unseen"))
     caption = joined(
         f"Schedule: {schedule}." * bool(schedule),
-        f"Means of {counted(runs)}, which share the times of questions, outcomes and tenures. A decision maker acts on "
-        "the questions that are asked while it is there; its totals are over those whose outcome is known. Open at the "
-        f"end, and not in them: {ends(opens)}; not drawn, as no outcome is known to them: {ends(unseen)}. Against T: "
+        f"Means of {counted(runs)}; by a schedule they share the times of questions and outcomes. A decision maker "
+        "acts on the questions that are asked while it is there; its totals are over those whose outcome is known. Open "
+        f"at the end, and not in them: {ends(opens)}; not drawn, as no outcome is known to them: {ends(unseen)}. Against T: "
         "thin, one decision maker each; percentiles of those with a known outcome, who change as people join; the "
         "vertical scale is each row's own. No best response has more swap regret than the CDL of its questions (grey "
         "diagonal); another response may. Against the CDL, who has less than an axis shows stands on its edge.",

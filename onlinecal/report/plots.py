@@ -8,7 +8,7 @@
 `reliability`, `decision`, `murphy`, `regret` and `witness` draw people's own forecasts: samples (p, y), predictions
 first, a `JointDistribution`, what `evaluate` returned, or several by label; `trajectory` draws samples in their order.
 `tasks`, `exponents`, `pareto`, `sweep`, `delays` and `people` draw a `Study`; `curves`, `runs` and `slopes` its curves;
-`questions` schedules.
+`questions` schedules, `world` the rounds of a world.
 
 Beside their own arguments all take
 
@@ -37,11 +37,12 @@ from onlinecal.report.run_plot import plot_runs, plot_slopes
 from onlinecal.report.study_plot import plot_exponents, plot_pareto, plot_tasks
 from onlinecal.report.style import save
 from onlinecal.report.sweep_plot import plot_sweep
+from onlinecal.report.world_plot import plot_world
 
 __all__ = [
     "caption", "captions", "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "plot_curve",
     "plot_curves", "questions", "regret", "reliability", "runs", "save", "slopes", "sweep", "tasks", "trajectory",
-    "witness",
+    "witness", "world",
 ]  # fmt: skip
 
 plot_curve = showing(curve_plot.plot_curve)
@@ -61,6 +62,7 @@ sweep = showing(plot_sweep)
 tasks = showing(plot_tasks)
 trajectory = showing(plot_trajectory)
 witness = showing(plot_witness)
+world = showing(plot_world)
 
 #: picture → its caption, a function of the arguments of the picture
 captions: MappingProxyType[str, Callable[..., str]] = MappingProxyType(
@@ -68,7 +70,7 @@ captions: MappingProxyType[str, Callable[..., str]] = MappingProxyType(
         name: globals()[name].caption
         for name in (
             "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "questions", "regret",
-            "reliability", "runs", "slopes", "sweep", "tasks", "trajectory", "witness",
+            "reliability", "runs", "slopes", "sweep", "tasks", "trajectory", "witness", "world",
         )
     }
 )  # fmt: skip

@@ -102,8 +102,8 @@ def of_totals(rows: Sequence[Total], *, spread: bool = True) -> str:
         said += ", 0 where all runs have the same total"
     if any(row.open for row in rows):
         said += (
-            ", of questions with a known outcome: those that are open at the end are not in it; all runs share the "
-            "times"
+            ", of questions with a known outcome: those that are open at the end are not in it; runs of a schedule "
+            "share the times"
         )
     return said
 

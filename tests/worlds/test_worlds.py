@@ -661,3 +661,18 @@ def test_runs_that_are_added_later_are_the_same(tmp_path):
     totals = [oc.load(tmp_path / f"{name}.db").cells[0].totals["ece"] for name in ("two", "five")]
     np.testing.assert_array_equal(*totals)
     assert totals[0].shape[1] == 5
+
+
+def test_the_picture_of_a_world_shows_its_rounds():
+    rounds = observe(Unchanged(), Queue(reacts="leave"), horizon=300)
+    above, middle, below = oc.plots.world(rounds, context="queue", first=100)
+    order = np.argsort(rounds.numbers)[:100]
+    (queue,) = above.get_lines()
+    np.testing.assert_array_equal(queue.get_ydata(), rounds.context["queue"][order])
+    points = np.concatenate([line.get_xydata() for line in middle.get_lines()])
+    assert sorted(map(tuple, points)) == sorted(zip(rounds.asked[order], rounds.forecasts[order], strict=True))
+    means = [np.mean(each[order][50:]) for each in (rounds.forecasts, rounds.outcomes)]
+    assert [line.get_ydata()[-1] for line in below.get_lines()] == pytest.approx(means)
+    assert "means of each question and up to 49 before it" in oc.plots.captions["world"](rounds)
+    with pytest.raises(InvalidParameter, match="expected one of"):
+        oc.plots.world(rounds, context="length")
