@@ -179,11 +179,12 @@ def plot_people(study: Study) -> Picture:
     caption = joined(
         f"Schedule: {schedule}." * bool(schedule),
         f"Means of {counted(runs)}; by a schedule they share the times of questions and outcomes. A decision maker "
-        "acts on the questions that are asked while it is there; its totals are over those whose outcome is known. Open "
-        f"at the end, and not in them: {ends(opens)}; not drawn, as no outcome is known to them: {ends(unseen)}. Against T: "
-        "thin, one decision maker each; percentiles of those with a known outcome, who change as people join; the "
-        "vertical scale is each row's own. No best response has more swap regret than the CDL of its questions (grey "
-        "diagonal); another response may. Against the CDL, who has less than an axis shows stands on its edge.",
+        "acts on the questions that are asked while it is there; its totals are over those whose outcome is known. "
+        f"Open at the end, and not in them: {ends(opens)}; not drawn, as no outcome is known to them: {ends(unseen)}. "
+        "Against T: thin, one decision maker each; percentiles of those with a known outcome, who change as people "
+        "join; the vertical scale is each row's own. No best response has more swap regret than the CDL of its "
+        "questions (grey diagonal); another response may. Against the CDL, who has less than an axis shows stands on "
+        "its edge.",
     )  # fmt: skip
     return Picture(
         (len(drawn), 3),
