@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from onlinecal import natures as n
-from onlinecal.checks.conformance import HORIZON
 from onlinecal.checks.guarantees import Report, check, report
 from onlinecal.core.errors import OnlinecalError, UnknownName
 from onlinecal.core.guarantee import Guarantee, Potential
@@ -219,8 +218,10 @@ def test_a_report_speaks_of_the_guarantees_of_those_named_alone(monkeypatch):
     assert {v.strategy for v in found.guarantees} == {"early stopping"}
 
 
-@pytest.mark.parametrize("first", [1, HORIZON + 10])
+@pytest.mark.parametrize("first", [1, 40])
 def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(tmp_path, monkeypatch, first):
+    if first > 1:  # as if the games of the checks were too short to see it
+        monkeypatch.setattr("onlinecal.checks.guarantees.conformance", lambda *_, **__: iter(()))
     (tmp_path / "nans.py").write_text(
         "from onlinecal.natures import Nature\n"
         f"first = {first}\n"
