@@ -150,7 +150,9 @@ def test_what_is_infinite_in_a_sample_lasts_or_says_nothing():
 
 def test_a_bracket_has_the_interval_of_all_its_values():
     gamma = many_levels(1, 300, 0.2)
-    for row in evaluate(gamma, measures=["distance_upper", "interval_ce", "distance_lower"], bootstrap=30).rows:
+    for row in evaluate(
+        gamma, measures=["distance_upper", "interval_ce", "distance_lower"], bootstrap=30
+    ).rows:
         assert row.interval[0] <= row.ends[0] <= row.ends[1] <= row.interval[1]
     assert row.ends[0] < row.ends[1]
 
