@@ -38,21 +38,8 @@ from onlinecal.forecasters import (
     as_forecaster,
 )
 from onlinecal.forecasters.copies import ADD_UP, ASKED, EACH, HEAD, adds_up
-from onlinecal.measures import (
-    MEASURES,
-    ece,
-    kernel_ce,
-    smooth_ce,
-)
-from onlinecal.natures import (
-    Bernoulli,
-    Contrarian,
-    Drift,
-    Greedy,
-    Nature,
-    Sawtooth,
-    Streams,
-)
+from onlinecal.measures import MEASURES, ece, kernel_ce, smooth_ce
+from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Nature, Sawtooth, Streams
 from onlinecal.study.panel import Panel
 from tests.by_hand import Half
 from tests.delays import play

@@ -14,22 +14,10 @@ from onlinecal.core.memory import free_memory
 from onlinecal.core.strategy import required
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
-from onlinecal.forecasters import (
-    AlmostOneStepAhead,
-    DefensiveForecasting,
-)
+from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting
 from onlinecal.forecasters import _laplace as tree
-from onlinecal.measures import (
-    kernel_ce,
-    smooth_ce,
-    true_distance,
-)
-from onlinecal.natures import (
-    NATURES,
-    Bernoulli,
-    Contrarian,
-    Drift,
-)
+from onlinecal.measures import kernel_ce, smooth_ce, true_distance
+from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
 from onlinecal.rounds.steps import ints, law_atoms, learn
 from tests.by_hand import Driven
 

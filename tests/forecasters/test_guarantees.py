@@ -33,13 +33,7 @@ from onlinecal.forecasters import (
 from onlinecal.forecasters import thresholds as thresholds_module
 from onlinecal.forecasters.thresholds import _memory, best_rate
 from onlinecal.growth import trend as growth_of_ratio
-from onlinecal.measures import (
-    cdl,
-    cutoff_ce,
-    ece,
-    step_ce,
-    u_calibration,
-)
+from onlinecal.measures import cdl, cutoff_ce, ece, step_ce, u_calibration
 from onlinecal.natures import (
     NATURES,
     Bernoulli,

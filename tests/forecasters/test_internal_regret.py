@@ -10,20 +10,11 @@ from hypothesis import strategies as st
 from scipy.special import betaln, entr, xlogy
 
 from onlinecal.core.strategy import required, strategy_key
-from onlinecal.forecasters import (
-    BlumMansour,
-    BlumMansourLog,
-    FosterVohra,
-)
+from onlinecal.forecasters import BlumMansour, BlumMansourLog, FosterVohra
 from onlinecal.forecasters._stationary import LAST, OUTDATED, shares
 from onlinecal.forecasters.internal_regret import sine_grid
-from onlinecal.measures import (
-    bregman,
-)
-from onlinecal.natures import (
-    NATURES,
-    Bernoulli,
-)
+from onlinecal.measures import bregman
+from onlinecal.natures import NATURES, Bernoulli
 from onlinecal.rounds.hand import Hand
 from tests.bounds_in_games import measured
 from tests.by_hand import Driven, noted
