@@ -38,7 +38,7 @@ def fresh_law(flow):
     return q / q.sum()
 
 
-@pytest.mark.parametrize("m", [5, 17, 24, 40])
+@pytest.mark.parametrize("m", [5, 24])
 def test_foster_vohra_on_all_pairs_remembers_rightly(m, seed):
     """After every round: stationary by the letter, equal to a fresh elimination, whoever plays beside and is pickled.
 
