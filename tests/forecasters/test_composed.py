@@ -7,45 +7,19 @@ import pytest
 
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
-    AlmostOneStepAhead,
     Constant,
-    DefensiveForecasting,
     Doubling,
-    EmpiricalMean,
     ExpertMixture,
     ForecastHedging,
     PerturbedLeader,
     Tempered,
     Truthful,
 )
-from onlinecal.measures import (
-    brier,
-    ece,
-)
-from onlinecal.natures import (
-    Bernoulli,
-    Contrarian,
-    Drift,
-    UniformTruth,
-)
+from onlinecal.measures import brier, ece
+from onlinecal.natures import Bernoulli, Contrarian, UniformTruth
 from onlinecal.rounds.hand import Hand
 from tests.bounds_in_games import Games
 from tests.by_hand import Driven, noted
-
-
-def test_doubling_restarts_with_doubled_horizons():
-    counting = Game(Doubling(EmpiricalMean(), first=4), Bernoulli(0.5), horizon=4 + 8 + 16, runs=range(2))
-    for stop, told in ((4, [4, 0, 0]), (5, [4, 1, 0]), (12, [4, 8, 0]), (13, [4, 8, 1]), (28, [4, 8, 16])):
-        counting.advance(stop)
-        players = counting.forecaster.memory.players
-        assert [player.memory.ints[:, 0].tolist() for player in players] == [[n, n] for n in told]
-    game = Game(Doubling(ForecastHedging(), first=4), Bernoulli(0.5), horizon=4 + 8 + 16, runs=range(2))
-    game.advance(28)
-    values = {float(v) for g in game.gammas() for v in g.predictions}
-    grids = {
-        i / m for horizon in (4, 8, 16) for m in [math.ceil(horizon ** (1 / 3) - 1e-9)] for i in range(m + 1)
-    }
-    assert values <= grids
 
 
 def test_doubling_keeps_the_order_of_the_error(seed):
@@ -91,21 +65,6 @@ def test_parts_have_randomness_of_their_own(seed):
     assert len(keys) == len(players) == 3 + 6
     # 48 ratios of noise: each is the same in both by a chance below one half.
     assert len({Hand(player).ask(1).values.tobytes() for player in mixture.memory.players}) == 2
-
-
-def test_experts_of_a_mixture_hear_forecasts_of_their_own():
-    game = Game(
-        ExpertMixture((ForecastHedging(5), AlmostOneStepAhead(3), DefensiveForecasting())),
-        Drift(),
-        horizon=300,
-        runs=range(3),
-    )
-    game.advance(300)
-    hedging, ahead, defensive = game.forecaster.memory.players
-    assert np.abs(hedging.memory.ints).max() < 5 * 300
-    assert np.abs(ahead.memory.ints[:, :-1]).max() <= 3
-    assert (defensive.memory.floats[:, 0] > 0).all()
-    assert sum(g.weight for g in game.gammas()) == 900
 
 
 def test_the_truthful_are_calibrated_and_the_tempered_are_not(seed):

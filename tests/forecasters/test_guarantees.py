@@ -33,13 +33,7 @@ from onlinecal.forecasters import (
 from onlinecal.forecasters import thresholds as thresholds_module
 from onlinecal.forecasters.thresholds import _memory, best_rate
 from onlinecal.growth import trend as growth_of_ratio
-from onlinecal.measures import (
-    cdl,
-    cutoff_ce,
-    ece,
-    step_ce,
-    u_calibration,
-)
+from onlinecal.measures import cdl, cutoff_ce, ece, step_ce, u_calibration
 from onlinecal.natures import (
     NATURES,
     Bernoulli,
@@ -215,15 +209,15 @@ class AgainstTheMajority(Nature):
         return float(2 * sum(w for v, w in round.law.items() if v > 0.5) < 1)
 
 
-@pytest.mark.parametrize("atoms", [1, 4, 16, 64])
+@pytest.mark.parametrize("atoms", [1, 4, 16])
 def test_a_nature_that_sees_the_law_hurts_the_perturbed_leader_in_proportion_to_t(atoms, seed):
     """The docstring's T·E|B/K − 1/2|. Its proof is a sum over rounds of |f − 1/2|, at least as large in the mean, and
     of what the draws add, each round at most 3/2 from its mean given the past: Azuma and Hoeffding at RATE.
     """
-    games, own = Games(8000, 32, RATE), PerturbedLeader(atoms=atoms)
+    games, own = Games(8000, 16, RATE), PerturbedLeader(atoms=atoms)
     forced = sum(math.comb(atoms, j) * abs(j / atoms - 0.5) for j in range(atoms + 1)) / 2**atoms
     found = games.mean_total(own, AgainstTheMajority(), seed, u_calibration)
-    assert found >= forced * 8000 - 1.5 * math.sqrt(2 * 8000 * math.log(1 / RATE) / 32)
+    assert found >= forced * 8000 - 1.5 * math.sqrt(2 * 8000 * math.log(1 / RATE) / 16)
     assert forced == pytest.approx(1 / math.sqrt(2 * math.pi * atoms), rel=0.3 / atoms)
     # Natures that see less do not: these totals are of order √T.
     assert games.mean_total(own, ALTERNATING, seed, u_calibration) < 4 * math.sqrt(8000)

@@ -99,6 +99,9 @@ RULES = [
     (f.OnlinePlatt(), lambda s, T, *_: rule.OnlinePlatt(0.1, 1.0, 100.0)),
     (f.TrackingPlatt(bins=6), lambda s, T, *_: rule.Calibeating(6, rule.OnlinePlatt(0.1, 1.0, 100.0))),
     (f.ExpertMixture((f.ForecastHedging(), f.OnlinePlatt())), mixture),
+    (f.ExpertMixture((f.ForecastHedging(), f.CDLMinimiser())), lambda s, T, seed, run: rule.Mixture(
+        [rule.Pairs(root(T, 3), rule.bias_itself), rule.Pairs(root(T, 2), rule.ada_normal_hedge)],
+        math.sqrt(8 * math.log(2) / T), uniforms(s, T, seed, run, 2 * T))),
     (f.ExpertAggregation((f.Unchanged(), f.Calibeating(6), f.OnlinePlatt())), lambda s, T, *_: rule.Aggregation(
         [rule.Unchanged(), rule.Calibeating(6), rule.OnlinePlatt(0.1, 1.0, 100.0)])),
     (f.Doubling(f.ForecastHedging()), lambda s, T, *_: rule.Doubling(

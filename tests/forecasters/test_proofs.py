@@ -10,21 +10,11 @@ from hypothesis import strategies as st
 from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    CDLMinimiser,
-    ForecastHedging,
-    FosterVohra,
-    StepCEMinimiser,
-)
+from onlinecal.forecasters import CDLMinimiser, ForecastHedging, FosterVohra, StepCEMinimiser
 from onlinecal.forecasters.hedging import _sinh, growth_of_play, pair
 from onlinecal.forecasters.thresholds import _tree, best_rate
-from onlinecal.measures import (
-    cdl,
-    step_ce,
-)
-from onlinecal.natures import (
-    Bernoulli,
-)
+from onlinecal.measures import cdl, step_ce
+from onlinecal.natures import Bernoulli
 from tests.by_hand import Driven
 from tests.forecasters.biases import set_biases
 from tests.oracles.forecasters import StepCE

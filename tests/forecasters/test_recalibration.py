@@ -7,13 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onlinecal.forecasters import (
-    Calibeating,
-    ExpertAggregation,
-    OnlinePlatt,
-    TrackingPlatt,
-    Unchanged,
-)
+from onlinecal.forecasters import Calibeating, ExpertAggregation, OnlinePlatt, TrackingPlatt, Unchanged
 from onlinecal.recalibration.methods import DEFAULT, METHODS
 from onlinecal.recalibration.recalibrator import Recalibrator
 from tests.by_hand import Driven, reciting

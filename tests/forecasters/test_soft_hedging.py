@@ -13,21 +13,9 @@ from onlinecal.core.strategy import required, strategy_key
 from onlinecal.decision_makers.responses import Best, DecisionMaker, Rounded
 from onlinecal.decisions import tasks
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    SoftHedging,
-)
-from onlinecal.measures import (
-    cdl,
-    ece,
-    scdl,
-    scdl_binned,
-)
-from onlinecal.natures import (
-    NATURES,
-    Contrarian,
-    Drift,
-    Greedy,
-)
+from onlinecal.forecasters import SoftHedging
+from onlinecal.measures import cdl, ece, scdl, scdl_binned
+from onlinecal.natures import NATURES, Contrarian, Drift, Greedy
 from onlinecal.rounds.steps import floats, law, law_values
 from tests.by_hand import Driven
 

@@ -15,19 +15,10 @@ from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import external_regret
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    ForecastHedging,
-    ThresholdHedging,
-)
+from onlinecal.forecasters import ForecastHedging, ThresholdHedging
 from onlinecal.forecasters import perturbed as module
-from onlinecal.measures import (
-    u_calibration,
-)
-from onlinecal.natures import (
-    Bernoulli,
-    Contrarian,
-    Drift,
-)
+from onlinecal.measures import u_calibration
+from onlinecal.natures import Bernoulli, Contrarian, Drift
 from tests.by_hand import Driven
 
 ROUNDING = 1e-9

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.checks.conformance import trace
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, ScenarioError
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.core.streams import Stream
@@ -280,16 +279,6 @@ def test_each_part_is_tuned_to_the_rounds_that_fall_to_it(nature, horizon, seed)
         assert set(mine) <= {0, 2}
         # Hoeffding: false failures below 2e-9.
         assert abs(mine.count(0) - 0.75 * horizon) <= math.sqrt(horizon * math.log(1e9) / 2)
-
-
-def test_the_order_is_that_of_all_runs(seed):
-    nature = Streams((Drift(), Markov()), "random")
-    spec = Separate(AlmostOneStepAhead())
-    both = Game(spec, nature, horizon=1500, runs=range(4), seed=seed)
-    later = Game(spec, nature, horizon=1500, runs=range(2, 4), seed=seed)
-    both.advance(1500)
-    later.advance(1500)
-    assert trace(both)[2:] == trace(later)
 
 
 def test_compositions_reveal_what_all_parts_reveal_and_see_what_one_sees(seed):

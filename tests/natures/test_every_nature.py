@@ -10,11 +10,7 @@ from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    FORECASTERS,
-    Constant,
-    ForecastHedging,
-)
+from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
 from onlinecal.natures import (
     NATURES,
     Bernoulli,

@@ -353,7 +353,7 @@ RULES = [
     (n.EarlyStopping(), lambda: EarlyStopping(HORIZON ** (1 / 3) / 4)),
     (n.EarlyStopping(4), lambda: EarlyStopping(4)),
     *((n.Sidestepping(cells), lambda cells=cells: Sidestepping(cells, HORIZON)) for cells in (1, 2, 9)),
-    *((n.SignPreservation(*x), lambda x=x: Signs(*x, HORIZON)) for x in ((4, 8), (7, 16), (1, 1))),
+    *((n.SignPreservation(*x), lambda x=x: Signs(*x, HORIZON)) for x in ((4, 10), (7, 16), (7, 20), (1, 1))),
     (n.HalfCrossing(), HalfCrossing),
     (n.Mixture((n.Bernoulli(0.2), n.Drift(), n.Contrarian()), (1, 2, 1)), lambda: Mixed(
         [Of(lambda t, u: 0.2), drift(HORIZON), Contrarian()], [0.25, 0.5, 0.25])),
