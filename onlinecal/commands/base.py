@@ -125,6 +125,8 @@ def study_of(path: Path) -> Any:
 
 def people_rows_of(study: Any) -> Any:
     """Rows of the decision makers of a study, if any."""
-    from onlinecal.report.people import people_rows
+    if not any(cell.people for cell in study.cells):
+        return []
+    from onlinecal.report.people import people_rows  # it also draws them, and loads what draws
 
-    return people_rows(study) if any(cell.people for cell in study.cells) else []
+    return people_rows(study)

@@ -32,6 +32,9 @@ Floats = NDArray[np.float64]
 #: the finest grid to which predictions are rounded, in steps of 1/m: beyond it they hardly move at all
 FINEST = 2**50
 
+#: levels that are worked on at a time where an array of all would be a copy
+CHUNK = 2**16
+
 _PARTS = ("predictions", "counts", "positives", "means")
 
 
@@ -99,6 +102,7 @@ class JointDistribution:
             # A double in [0, 1] has its two top bits clear, so (bits of p, y) fits one integer with the order of
             # (p, y): one plain sort, several times faster than sorting an index.
             keys = encode(p, y)
+            del y  # a copy, where outcomes were given as whole numbers
             keys.sort()
             return cls.from_sorted_keys(keys)
         check_weights("weights", w[0])
@@ -162,8 +166,9 @@ class JointDistribution:
     @classmethod
     def from_sorted_keys(cls, keys: NDArray[np.int64]) -> JointDistribution:
         """Γ of samples given as the sorted integers of `encode`. For histories; nothing is checked."""
-        bits, *more = _levels_of_keys(keys)
-        return cls._frozen(bits.view(np.float64), *more)
+        bits, n, s = _levels_of_keys(keys)
+        # Of forecasts that are all distinct the means are the outcomes: one array.
+        return cls._frozen(bits.view(np.float64), n, s, s if len(n) == len(keys) else s / n)
 
     @classmethod
     def from_sorted_levels(
@@ -224,7 +229,10 @@ class JointDistribution:
     @cached_property
     def residuals(self) -> Floats:
         """r_i = w_i (q_i − v_i); exactly 0 where the level is calibrated to the last digit."""
-        return locked(self.mass * (self.means - self.predictions))
+        errors = self.means - self.predictions
+        for at in range(0, len(errors), CHUNK):  # without a copy of the masses, which may be large
+            errors[at : at + CHUNK] *= self.counts[at : at + CHUNK] / self.weight
+        return locked(errors)
 
     @cached_property
     def base_rate(self) -> float:
@@ -297,7 +305,8 @@ def of_gamma(
 
 def encode(p: Floats, y: Floats) -> NDArray[np.int64]:
     """One integer per sample, ordered as (p, y): the bits of p, then y. Needs 0 ≤ p ≤ 1."""
-    keys = np.asarray(p + 0.0).view(np.int64) << 1  # + 0.0 turns −0.0 into 0.0
+    keys = np.asarray(p + 0.0).view(np.int64)  # + 0.0 turns −0.0 into 0.0
+    keys <<= 1
     keys |= y != 0
     return keys
 
@@ -317,7 +326,7 @@ def _in_order(v, n, s, least, most):
 
 @kernel
 def _levels_of_keys(keys):
-    """The bits of the levels, counts, positives and means of sorted keys."""
+    """The bits of the levels, counts and positives of sorted keys."""
     k = 0
     last = np.int64(-1)
     for key in keys:
@@ -336,7 +345,7 @@ def _levels_of_keys(keys):
             bits[i] = last
         n[i] += 1.0
         s[i] += key & 1
-    return bits, n, s, s / n
+    return bits, n, s
 
 
 def _restored(*arrays: Floats) -> JointDistribution:

@@ -256,12 +256,25 @@ def _not_below(x: Fraction) -> float:
 
 
 @kernel
+def _place(v, x, beyond):
+    """The first level at or above x, or (`beyond`) above it; NumPy's search takes much longer to compile."""
+    low, high = 0, len(v)
+    while low < high:
+        middle = (low + high) // 2
+        if v[middle] < x or (beyond and v[middle] == x):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@kernel
 def _levels_on_kinks(v, w, q, payoffs, low, high, on, above):
     """For each kink the level on it, or −1, and the first level above it."""
     kinks = len(low)
     gain, order = np.empty((kinks, 2)), np.empty(kinks, np.int64)
     for j in range(kinks):
-        on[j], above[j] = -1, np.searchsorted(v, high[j], side="right")
+        on[j], above[j] = -1, _place(v, high[j], True)
         for y in range(2):
             gain[j, y] = payoffs[j + 1, y] - payoffs[j, y]
         # The sharpest kinks choose first: the others, between theirs, have little to lose. They are put in order one
@@ -272,7 +285,7 @@ def _levels_on_kinks(v, w, q, payoffs, low, high, on, above):
             at -= 1
         order[at] = j
     for j in order:
-        first, end = np.searchsorted(v, low[j]), above[j]
+        first, end = _place(v, low[j], False), above[j]
         for other in range(kinks):
             if on[other] >= 0:
                 if other < j:

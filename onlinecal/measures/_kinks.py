@@ -53,7 +53,7 @@ def falling(t, last, n, q, out):
 
 @kernel
 def _lines(t, end, n, q, out, way):
-    """Add the lines that begin at a point and go on that way, 1 or −1.
+    """Add the lines that begin at a point, each at its own where `end` is empty, and go on that way, 1 or −1.
 
     A term is a line from its first point to where t reaches q. Lines are followed by their joint slope, a sum of whole
     numbers where n are counts, so that no large sums cancel.
@@ -61,17 +61,22 @@ def _lines(t, end, n, q, out, way):
     # Point c of the way is `start + way·c`, and there `way` times what is there: the same digits in a mirror.
     size, levels = t.shape[0], n.shape[0]
     start = 0 if way > 0 else size - 1
-    jump, slope = np.zeros(size), np.zeros(size)
+    # Of lines that each begin at a point of their own, beginnings need no memory, and ends only where there are any.
+    own = len(end) < levels
+    jump, slope = np.zeros(0 if own else size), np.zeros(0 if own else size)
     for i in range(levels):
         at = i if way > 0 else levels - 1 - i
-        a, goal, count = way * (end[at] - start), way * q[at], n[at]
+        a, goal, count = (i if own else way * (end[at] - start)), way * q[at], n[at]
         if a >= size or not goal > way * t[start + way * a]:
             continue
         begin, last = way * t[start + way * a], way * t[start + way * (size - 1)]
-        jump[a] += count * (goal - begin)
-        slope[a] += count
+        if not own:
+            jump[a] += count * (goal - begin)
+            slope[a] += count
         if last < goal:
             continue
+        if len(jump) < size:
+            jump, slope = np.zeros(size), np.zeros(size)
         # The first point at or above q: a guess as if points were evenly spaced, then steps that double.
         low, high = a, size - 1
         guess = a + np.int64((goal - begin) / (last - begin) * (high - a))
@@ -103,8 +108,14 @@ def _lines(t, end, n, q, out, way):
         at = start + way * c
         if c > 0:
             height, rest = add(height, rest, -rate * (way * t[at] - way * t[at - way]))
-        height, rest = add(height, rest, jump[c])
-        rate += slope[c]
+        rise, steeper = 0.0, 0.0
+        if len(jump) == size:
+            rise, steeper = jump[c], slope[c]
+        if own and way * q[at] > way * t[at]:
+            rise += n[at] * (way * q[at] - way * t[at])
+            steeper += n[at]
+        height, rest = add(height, rest, rise)
+        rate += steeper
         if height + rest > 0.0:
             out[at] += height + rest
 
@@ -115,9 +126,8 @@ def density(v, n, q):
 
     All maxima are there: between two levels R is convex, since a level's part meets 0 at q_i without a jump.
     """
-    out, here, wrong = np.zeros(v.shape[0]), np.empty(v.shape[0], np.int64), False
+    out, here, wrong = np.zeros(v.shape[0]), np.empty(0, np.int64), False
     for i in range(v.shape[0]):
-        here[i] = i
         wrong |= q[i] != v[i]
     if wrong:
         rising(v, here, n, q, out)

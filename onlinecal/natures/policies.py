@@ -48,7 +48,9 @@ class KinkApproach(Nature):
         If given, forecasts of one cell [j/cells, (j+1)/cells) share one count, and memory does not grow; from 1 to
         10^6. By default every value is a level of its own.
 
-    Why. A hedge that keeps all biases below √(3nL) allows a level with n rounds at a distance d from the kink to add
+    Notes
+    -----
+    A hedge that keeps all biases below √(3nL) allows a level with n rounds at a distance d from the kink to add
     √(3nL) − nd to its regret, at most 3L/(4d), at n = 3L/(4d²). On the grid with m = √T steps d = k/m, so the gains add
     up to (3L/4)√T Σ 1/k, half a ln T on each side. The bound of `CDLMinimiser` has the same arithmetic.
 
@@ -125,7 +127,9 @@ class SparseBias(Nature):
     reach : float, default 0.15
         In [0.001, 1].
 
-    Why. Hedging with plain biases a ≥ 0 and −b plays v with probability a/(a + b) and lets a² + b² grow by 1/4 a round
+    Notes
+    -----
+    Hedging with plain biases a ≥ 0 and −b plays v with probability a/(a + b) and lets a² + b² grow by 1/4 a round
     in the mean. With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v. With N of order √T at as many
     levels the regret of the kink is of order T^(3/4), that of the bound on twice the ECE.
     """

@@ -172,20 +172,19 @@ def main() -> None:
     parser.add_argument("--rain", type=Path, metavar="TXT")
     parser.add_argument("--hours", type=int, choices=(24, 48), default=24, help="of the forecasts of rain")
     given = parser.parse_args()
+    loaders = {"network": network, "flares": flares, "rain": partial(rain, hours=given.hours)}
+    paths = {kind: getattr(given, kind) for kind in loaders if getattr(given, kind) is not None}
+    try:
+        samples = {kind: loaders[kind](path) for kind, path in paths.items()}
+    except InvalidData as error:
+        parser.exit(2, f"error: {error}\n")
     p, y = synthetic()
     draw(p, y, truth).savefig(HERE / "bn24-synthetic.png", dpi=110)
     said = numbers(p, y)
     print(f"| forecasts | {' | '.join(said)} |")
     print(f"| synthetic | {' | '.join(map(words, said.values()))} |")
-    loaders = {"network": network, "flares": flares, "rain": partial(rain, hours=given.hours)}
-    for kind, load in loaders.items():
-        path = getattr(given, kind)
-        if path is None:
-            continue
-        try:
-            p, y = load(path)
-        except InvalidData as error:
-            parser.exit(2, f"error: {error}\n")
+    for kind, (p, y) in samples.items():
+        path = paths[kind]
         name = f"{kind}, {given.hours} hours" if kind == "rain" else kind
         print(f"| {name} | {' | '.join(map(words, numbers(p, y).values()))} |")
         draw(p, y).savefig(

@@ -22,6 +22,7 @@ from multiprocessing import connection
 from types import ModuleType
 from typing import Any
 
+from onlinecal.core._compile import spent
 from onlinecal.core.errors import InvalidParameter, WorkerError
 from onlinecal.study.executors import base
 from onlinecal.study.executors.base import Done, Event, Failed, Unit
@@ -59,7 +60,7 @@ class Processes(base.Executor):
         seconds = base.seconds_of()
         self._weights = [seconds(cell) for cell in cells]
         self._left = sum(weight * cell.work for weight, cell in zip(self._weights, cells, strict=True))
-        self._did, self._began = 0.0, time.perf_counter()
+        self._did, self._began = 0.0, _now()
         if self._alone <= 0:
             self._start()
 
@@ -106,7 +107,7 @@ class Processes(base.Executor):
             told += rounds
             self._worked(unit, rounds)
             self._did += rounds * self._weights[unit.cell]
-            took = time.perf_counter() - self._began
+            took = _now() - self._began
             if not self._unable and took > self._alone and took * (self._left / self._did - 1.0) > WORTH:
                 raise base.Abandoned
 
@@ -153,6 +154,11 @@ class Processes(base.Executor):
         assert self._kit is not None
         self._team[self._team.index(worker)] = _Worker(*self._kit)
         return base.Lost(unit, why)
+
+
+def _now() -> float:
+    """The time, without that in which this thread has compiled: it is spent once, and not for each round."""
+    return time.perf_counter() - spent.seconds
 
 
 class _Worker:
