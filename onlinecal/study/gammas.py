@@ -31,8 +31,9 @@ Keep = int | Literal["all", "none"]
 KEEP = 4096
 #: the largest number of levels that can be said; "all" has no limit
 MOST = 2**40
-#: of zlib; more takes several times as long and saves a tenth
-_LEVEL = 3
+#: of zlib: a higher level takes several times as long and saves a tenth; a window of 4096 bytes and 48 kB of memory in
+#: all, since each run of a batch has one
+_ZLIB = 3, zlib.DEFLATED, 12, 6
 #: of a Γ: the number of changed levels or −1 without a round, m of the grid or 0, whether all levels are written, and
 #: the mean distance that predictions were moved or NaN
 _HEAD = struct.Struct("<iq?d")
@@ -101,7 +102,7 @@ class Packer:
 
     def __init__(self, keep: Keep, runs: int, streams: int = 1, m: int | None = None) -> None:
         self._keep, self._streams, self._m = keep, streams, m
-        self._zips = [zlib.compressobj(_LEVEL) for _ in range(runs if keep != "none" else 0)]
+        self._zips = [zlib.compressobj(*_ZLIB) for _ in range(runs if keep != "none" else 0)]
         self._parts: list[list[bytes]] = [[] for _ in self._zips]
         self._exact = [True] * runs
         self._free = True
