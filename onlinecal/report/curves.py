@@ -130,8 +130,8 @@ class Curve:
 
         ``"above proven"``: it grows faster over these T than the bound proved for this forecaster, and no form that
         fits says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
-        ``"below Ω"``: slower than the lower one. Empty otherwise, and for games that are not fresh and independent: rates are about
-        games tuned to T. Best known rates are compared only where no outcome is late.
+        ``"below Ω"``: slower than the lower one. Empty otherwise, and for games that are not fresh and independent:
+        rates are about games tuned to T. Best known rates are compared only where no outcome is late.
         """
         check_level(level)
         if not self.independent:

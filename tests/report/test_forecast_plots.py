@@ -22,8 +22,6 @@ from onlinecal.report.decision_plot import (
     murphy_of,
     plot_decision,
     plot_murphy,
-    plot_trajectory,
-    running_measure,
 )
 from onlinecal.report.panels import NICE, spans
 from onlinecal.report.regret_plot import plot_regret, plot_witness, regret_density, smooth_witness
@@ -36,6 +34,7 @@ from onlinecal.report.reliability_plot import (
     reliability_frame,
     smooth_diagram,
 )
+from onlinecal.report.trajectory_plot import plot_trajectory, running_measure
 
 G = oc.JointDistribution
 
