@@ -132,15 +132,16 @@ def games(folder: Annotated[Path, argument("where exact.md and its pictures are 
     mpl.use("Agg")
     from onlinecal.core.writing import whole
     from onlinecal.report import games as page
+    from onlinecal.report import games_plot as drawn
     from onlinecal.report.panels import uncaptioned
     from onlinecal.report.style import save
 
     with whole(folder / "exact.md") as file:
         found = page.games()
         pictures = [
-            ("exact-values.png", page.plot_values, page.value_caption(found)),
-            ("exact-law.png", lambda _: page.plot_law(), page.LAW_CAPTION),
-            ("exact-exploitability.png", page.plot_exploited, page.EXPLOIT_CAPTION),
+            ("exact-values.png", drawn.plot_values, drawn.value_caption(found)),
+            ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
+            ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
         ]
         with uncaptioned():
             for name, draw, _ in pictures:

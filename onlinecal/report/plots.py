@@ -28,7 +28,7 @@ from types import MappingProxyType
 from onlinecal.core.progress import showing
 from onlinecal.report import curve_plot
 from onlinecal.report.curves import Curve
-from onlinecal.report.decision_plot import plot_decision, plot_murphy, plot_trajectory
+from onlinecal.report.decision_plot import plot_decision, plot_murphy
 from onlinecal.report.late_plot import plot_delays, plot_questions
 from onlinecal.report.people import plot_people
 from onlinecal.report.regret_plot import plot_regret, plot_witness
@@ -37,6 +37,7 @@ from onlinecal.report.run_plot import plot_runs, plot_slopes
 from onlinecal.report.study_plot import plot_exponents, plot_pareto, plot_tasks
 from onlinecal.report.style import save
 from onlinecal.report.sweep_plot import plot_sweep
+from onlinecal.report.trajectory_plot import plot_trajectory
 from onlinecal.report.world_plot import plot_world
 
 __all__ = [

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact import Solution, solve, value_bracket
+from onlinecal.exact import solve, value_bracket
 from onlinecal.exact.rational import rational_value
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
-from onlinecal.report import games as games_plot
+from onlinecal.report import games_plot
 from onlinecal.report.games import (
-    Games,
-    _growth,
     certain,
     doublings,
     games,
@@ -42,22 +40,6 @@ def test_values_and_their_least(found):
     assert found.value(4, 3) == pytest.approx(found.value(2, 3))
     assert found.settled() == 0
     assert all(found.value(4, t) == pytest.approx(found.best(t), abs=1e-9) for t in range(1, 13))
-
-
-def test_who_is_best_is_said_of_no_other_horizon_than_it_holds_for():
-    """The finest grid may be the best, and as good as others, before another is better for the last time."""
-
-    def said(*values):
-        return _growth(Games({m: Solution(m, 3, "ece", "law", values=np.array(v)) for m, v in values}))[-1]
-
-    two = (2, [0.5, 0.7, 1.0])
-    assert said(two, (4, [0.5, 0.7 + 1e-13, 1.0])).startswith(
-        "Up to T = 3 no grid is better than the finest, m = 4,"
-    )
-    assert said(two, (4, [0.4, 0.8, 0.9])).startswith(
-        "Another grid is better than the finest, m = 4, at T = 2 for the last time; at T = 3 none is, and"
-    )
-    assert said(two, (4, [0.4, 0.6, 1.1])) == "At T = 3 another grid is better than the finest, m = 4."
 
 
 def test_the_page(found):

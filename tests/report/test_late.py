@@ -220,7 +220,7 @@ def row_of(last, cdl):
 @pytest.mark.parametrize(
     ("last", "cdl"), [([0, 0], [500, 400]), ([0, 0], [0, 0]), ([0, 1e-9], [0, 300]), ([20], [80])]
 )
-def test_marks_are_within_their_axes_and_the_caption_says_who_is_on_the_edge(last, cdl, monkeypatch):
+def test_marks_are_within_their_axes_those_of_less_on_the_edge(last, cdl, monkeypatch):
     monkeypatch.setattr(people_room, "people_rows", lambda study: [row_of(last, cdl)])
     axis = plot_people(None)[0, 1]
     assert not any(one.get_text() for one in axis.xaxis.get_ticklabels(minor=True))
@@ -231,8 +231,6 @@ def test_marks_are_within_their_axes_and_the_caption_says_who_is_on_the_edge(las
     ):
         assert 0.0 < low <= values.min() <= values.max() <= high
         assert np.allclose(values, np.maximum(own, low))
-    less = min(last) < axis.get_ylim()[0] or min(cdl) < axis.get_xlim()[0]
-    assert ("stands on its edge" in plot_people.caption(None)) == less
 
 
 def test_of_several_largest_the_first_is_named_and_the_others_counted(capsys, monkeypatch):
@@ -288,15 +286,10 @@ def test_outcomes_that_never_come_and_the_end_of_a_file(tmp_path):
     assert bars.never.tolist() == [False, True, False]
     said = plot_questions.caption([bars])
     assert said.startswith("All questions of a game of T = 3.")
-    assert ("A cross:" in said, "arrow" in said.lower()) == (
-        True,
-        False,
-    )  # the only open one never becomes known
     plot_questions([bars])
     part = question_bars(schedule, 3, first=2)
     assert (part.end, part.open.tolist()) == (3.0, [True, True])
     long = question_bars(Schedule(delays=Constant(50)), 200, first=20)
-    assert "in no total yet" in plot_questions.caption([long])
     both = plot_questions.caption([bars, long])
     assert both.startswith("All questions of a game of T = 3; first 20 questions of a game of T = 200.")
     assert "a game whose questions are all drawn ends with it." in both

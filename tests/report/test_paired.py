@@ -33,10 +33,10 @@ def test_they_are_the_differences_of_the_totals():
     assert refused == []
     pairs = [("constant (p=0.3)", "constant (p=0.7)"), ("constant (p=0.3)", "forecast hedging"),
              ("constant (p=0.7)", "forecast hedging")]  # fmt: skip
-    assert [(d.nature, (d.first, d.second)) for d in found][:3] == [("drift", pair) for pair in pairs]
+    assert [(d.nature, d.forecasters) for d in found][:3] == [("drift", pair) for pair in pairs]
     assert len(found) == 3 * 4
     for d in found:
-        first, second = (mine.curve("brier", who, d.nature).totals[-1] for who in (d.first, d.second))
+        first, second = (mine.curve("brier", who, d.nature).totals[-1] for who in d.forecasters)
         half = t.ppf(1 - 0.025 / len(found), 5) * (first - second).std(ddof=1) / 6**0.5
         assert (d.mean, d.half_width) == pytest.approx(((first - second).mean(), half))
         assert (d.horizon, d.runs, d.open) == (200, 6, 5 if "delay 5" in d.nature else 0)

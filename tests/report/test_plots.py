@@ -175,7 +175,7 @@ def test_single_points_do_not_vanish(totals, said, marks):
     (frame,) = frames([curve(totals)])
     (line,) = frame.lines
     assert line.label == f"somebody; {said}"
-    assert [(mark.rounds.tolist(), mark.up) for mark in frame.marks] == marks
+    assert [(rounds.tolist(), up) for _, rounds, up in frame.marks] == marks
     # The line is broken there, not led past the gap.
     assert np.isnan(line.mean).tolist() == [not 0 < total < INF for total in totals]
     fig = figure([curve(totals)])

@@ -72,7 +72,10 @@ def test_a_parameter_of_natures_and_of_players_under_others():
         # One run has no spread: a point without a bar, and words that say so.
         assert np.isnan(found[0][1][0].upper).all()
     assert all("bernoulli, T = 40" in heading for heading, _ in swept(played, ["ece"], "q").frames)
-    assert "of 1 run, which has no spread" in oc.plots.captions["sweep"](played, ["ece"], "of.p")
+    assert (
+        "mean of 1 run, and one standard deviation of the runs to either side; a single run has no spread"
+        in oc.plots.captions["sweep"](played, ["ece"], "of.p")
+    )
     both = oc.play([F.Constant(0.2), F.Shifted(by=0.1), F.Shifted(by=0.2)], N.UniformTruth(), horizon=20, runs=2,
                    measures=["ece"])  # fmt: skip
     assert swept(both, ["ece"], "by").left == [both.forecasters[0]]
@@ -100,7 +103,7 @@ def test_what_is_drawn_is_what_the_frames_say(study):
     said = " ".join(axes[0].figure._supxlabel.get_text().split())
     assert said == oc.plots.captions["sweep"](study, ["smooth_ce", "ece"], "beta")
     assert "set a little apart" in said
-    assert "Not drawn, as it has no beta that is a number: truthful." in said
+    assert "Not drawn, without beta as a number: truthful." in said
     single, _ = draw(study, Wanted("sweep", ("ece",), against="beta"))
     assert single[0].lines[0].get_xdata() == pytest.approx(sorted(BETAS))
 
@@ -142,4 +145,3 @@ def test_infinite_values_have_no_point_and_it_is_said():
         assert line.middle[0] == np.inf
         assert np.isfinite([line.middle[1], line.lower[1], line.upper[1]]).all()
     assert oc.plots.sweep(certain, ["log_loss"], "p")[0].lines[0].get_xdata() == pytest.approx([0.3])
-    assert "Not drawn: infinite values." in oc.plots.captions["sweep"](certain, ["log_loss"], "p")
