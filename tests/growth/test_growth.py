@@ -67,6 +67,14 @@ def test_what_no_form_follows_has_no_asymptotic_exponent(law):
     assert "if " not in growth.remark
 
 
+@pytest.mark.parametrize("runs", [1, 4])
+def test_three_points_on_a_form_leave_nothing_to_tell_forms_by(runs):
+    times = np.array([100, 300, 900])
+    for law in (np.sqrt(times) * np.log(times), np.sqrt(times) + 7.0):
+        found = fit_growth(times, np.repeat(law[:, None], runs, axis=1), fresh=True)
+        assert found.fits == {}
+
+
 def test_jaggedness_is_told_from_a_bend():
     """Two levels, as of a grid that has the point 1/2 or has it not: the scatter makes the interval."""
     levels = np.array([1.0, 1.3, 1.3, 1.0, 1.0, 1.3, 1.0])
