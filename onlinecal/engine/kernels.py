@@ -123,8 +123,8 @@ def _play(table, playing):
     )  # fmt: skip
     parts, first, last = table[PARTS], table[FIRST], table[LAST]
     table[WHAT] = FINE
-    lag = table[LAG]
-    if table[EVENTS] == 0 and lag == 0:
+    listed, lag = table[EVENTS] != 0, table[LAG]
+    if not listed and lag == 0:
         for _ in range(first, last):
             number += 1
             # All laws first: while one waits for its own numbers, the next is worked on.
@@ -150,10 +150,9 @@ def _play(table, playing):
     else:
         events, rows, written = ints_at(table[EVENTS], last), ints_at(table[ROWS], last), 0
         open, new, old = table[WAITING], table[NEWEST], table[OLDEST]
-        part = 0
+        several, part = table[ROWS] != 0, 0
         for e in range(first, last):
-            # Read again each time: of a loop with a constant condition the compiler would make two.
-            if table[EVENTS] != 0:
+            if listed:
                 kind, slot, part = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF, events[e] >> PART
             elif open > lag:
                 kind, slot, open = RESOLVE, old, lag
@@ -168,9 +167,7 @@ def _play(table, playing):
                 if part != written:
                     _write_to(at, parts + 8 * PART_WORDS * part)
                 _turn_to(at, table, slot)
-                what, code, q, of = _event(
-                    at, number, kind, rows[e] if table[ROWS] != 0 else -1, steps, facts
-                )
+                what, code, q, of = _event(at, number, kind, rows[e] if several else -1, steps, facts)
                 if what != FINE:
                     playing = _stop(table, lane, at, what, of, code, q)
                 lane += 1
