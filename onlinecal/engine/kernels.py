@@ -42,13 +42,14 @@ from onlinecal.rounds.steps import TIME as FIELD_TIME
 #: nature's numbers of context the forecaster takes; the grid; the histories of the parts; open questions: address,
 #: bytes of a run and of a question, whether each run has some of its own; what of a question is where; where resolved
 #: rounds are logged, and in how many words; the times of the questions, 0 where these are their numbers; what stopped
-#: a run; without events, after how many more questions each is resolved
+#: a run; without events, after how many more questions each is resolved, how many are open, and the places of the next
+#: one and of the oldest of them
 (
     LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, DRAW,
     FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
     AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, LOGGED_WORDS, TIMES, WHAT, RUN, ROUND, CODE, Q,
-    STOPPED_LANE, LAG, TABLE,
-) = range(44)  # fmt: skip
+    STOPPED_LANE, LAG, WAITING, NEWEST, OLDEST, TABLE,
+) = range(47)  # fmt: skip
 #: of a part in its table: addresses of counts, of positives and of keys, with the bytes of a run, and how many rounds
 #: it has already
 COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, PART_WORDS = range(7)
@@ -149,8 +150,8 @@ def _play(table, playing, late):
     else:
         listed, lag = table[EVENTS] != 0, table[LAG]
         events, rows, written = ints_at(table[EVENTS], last), ints_at(table[ROWS], last), 0
-        new, old = number % (lag + 1), (number - min(number, lag)) % (lag + 1)
-        several, part, open = table[ROWS] != 0, 0, min(number, lag)
+        open, new, old = table[WAITING], table[NEWEST], table[OLDEST]
+        several, part = table[ROWS] != 0, 0
         for e in range(first, last):
             if listed:
                 kind, slot, part = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF, events[e] >> PART
@@ -166,13 +167,12 @@ def _play(table, playing, late):
                 at = lanes + length * lane
                 if part != written:
                     _write_to(at, parts + 8 * PART_WORDS * part)
-                    if lane == playing - 1:
-                        written = part
                 _turn_to(at, table, slot)
                 what, code, q, of = _event(at, number, kind, rows[e] if several else -1, steps, facts)
                 if what != FINE:
                     playing = _stop(table, lane, at, what, of, code, q)
                 lane += 1
+            written = part
 
 
 @part_of_kernel

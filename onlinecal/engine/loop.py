@@ -182,8 +182,8 @@ class Loop:
         self, asked: int, events: Events, count: int, parts: Any, times: Any, log: Any, whole: bool
     ) -> Any:
         """The table of these events for the compiled code, but for what differs from share to share of the runs."""
-        mine, theirs = self.forecaster, self.nature
-        table = np.zeros(k.TABLE, np.int64)
+        mine, theirs, lag = self.forecaster, self.nature, events.lag
+        open, table = min(asked, lag), np.zeros(k.TABLE, np.int64)
         laws = (k.LAW, k.LEARN), (k.MOVE, k.HEAR, k.REVEAL)
         for places, player in zip(laws, (mine, theirs), strict=True):
             for place, step in zip(places, player.steps, strict=False):
@@ -194,7 +194,7 @@ class Loop:
             k.LAST: count, k.NUMBER: asked, k.DRAW: theirs.sight >= Sight.DRAW,
             k.FORECAST_ALONE: mine.alone and not whole and not self.shown, k.GATHER: address(self.gather),
             k.TAKEN: len(self.gather), k.GRID: address(self.grid), k.POINTS: len(self.grid), k.PARTS: address(parts),
-            k.LAG: events.lag,
+            k.LAG: lag, k.WAITING: open, k.NEWEST: asked % (lag + 1), k.OLDEST: (asked - open) % (lag + 1),
         }  # fmt: skip
         at = k.AT_CONTEXT, k.AT_MEMO, k.AT_ATOMS, k.AT_VALUES, k.AT_WEIGHTS, k.AT_THEIR_MEMO
         said |= dict(zip(at, self.places[:-1], strict=True))
