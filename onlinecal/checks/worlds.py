@@ -11,7 +11,8 @@ import numpy as np
 from onlinecal.checks.conformance import Finding
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Entry, plan, promises
+from onlinecal.study.plan import Entry, plan
+from onlinecal.study.promises import promises
 from onlinecal.study.run import play_cell
 
 #: standard errors by which a mean may be beyond a bound in expectation; of 10^5 such checks one errs

@@ -117,7 +117,9 @@ class Growth:
             squares, floor = float((beside(data.logs, line) ** 2).sum()), left * ROUNDING**2
 
             def better(fit: Fit) -> bool:
-                return left > 0 and fdtrc(1, left, (squares - fit.squares) / (fit.squares + floor) * left) < rate
+                return (
+                    left > 0 and fdtrc(1, left, (squares - fit.squares) / (fit.squares + floor) * left) < rate
+                )
 
             good = {form: fit for form, fit in good.items() if better(fit)}
         top = np.inf if np.isinf(self.ceiling) else 1.0

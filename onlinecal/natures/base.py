@@ -55,6 +55,21 @@ class ScalarNaturePlayer(Protocol):
     probability: Callable[..., float]
 
 
+def declared_sight(plain: Any, default: Sight) -> Sight:
+    """The sight that the class of a plain nature or world declares, by name or as a `Sight`."""
+    declared = getattr(plain.origin, "sight", None)
+    if declared is None:
+        return default
+    if isinstance(declared, str):
+        declared = Sight.__members__.get(declared.upper(), declared)
+    if not isinstance(declared, Sight):
+        known = ", ".join(repr(name.lower()) for name in Sight.__members__)
+        raise InvalidParameter(
+            f"{plain.role} {plain.name!r} declares sight = {brief(declared)}; expected {known}, or a Sight"
+        )
+    return declared
+
+
 @dataclass(frozen=True)
 class Scalar(OfPlain, Nature):  # type: ignore[override]
     """Plays a nature in plain Python: an object with `probability()` or `probability(round)`, and maybe `update`.
@@ -85,17 +100,8 @@ class Scalar(OfPlain, Nature):  # type: ignore[override]
 
     @property
     def sight(self) -> Sight:
-        declared = getattr(self.origin, "sight", None)
-        if declared is None:
-            return Sight.HISTORY if callable(getattr(self.origin, "update", None)) else Sight.NOTHING
-        if isinstance(declared, str):
-            declared = Sight.__members__.get(declared.upper(), declared)
-        if not isinstance(declared, Sight):
-            known = ", ".join(repr(name.lower()) for name in Sight.__members__)
-            raise InvalidParameter(
-                f"nature {self.name!r} declares sight = {brief(declared)}; expected {known}, or a Sight"
-            )
-        return declared
+        heard = callable(getattr(self.origin, "update", None))
+        return declared_sight(self, Sight.HISTORY if heard else Sight.NOTHING)
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]

@@ -128,7 +128,7 @@ class Hand:
 def _run(fields, r, given, words, places):
     """Run r, as steps take it, with its question."""
     at, size = address_of(words) + 8 * r * words.shape[1], places[3] - places[2]
-    for i in range(len(fields)):
+    for i in range(TIME):  # the time is of the question
         fields[i] = given[0, i] + r * given[1, i]
     fields[CONTEXT], fields[MEMO] = at + 8, at + 8 * places[0]
     for place, vector in ((ATOMS, 1), (VALUES, 2), (WEIGHTS, 3)):

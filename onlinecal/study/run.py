@@ -24,8 +24,9 @@ from onlinecal.engine.people import Accounts
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.gammas import Gammas, Packer
-from onlinecal.study.plan import Cell, promises, steps
+from onlinecal.study.plan import Cell
 from onlinecal.study.played import Joined, Played
+from onlinecal.study.promises import promises, steps
 from onlinecal.worlds.simulation import Simulation
 
 #: the largest number of runs in one lockstep batch, which share the cost of a round in Python

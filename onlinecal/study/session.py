@@ -21,9 +21,10 @@ from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial
 from onlinecal.study.executors.base import Fault
 from onlinecal.study.lock import writing
-from onlinecal.study.plan import Cell, Plan, promises, steps
+from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.played import Played, Results
 from onlinecal.study.playing import play_groups
+from onlinecal.study.promises import promises, steps
 from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"

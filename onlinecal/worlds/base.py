@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.plain import Plain, lifted, no_options
-from onlinecal.core.strategy import build, required, strategy_name
+from onlinecal.core.specification import OfPlain, specified
+from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.natures.base import Nature
+from onlinecal.natures.base import Nature, declared_sight
 
 if TYPE_CHECKING:
     from onlinecal.worlds.market import Market
@@ -30,6 +30,7 @@ class World(Nature):
     processes are those of simpy. It asks at any moment and resolves when it knows, so it needs no arrivals or delays.
     """
 
+    role: ClassVar[str] = "world"
     #: worlds hear the forecasts; one that does not use them may say NOTHING, so that more bounds hold
     sight: ClassVar[Any] = Sight.DRAW
     #: the most questions that are ever open at once, or None: bounds for open questions need it
@@ -52,8 +53,18 @@ class World(Nature):
         )
 
 
+class Reacting(World):
+    """A world of this package: it hears forecasts unless ``reacts = "none"``."""
+
+    reacts: str
+
+    @property
+    def sight(self) -> Sight:
+        return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
+
+
 @dataclass(frozen=True)
-class Simulated(Plain, World):  # type: ignore[override]
+class Simulated(OfPlain, World):  # type: ignore[override]
     """Plays a world in plain Python: an object with ``run(env, market)``, a generator.
 
     Parameters
@@ -65,24 +76,20 @@ class Simulated(Plain, World):  # type: ignore[override]
 
     Information
     -----------
-    Hears the forecasts. One object a run. `reveals`, `streams` and `sight` are class attributes of those names.
+    Hears the forecasts. One object a run. `reveals`, `streams`, `sight` and `open_at_once` are class attributes of
+    those names.
     """
 
     make: Callable[..., Any]
     name: str = "simulated"
 
     def __post_init__(self) -> None:
-        missing = [key for key in required(self.make) if key != "horizon"]
-        if missing:
-            raise InvalidParameter(
-                f"world {self.name!r} cannot be made without arguments: {self.make!r} needs {', '.join(missing)}; "
-                "expected defaults for all but horizon"
-            )
+        super().__post_init__()
+        self.sight  # noqa: B018  # refuses what is none
 
     @property
     def sight(self) -> Sight:
-        declared = getattr(self.origin, "sight", Sight.DRAW)
-        return declared if isinstance(declared, Sight) else Sight[str(declared).upper()]
+        return declared_sight(self, Sight.DRAW)
 
     @property
     def reveals(self) -> frozenset[str]:  # type: ignore[override]
@@ -91,16 +98,16 @@ class Simulated(Plain, World):  # type: ignore[override]
     @property
     def open_at_once(self) -> int | None:
         """The number that its class declares."""
-        return self._declared("open_at_once", int)
+        declared: int | None = self._declared("open_at_once", int)
+        return declared
 
     @property
     def streams(self) -> tuple[str, ...]:
         """The labels of the streams that its class declares."""
         return tuple(getattr(self.origin, "streams", ()))
 
-    def world(self, horizon: int) -> Any:
-        """A fresh object, for one run."""
-        return self.player(horizon)
+    def start(self, horizon: int, stream: Stream) -> Any:
+        return World.start(self, horizon, stream)
 
 
 def as_world(
@@ -115,17 +122,10 @@ def as_world(
     options : mapping, optional
         Parameters for a class or function.
     called : str, optional
-        What messages call it. Default: its own name.
+        The name in messages. Default: its own name.
     """
-    if isinstance(thing, type) and issubclass(thing, World):
-        name = called or strategy_name(thing)
-        built: World = build("world", {name: thing}, name, options)
-        return built
-    if isinstance(thing, World):
-        no_options("world", thing, options, called)
-        return thing
-    make, name, sample = lifted("world", thing, options, METHODS, called)
-    return sample if isinstance(sample, World) else Simulated(make, name=name)
+    world: World = specified(World, Simulated, METHODS, thing, options, called)
+    return world
 
 
 def is_world(thing: Any) -> bool:
@@ -137,9 +137,3 @@ def is_world(thing: Any) -> bool:
 def exponential(u: float, rate: float) -> float:
     """The exponential time of this rate at a uniform u."""
     return -math.log1p(-u) / rate
-
-
-def check_reaction(value: Any, known: tuple[str, ...]) -> None:
-    """Refuses a reaction that the world does not have."""
-    if value not in known:
-        raise InvalidParameter(f"reacts = {value!r}; expected one of {', '.join(map(repr, known))}")

@@ -10,9 +10,8 @@ from typing import Any, ClassVar
 
 import simpy
 
-from onlinecal.core.guarantee import Sight
-from onlinecal.core.strategy import check_number, check_whole
-from onlinecal.worlds.base import World, check_reaction, exponential
+from onlinecal.core.specification import allow, number, whole, word
+from onlinecal.worlds.base import Reacting, exponential
 from onlinecal.worlds.market import Market
 
 #: mean days in bed of the mildest case and of the worst
@@ -20,7 +19,7 @@ MILD, SEVERE = 1.0, 5.0
 
 
 @dataclass(frozen=True)
-class Beds(World):
+class Beds(Reacting):
     """A ward: when a patient gets a bed, will it be discharged within a day?
 
     Patients arrive by a Poisson process and wait for a bed in their order. A case of severity s, uniform on [0, 1],
@@ -51,21 +50,14 @@ class Beds(World):
 
     reveals: ClassVar[frozenset[str]] = frozenset({"base", "occupied", "severity"})
     safe_under_delay, needs_horizon, memory = True, False, "O(t)"
+    allowed = allow(
+        beds=whole(1, 1000), load=number(0.01, 2.0), within=number(0.01, 100.0), reacts=word("none", "act", "rush"),
+    )  # fmt: skip
 
     beds: int = 12
     load: float = 0.9
     within: float = 1.0
     reacts: str = "none"
-
-    def __post_init__(self) -> None:
-        check_whole("beds", self.beds, 1, 1000)
-        check_number("load", self.load, 0.01, 2.0)
-        check_number("within", self.within, 0.01, 100.0)
-        check_reaction(self.reacts, ("none", "act", "rush"))
-
-    @property
-    def sight(self) -> Sight:
-        return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
 
     @property
     def open_at_once(self) -> int:

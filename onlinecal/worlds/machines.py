@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 
 import simpy
 
-from onlinecal.core.guarantee import Sight
-from onlinecal.core.strategy import check_number, check_whole
-from onlinecal.worlds.base import World, check_reaction
+from onlinecal.core.specification import allow, number, whole, word
+from onlinecal.worlds.base import Reacting
 from onlinecal.worlds.market import Market
 
 
 @dataclass(frozen=True)
-class Machines(World):
+class Machines(Reacting):
     """Machines that age: at each service, will this one fail before the next?
 
     A machine is looked at every unit of time. Its life is Weibull; one that has failed stands still until its next
@@ -47,21 +46,15 @@ class Machines(World):
 
     reveals: ClassVar[frozenset[str]] = frozenset({"age", "base"})
     safe_under_delay, needs_horizon, memory = True, False, "O(t)"
+    allowed = allow(
+        machines=whole(1, 10**4), life=number(0.1, 1000.0), shape=number(0.1, 20.0),
+        reacts=word("none", "act", "rush"),
+    )  # fmt: skip
 
     machines: int = 20
     life: float = 5.0
     shape: float = 2.0
     reacts: str = "none"
-
-    def __post_init__(self) -> None:
-        check_whole("machines", self.machines, 1, 10**4)
-        check_number("life", self.life, 0.1, 1000.0)
-        check_number("shape", self.shape, 0.1, 20.0)
-        check_reaction(self.reacts, ("none", "act", "rush"))
-
-    @property
-    def sight(self) -> Sight:
-        return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
 
     @property
     def open_at_once(self) -> int:

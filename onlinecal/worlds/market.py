@@ -206,7 +206,7 @@ class Course:
         self._again, events, told = len(self._heard), self._events, self._told
         self._number = self._told = self._events = 0
         try:
-            world = self.world.world(self.horizon) if isinstance(self.world, Simulated) else self.world
+            world = self.world.player(self.horizon) if isinstance(self.world, Simulated) else self.world
             env.process(world.run(env, self._market))
         except Exception as error:
             raise self._failed(error) from error

@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import simpy
 from scipy.special import pdtrc
 
-from onlinecal.core.guarantee import Sight
-from onlinecal.core.strategy import check_number, check_whole
-from onlinecal.worlds.base import World, check_reaction, exponential
+from onlinecal.core.specification import allow, number, whole, word
+from onlinecal.worlds.base import Reacting, exponential
 from onlinecal.worlds.market import Market, Question
 
 
 @dataclass(frozen=True)
-class Parts(World):
+class Parts(Reacting):
     """A store of spare parts: at each order, will the stock run out before its delivery?
 
     Parts are asked for by a Poisson process of rate 1. When those on hand and on order are down to the reorder point,
@@ -49,21 +48,14 @@ class Parts(World):
 
     reveals: ClassVar[frozenset[str]] = frozenset({"base", "ordered", "stock"})
     safe_under_delay, needs_horizon, memory = True, False, "O(t)"
+    allowed = allow(
+        reorder=whole(0, 10**4), lot=whole(1, 10**4), lead=number(0.01, 1000.0), reacts=word("none", "act", "rush"),
+    )  # fmt: skip
 
     reorder: int = 8
     lot: int = 4
     lead: float = 6.0
     reacts: str = "none"
-
-    def __post_init__(self) -> None:
-        check_whole("reorder", self.reorder, 0, 10**4)
-        check_whole("lot", self.lot, 1, 10**4)
-        check_number("lead", self.lead, 0.01, 1000.0)
-        check_reaction(self.reacts, ("none", "act", "rush"))
-
-    @property
-    def sight(self) -> Sight:
-        return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
 
     def formula(self, stock: int) -> float:
         """P(demand above the stock) in the mean time of delivery."""

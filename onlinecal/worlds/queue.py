@@ -9,14 +9,13 @@ from typing import Any, ClassVar
 import simpy
 from scipy.special import pdtr
 
-from onlinecal.core.guarantee import Sight
-from onlinecal.core.strategy import check_number, check_whole
-from onlinecal.worlds.base import World, check_reaction, exponential
+from onlinecal.core.specification import allow, number, whole, word
+from onlinecal.worlds.base import Reacting, exponential
 from onlinecal.worlds.market import Market, Question
 
 
 @dataclass(frozen=True)
-class Queue(World):
+class Queue(Reacting):
     """A queue with c servers: at each arrival, will this customer wait longer than w?
 
     Customers arrive by a Poisson process and are served in the order of arrival, each for an exponential time of mean
@@ -47,21 +46,15 @@ class Queue(World):
 
     reveals: ClassVar[frozenset[str]] = frozenset({"base", "queue"})
     safe_under_delay, needs_horizon, memory = True, False, "O(t)"
+    allowed = allow(
+        servers=whole(1, 1000), load=number(0.01, 2.0), patience=number(0.0, 1000.0),
+        reacts=word("none", "leave", "rush"),
+    )  # fmt: skip
 
     servers: int = 3
     load: float = 0.9
     patience: float = 0.5
     reacts: str = "none"
-
-    def __post_init__(self) -> None:
-        check_whole("servers", self.servers, 1, 1000)
-        check_number("load", self.load, 0.01, 2.0)
-        check_number("patience", self.patience, 0.0, 1000.0)
-        check_reaction(self.reacts, ("none", "leave", "rush"))
-
-    @property
-    def sight(self) -> Sight:
-        return Sight.NOTHING if self.reacts == "none" else Sight.DRAW
 
     def formula(self, queue: int) -> float:
         """P(wait > w) of a customer that finds this number in the system, if nobody reacts."""

@@ -22,8 +22,8 @@ FINITE = {"method": "finite-sample"}
 #: the function, what it is given, the error, its words
 REFUSED = [
     *[(oc.evaluate, (([0.5], [1]), options), InvalidParameter, said) for options, said in [
-        ({"bootstrap": 10**12}, "bootstrap = 1000000000000; expected an integer of at least 0 and at most 1000000"),
-        ({"reference": 10**7}, "reference = 10000000; expected .* at most 1000000"),
+        ({"bootstrap": 10**12}, "bootstrap = 1000000000000; expected an integer from 0 to"),
+        ({"reference": 10**7}, "reference = 10000000; expected an integer from 0 to"),
         ({"seed": -1}, "seed = -1"),
         ({"level": 2}, "level = 2"),
         ({"method": "exact"}, "method = 'exact'; expected .*finite-sample"),

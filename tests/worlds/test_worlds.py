@@ -479,7 +479,7 @@ def test_a_world_that_plays_another_course_when_it_is_played_again_is_named():
 
 def test_bad_parameters_and_parts_are_refused():
     for make, words in [
-        (lambda: Queue(reacts="act"), "'none', 'leave', 'rush'"),
+        (lambda: Queue(reacts="act"), "expected 'none', 'leave' or 'rush'"),
         (lambda: Beds(beds=0), "beds = 0"),
         (lambda: Machines(shape=math.nan), "shape = nan"),
         (lambda: Parts(lot=0.5), "lot = 0.5"),
@@ -670,7 +670,9 @@ def test_the_picture_of_a_world_shows_its_rounds():
     (queue,) = above.get_lines()
     np.testing.assert_array_equal(queue.get_ydata(), rounds.context["queue"][order])
     points = np.concatenate([line.get_xydata() for line in middle.get_lines()])
-    assert sorted(map(tuple, points)) == sorted(zip(rounds.asked[order], rounds.forecasts[order], strict=True))
+    assert sorted(map(tuple, points)) == sorted(
+        zip(rounds.asked[order], rounds.forecasts[order], strict=True)
+    )
     means = [np.mean(each[order][50:]) for each in (rounds.forecasts, rounds.outcomes)]
     assert [line.get_ydata()[-1] for line in below.get_lines()] == pytest.approx(means)
     assert "means of each question and up to 49 before it" in oc.plots.captions["world"](rounds)
