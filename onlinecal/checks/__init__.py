@@ -1,1 +1,1 @@
-"""What must hold for every strategy, and every guarantee where it applies."""
+"""Checks that must hold for every strategy, and every guarantee where it applies."""

@@ -1,4 +1,4 @@
-"""What must hold for every strategy, whatever it does: the checks behind `onlinecal check`, for anybody's plug-in.
+"""Checks that must hold for every strategy: those behind `onlinecal check`, for anybody's plug-in.
 
 Run as a module it compares one game with a digest, for the check that another process plays the same.
 """
@@ -54,7 +54,7 @@ def play_game(
 
 
 def trace(game: Game) -> list[bytes]:
-    """What a game came to: Γ of each run, as bytes."""
+    """The result of a game: Γ of each run, as bytes."""
     return [
         b"".join(getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives"))
         for gamma in game.gammas()

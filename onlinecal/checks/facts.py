@@ -43,7 +43,7 @@ def playable(horizon: int, *players: Any) -> int:
 
 
 def stated_facts(strategy: Any) -> Iterator[tuple[str, Measure]]:
-    """What a forecaster or nature states that a game can refute: label and measurement."""
+    """Statements of a forecaster or nature that a game can refute: label and measurement."""
     if getattr(strategy, "deterministic", None) is True:
         yield "it is deterministic, as it declares", certainty
     if isinstance(strategy, Forecaster) and strategy.steps_at(HORIZON) is not None:

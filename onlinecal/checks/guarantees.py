@@ -162,7 +162,7 @@ def _plays_on(strategy: Any, pairs: Sequence[tuple[Forecaster, Nature]], size: _
 
 
 def _remark(name: str, strategy: Any, checked: Sequence[GuaranteeCheck]) -> str:
-    """What is to be said of a strategy of which no guarantee was measured; "" of another."""
+    """A remark on a strategy of which no guarantee was measured; "" of another."""
     if any(v.strategy == strategy_label(strategy) for v in checked):
         return ""
     try:
@@ -276,7 +276,7 @@ def _rate(
 
 
 def _guarantees(strategy: Any) -> tuple[Guarantee, ...]:
-    """What a strategy states, which may be anything in a plug-in; `InvalidParameter` where it is none."""
+    """The guarantees that a strategy states, anything in a plug-in; `InvalidParameter` where it is none."""
     who = strategy_label(strategy)
     try:
         stated = tuple(strategy.guarantees)

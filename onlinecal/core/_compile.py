@@ -66,12 +66,12 @@ class Kernel:
 
     @cached_property
     def code(self) -> Any:
-        """What Python calls."""
+        """The function that Python calls."""
         return _cached(self._given[0], _Whole)
 
     @cached_property
     def part(self) -> Any:
-        """What is taken in."""
+        """The function that kernels take in."""
         return njit(pipeline_class=_Part, **_HOW, **self._given[1])(self._given[0])
 
     @property

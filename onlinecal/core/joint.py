@@ -1,4 +1,4 @@
-"""What a measure sees: Γ, the joint distribution of predictions and outcomes; or the rounds of a run as a sequence."""
+"""The argument of every measure: Γ, the joint distribution of predictions and outcomes; or a run as a sequence."""
 
 from __future__ import annotations
 

@@ -42,14 +42,14 @@ class Maker:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        """What is still to be given."""
+        """The arguments that are still to be given."""
         signature = inspect.signature(functools.partial(self.make, *self.arguments, **dict(self.options)))
         left = [p for p in signature.parameters.values() if p.name not in dict(self.options)]
         return signature.replace(parameters=left)
 
     @property
     def origin(self) -> Any:
-        """What is called."""
+        """The class or function that is called."""
         return self.make
 
     @property
@@ -78,7 +78,7 @@ class Copier:
 
     @property
     def origin(self) -> Any:
-        """What is copied."""
+        """The object that is copied."""
         return self.thing
 
     @property
@@ -224,18 +224,18 @@ class Plain:
 
     @property
     def needs_horizon(self) -> bool | None:
-        """What its class declares, or else whether it is told the horizon."""
+        """The declared fact, or else whether it is told the horizon."""
         declared = self._declared("needs_horizon", bool)
         return self.tuned if declared is None else declared
 
     @property
     def safe_under_delay(self) -> bool | None:
-        """What its class declares."""
+        """The fact that its class declares."""
         return self._declared("safe_under_delay", bool)
 
     @property
     def memory(self) -> str | None:
-        """What its class declares."""
+        """The fact that its class declares."""
         return self._declared("memory", str)
 
     @property

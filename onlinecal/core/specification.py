@@ -1,4 +1,4 @@
-"""What forecasters and natures have in common: facts, ranges of parameters, parts, and players in plain Python."""
+"""The common parts of forecasters and natures: facts, ranges of parameters, parts, and players in plain Python."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def tuned(*names: str) -> Any:
 
 
 def allow(**checks: Check) -> Mapping[str, Check]:
-    """What is allowed of each parameter."""
+    """Names each parameter with its check."""
     return MappingProxyType(checks)
 
 

@@ -89,7 +89,7 @@ def strategy_label(strategy: Any) -> str:
 
 
 def title(made: Any) -> str:
-    """What people call what a class or function makes: of a specification its class in words, else the name.
+    """The usual name of a thing that a class or function makes: of a specification its class in words, else the name.
 
     >>> class CDLMinimiser:
     ...     def start(self, horizon, stream): ...
@@ -302,7 +302,7 @@ def _parts(strategy: Any) -> list[Any]:
 
 
 def check_facts(strategy: Any) -> str:
-    """What is wrong with the form of the facts that a strategy states, in words; "" if nothing is."""
+    """Describes faults in the form of the facts that a strategy states, in words; "" if nothing is."""
     for name in TRUTHS:
         fact = getattr(strategy, name, None)
         if fact is not None and not isinstance(fact, bool):

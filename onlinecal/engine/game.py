@@ -312,11 +312,11 @@ class Game:
 
     @property
     def history(self) -> History | None:
-        """What is kept of the resolved rounds of a game that is in one part; None before there is one."""
+        """The record of the resolved rounds of a game that is in one part; None before there is one."""
         return None if self.ledger is None else self.ledger.history((0, 0))
 
     def certificates(self) -> dict[str, Floats]:
-        """What the forecaster proves of its own play so far: name → (runs,) totals."""
+        """Totals that the forecaster proves of its own play so far: name → (runs,) totals."""
         self._check_alive()
         return self.forecaster.certificates()
 

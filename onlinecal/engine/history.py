@@ -1,4 +1,4 @@
-"""What the engine writes down of resolved rounds: sufficient statistics that give Γ of each run at a checkpoint."""
+"""Records of resolved rounds: sufficient statistics that give Γ of each run at a checkpoint."""
 
 from __future__ import annotations
 

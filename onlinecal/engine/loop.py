@@ -210,7 +210,7 @@ class Loop:
         return table
 
     def _stopped(self, table: Any, lanes: Any, what: int) -> Stopped:
-        """What the compiled code that stopped says of a player."""
+        """The fault of a player at which compiled code stopped."""
         lane = lanes[table[k.STOPPED_LANE]].view(np.int64)
         stated = min(self.size, int(table[k.CODE])) if what == k.BAD_LAW else 0
         atoms, values, weights = (

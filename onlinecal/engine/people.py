@@ -16,7 +16,7 @@ from onlinecal.rounds.law import Floats
 
 
 class Accounts:
-    """What each decision maker gets and comes to regret in a game, over the questions that it has acted on.
+    """Gains and regrets of each decision maker in a game, over the questions that it has acted on.
 
     A decision maker acts on the questions that are asked while it is there, and its account has those whose outcome is
     known, be it after it left. The game must have been made with the `cuts` of these people.

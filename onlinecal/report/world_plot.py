@@ -20,7 +20,7 @@ WINDOW = 50
 
 @pictured
 def plot_world(rounds: Transcript, *, context: str | None = None, first: int = 200) -> Picture:
-    """What a world shows, the forecasts with their outcomes, and their running means, by its clock.
+    """Context of a world, forecasts with their outcomes, and their running means, by its clock.
 
     Parameters
     ----------

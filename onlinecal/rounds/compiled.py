@@ -301,7 +301,7 @@ class _Rehearsal:
         ]
 
     def of_object(self, thing: Any) -> tuple[list[Any], int, Any, Mapping[str, str]]:
-        """What the object states, how many of its methods came to their ends, its error, and the kinds it shows."""
+        """Laws that the object states, how many of its methods ended, its error, and the kinds it shows."""
         first = thing.forecast if self.role == "forecaster" else thing.probability
         update = getattr(thing, "update", None)
         shown = len(inspect.signature(first).parameters) > 0
@@ -331,7 +331,7 @@ class _Rehearsal:
         return stated, done, None, kinds
 
     def of_steps(self, made: Any, memory: Memory) -> tuple[list[Any], int]:
-        """What the steps state, and how many came to their ends."""
+        """Laws that the steps state, and how many came to their ends."""
         size = getattr(made, "size", 1)
         law, said = np.zeros((2, size)), np.zeros((REHEARSED, 1 + 2 * size))
         fields = memory.fields()[0].copy()

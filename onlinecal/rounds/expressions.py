@@ -232,7 +232,7 @@ class Expressions(ast.NodeTransformer):
         return self.visit_Constant(ast.copy_location(ast.Constant(value), node))
 
     def _object(self, node: Any) -> Any:
-        """What a name means outside of the function, or an attribute of a module or class; None for anything else."""
+        """The meaning of a name outside the function, or an attribute of a module or class; else None."""
         if isinstance(node, ast.Attribute):
             home = self._object(node.value)
             return getattr(home, node.attr, None) if isinstance(home, ModuleType | type) else None

@@ -70,7 +70,7 @@ class _Levels(NamedTuple):
     positives: Ints
 
     def since(self, before: _Levels | None) -> _Levels | None:
-        """What has been added; None where something else has changed, too."""
+        """Levels that have been added; None where others have changed."""
         if before is None or before.m != self.m:
             return None
         at = np.searchsorted(self.code, before.code)
@@ -203,7 +203,7 @@ def _ints(values: Ints) -> bytes:
 
 
 def unpacked(packed: bytes) -> Iterator[list[Kept]]:
-    """What is kept of a run, at each checkpoint: of all rounds, and then of each stream."""
+    """Level sets of a run, at each checkpoint: of all rounds, and then of each stream."""
     _, streams = _FIRST.unpack_from(packed)
     held, at = zlib.decompress(packed[_FIRST.size :]), 0
     levels: list[_Levels | None] = [None] * streams
@@ -252,15 +252,15 @@ class Gammas:
 
     @property
     def runs(self) -> Packed:
-        """What is packed of each run."""
+        """Packed level sets of each run."""
         return self._runs
 
     def one(self, run: int) -> bytes | None:
-        """What is packed of a run; None where nothing is."""
+        """Packed level sets of a run, or None."""
         return self.runs.get(run)
 
     def of(self, checkpoint: int, run: int, stream: int | None = None) -> Kept | None:
-        """What is kept of a run, over the rounds of a stream or (None) of all; None where nothing is."""
+        """Level sets of a run, over the rounds of a stream or (None) of all; None where nothing is."""
         if self._last[:2] != (run, checkpoint):
             packed = self.one(run)
             if packed is None:

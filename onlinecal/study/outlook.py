@@ -1,4 +1,4 @@
-"""What a run would play, how long it may take and what it needs, before it begins."""
+"""Plans of a run: cells, time and memory, before it begins."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True)
 class Outlook:
-    """What a run would play.
+    """The games that a run would play.
 
     Pairs are of a forecaster and a nature with its schedule. In the results file are all runs of `finished` cells, and
     some of `begun` ones; `work` is in run-rounds. `loops` says how many pairs each loop plays; `listed` has forecaster,
@@ -93,7 +93,7 @@ def outlook(
     there: Mapping[str, int] | None = None,
     speeds: Mapping[str, float] | None = None,
 ) -> Outlook:
-    """What playing a plan would be; measuring may take `budget` seconds beside compilation, and nothing with 0.
+    """Describes how a plan would be played; measuring may take `budget` seconds beside compilation, and nothing with 0.
 
     `there` has how many runs of a cell have been played, `speeds` the seconds of a run-round, by the keys of cells.
     """

@@ -1,4 +1,4 @@
-"""What is read at a checkpoint: measures and decision tasks, as named columns of totals."""
+"""Measures read at a checkpoint: measures and decision tasks, as named columns of totals."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Asked(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What it is called in tables, whichever end of it."""
+        """The name in tables, of either end."""
         return replace(self.columns[0], end="").name
 
     @property
     def content(self) -> dict[str, Any]:
-        """What its numbers depend on (see `onlinecal.core.content`)."""
+        """All that its numbers depend on (see `onlinecal.core.content`)."""
         what = {"measure": self.record.name, "version": self.record.version}
         if self.columns[0].kind == "function":
             what = content(self.record.function)
@@ -127,7 +127,7 @@ class Panel:
 
     @cached_property
     def columns(self) -> tuple[Column, ...]:
-        """What `read` returns, in its order."""
+        """Columns that `read` returns, in its order."""
         measured = [column for asked in self.measures for column in asked.columns]
         return (*measured, *(column for task in self.tasks for column in self._account(task)))
 
@@ -266,7 +266,7 @@ def _asked(spec: Any, rounds: int | None) -> Asked:
 
 
 def _moved(asked: Asked) -> Asked:
-    """What is asked for where Γ may have been moved."""
+    """The question for a Γ that may have been moved."""
     if asked.needs is not None:
         return asked
     function = asked.record.bind_moved(**asked.options)

@@ -1,4 +1,4 @@
-"""What there is to play: a study as a list of cells, each a pure function of its description."""
+"""A study as a list of cells, each a pure function of its description."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Joined(_ByNumber):
 
 @dataclass(frozen=True)
 class Origin:
-    """What the numbers of a cell depend on: `Cell.content` as JSON, and `Cell.held`."""
+    """All that the numbers of a cell depend on: `Cell.content` as JSON, and `Cell.held`."""
 
     text: str
     columns: Mapping[Column, Held]

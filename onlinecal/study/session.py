@@ -263,7 +263,7 @@ def _planned(cell: Cell) -> Planned:
 
 
 def _reason(cell: Planned, path: tuple[str, ...]) -> str:
-    """What differs, in words: ``forecaster 'mine': source of own``."""
+    """The difference in words: ``forecaster 'mine': source of own``."""
     part, *rest = path or ("content",)
     return _in_words(part, {"forecaster": repr(cell.forecaster), "nature": repr(cell.nature)}.get(part), rest)
 

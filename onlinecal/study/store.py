@@ -430,11 +430,11 @@ class _StoredGammas(Gammas):
 
     @property
     def runs(self) -> Packed:
-        """What is packed of each run."""
+        """Packed level sets of each run."""
         return self._read(None)
 
     def one(self, run: int) -> bytes | None:
-        """What is packed of a run."""
+        """Packed level sets of a run."""
         return self._read(run).get(run)
 
     def _read(self, run: int | None) -> Packed:

@@ -40,8 +40,8 @@ class Beds(Reacting):
 
     Information
     -----------
-    Reveals ``severity``, ``occupied``, the share of the beds that others have, and ``base``, 1 − exp(−within/(1 +
-    4s)): the probability if nobody reacts. All of a patient is drawn at its arrival.
+    Reveals ``severity``, ``occupied``, the share of beds taken by others, and ``base``, 1 − exp(−within/(1 +
+    4s)): the probability without a reaction. All of a patient is drawn at its arrival.
 
     Source
     ------
@@ -65,7 +65,7 @@ class Beds(Reacting):
         return self.beds
 
     def formula(self, severity: float) -> float:
-        """P(discharged within a day) of a case, if nobody reacts."""
+        """P(discharged within a day) of a case, without a reaction."""
         return -math.expm1(-self.within / (MILD + (SEVERE - MILD) * severity))
 
     def run(self, env: simpy.Environment, market: Market) -> Generator[Any, Any, Any]:

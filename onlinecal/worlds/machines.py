@@ -36,8 +36,8 @@ class Machines(Reacting):
 
     Information
     -----------
-    Reveals ``age``, and ``base``, 1 − exp((age/life)^shape − ((age + 1)/life)^shape): the probability if nobody
-    reacts. Lives and thresholds of a machine are drawn in the order of its own, whatever is forecast.
+    Reveals ``age``, and ``base``, 1 − exp((age/life)^shape − ((age + 1)/life)^shape): the probability
+    without a reaction. Lives and thresholds of a machine are drawn in the order of its own, whatever is forecast.
 
     Source
     ------
@@ -62,7 +62,7 @@ class Machines(Reacting):
         return self.machines
 
     def formula(self, age: float) -> float:
-        """P(fails within a unit) at this age, if nobody reacts."""
+        """P(fails within a unit) at this age, without a reaction."""
         return -math.expm1((age / self.life) ** self.shape - ((age + 1.0) / self.life) ** self.shape)
 
     def run(self, env: simpy.Environment, market: Market) -> Generator[Any, Any, Any]:

@@ -122,7 +122,7 @@ class Market:
 
 
 class Over(BaseException):
-    """Ends the processes of a run whose questions are all asked; no error that a world should catch."""
+    """Ends the processes of a run after its last question; a world should not catch it."""
 
 
 class Course:
@@ -249,7 +249,7 @@ class Course:
             )
 
     def _step(self, env: simpy.Environment) -> bool:
-        """Plays one event of simpy; False where there is none."""
+        """Plays one event of simpy; False without one."""
         try:
             env.step()
         except simpy.core.EmptySchedule:
@@ -424,7 +424,7 @@ class Course:
             self.transcripts.extend(told, columns[None][:, :, [0, 1, *range(6, columns.shape[1])]])
 
     def each(self, stream: int | None = None) -> Iterator[JointDistribution]:
-        """Γ of the run over the resolved questions of a stream or (None) of all; empty where there is none."""
+        """Γ of the run over the resolved questions of a stream or (None) of all; empty without one."""
         return iter(self.ledger.each(stream) or ())
 
     def moved(self, stream: int | None = None) -> Floats | None:

@@ -106,7 +106,7 @@ class Parts(Reacting):
 
 
 class _Shop:
-    """Parts on hand and on order, orders whose outcome is open, and those of which customers have heard."""
+    """Parts on hand and on order, open orders, and orders that customers have heard of."""
 
     def __init__(self, stock: int) -> None:
         self.stock, self.ordered, self.hoarding = stock, 0, 0

@@ -37,7 +37,7 @@ class Queue(Reacting):
     Information
     -----------
     Reveals ``queue``, the customers that wait or are served, and ``base``, the probability that c busy servers take
-    longer than w for those ahead: of nobody leaving or rushing. All of a customer is drawn at its arrival.
+    longer than w for those ahead: without leaving or rushing. All of a customer is drawn at its arrival.
 
     Source
     ------
@@ -57,7 +57,7 @@ class Queue(Reacting):
     reacts: str = "none"
 
     def formula(self, queue: int) -> float:
-        """P(wait > w) of a customer that finds this number in the system, if nobody reacts."""
+        """P(wait > w) of a customer that finds this number in the system, without a reaction."""
         return (
             float(pdtr(queue - self.servers, self.servers * self.patience)) if queue >= self.servers else 0.0
         )

@@ -121,7 +121,7 @@ class Simulation:
 
 
 def observe(forecaster: Any, world: Any, *, horizon: int, seed: int = 0, run: int = 0) -> Transcript:
-    """The questions of one run of a world whose outcome is known, with their context and times.
+    """Resolved questions of one run of a world, with their context and times.
 
     Parameters
     ----------
