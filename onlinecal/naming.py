@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from onlinecal.core.content import named_in, namers
-from onlinecal.core.errors import OnlinecalError, ScenarioError, failure, in_one_line
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError, failure, in_one_line
 from onlinecal.core.files import local
 from onlinecal.core.modules import is_file, locate
 from onlinecal.core.strategy import build
@@ -122,8 +122,17 @@ def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path =
 
 def as_strategy(kind: str, thing: Any, options: Mapping[str, Any] = {}, called: str | None = None) -> Any:
     """A specification from one, or from what makes a plain player or world; a world is a nature here."""
-    take = as_forecaster if kind == "forecaster" else as_world if is_world(thing) else as_nature
-    return take(thing, options, called)
+    if kind == "forecaster":
+        return as_forecaster(thing, options, called)
+    if is_world(thing):
+        return as_world(thing, options, called)
+    try:
+        return as_nature(thing, options, called)
+    except InvalidParameter:
+        # A function says by what it makes which it is.
+        with contextlib.suppress(OnlinecalError):
+            return as_world(thing, options, called)
+        raise
 
 
 def with_strategies(

@@ -54,10 +54,13 @@ def play_game(
 
 
 def trace(game: Game) -> list[bytes]:
-    """The result of a game: Γ of each run, as bytes."""
+    """The result of a game: Γ of each run, as bytes; of a world also the course of each run."""
+    courses = [str(getattr(part, "course", "")).encode() for part in game.parts]
     return [
-        b"".join(getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives"))
-        for gamma in game.gammas()
+        b"".join(getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives")) + course
+        for gamma, course in zip(
+            game.gammas(), courses * (1 if len(courses) > 1 else len(game.runs)), strict=True
+        )
     ]
 
 
@@ -232,11 +235,11 @@ def _blind(pair: _Pair) -> str:
     """Compares the outcomes of two forecasters, in a world that says that it does not use the forecasts."""
     if pair.nature.sight != Sight.NOTHING:
         return ""
-    low, high = (
-        [gamma.positives.sum() for gamma in play_game(Constant(p), pair.nature, pair.seed).gammas()]
-        for p in (0.0, 1.0)
-    )
-    return "" if low == high else "it says sight = NOTHING, but its outcomes depend on the forecasts"
+    courses = {
+        tuple(part.course for part in play_game(Constant(p), pair.nature, pair.seed).parts)
+        for p in (0.0, 0.4, 1.0)
+    }
+    return "" if len(courses) == 1 else "it says sight = NOTHING, but its course depends on the forecasts"
 
 
 #: the same of worlds, whose questions come when they like

@@ -31,7 +31,8 @@ def bounds_in_world(
         names = {
             g.column.name for g in forecaster.guarantees if g.column.kind == "measure" and g.kind != "rate"
         }
-        if not names or not forecaster.needs <= world.reveals:
+        longest = forecaster.length or horizon
+        if not names or longest < horizon or not forecaster.needs <= world.reveals:
             continue
         entries = [Entry.of(forecaster)], [Entry.of(world)]
         (cell,) = plan(*entries, horizons=[horizon], runs=runs, seed=seed, panel=Panel.of(sorted(names)))

@@ -18,6 +18,7 @@ from onlinecal.core.strategy import (
     check_probability,
     check_whole,
     every,
+    make,
     memory_of,
     parameters,
     required,
@@ -229,8 +230,10 @@ def specified(
     if isinstance(thing, base):
         no_options(role, thing, options, called)
         return thing
-    make, name, sample = lifted(role, thing, options, methods, called, refuse)
+    if isinstance(thing, partial) and isinstance(thing.func, type) and issubclass(thing.func, base):
+        return make(role, thing, called or strategy_name(thing.func), **options)
+    make_one, name, sample = lifted(role, thing, options, methods, called, refuse)
     if isinstance(sample, base):
         return sample
     check_made(role, called or name, sample, methods)
-    return plain(make, name=name)
+    return plain(make_one, name=name)

@@ -12,7 +12,7 @@ from onlinecal.core.words import number_of
 from onlinecal.engine.game import IMMEDIATE, Game
 from onlinecal.schedules import Schedule
 from onlinecal.study.plan import Cell, Entry, Plan, some
-from onlinecal.study.run import batch_bytes, batch_size, begin
+from onlinecal.study.run import batch_bytes, batch_size, begin, levels
 from onlinecal.worlds.simulation import Simulation
 
 #: the largest number of pairs that are measured
@@ -160,8 +160,12 @@ def _loops(
                 _, cell = found[place]
                 last = cell.in_steps(role)
             able[place] = last  # of those that are not tried that of the one before
-    loop_of = {pair: "compiled" if able[pair[0]] and able[pair[1]] else "python" for pair in pairs}
-    counts = {loop: len(schedules) * list(loop_of.values()).count(loop) for loop in ("compiled", "python")}
+    loop_of = {
+        pair: "simpy" if cell.in_world else "compiled" if able[pair[0]] and able[pair[1]] else "python"
+        for pair, cell in pairs.items()
+    }
+    loops = "compiled", "python", "simpy"
+    counts = {loop: len(schedules) * list(loop_of.values()).count(loop) for loop in loops}
     listed = [
         (cell.forecaster.label, ", ".join(filter(None, (cell.nature.label, schedule.label))), loop_of[pair])
         for pair, cell in (pairs.items() if len(pairs) * len(schedules) <= LISTED else ())
@@ -239,11 +243,11 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
     runs = range(min(cell.runs, batch_size(cell)))
 
     def read(game: Game | Simulation) -> float:
-        began, part = time.perf_counter(), game.parts[0]
-        gammas = game.known()[:1]
+        began = time.perf_counter()
+        one = next(levels(game, None), None)
         known = time.perf_counter()
-        for gamma in gammas:
-            cell.panel.read(gamma, None if part.transcripts is None else part.transcripts.of(0, None))
+        if one is not None:
+            cell.panel.read(*one[1:3])
         once = (known - began) / len(runs) + time.perf_counter() - known
         return once * (1 + len(cell.nature.strategy.streams))
 

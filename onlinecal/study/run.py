@@ -224,7 +224,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
         packer.begin(None if ledger is None else ledger.grid)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
-            for run, gamma, rounds, moved in _levels(game, stream):
+            for run, gamma, rounds, moved in levels(game, stream):
                 packer.take(place, run, gamma, moved)
                 try:
                     totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma, rounds, moved)
@@ -251,7 +251,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     return Batch(read, loop, tuple(open), accounts, cdl, runs[0], packer.packed())
 
 
-def _levels(
+def levels(
     game: Game | Simulation, stream: int | None
 ) -> Iterator[tuple[int, JointDistribution, Transcript | None, float | None]]:
     """Place, Γ, rounds and mean distance moved of each run with known outcomes; runs of a world have their own."""

@@ -271,7 +271,9 @@ class Store:
                     raise self._meanwhile()
                 people = joined(old.people, people, first)
             totals = self._both({} if old is None else old.totals, new, first)
-            numbers = Numbers("", played.rounds, totals, seconds, loop, played.open, people)
+            # In a world each run has its own; the most of any run counts.
+            open = played.open if old is None else tuple(map(max, old.open, played.open))
+            numbers = Numbers("", played.rounds, totals, seconds, loop, open, people)
             self.insert(key, content, numbers, played.gammas.runs)
 
     def add_columns(self, key: str, columns: Mapping[Held, Floats], first: int = 0) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import OfPlain, specified
 from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
+from onlinecal.core.validation import is_whole
 from onlinecal.natures.base import Nature, declared_sight
 
 if TYPE_CHECKING:
@@ -53,6 +54,10 @@ class World(Nature):
         )
 
 
+def _listed(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, Iterable) else (value,)
+
+
 class Reacting(World):
     """A world of this package: it hears forecasts unless ``reacts = "none"``."""
 
@@ -86,6 +91,19 @@ class Simulated(OfPlain, World):  # type: ignore[override]
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sight  # noqa: B018  # refuses what is none
+        reveals, most = getattr(self.origin, "reveals", ()), getattr(self.origin, "open_at_once", None)
+        if isinstance(reveals, str) or not all(isinstance(kind, str) for kind in _listed(reveals)):
+            raise InvalidParameter(
+                f"world {self.name!r} declares reveals = {shown(reveals)}; expected a set of names"
+            )
+        if self.streams and "stream" not in reveals:
+            raise InvalidParameter(
+                f"world {self.name!r} has streams; expected 'stream' among what it reveals"
+            )
+        if most is not None and (not is_whole(most) or most < 1):
+            raise InvalidParameter(
+                f"world {self.name!r} declares open_at_once = {shown(most)}; expected an integer ≥ 1, or None"
+            )
 
     @property
     def sight(self) -> Sight:
@@ -98,7 +116,7 @@ class Simulated(OfPlain, World):  # type: ignore[override]
     @property
     def open_at_once(self) -> int | None:
         """The number that its class declares."""
-        declared: int | None = self._declared("open_at_once", int)
+        declared: int | None = getattr(self.origin, "open_at_once", None)
         return declared
 
     @property
@@ -131,7 +149,7 @@ def as_world(
 def is_world(thing: Any) -> bool:
     """Whether this is a world, or the class or an object of a plain one."""
     made = getattr(thing, "func", thing)
-    return isinstance(made, World) or callable(getattr(made, "run", None))
+    return isinstance(made, World) or (hasattr(made, "run") and not hasattr(made, "probability"))
 
 
 def exponential(u: float, rate: float) -> float:

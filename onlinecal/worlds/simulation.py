@@ -14,7 +14,7 @@ from onlinecal.engine.transcripts import check_kept
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.rounds.protocol import check_pair
 from onlinecal.worlds.base import as_world
-from onlinecal.worlds.market import Course
+from onlinecal.worlds.course import Course
 
 #: of worlds: what they ask, hear and are told; raised when a simulation comes out otherwise
 VERSION = 1

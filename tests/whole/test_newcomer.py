@@ -92,7 +92,7 @@ EDITS = {
     ],
     "measure": [
         ("measures/scores.py", r"^MEASURES = \(", MEASURE,
-         'Measure(function=absolute_bias, symbol="|bias|", source="Bri50", complexity="O(k)"), '),
+         'row(absolute_bias, "|bias| | Bri50 | O(k) | yes | yes | no"), '),
     ],
     "task": [("decisions/tasks.py", r"^TASKS: .*?for task in \(", TASK, "gate, ")],
     "response": [("decision_makers/responses.py", r"^RESPONSES = registry\(\(", RESPONSE, "Opposite, ")],

@@ -2,6 +2,7 @@
 
 import copy
 import heapq
+import json
 import math
 import pickle
 import re
@@ -11,6 +12,7 @@ import sys
 import time
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -383,6 +385,10 @@ class Odd:
                         market.resolve("question 3", 1)
                     case "outcome":
                         market.resolve(question, 0.5)
+                    case "late":
+                        yield env.timeout(math.nan)
+                    case "json":
+                        json.loads("{bad")
                     case "swallows":
                         with suppress(InvalidData):
                             market.ask(z=1)
@@ -399,11 +405,13 @@ class Odd:
         ("silent", "went on for 1,000,000 events without a question after 22 of 40"),
         ("twice", "resolved question 22, asked at 21, which is resolved"),
         ("foreign", "resolved 'question 3', which is none of its own"),
-        ("outcome", "resolved question 22, asked at 21 with 0.5; expected 0 or 1"),
+        ("outcome", "resolved question 22, asked at 21 with 0.5 at 21.0; expected 0 or 1"),
         ("kind", r"gave the context \['y'\] with question 2; expected the kinds that it `reveals`, \['x'\]"),
         ("nan", "gave x = nan with question 2; expected a finite number"),
         ("swallows", r"gave the context \['z'\]"),
         ("never", "run 3, resolved none of its 40 questions"),
+        ("late", "resolved question 22, asked at 21 with 0 at nan"),
+        ("json", r"failed in round 22, run 3: JSONDecodeError.*test_worlds.py"),
     ],
 )  # fmt: skip
 def test_a_world_that_goes_wrong_is_named(fault, words):
@@ -456,24 +464,23 @@ def test_a_forecaster_that_fails_is_named_with_round_and_run(how, words):
 
 
 class Restless:
-    """A world that depends on more than its randomness and the forecasts."""
+    """A world that depends on more than its randomness and the forecasts: its times and outcomes, not their number."""
 
     calls = 0
 
     def run(self, env, market):
         type(self).calls += 1
         while True:
-            yield env.timeout(1.0 / type(self).calls)
-            market.resolve(market.ask(), 1)
-            if type(self).calls > 1:
-                yield env.timeout(1.0)
+            yield env.timeout(float(type(self).calls))
+            question = market.ask()
+            market.resolve(question, (question.number + type(self).calls) % 2)
 
 
 def test_a_world_that_plays_another_course_when_it_is_played_again_is_named():
     simulation = Simulation(EmpiricalMean(), as_world(Restless), horizon=40, runs=range(1))
     simulation.advance(20)
     again = pickle.loads(pickle.dumps(simulation))
-    with pytest.raises(InvalidData, match="when it was played again"):
+    with pytest.raises(InvalidData, match="took another course when it was played again"):
         again.advance(40)
 
 
@@ -562,12 +569,12 @@ def test_scenarios_and_results_know_worlds(tmp_path):
 
 def test_worlds_are_checked(tmp_path):
     for world in ("queue", "machines"):
-        said = onlinecal("check", world, "--horizon", 200, "--runs", 2, cwd=tmp_path).stdout
+        said = onlinecal("check", world, "--horizon", 1500, "--runs", 2, cwd=tmp_path).stdout
         assert "pickled in the middle" in said
         assert f"({4 * (world == 'machines')} apply)" in said
     (tmp_path / "liar.py").write_text(LIAR)
     said = onlinecal("check", "liar:Liar", "--horizon", 200, "--runs", 2, cwd=tmp_path, rc=1).stdout
-    assert "it says sight = NOTHING, but its outcomes depend on the forecasts" in " ".join(said.split())
+    assert "it says sight = NOTHING, but its course depends on the forecasts" in " ".join(said.split())
 
 
 LIAR = """
@@ -578,7 +585,7 @@ class Liar:
         while True:
             question = market.ask()
             yield env.timeout(1.0)
-            market.resolve(question, int(question.forecast > 0.5))
+            market.resolve(question, int((question.forecast > 0.5) ^ (question.number % 2)))
 """
 
 
@@ -658,9 +665,12 @@ def test_runs_that_are_added_later_are_the_same(tmp_path):
     onlinecal("run", "s.toml", "-o", "two.db", cwd=tmp_path)
     onlinecal("run", "s.toml", "-o", "two.db", "--resume", "--runs", 5, cwd=tmp_path)
     onlinecal("run", "s.toml", "-o", "five.db", "--runs", 5, cwd=tmp_path)
-    totals = [oc.load(tmp_path / f"{name}.db").cells[0].totals["ece"] for name in ("two", "five")]
-    np.testing.assert_array_equal(*totals)
-    assert totals[0].shape[1] == 5
+    onlinecal("merge", "two.db", "five.db", "-o", "both.db", cwd=tmp_path)
+    cells = [oc.load(tmp_path / f"{name}.db").cells[0] for name in ("two", "five", "both")]
+    for cell in cells:
+        np.testing.assert_array_equal(cell.totals["ece"], cells[0].totals["ece"])
+        assert cell.open == cells[0].open  # the most of any run
+    assert cells[0].totals["ece"].shape[1] == 5
 
 
 def test_the_picture_of_a_world_shows_its_rounds():
@@ -678,3 +688,94 @@ def test_the_picture_of_a_world_shows_its_rounds():
     assert "means of each question and up to 49 before it" in oc.plots.captions["world"](rounds)
     with pytest.raises(InvalidParameter, match="expected one of"):
         oc.plots.world(rounds, context="length")
+
+
+class Eager:
+    """A world whose `run` is no generator function: it asks before it returns one."""
+
+    def run(self, env, market):
+        for _ in range(market.horizon // 2):
+            market.resolve(market.ask(), 1)
+        return self.rest(env, market)
+
+    def rest(self, env, market):
+        while True:
+            yield env.timeout(1.0)
+            question = market.ask()
+            question.forecast = 0.9  # the history has the forecast that was drawn
+            market.resolve(question, 0)
+
+
+def make_queue():
+    return Queue(reacts="leave")
+
+
+def make_eager():
+    return Eager()
+
+
+def test_ways_to_give_a_world():
+    for world, label in [
+        (Eager, "Eager"), (Eager(), "Eager"), (make_eager, "make_eager"), (partial(Eager), "Eager"),
+        (make_queue, 'queue (reacts="leave")'), (partial(Queue, reacts="leave"), 'queue (reacts="leave")'),
+    ]:  # fmt: skip
+        study = play(Constant(0.25), world, horizon=40, runs=2, measures=["ece"])
+        assert study.natures == [label]
+    simulation = Simulation(Constant(0.25), as_world(Eager), horizon=40, runs=range(2))
+    simulation.advance(40)
+    assert [levels(gamma) for gamma in simulation.gammas()] == [([0.25], [40.0], [20.0])] * 2
+    early = Simulation(Constant(0.25), as_world(Eager), horizon=40, runs=range(2))
+    early.advance(7)
+    again = pickle.loads(pickle.dumps(early))
+    again.advance(40)
+    assert state(again) == state(simulation)
+
+
+class Runner:
+    """A nature, whatever else it can do."""
+
+    def probability(self):
+        return 0.3
+
+    def run(self, distance=3):
+        return distance
+
+
+def test_a_nature_with_a_method_run_is_a_nature():
+    assert play(Constant(), Runner, horizon=20, runs=1).cells[0].loop != "simpy"
+
+
+def declaring(**facts):
+    return type("Declaring", (Crowd,), facts)
+
+
+@pytest.mark.parametrize(
+    ("facts", "words"),
+    [
+        ({"reveals": "base"}, "reveals = 'base'; expected a set of names"),
+        ({"reveals": 5}, "reveals = 5"),
+        ({"reveals": None}, "reveals = None"),
+        ({"streams": ("a", "b")}, "expected 'stream' among what it reveals"),
+        ({"open_at_once": "20"}, "open_at_once = '20'"),
+        ({"open_at_once": 2.5}, "open_at_once = 2.5"),
+        ({"open_at_once": 0}, "open_at_once = 0"),
+        ({"sight": "everything"}, "sight = 'everything'"),
+    ],
+)
+def test_what_a_world_declares_is_checked(facts, words):
+    with pytest.raises(InvalidParameter, match=words):
+        as_world(declaring(**facts))
+
+
+def test_a_world_that_fails_takes_no_other_cell_with_it(tmp_path):
+    (tmp_path / "bad.py").write_text(
+        "class Bad:\n    def run(self, env, market):\n        yield env.timeout(1.0)\n        raise GeneratorExit\n"
+        "class Deaf:\n    def run(self, env, market):\n        pass\n"
+    )
+    (tmp_path / "s.toml").write_text(
+        'horizon = 50\nruns = 2\nmeasures = ["ece"]\nforecasters = ["constant"]\n'
+        'worlds = ["bad:Bad", "bad:Deaf", "queue"]\n'
+    )
+    said = onlinecal("run", "s.toml", "-o", "s.db", "-j", 1, cwd=tmp_path, rc=1)
+    assert "returned None; expected a generator" in " ".join((said.stdout + said.stderr).split())
+    assert [cell.nature for cell in oc.load(tmp_path / "s.db").cells] == ["queue"]
