@@ -136,14 +136,23 @@ class Dask:
             return [pid for pid in begun if "worker" in command_of(pid)]
         return [pid for parent in begun for pid in workers_of(parent)]
 
-    def count(self):
-        """How many units it plays at once."""
+    def count(self, nanny=True):
+        """Counts the workers that have begun, for the scheduler and for their nannies.
+
+        A worker reports to the scheduler first. Dask's nanny gives up if its worker dies before it has heard of it.
+        """
         from distributed import Client
 
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of versions, of which there are several
             with Client(self.address, set_as_default=False) as client:
-                return sum(client.nthreads().values())
+                counted = sum(client.nthreads().values())
+                if not nanny:
+                    return counted
+                states = client.run(
+                    lambda dask_worker: dask_worker.process.status.name, nanny=True, on_error="return"
+                )
+                return min(counted, list(states.values()).count("running"))
 
     def end(self):
         for process in reversed(self.processes):

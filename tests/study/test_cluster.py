@@ -129,7 +129,7 @@ def test_workers_are_killed_in_every_phase(dask, monkeypatch, nanny, seed, full)
     for phase, count in cases if full else cases[seed % 5 :: 5]:
         if not (nanny and dask.playing(nanny)):
             dask.workers(2 - len(dask.playing(nanny)), nanny=nanny)
-        wait_for(lambda: dask.count() == 2)
+        wait_for(lambda: dask.count(nanny) == 2)
 
         def kill(count=count):
             for pid in dask.playing(nanny)[:count]:
