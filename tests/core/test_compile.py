@@ -16,7 +16,7 @@ from onlinecal.core._compile import kernel
 
 CALLEE = "from onlinecal.core._compile import kernel\n\n\n@kernel\ndef step(x):\n    return x + {}\n"
 CALLER = (
-    "from onlinecal.callee import step\nfrom onlinecal.core._compile import kernel\n\n\n@kernel\ndef twice(x):\n"
+    "from onlinecal.core.callee import step\nfrom onlinecal.core._compile import kernel\n\n\n@kernel\ndef twice(x):\n"
     "    return step(step(x))\n"
 )
 
@@ -29,17 +29,15 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     for folder in (package, package / "core"):
         (folder / "__init__.py").write_text("")
     shutil.copy(Path(onlinecal.__file__).parent / "core" / "_compile.py", package / "core")
-    (package / "caller.py").write_text(CALLER)
+    (package / "core" / "caller.py").write_text(CALLER)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     if elsewhere:
         environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
 
     def result(step, before=""):
-        (package / "callee.py").write_text(CALLEE.format(step))
-        os.utime(package / "callee.py", (step, step))
-        code = (
-            f"{before}\nfrom onlinecal.caller import twice\nprint(twice(1), len(twice.code.stats.cache_hits))"
-        )
+        (package / "core" / "callee.py").write_text(CALLEE.format(step))
+        os.utime(package / "core" / "callee.py", (step, step))
+        code = f"{before}\nfrom onlinecal.core.caller import twice\nprint(twice(1), len(twice.code.stats.cache_hits))"
         command = [sys.executable, "-c", code]
         ran = subprocess.run(
             command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, check=True

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import onlinecal
+from onlinecal.core._compile import APART
 from tests.readme import ROOT
 
 HOME = Path(onlinecal.__file__).parent
@@ -14,13 +15,17 @@ LISTED = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Architectur
 ROOMS = [*re.findall(r"^  (\w+)", LISTED, re.MULTILINE), "__main__"]
 
 
+def text(file):
+    return file.read_text("utf-8")
+
+
 def room(file):
     return file.relative_to(HOME).with_suffix("").parts[0]
 
 
-def upward(text, mine):
+def upward(source, mine):
     """(line, room) of the imports of rooms below, wherever they stand; the package itself has no room."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(ast.parse(source)):
         names = [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -41,3 +46,24 @@ def test_a_wrong_import_is_found():
     text = "def f():\n    from onlinecal.engine.game import Game\n    import onlinecal.study.run\n"
     assert list(upward(text, "rounds")) == [(2, "engine"), (3, "study")]
     assert list(upward(text, "study")) == []
+
+
+def test_no_kernel_of_another_file_takes_anything_from_the_rooms_whose_changes_keep_its_machine_code():
+    """Follows the imports of every file with kernels, and those of the imported files."""
+    files = {".".join(("onlinecal", *file.relative_to(HOME).with_suffix("").parts)): file for file in FILES}
+    taken, left = (
+        set(),
+        [name for name in files if re.search(r"^from .*_compile import .*kernel", text(files[name]), re.M)],
+    )
+    assert len(left) > 50
+    while left:
+        for node in ast.walk(ast.parse(text(files[left.pop()]))):
+            found = (
+                {node.module, *(f"{node.module}.{a.name}" for a in node.names)}
+                if isinstance(node, ast.ImportFrom)
+                else ()
+            )
+            new = [name for name in found if name in files and name not in taken]
+            taken.update(new)
+            left += new
+    assert not {name for name in taken if name.split(".")[1] in APART}
