@@ -219,20 +219,8 @@ def _forget_stale(folder: Path) -> None:
 
 
 #: rooms of which no kernel of another file takes a function or a number; a test holds it
-APART = frozenset(
-    [
-        "checks",
-        "commands",
-        "exploit",
-        "forecasts",
-        "growth",
-        "monitoring",
-        "recalibration",
-        "report",
-        "search",
-        "worlds",
-    ]
-)
+APART = {"checks", "commands", "exploit", "forecasts", "growth"}
+APART |= {"monitoring", "recalibration", "report", "search", "worlds"}
 
 
 @cache
