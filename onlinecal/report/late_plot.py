@@ -201,10 +201,9 @@ def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
 
 
 def _ordered(frame: Frame) -> Looks:
-    """Colours of schedules, from short to long delays."""
-    span = (0.35, 1.0) if paper().dark else (0.0, 0.88)
+    """Colours of schedules, from short to long delays, that can be seen on light and on dark pages."""
     several = len(frame.lines) + len(frame.absent)
-    return [to_hex(colormaps["viridis"](x)) for x in np.linspace(*span, max(several, 2))]
+    return [to_hex(colormaps["viridis"](x)) for x in np.linspace(0.3, 0.88, max(several, 2))]
 
 
 # ---------------------------------------------------------------- questions

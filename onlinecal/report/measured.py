@@ -359,7 +359,7 @@ def page_of(report: Report) -> str:
 
 def pictures(column: Measured) -> list[Any]:
     """The mean outcome near each prediction (at each, where they are few), and the best monotone recalibration."""
-    from onlinecal.report.page_pictures import Picture, drawn_twice
+    from onlinecal.report.page_pictures import Picture, drawing
     from onlinecal.report.reliability_plot import plot_reliability
 
     gamma = column.gamma
@@ -367,7 +367,7 @@ def pictures(column: Measured) -> list[Any]:
     return [
         Picture(
             f"Reliability of {column.name}, {word}", plot_reliability.caption(gamma, kind=kind),
-            *drawn_twice(lambda dark, kind=kind: plot_reliability(gamma, kind=kind, dark=dark).figure),
+            drawing(lambda dark, kind=kind: plot_reliability(gamma, kind=kind, dark=dark).figure),
         )
         for kind, word in (first, ("corp", "monotone (CORP)"))
     ]  # fmt: skip

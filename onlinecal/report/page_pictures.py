@@ -1,8 +1,9 @@
-"""The pictures on the page of a study: which of them are drawn, each for a light and for a dark page."""
+"""The pictures on the page of a study: which of them are drawn, in colours for a light and for a dark page."""
 
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,23 +30,17 @@ POINTS = 60
 
 
 class Picture(NamedTuple):
-    """A drawing for a light and for a dark page, with what it shows; `wide` if it takes the whole width."""
+    """A drawing with its title and caption; `wide` if it takes the whole width."""
 
     title: str
     caption: str
     svg: str
-    dark: str
     wide: bool = False
 
     @property
     def address(self) -> str:
         """The drawing as an address that needs no network."""
-        return _address(self.svg)
-
-    @property
-    def dark_address(self) -> str:
-        """The same for a dark page."""
-        return _address(self.dark)
+        return "data:image/svg+xml;base64," + base64.b64encode(self.svg.encode()).decode()
 
 
 @dataclass
@@ -72,8 +67,8 @@ def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: 
         for title, plot, given, options, more in kind(study, shown, grown, found.left):
             caption = plot.caption(*given, **{k: v for k, v in options.items() if k != "width"}) + more
             draw = partial(plot, *given, **options)
-            light, dark = drawn_twice(lambda dark, draw=draw: np.ravel(draw(dark=dark))[0].figure)
-            found.others.append(Picture(title, caption, light, dark, kind is not _slopes))
+            svg = drawing(lambda dark, draw=draw: np.ravel(draw(dark=dark))[0].figure)
+            found.others.append(Picture(title, caption, svg, kind is not _slopes))
             progress.advance(1)
     _curves(study, shown, MOST - len(found.others), found, progress)
     return found
@@ -93,8 +88,8 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
         if len(curves) < len(every):
             fewer = max(fewer, len(every))
         if curves:
-            pictures = drawn_twice(partial(_curve_figure, curves))
-            drawn.append((f"{measure} against {nature}", sentences(curves), pictures))
+            svg = drawing(partial(_curve_figure, curves))
+            drawn.append((f"{measure} against {nature}", sentences(curves), svg))
         progress.advance(1)
     if len(pairs) > most:
         found.left.append(
@@ -108,8 +103,8 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
         found.left.append("`onlinecal plot RESULTS` draws them with --measure, --nature and --forecaster.")
     common = [each for each in drawn[0][1] if all(each in said for _, said, _ in drawn)] if drawn else []
     found.shared = " ".join(common)
-    for title, said, pictures in drawn:
-        found.curves.append(Picture(title, " ".join(each for each in said if each not in common), *pictures))
+    for title, said, svg in drawn:
+        found.curves.append(Picture(title, " ".join(each for each in said if each not in common), svg))
 
 
 def _curve_figure(curves: Sequence[Curve], dark: bool) -> Any:
@@ -279,15 +274,34 @@ def _only_some(left: list[str], what: str, study: Study, kind: str) -> None:
         left.append(f"{what} are drawn of the first {NATURES[kind]} of {len(study.natures):,} natures.")
 
 
-def drawn_twice(figure: Callable[..., Any]) -> tuple[str, str]:
-    """A figure for light and for dark paper, as text that is the same for the same figure."""
+def drawing(figure: Callable[..., Any]) -> str:
+    """A figure as SVG; its colours follow the page. The same figure gives the same text.
+
+    It is drawn for a dark page, where matplotlib leaves out no colour because it is the default.
+    """
     from onlinecal.report.panels import uncaptioned
-    from onlinecal.report.style import written
+    from onlinecal.report.style import PAIRS, written
 
     with uncaptioned():
-        light, dark = (written(figure(dark=dark), "svg").decode() for dark in (False, True))
-    return light, dark
+        svg = written(figure(dark=True), "svg").decode()
+    for what, small in _SMALLER:
+        svg = re.sub(what, small, svg)
+    light, dark = ("".join(f"--c{i}:{pair[k]};" for i, pair in enumerate(PAIRS)) for k in (0, 1))
+    for i, (_, bright) in enumerate(PAIRS):
+        svg = re.sub(f"{bright}\\b", f"var(--c{i})", svg, flags=re.IGNORECASE)
+    at_dark = f"@media screen and (prefers-color-scheme:dark){{svg{{{dark}}}}}"
+    return svg.replace("</style>", f"svg{{{light}}}{at_dark}</style>", 1)
 
 
-def _address(svg: str) -> str:
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
+def _rounded(number: re.Match[str]) -> str:
+    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
+
+
+#: patterns of SVG text that a page does without, and their replacements; a number is one of 1/72 inch
+_SMALLER: tuple[tuple[str, Any], ...] = (
+    (r"(?s)<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", ""),
+    (r"'DejaVu Sans', [^;\"]*sans-serif", "'DejaVu Sans', sans-serif"),
+    (r"-?\d+\.\d{3,}", _rounded),
+    (r"\s*\n\s*", " "),
+    ("> <", "><"),
+)

@@ -33,7 +33,6 @@ from onlinecal.report.style import (
     contrast,
     letters,
     paper,
-    paper_colour,
     plain,
     shortened,
     tick,
@@ -157,13 +156,12 @@ def _draw_heat(axis: Any, heat: Heat, side: float = np.inf) -> Any:
     """One table; returns the image, for a bar of colours."""
     image = axis.imshow(heat.values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
     image.set_alpha(np.where(heat.halves > FADED, 0.35, 1.0))
-    ground = paper_colour(axis)
     for (i, j), value in np.ndenumerate(heat.values):
-        # A cell without a value has the colour of the page.
-        colour = ground if np.isnan(value) else image.cmap(image.norm(value))
-        if heat.halves[i, j] > FADED:
-            colour = tuple(0.35 * np.array(colour) + 0.65 * np.array(ground))
-        ink = max(("white", "black"), key=lambda ink: contrast(ink, colour))
+        # A faded cell, and one without a value, have nearly the colour of the page.
+        ink = paper(axis).ink
+        if not np.isnan(value) and heat.halves[i, j] <= FADED:
+            colour = image.cmap(image.norm(value))
+            ink = max(("white", "black"), key=lambda ink: contrast(ink, colour))
         axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=ink)
     left, below, upright, _ = _labels(heat, side)
     turned: Any = {"rotation": 90, "ha": "center"} if upright else {"rotation": 30, "ha": "right"}

@@ -78,22 +78,23 @@ class Paper(NamedTuple):
 
 _LIGHT_PAPER = Paper(False, "#000000", "#444444", "#DDDDDD", COLOURS)
 _DARK_PAPER = Paper(True, LIGHT, "#B4B4B4", "#3A3D44", BRIGHT)
-
-
-def paper_colour(axes: Axes | None = None) -> tuple[float, float, float, float]:
-    """The background of these axes, or of the figure that is made next: red, green, blue and opacity."""
-    colour = to_rgba(mpl.rcParams["figure.facecolor"] if axes is None else axes.get_facecolor())
-    if axes is not None and colour[3] == 0.0:
-        root = axes.get_figure(root=True)
-        colour = to_rgba("white" if root is None else root.get_facecolor())
-    return colour
+#: the colours of a light page, and those in their places on a dark one
+PAIRS = (
+    ("#FFFFFF", DARK),
+    *zip(_LIGHT_PAPER[1:4], _DARK_PAPER[1:4], strict=True),
+    *zip(COLOURS, BRIGHT, strict=True),
+)
 
 
 def paper(axes: Axes | None = None) -> Paper:
     """The colours for these axes, or for the figure that is made next."""
-    colour = paper_colour(axes)
-    red, green, blue, _ = colour
-    dark = colour[3] > 0.0 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.4
+    red, green, blue, opacity = to_rgba(
+        mpl.rcParams["figure.facecolor"] if axes is None else axes.get_facecolor()
+    )
+    if axes is not None and opacity == 0.0:
+        root = axes.get_figure(root=True)
+        red, green, blue, opacity = to_rgba("white" if root is None else root.get_facecolor())
+    dark = opacity > 0.0 and 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.4
     return _DARK_PAPER if dark else _LIGHT_PAPER
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 import onlinecal as oc
@@ -9,7 +10,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.report.study_plot import FADED, Heat, _draw_heat, heats, plot_exponents
-from onlinecal.report.style import contrast, page, paper_colour, save
+from onlinecal.report.style import contrast, page, save
 
 F, N = oc.forecasters, oc.natures
 
@@ -55,7 +56,7 @@ def test_what_stands_in_a_cell_can_be_read(dark):
         image = _draw_heat(
             axis, Heat(Column("measure", "ece"), ["a", "b"], names, values, halves, [names, names])
         )
-        ground = np.array(paper_colour(axis))
+        ground = np.array(to_rgba(axis.get_facecolor()))
         axis.figure.canvas.draw()
     alphas = np.where(halves > FADED, 0.35, 1.0)
     assert (image.get_alpha() == alphas).all()

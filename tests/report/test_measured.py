@@ -109,7 +109,7 @@ def test_a_log_without_draws_has_no_intervals():
 
 
 def test_few_levels_are_points_and_not_smoothed(monkeypatch):
-    monkeypatch.setattr(page_pictures, "drawn_twice", lambda plot: ("", ""))
+    monkeypatch.setattr(page_pictures, "drawing", lambda plot: "")
     log = Log("f", {"p": np.array([0.2, 0.8, 0.8])}, np.array([0.0, 1.0, 0.0]), "y")
     pictures = measured.pictures(measure_log(log, Settings(draws=0, measures=("brier",))).columns[0])
     assert [one.title for one in pictures] == [

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -14,13 +15,13 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Sight
 from onlinecal.report import page as page_rows
-from onlinecal.report import page_pictures
+from onlinecal.report import page_pictures, style
 from onlinecal.report.curve_plot import sentences
 from onlinecal.report.curves import summary
 from onlinecal.report.page import html, page_of
 from onlinecal.report.page_pictures import MOST
+from onlinecal.report.panels import uncaptioned
 from onlinecal.report.ranking import ranking
-from onlinecal.report.style import DARK
 from onlinecal.report.totals import totals as grown
 from onlinecal.study.entries import Planned
 from onlinecal.study.panel import Panel
@@ -89,7 +90,7 @@ def page(rich):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Pictures have their captions but are not drawn, for what looks at all else."""
-    monkeypatch.setattr(page_pictures, "drawn_twice", lambda figure: ("<svg></svg>", "<svg></svg>"))
+    monkeypatch.setattr(page_pictures, "drawing", lambda figure: "<svg></svg>")
 
 
 # ---------------------------------------------------------------- tables and sentences
@@ -240,23 +241,49 @@ def test_names_are_text_and_nothing_is_fetched():
 
 
 def test_every_picture_is_a_drawing_with_its_words(page):
-    seen = Seen(html(page))
-    images = [attributes for tag, attributes in seen.tags if tag == "img"]
-    sources = [attributes for tag, attributes in seen.tags if tag == "source"]
-    assert len(images) == len(sources) == len(page.pictures) > 2
-    assert {source["media"] for source in sources} == {"screen and (prefers-color-scheme: dark)"}
-    for image, source, picture in zip(images, sources, page.pictures, strict=True):
-        for address, svg in ((image["src"], picture.svg), (source["srcset"], picture.dark)):
-            drawing = base64.b64decode(address.removeprefix("data:image/svg+xml;base64,")).decode()
-            assert drawing == svg
-            assert "</svg>" in drawing
-            # Nothing that a browser would fetch: links within the drawing, and what is in it.
-            assert all(link.startswith(("#", "data:")) for link in re.findall(r'href="([^"]*)"', drawing))
-            # The page says the caption, so the drawing does not.
-            assert len(picture.caption) < 30 or picture.caption[:30] not in drawing
+    images = [attributes for tag, attributes in Seen(html(page)).tags if tag == "img"]
+    assert len(images) == len(page.pictures) > 2
+    for image, picture in zip(images, page.pictures, strict=True):
+        drawn = base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode()
+        assert drawn == picture.svg
+        assert drawn.startswith("<svg") or drawn.startswith(" <svg")
+        assert drawn.endswith(("</svg>", "</svg> "))
+        # Nothing that a browser would fetch: links within the drawing, and what is in it.
+        assert all(link.startswith(("#", "data:")) for link in re.findall(r'href="([^"]*)"', drawn))
+        # The page says the caption, so the drawing does not.
+        assert len(picture.caption) < 30 or picture.caption[:30] not in drawn
         assert picture.caption in image["alt"]
-        assert DARK.lower() in picture.dark
-        assert DARK.lower() not in picture.svg
+
+
+COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
+
+
+def test_a_picture_on_a_light_page_has_the_colours_of_one_that_is_drawn_for_it(rich, monkeypatch):
+    """Of every picture; matplotlib leaves out black, which is the default, so that the control has nearly black ink."""
+    drawn, real, nearly = [], page_pictures.drawing, "#010101"
+
+    def both(figure):
+        with uncaptioned(), monkeypatch.context() as patched:
+            patched.setattr(style, "_LIGHT_PAPER", style._LIGHT_PAPER._replace(ink=nearly))
+            with mpl.rc_context(
+                {key: {style.DARK: "#FFFFFF", style.LIGHT: nearly}[v] for key, v in style._DARK.items()}
+            ):
+                light = style.written(figure(dark=False), "svg").decode()
+        svg = real(figure)
+        values = dict(re.findall(r"(--c\d+):(#\w+)", svg.partition("@media")[0]))
+        assert set(values.values()) == {light for light, _ in style.PAIRS}
+        body = svg.partition("</style>")[2]
+        drawn.append(
+            (light.partition("</style>")[2], re.sub(r"var\((--c\d+)\)", lambda name: values[name[1]], body))
+        )
+        return svg
+
+    monkeypatch.setattr(page_pictures, "drawing", both)
+    page_of(rich, META, len(rich.cells), "x.db")
+    assert len(drawn) > 5
+    for light, mine in drawn:
+        wanted = [colour.upper().replace(nearly, "#000000") for colour in COLOUR.findall(light)]
+        assert [colour.upper() for colour in COLOUR.findall(mine)] == wanted
 
 
 def test_what_captions_of_curves_share_is_said_once(rich, page):
@@ -283,7 +310,7 @@ def test_the_same_study_gives_the_same_page():
     small = oc.play("constant", "drift", horizon=[20, 40], runs=1, measures=["ece"])
     one, other = (html(page_of(small, META, 2, "x.db")) for _ in range(2))
     assert one == other
-    assert one.count("<svg") + one.count("data:image/svg+xml") > 2
+    assert one.count("data:image/svg+xml") == 2
 
 
 def test_pictures_that_are_left_out_are_counted(undrawn):
