@@ -18,6 +18,7 @@ from onlinecal.core.words import number_of
 from onlinecal.core.writing import whole
 from onlinecal.growth import simultaneous
 from onlinecal.measures import MEASURES
+from onlinecal.report.answer import answer
 from onlinecal.report.curves import Study, runs_of
 from onlinecal.report.page_pictures import MOST, gallery
 from onlinecal.report.ranking import COMMON_RUNS, RECORDED, ranking, totals_in_common
@@ -75,6 +76,7 @@ def page_of(
     return SimpleNamespace(
         title=study.title or study.name,
         state=f"{f'{done:,} of {planned:,}' if done < planned else f'All {done:,}'} cells are finished.",
+        answer=" ".join(answer(study, shown[0])) if shown else "",
         asked=_asked(study),
         versions=[
             ("onlinecal", meta.get("version", "unknown")),

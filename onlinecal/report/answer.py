@@ -1,0 +1,76 @@
+"""The first sentences on the page of a study: which forecaster is best, where, and by how much."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.words import number_of
+from onlinecal.report.curves import Study
+from onlinecal.report.ranking import ranking
+from onlinecal.report.tables import number
+
+#: natures that a sentence names
+NAMED = 4
+
+
+def answer(study: Study, measure: str) -> list[str]:
+    """Three sentences on the forecaster that is best by a measure against most natures; empty without a comparison.
+
+    Mean totals at the largest T of each nature are compared. All that is said to be beyond doubt holds together with
+    95 %, as in `ranking`.
+    """
+    try:
+        found = ranking(study, measure)
+    except InvalidParameter:
+        return []
+    standings = [s for s in found.standings if np.isfinite(s.means).all()]
+    best = {
+        s.nature: [who for who, rank in zip(s.forecasters, s.ranks, strict=True) if rank == s.ranks.min()]
+        for s in standings
+    }
+    wins = {who: [n for n, names in best.items() if who in names] for who in study.forecasters}
+    who = max(study.forecasters, key=lambda name: len(wins[name]))
+    mine = [s for s in standings if s.nature in wins[who]]
+    if not mine:
+        return []
+    extreme = "highest" if found.higher else "lowest"
+    of = f"of {number_of(len(standings), 'nature')}"
+    where = "every nature" if 1 < len(mine) == len(standings) else _list(wins[who])
+    several = f" ({len(mine)} {of})" if len(mine) < len(standings) else ""
+    said = [f"By {measure}, {who} has the {extreme} mean total against {where}{several}."]
+    sure = [s.nature for s in mine if s.before[s.forecasters.index(who)].sum() == len(s.forecasters) - 1]
+    if len(sure) == len(mine):
+        doubt = "This is beyond doubt for the expected totals"
+    elif sure:
+        doubt = f"Beyond doubt, for the expected totals, this is so against {_list(sure)}"
+    else:
+        doubt = "Against none of them is this beyond doubt for the expected totals"
+    others = [f"{' and '.join(names)} against {nature}" for nature, names in best.items() if who not in names]
+    if others:
+        doubt += f"; the {extreme} is that of {_list(others)}"
+    said.append(f"{doubt}.")
+    leads = []
+    for place, s in enumerate(mine):
+        i, value = s.forecasters.index(who), float(s.means[s.forecasters.index(who)])
+        after = min((j for j in range(len(s.forecasters)) if j != i), key=lambda j: s.ranks[j])
+        other = float(s.means[after])
+        leads.append(
+            (abs(other - value) / ((abs(value) + abs(other)) or 1.0), -place, s, value, after, other)
+        )
+    lead, _, s, value, after, other = max(leads)
+    times = (
+        f", {number(other / value)} times as much" if lead > 0.0 and value > 0.0 and not found.higher else ""
+    )
+    said.append(
+        f"The largest lead is against {s.nature} at T = {s.horizon:,}: {number(value)}, and the next, "
+        f"{s.forecasters[after]}, has {number(other)}{times}."
+    )
+    return said
+
+
+def _list(names: list[str]) -> str:
+    """Names with commas, of many the first ones and how many more there are."""
+    if len(names) > NAMED:
+        return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
