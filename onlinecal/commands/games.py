@@ -133,7 +133,6 @@ def games(folder: Annotated[Path, argument("where exact.md and its pictures are 
     from onlinecal.core.writing import whole
     from onlinecal.report import games as page
     from onlinecal.report import games_plot as drawn
-    from onlinecal.report.panels import uncaptioned
     from onlinecal.report.style import save
 
     with whole(folder / "exact.md") as file:
@@ -143,9 +142,8 @@ def games(folder: Annotated[Path, argument("where exact.md and its pictures are 
             ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
             ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
         ]
-        with uncaptioned():
-            for name, draw, _ in pictures:
-                save(draw(found), folder / name)
+        for name, draw, _ in pictures:
+            save(draw(found), folder / name)
         shown = [(name, words) for name, _, words in pictures]
         file.write_text(page.page(found, shown, f"onlinecal games {folder}"), encoding="utf-8")
     print(f"wrote {folder / 'exact.md'} and {len(pictures)} pictures")

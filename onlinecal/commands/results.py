@@ -246,9 +246,16 @@ def plot(
     linear: Annotated[bool, option("linear axes of --runs", "--linear")] = False,
     dark: Annotated[bool, option("for a dark page", "--dark")] = False,
     width: Annotated[str | None, option("column (3.4), page (7), or inches")] = None,
+    columns: Annotated[int | None, option("the most panels beside each other", min=1)] = None,
+    dpi: Annotated[int, option("points an inch of a PNG", min=20, max=1200)] = 150,
+    caption: Annotated[
+        Path | None, option("a text file for the caption, which is not in the picture then")
+    ] = None,
+    no_caption: Annotated[bool, option("leave the caption out", "--no-caption")] = False,
 ) -> None:
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
     from onlinecal.core.errors import InvalidParameter
+    from onlinecal.core.writing import whole
     from onlinecal.report.pictures import OPTIONS, Wanted, draw
     from onlinecal.report.style import inches, save
     from onlinecal.report.tables import say
@@ -267,33 +274,38 @@ def plot(
             raise InvalidParameter(f"--questions draws no {role}s; expected no --{role}")
     inches(width)  # before anything is read
     kind = asked[0] if asked else "curves"
-    wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, against or "", bars, dark, width)
-    if questions:
-        _plot_questions(results, output, dark, width)
-        return
-    study = study_of(results).only(forecaster, nature, schedules=delays)
+    wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, against or "", bars)
+    look = {"dark": dark, "width": width, "columns": columns, "caption": caption is None and not no_caption}
     # The heat map had the name of the curves before there were other pictures.
     own = "" if kind in ("curves", "exponents") else f"-{kind}"
-    path = output or results.with_name(f"{results.stem}{own}.png")
-    axes, left = draw(study, wanted)
-    save(axes.flat[0].figure, path)
-    say("; ".join(filter(None, (f"wrote {path}", left))))
+    if questions:
+        axes, name = _questions(results, look)
+        left, path = "", Path("results") / f"{name}{own}.png"
+    else:
+        axes, left = draw(study_of(results).only(forecaster, nature, schedules=delays), wanted, look)
+        path = results.with_name(f"{results.stem}{own}.png")
+    path, figure = output or path, axes.flat[0].figure
+    save(figure, path, dpi)
+    files = str(path)
+    if caption is not None:
+        with whole(caption) as new:
+            new.write_text(f"{figure.get_label()}\n", encoding="utf-8")
+        files += f" and {caption}"
+    say("; ".join(filter(None, (f"wrote {files}", left))))
 
 
-def _plot_questions(scenario: Path, output: Path | None, dark: bool, width: str | None) -> None:
-    """Draw when the questions of a scenario are asked and known, by schedule, at its shortest horizon."""
+def _questions(scenario: Path, look: dict[str, Any]) -> tuple[Any, str]:
+    """The axes of the questions of a scenario at its shortest horizon, by schedule, and its name."""
     from onlinecal.report.late_plot import plot_questions, question_bars
-    from onlinecal.report.style import save
     from onlinecal.scenario import load
 
     loaded = load(scenario)
     horizon = min(cell.horizon for cell in loaded.cells)
     schedules = list(dict.fromkeys(cell.schedule for cell in loaded.cells))
     bars = [question_bars(schedule, horizon, loaded.scenario.seed) for schedule in schedules]
-    path = output or Path("results") / f"{loaded.scenario.name}-questions.png"
-    title = loaded.scenario.title or loaded.scenario.name
-    save(plot_questions(bars, title=title, dark=dark, width=width)[0, 0].figure, path)
-    print(f"wrote {path}")
+    return plot_questions(
+        bars, title=loaded.scenario.title or loaded.scenario.name, **look
+    ), loaded.scenario.name
 
 
 def report(

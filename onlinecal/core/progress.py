@@ -141,7 +141,7 @@ def showing(plot: Callable[_P, _T]) -> Callable[_P, _T]:
     @functools.wraps(plot)
     def shown(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         axes = plot(*args, **kwargs)
-        if in_notebook() and kwargs.get("axes") is None and kwargs.get("ax") is None:
+        if in_notebook() and kwargs.get("ax") is None:
             made: Any = axes
             show((made.flat[0] if hasattr(made, "flat") else made).figure)
         return axes

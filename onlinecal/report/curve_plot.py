@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import offset_copy
@@ -29,6 +31,7 @@ from onlinecal.report.frames import (
 from onlinecal.report.panels import Panels, Picture, handles, leftmost, pictured
 from onlinecal.report.style import (
     GREY,
+    Dashes,
     Paper,
     entry,
     letters,
@@ -42,6 +45,13 @@ from onlinecal.report.style import (
 
 #: the most markers of a curve: enough to tell it apart in grey
 MARKED = 12
+#: of proven bounds and of proven rates
+DASHED: Dashes = (0, (5, 2))
+DOTTED: Dashes = (0, (1, 1.5))
+#: the height of a page of a paper, as a multiple of its width; the lowest panel, in inches
+PAGE, LOW = 1.35, 1.1
+#: inches of an exponent in a legend
+EXPONENT = 0.63
 #: colours in place of those of forecasters
 Looks = Sequence[str] | None
 #: a frame with its row, column and heading
@@ -50,7 +60,7 @@ Placed = tuple[Frame, str, str, str]
 
 def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
     """One curve, as `plot_curves` draws it, in these axes or a figure of its own (``ax.figure``)."""
-    axes: Axes = plot_curves([curve], axes=ax)[0, 0]
+    axes: Axes = plot_curves([curve], ax=ax)[0, 0]
     return axes
 
 
@@ -110,18 +120,20 @@ def of_frames(
     alone = len(rows) == len(columns) == 1
 
     def height(side: float, across: int) -> float:
-        high = 0.1
+        rest, lines = 0.1, 0
         for row in table:
             for i in range(0, len(columns), across):
                 there = [each for each in row[i : i + across] if each]
                 heads = max((_heading(frame, side).count("\n") for frame, _ in there), default=0)
                 below = max((legend_rows(frame, side, named=alone) for frame, _ in there), default=0)
-                high += max(0.85 * side, 1.6) + 0.6 + 0.17 * heads + 0.15 * below
-        return high
+                rest, lines = rest + 0.6 + 0.17 * heads + 0.15 * below, lines + 1
+        # A page of a paper is PAGE times as high as it is wide; panels become lower, as far as they can be read.
+        page = PAGE * across * (side + 0.75)
+        return rest + lines * max(min(0.85 * side, (page - rest) / lines), LOW)
 
     def fill(panels: Panels, side: float, new: bool) -> None:
+        shared = []
         for axes, row in zip(panels, table, strict=True):
-            shared = []
             for j, (axis, each) in enumerate(zip(axes, row, strict=True)):
                 if each is None:
                     continue
@@ -136,32 +148,57 @@ def of_frames(
                     axis.set_ylabel(names_of_axes[1], fontsize=8)
                 if frame.lines and not frame.negative:
                     shared.append((axis, frame))
-            _set_heights(shared)
+        if shared:
+            _set_limits(shared)
 
     return Picture(
         (len(rows), len(columns)), words, fill, caption, height,
-        lambda: handles(names, colours=colours(drawn[0][0]), markersize=4, linewidth=1.5),
+        lambda: [
+            *handles(names, colours=colours(drawn[0][0]), markersize=4, linewidth=1.5),
+            *([] if alone else _kinds([frame for frame, *_ in drawn])),
+        ],
     )  # fmt: skip
+
+
+def _kinds(drawn: Sequence[Frame]) -> list[Line2D]:
+    """Lines of a legend for bounds, rates and best known rates."""
+    ink, exact = paper().ink, {bound.exact for frame in drawn for bound in frame.bounds}
+    found = [Line2D([], [], color=ink, linewidth=1.0, linestyle=DASHED, label="proven bound")] * (
+        True in exact
+    )
+    found += [Line2D([], [], color=ink, linewidth=1.0, linestyle=DOTTED, label="proven rate")] * (
+        False in exact
+    )
+    if any(frame.references for frame in drawn):
+        found.append(Line2D([], [], color=GREY, alpha=0.4, linewidth=7, label="best known rates"))
+    return found
 
 
 def _size(side: float) -> float:
     return 10 if side > 2.5 else 8.5
 
 
-def _set_heights(shared: Sequence[tuple[Axes, Frame]]) -> None:
-    """Limits upwards, from means and bounds: a band that reaches down to 0 would stretch them without end."""
-    heights = [v for _, frame in shared for line in frame.lines for v in line.mean[line.shown]]
-    heights += [v for _, frame in shared for each in (*frame.bounds, *frame.references) for v in each.values]
+def _set_limits(shared: Sequence[tuple[Axes, Frame]]) -> None:
+    """The same limits for all, from means and bounds: a band that reaches down to 0 would stretch them without end."""
+    lines = [line for _, frame in shared for line in frame.lines if line.shown.any()]
+    bounds = [each for _, frame in shared for each in (*frame.bounds, *frame.references)]
+    heights = np.concatenate([*(line.mean[line.shown] for line in lines), *(each.values for each in bounds)])
+    times = np.concatenate([*(line.rounds for line in lines), *(each.rounds for each in bounds)])
+    least, most = float(times.min()), float(times.max())
     for axis, _ in shared:
-        axis.set_ylim(min(heights) / 1.8, max(heights) * 1.8)
+        axis.set_ylim(heights.min() / 1.8, heights.max() * 1.8)
+        if least < most:
+            axis.set_xlim(least * (least / most) ** 0.05, most * (most / least) ** 0.05)
+        for which, low, high in ((axis.xaxis, *axis.get_xlim()), (axis.yaxis, *axis.get_ylim())):
+            log_ticks(which, high / low)
 
 
 def _heading(frame: Frame, side: float) -> str:
-    """The measure and the nature, which has lines of its own where the whole does not fit."""
-    whole, size = f"{frame.measure} against {frame.nature}", _size(side)
+    """The symbol and the nature, which has lines of its own where the whole does not fit."""
+    whole, size = f"{frame.symbol} against {frame.nature}", _size(side)
     if "\n" not in wrapped(whole, side, size):
         return literal(whole)
-    return wrapped(f"{frame.measure} against", side, size) + "\n" + wrapped(frame.nature, side, size)
+    return wrapped(f"{frame.symbol} against", side, size) + "\n" + wrapped(frame.nature, side, size)
 
 
 def sentences(curves: Sequence[Curve], drawn: Sequence[Frame] | None = None) -> list[str]:
@@ -172,11 +209,16 @@ def sentences(curves: Sequence[Curve], drawn: Sequence[Frame] | None = None) -> 
     ]
     cut, one = {growth.cut for growth in growths}, "the last two decades of the rounds of one game"
     which = "these T" if cut == {False} else one if cut == {True} else f"these T, or {one}"
-    bounds = [bound for frame in drawn for bound in frame.bounds]
+    bounds, several = (
+        [b for frame in drawn for b in frame.bounds],
+        len({frame.measure for frame in drawn}) > 1,
+    )
     proved: dict[str, dict[str, None]] = {}
-    for bound in bounds:
-        if bound.against:
-            proved.setdefault(bound.against, {})[bound.label] = None
+    for frame in drawn:
+        for bound in frame.bounds:
+            if bound.against:
+                of = f"{frame.symbol} " * several
+                proved.setdefault(bound.against, {})[of + bound.label] = None
     found = [
         games(curves),
         *of_runs({curve.totals.shape[1] for curve in curves}, any(len(curve.rounds) > 1 for curve in curves)),
@@ -227,7 +269,8 @@ def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, n
     else:
         axis.set_yscale("log")
     _draw_references(axis, frame.references, here)
-    width = letters(side / _columns(side), 7) - 6
+    across = _columns(frame, side, named)
+    width, bounds = letters(side / _columns(frame, side, True), 7) - 6, []
     for line in frame.lines:
         look = _look(here, line.style, colours)
         axis.fill_between(line.rounds, line.lower, line.upper, color=look["color"], alpha=0.18, linewidth=0)
@@ -244,11 +287,11 @@ def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, n
                 line.rounds[lonely], line.mean[lonely], color=look["color"], marker=".", linestyle="none"
             )
     for bound in frame.bounds:
-        dashes = (0, (5, 2)) if bound.exact else (0, (1, 1.5))
+        dashes = DASHED if bound.exact else DOTTED
         single = len(bound.rounds) == 1
         look = {} if bound.style is None else _look(here, bound.style, colours)
         # A single point is no line. At its end a bound has the marker of its curve, hollow, for a print in grey.
-        axis.plot(
+        bounds += axis.plot(
             bound.rounds, bound.values, color=look.get("color", here.ink), linestyle=dashes, linewidth=1.0,
             marker="_" if single else look.get("marker"), markevery=[len(bound.rounds) - 1],
             markersize=12 if single else 4, fillstyle="full" if single else "none",
@@ -272,12 +315,16 @@ def draw_frame(axis: Any, frame: Frame, colours: Looks = None, *, side: float, n
             continue
         log_ticks(which, high / low)
     axis.tick_params(labelleft=True)
-    if axis.get_legend_handles_labels()[0]:
+    shown = [
+        each for each in zip(*axis.get_legend_handles_labels(), strict=True) if named or each[0] not in bounds
+    ]
+    if shown:
         # Below the axes, where no curve is, and below the name of the horizontal one.
         below = offset_copy(axis.transAxes, axis.get_figure(root=True), y=-27.0, units="points")
         axis.legend(
-            fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(-0.02, 0.0), bbox_transform=below,
-            ncols=_columns(side), handlelength=2.2, columnspacing=1.2, borderaxespad=0.2, labelspacing=0.35,
+            *zip(*shown, strict=True), fontsize=7, frameon=False, loc="upper left", bbox_to_anchor=(-0.02, 0.0),
+            bbox_transform=below, ncols=across, handlelength=2.2 if named else 1.6, columnspacing=1.2 if named else 0.7,
+            borderaxespad=0.2, labelspacing=0.35, handletextpad=0.8 if named else 0.4,
         )  # fmt: skip
 
 
@@ -288,18 +335,25 @@ def _look(here: Paper, style: int, colours: Looks) -> dict[str, Any]:
     return {"color": colour, "marker": look.marker, "linestyle": look.dashes}
 
 
-def _columns(side: float) -> int:
-    """The number of columns of a legend."""
+def _named(frame: Frame, named: bool) -> list[str]:
+    """Labels of the legend of a frame; the legend of a figure and its caption say what the bounds are."""
+    labels = [line.label if named else line.notes for line in frame.lines]
+    labels += [bound.label for bound in frame.bounds if named] + [words for _, words in frame.absent]
+    return list(filter(None, labels))
+
+
+def _columns(frame: Frame, side: float, named: bool) -> int:
+    """The number of columns of a legend: as many as fit of exponents alone, else two if there is room for them."""
+    if all(re.fullmatch(r"\$T\^\{[\d.…-]+\}\$", label) for label in _named(frame, named)):
+        return max(1, int(side / EXPONENT))
     return 1 if side < 2.0 else 2
 
 
 def legend_rows(frame: Frame, side: float, *, named: bool) -> int:
     """The number of lines of text in the legend of a frame."""
-    columns = _columns(side)
-    labels = [line.label if named else line.notes for line in frame.lines]
-    labels += [bound.label for bound in frame.bounds] + [words for _, words in frame.absent]
+    columns = _columns(frame, side, named)
     width = letters(side / columns, 7) - 6
-    lines = [entry(label, width).count("\n") + 1 for label in labels if label]
+    lines = [entry(label, width).count("\n") + 1 for label in _named(frame, named)]
     each = -(-len(lines) // columns)
     return max((sum(lines[i : i + each]) for i in range(0, len(lines), max(each, 1))), default=0)
 

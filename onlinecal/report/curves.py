@@ -288,11 +288,11 @@ class Study(Kept):
         names = ["forecaster", "nature", "horizon", "measure"]
         return long_table(each, names, said, {"round": lambda cell: cell.rounds})
 
-    def plot(self, measures: Sequence[str] | None = None, axes: Any = None) -> NDArray[Any]:
+    def plot(self, measures: Sequence[str] | None = None, ax: Any = None) -> NDArray[Any]:
         """The curves on log-log axes, (natures, measures) Axes; see `plots.plot_curves`."""
         from onlinecal.report.plots import plot_curves
 
-        return plot_curves(self.curves(measures), axes=axes)
+        return plot_curves(self.curves(measures), ax=ax)
 
     def __repr__(self) -> str:
         return (

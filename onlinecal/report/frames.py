@@ -13,6 +13,7 @@ from onlinecal.core.columns import Column
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.growth.words import literal, raised
+from onlinecal.measures import MEASURES
 from onlinecal.report.curves import Curve
 
 Floats = NDArray[np.float64]
@@ -81,6 +82,12 @@ class Frame:
     def measure(self) -> str:
         """The name of the column."""
         return self.column.name
+
+    @property
+    def symbol(self) -> str:
+        """The symbol of a measure of the catalogue without options, such as smCE; the name of any other column."""
+        plain = self.column.name == self.column.measure and self.measure in MEASURES
+        return MEASURES[self.measure].symbol.partition(",")[0].removesuffix("_p") if plain else self.measure
 
 
 def divided(frame: Frame, power: float) -> Frame:

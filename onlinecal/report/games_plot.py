@@ -60,7 +60,7 @@ def plot_values(found: Games) -> Figure:
         )
     slope[0].set_label("T^0.54, T^(2/3)")
     plain(axis, "T", "V_T(m), expected total ECE")
-    finish(fig, "Exact values of the calibration game", value_caption(found), handles + slope)
+    finish(fig, "Exact values of the calibration game", "", handles + slope)
     return fig
 
 
@@ -99,7 +99,7 @@ def plot_law() -> Figure:
         plain(axis, "bias E of 1/2", "rounds left" if point == "0" else "")
         axis.set_xlim(-span / 2, span / 2)
     fig.colorbar(image, ax=axes, label="probability").ax.tick_params(labelsize=8)
-    finish(fig, "How the best forecaster plays on 0, 1/2, 1", LAW_CAPTION)
+    finish(fig, "How the best forecaster plays on 0, 1/2, 1", "")
     return fig
 
 
@@ -136,5 +136,5 @@ def plot_exploited(found: Games) -> Figure:
         plain(axis, "T", "expected total ECE")
     for name, line in names.items():
         line.set_label(name)
-    finish(fig, "What the worst nature takes", EXPLOIT_CAPTION, list(names.values()))
+    finish(fig, "What the worst nature takes", "", list(names.values()))
     return fig

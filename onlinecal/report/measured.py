@@ -367,7 +367,7 @@ def pictures(column: Measured) -> list[Any]:
     return [
         Picture(
             f"Reliability of {column.name}, {word}", plot_reliability.caption(gamma, kind=kind),
-            drawing(lambda dark, kind=kind: plot_reliability(gamma, kind=kind, dark=dark).figure),
+            drawing(lambda dark, kind=kind: plot_reliability(gamma, kind=kind, dark=dark, caption=False).figure),
         )
         for kind, word in (first, ("corp", "monotone (CORP)"))
     ]  # fmt: skip

@@ -66,7 +66,7 @@ def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: 
         progress.describe(kind.__name__[1:])
         for title, plot, given, options, more in kind(study, shown, grown, found.left):
             caption = plot.caption(*given, **{k: v for k, v in options.items() if k != "width"}) + more
-            draw = partial(plot, *given, **options)
+            draw = partial(plot, *given, caption=False, **options)
             svg = drawing(lambda dark, draw=draw: np.ravel(draw(dark=dark))[0].figure)
             found.others.append(Picture(title, caption, svg, kind is not _slopes))
             progress.advance(1)
@@ -116,7 +116,7 @@ def _curve_figure(curves: Sequence[Curve], dark: bool) -> Any:
     with page(dark):
         figure = Figure(figsize=(5.2, 4.6 + 0.12 * len(curves)), layout="constrained")
         axis = figure.subplots()
-        plot_curves(curves, axes=axis)
+        plot_curves(curves, ax=axis)
     axis.set_title("")  # the page says it above
     return figure
 
@@ -279,11 +279,9 @@ def drawing(figure: Callable[..., Any]) -> str:
 
     It is drawn for a dark page, where matplotlib leaves out no colour because it is the default.
     """
-    from onlinecal.report.panels import uncaptioned
     from onlinecal.report.style import PAIRS, written
 
-    with uncaptioned():
-        svg = written(figure(dark=True), "svg").decode()
+    svg = written(figure(dark=True), "svg").decode()
     for what, small in _SMALLER:
         svg = re.sub(what, small, svg)
     light, dark = ("".join(f"--c{i}:{pair[k]};" for i, pair in enumerate(PAIRS)) for k in (0, 1))

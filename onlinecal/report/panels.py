@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import contextvars
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution, check_gamma
+from onlinecal.core.validation import integer
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.growth.words import literal
 from onlinecal.report.style import entry, inches, letters, page, paper, wrapped
@@ -29,8 +28,6 @@ Panels = NDArray[Any]
 WIDTH = 3.4
 #: the narrowest panel that can be read, in inches
 NARROW = 2.2
-#: whether captions stand in new figures
-_CAPTIONED = contextvars.ContextVar("_CAPTIONED", default=True)
 
 
 @dataclass(frozen=True)
@@ -64,14 +61,14 @@ class Picture:
     #: whether the only axes are returned, not an array
     single: bool = False
 
-    def draw(self, axes: Any, title: str, dark: bool, width: Any) -> Any:
-        """Draws in these axes, or in a new figure."""
-        if axes is not None:
-            panels = _given_axes(axes, self.shape, self.words, title)
+    def draw(self, ax: Any, title: str, dark: bool, width: Any, columns: int | None, caption: bool) -> Any:
+        """Draws in these axes, or in a new figure; its label is the caption, for a file beside it."""
+        if ax is not None:
+            panels = _given_axes(ax, self.shape, self.words, title)
             self.fill(panels, WIDTH, False)
             return panels.flat[0] if self.single else panels
         asked = inches(width)
-        every = min(self.shape[-1], self.most)
+        every = min(self.shape[-1], self.most if columns is None else integer("plot", "columns", columns, 1))
         columns = every if asked is None else max(1, min(every, int(asked / self.narrow)))
         wide = asked or self.wide[0] + self.wide[1] * columns
         side = min(self.widest, wide / columns - self.gap)
@@ -83,7 +80,8 @@ class Picture:
                 self.build(fig, columns) if self.build else _laid_out(fig, self.shape, columns, self.shared)
             )
             self.fill(panels, side, True)
-            finish(fig, title, self.caption, self.legend())
+            finish(fig, title, self.caption if caption else "", self.legend())
+            fig.set_label(self.caption)
         return panels.flat[0] if self.single else panels
 
     def lines(self, columns: int) -> int:
@@ -96,9 +94,10 @@ def pictured(make: Callable[..., Picture]) -> Any:
 
     @functools.wraps(make)
     def plot(
-        *args: Any, axes: Any = None, title: str = "", dark: bool = False, width: Any = None, **options: Any
-    ) -> Any:
-        return make(*args, **options).draw(axes, title, dark, width)
+        *args: Any, ax: Any = None, title: str = "", dark: bool = False, width: Any = None,
+        columns: int | None = None, caption: bool = True, **options: Any,
+    ) -> Any:  # fmt: skip
+        return make(*args, **options).draw(ax, title, dark, width, columns, caption)
 
     look = list(inspect.signature(plot, follow_wrapped=False).parameters.values())[1:-1]
     own = inspect.signature(make)
@@ -108,16 +107,6 @@ def pictured(make: Callable[..., Picture]) -> Any:
     )
     said.caption = lambda *args, **options: make(*args, **options).caption
     return plot
-
-
-@contextlib.contextmanager
-def uncaptioned() -> Iterator[None]:
-    """While it lasts new figures have no caption below: their caption is text elsewhere."""
-    token = _CAPTIONED.set(False)
-    try:
-        yield
-    finally:
-        _CAPTIONED.reset(token)
 
 
 def head(
@@ -164,11 +153,9 @@ def _given_axes(axes: Any, shape: tuple[int, ...], words: str, title: str) -> Pa
     fits = array.shape == shape or (array.ndim < 2 and array.size == size == max(shape))
     if not fits or not all(isinstance(each, Axes) for each in array.flat):
         found = f"of shape {array.shape}" if array.ndim else f"{axes!r}"
-        raise InvalidParameter(
-            f"axes {found}; expected {' × '.join(map(str, shape))} matplotlib Axes, {words}"
-        )
+        raise InvalidParameter(f"ax {found}; expected {' × '.join(map(str, shape))} matplotlib Axes, {words}")
     if title:
-        raise InvalidParameter(f"title = {title!r} with axes; expected it to be set on their figure")
+        raise InvalidParameter(f"title = {title!r} with ax; expected it to be set on their figure")
     return array.reshape(shape)
 
 
@@ -177,7 +164,7 @@ def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()
     wide, high = map(float, fig.get_size_inches())
     size = 12.0 if wide > 5 else 9.5
     said = wrapped(title, wide, size) if title else ""
-    if _CAPTIONED.get():
+    if caption:
         explained = wrapped(caption, wide - 0.2, 7.5)
         fig.supxlabel(explained, fontsize=7.5, color=paper().faint)
         high += 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1)

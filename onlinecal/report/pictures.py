@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
@@ -54,8 +56,6 @@ class Wanted:
     linear: bool = False
     against: str = ""
     bars: str | None = None
-    dark: bool = False
-    width: Any = None
 
     def __post_init__(self) -> None:
         name, several = f"--{OPTIONS.get(self.kind, self.kind)}", " and ".join(self.measures)
@@ -73,12 +73,11 @@ class Wanted:
             raise InvalidParameter(f"{name} of {several}; expected two --measure")
 
 
-def draw(study: Study, wanted: Wanted) -> tuple[Any, str]:
-    """The axes of a picture in a new figure, and what is not in it, in words; "" where that is nothing."""
+def draw(study: Study, wanted: Wanted, look: Mapping[str, Any] = MappingProxyType({})) -> tuple[Any, str]:
+    """The axes of a picture in a new figure of this look, and the remark on what it leaves out, or ""."""
     from onlinecal.report import plots
 
-    look: dict[str, Any] = {"title": study.title, "dark": wanted.dark, "width": wanted.width}
-    kind = wanted.kind
+    look, kind = {"title": study.title, **look}, wanted.kind
     if kind in OF_GAMMA:
         options: dict[str, Any] = {}
         if kind == "regret" and wanted.measures:

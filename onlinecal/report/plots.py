@@ -12,12 +12,14 @@ first, a `JointDistribution`, what `evaluate` returned, or several by label; `tr
 
 Beside their own arguments all take
 
-- ``axes``: matplotlib Axes, in the shape that is returned; a flat list if that is a row or a column. Default: those of
-  a new figure, which also gets the title, a legend and, below, the caption;
+- ``ax``: matplotlib Axes, in the shape that is returned; a flat list if that is a row or a column. Default: those of a
+  new figure, which also gets the title, a legend and, below, the caption;
 - ``title``: of a new figure;
+- ``caption``: False for a new figure without the caption, which is ``figure.get_label()`` in any case;
 - ``dark``: whether a new figure is for a dark page;
 - ``width``: of a new figure, ``"column"`` (3.4 inches), ``"page"`` (7) or inches; where panels would be too narrow they
-  stand in several lines.
+  stand in several lines;
+- ``columns``: the most panels beside each other in a new figure.
 
 Figures that they make show themselves in a notebook.
 """

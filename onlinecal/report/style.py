@@ -211,7 +211,7 @@ def thinned(x: Floats, y: Floats, pieces: int = 2000) -> tuple[Floats, Floats]:
     return x[chosen], y[chosen]
 
 
-def written(fig: Figure, kind: str) -> bytes:
+def written(fig: Figure, kind: str, dpi: float | None = None) -> bytes:
     """A figure in one of `FORMATS`; without date and random identifiers, the same for the same figure."""
     buffer = io.BytesIO()
     dated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
@@ -220,17 +220,20 @@ def written(fig: Figure, kind: str) -> bytes:
         "svg.hashsalt": "onlinecal", "svg.fonttype": "none", "pdf.fonttype": 42, "savefig.facecolor": "auto",
     }  # fmt: skip
     with mpl.rc_context(settings):
-        fig.savefig(buffer, format=kind, metadata=dated)
+        fig.savefig(buffer, format=kind, metadata=dated, dpi=dpi or "figure")
     return buffer.getvalue()
 
 
-def save(fig: Figure, path: Path | str) -> None:
-    """Writes a figure as PNG, SVG or PDF, by the ending; the file is there whole or not at all."""
+def save(fig: Figure, path: Path | str, dpi: float | None = None) -> None:
+    """Writes a figure as PNG, SVG or PDF, by the ending; the file is there whole or not at all.
+
+    `dpi`: points an inch of a PNG; default those of the figure.
+    """
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         kind = kind or "file without ending"
         raise InvalidParameter(f"{path}: cannot draw a {kind}; expected .png, .svg or .pdf")
-    data = written(fig, kind)
+    data = written(fig, kind, dpi)
     with whole(path) as new:
         new.write_bytes(data)

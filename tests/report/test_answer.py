@@ -68,7 +68,9 @@ def test_one_run_one_forecaster_and_ties():
 
 
 def test_of_payoffs_the_highest_is_best():
-    mine, measure = study({("a", "n"): [4.0, 5.0, 4.0], ("b", "n"): [9.0, 9.5, 9.1]}, "payoff", "decision_task")
+    mine, measure = study(
+        {("a", "n"): [4.0, 5.0, 4.0], ("b", "n"): [9.0, 9.5, 9.1]}, "payoff", "decision_task"
+    )
     first, _, third = answer(mine, measure)
     assert first.startswith(f"By {measure}, b has the highest mean total against n")
     assert third == "The largest lead is against n at T = 100: 9.2, and the next, a, has 4.33."

@@ -80,7 +80,7 @@ def test_a_grid_has_a_level_density(m):
     [([0.3] * 50, [1] * 27 + [0] * 23), ([0.4], [1]), ([0.999] * 9, [0, 1, 1] * 3), ([0.01, 0.02], [1, 1])],
 )
 def test_whatever_is_drawn_lies_within_the_axes(kind, p, y):
-    axis = plot_reliability(p, y, kind=kind, axes=Figure().subplots())
+    axis = plot_reliability(p, y, kind=kind, ax=Figure().subplots())
     least, most = axis.get_ylim()
     for v in set(p):
         mean = np.mean([one for q, one in zip(p, y, strict=True) if q == v])

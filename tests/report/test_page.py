@@ -20,7 +20,6 @@ from onlinecal.report.curve_plot import sentences
 from onlinecal.report.curves import summary
 from onlinecal.report.page import html, page_of
 from onlinecal.report.page_pictures import MOST
-from onlinecal.report.panels import uncaptioned
 from onlinecal.report.ranking import ranking
 from onlinecal.report.totals import totals as grown
 from onlinecal.study.entries import Planned
@@ -263,7 +262,7 @@ def test_a_picture_on_a_light_page_has_the_colours_of_one_that_is_drawn_for_it(r
     drawn, real, nearly = [], page_pictures.drawing, "#010101"
 
     def both(figure):
-        with uncaptioned(), monkeypatch.context() as patched:
+        with monkeypatch.context() as patched:
             patched.setattr(style, "_LIGHT_PAPER", style._LIGHT_PAPER._replace(ink=nearly))
             with mpl.rc_context(
                 {key: {style.DARK: "#FFFFFF", style.LIGHT: nearly}[v] for key, v in style._DARK.items()}

@@ -96,7 +96,7 @@ def test_pictures_are_drawn_in_given_axes_and_there_alone_or_in_figures_with_tit
     )
     fig = Figure()
     grid = fig.subplots(*shape) if shape else fig.subplots()
-    drawn = plot(*given, axes=grid, **options)
+    drawn = plot(*given, ax=grid, **options)
     assert (np.asarray(drawn) == np.asarray(grid)).all()
     sizes = {"questions", "people", "tasks", "sweep"}  # headings wrapped, and marks set, by the width of axes
     for mine, theirs in zip(np.ravel(own), np.ravel(drawn), strict=True):
@@ -106,14 +106,26 @@ def test_pictures_are_drawn_in_given_axes_and_there_alone_or_in_figures_with_tit
     assert len(own.lines if shape == () else np.ravel(own)[0].get_children()) > 0
     assert (fig._suptitle, fig._supxlabel, fig.legends) == (None, None, [])
     for wrong, said in (
-        (Figure().subplots(5), "axes of shape"), (Figure(), "expected"), ([["a", "b"]] * 7, "axes of shape"),
+        (Figure().subplots(5), "ax of shape"), (Figure(), "expected"), ([["a", "b"]] * 7, "ax of shape"),
     ):  # fmt: skip
         with pytest.raises(InvalidParameter, match=f"{said}.*matplotlib Axes"):
-            plot(*given, axes=wrong, **options)
-    with pytest.raises(
-        InvalidParameter, match="title = 'x' with axes; expected it to be set on their figure"
-    ):
-        plot(*given, axes=grid, title="x", **options)
+            plot(*given, ax=wrong, **options)
+    with pytest.raises(InvalidParameter, match="title = 'x' with ax; expected it to be set on their figure"):
+        plot(*given, ax=grid, title="x", **options)
+
+
+def test_a_caption_may_be_beside_the_picture_and_panels_below_each_other(study):
+    drawn = study.curves(["ece", "smooth_ce"])
+    fig = figure(oc.plots.curves(drawn, caption=False, columns=1))
+    assert fig._supxlabel is None
+    assert fig.get_label() == captions["curves"](drawn)
+    whole = figure(oc.plots.curves(drawn))
+    assert whole.get_label() == fig.get_label()
+    assert whole._supxlabel is not None
+    places = {axis.get_subplotspec().colspan.start for axis in fig.axes}
+    assert (places, len(fig.axes)) == ({0}, len(whole.axes))
+    with pytest.raises(InvalidParameter, match="columns"):
+        oc.plots.curves(drawn, columns=0)
 
 
 def light(colour):
@@ -164,7 +176,7 @@ def test_one_curve_and_a_figure_of_ones_own(study):
     assert (curve.plot(right), curve.plot(ax=left)) == (right, left)
     assert content(left) == content(right) == content(own)
     grid = Figure().subplots(3, 2)
-    assert (study.plot(["ece", "cdl"], axes=grid[1:]) == grid[1:]).all()
+    assert (study.plot(["ece", "cdl"], ax=grid[1:]) == grid[1:]).all()
     assert [axis.lines[:] for axis in grid[0]] == [[], []]
     assert oc.plots.caption([curve]) == caption_of(own)
 

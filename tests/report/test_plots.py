@@ -241,9 +241,13 @@ def test_the_picture_says_what_it_shows(study):
         assert said in caption
     assert "no power law" not in caption
     assert fig._suptitle.get_text() == "A title"
-    assert [a.get_title() for a in fig.axes] == ["ece against contrarian", "ece against drift"]
-    # One legend says what the forecasters look like, those of the axes how they grow.
-    assert [t.get_text() for t in fig.legends[0].get_texts()] == study.forecasters
+    assert [a.get_title() for a in fig.axes] == ["ECE against contrarian", "ECE against drift"]
+    # One legend says what forecasters, bounds and rates look like, those of the axes how the forecasters grow.
+    kinds = ["proven bound", "best known rates"]
+    assert [t.get_text() for t in fig.legends[0].get_texts()] == [*study.forecasters, *kinds]
+    assert not any("≤" in t.get_text() for axis in fig.axes for t in axis.get_legend().get_texts())
+    limits = {(*axis.get_xlim(), *axis.get_ylim()) for axis in fig.axes}
+    assert len(limits) == 1
     assert [t.get_text() for t in fig.axes[0].get_legend().get_texts()].count("$T^{0.98}$") == 1
     alone = figure([study.curve("ece", "almost one step ahead", "contrarian")])
     assert (alone.legends, words(alone)[0][0]) == ([], "almost one step ahead $T^{0.98}$")
@@ -251,6 +255,29 @@ def test_the_picture_says_what_it_shows(study):
     assert not study.exponent("ece", "forecast hedging", "contrarian").clear
     colours = {" ".join(line.get_label().split()): line.get_color() for line in fig.axes[0].lines}
     assert [label for label, colour in colours.items() if colour == "#000000"] == [FORCED]
+
+
+def test_of_several_measures_the_caption_says_of_which_each_bound_is(study):
+    said = words(figure(study.curves(["ece", "cdl"])))[1]
+    assert f"ECE {HEDGING}; CDL mean ≤ 2(" in said
+    assert "Proved against every sequence: CDL mean" not in words(figure(study.curves(["cdl"])))[1]
+
+
+@pytest.mark.parametrize(("natures", "measures"), [(4, 3), (8, 2), (12, 1)])
+def test_a_figure_fits_a_page_while_its_panels_can_be_read(natures, measures):
+    names = ["ece", "cdl", "smooth_ce"][:measures]
+    cells = [
+        Played("a", f"n{i}", t, np.array([t]), {m: np.full((1, 2), t**0.5) for m in names},
+               tuple(Column("measure", m) for m in names))
+        for i in range(natures) for t in (100, 200, 400, 800)
+    ]  # fmt: skip
+    fig = figure(oc.Study(tuple(cells), title="Many").curves())
+    fig.canvas.draw()
+    wide, high = fig.get_size_inches()
+    heights = [axis.get_window_extent().height / fig.dpi for axis in fig.axes]
+    # Title, legend and caption are above and below the panels; 1.1 inches are the least that can be read.
+    assert high <= 1.35 * wide + 1.5 or min(heights) < 1.3
+    assert min(heights) > 0.9
 
 
 UNRULY = (r"$\frac{1$", "$5 or $6", "_under_ $x$", r"a\$b$c", "two\nlines", "100 % & #1 {^_}~", "$$", "a | b")
@@ -265,7 +292,9 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
     ]  # fmt: skip
     drawn = oc.Study(tuple(cells), title=r"From $5 to $\nothing")
     fig = figure(drawn.curves(), title=drawn.title)
-    for who, text in zip(UNRULY, fig.legends[0].get_texts(), strict=True):
+    *texts, known = fig.legends[0].get_texts()
+    assert known.get_text() == "best known rates"
+    for who, text in zip(UNRULY, texts, strict=True):
         said = text.get_text().replace("\\$", "$").replace("\n", " ").strip("\u200a")
         assert said == " ".join(who.split())
     assert {text.get_text() for text in fig.axes[0].get_legend().get_texts()} == {"$T^{1.00}$"}

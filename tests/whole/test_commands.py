@@ -107,6 +107,8 @@ SAID = [
     ("plot results/small.db", 0, "wrote results/small.png; not drawn, --measure adds them: payoff[umbrella]", ""),
     ("plot results/small.db --measure ece --nature drift -o x.svg", 0, "wrote x.svg", ""),
     ("plot results/small.db --nature drift --runs --dark --width page", 0, "wrote results/small-runs.png", ""),
+    ("plot results/small.db --measure ece --caption x.txt --dpi 60 --columns 1", 0,
+     "wrote results/small.png and x.txt", ""),
     ("plot results/small.db --nature drift --slopes", 0, "wrote results/small-slopes.png", ""),
     ("plot results/delays.db --delays --nature drift", 0, "wrote results/delays-delays.png", ""),
     ("plot results/newsroom.db --people", 0, "wrote results/newsroom-people.png", ""),
@@ -137,7 +139,7 @@ def test_what_commands_print(own, line, rc, first, words):
     for file in re.findall(r"^wrote (\S+\.(?:png|svg|html))", done.stdout, re.M):
         data = (own / file).read_bytes()
         assert len(data) > 5000
-        assert data.startswith(b"\x89PNG") or b"ece against drift" in data or data.count(b"<figure>") == 4
+        assert data.startswith(b"\x89PNG") or b"ECE against drift" in data or data.count(b"<figure>") == 4
     assert done.stdout.count("ok  ") == {"check": 10 if rc else 8}.get(line.split()[0], 0)
 
 
