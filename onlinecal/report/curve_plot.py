@@ -111,8 +111,9 @@ def of_frames(
     named: bool,
     names: dict[str, int],
     colours: Callable[[Frame], Looks] = lambda _: None,
+    dotted: str = "proven rate",
 ) -> Picture:
-    """Frames in rows and columns; the positive ones of a row have the same limits upwards."""
+    """Frames in rows and columns; the positive ones have the same limits. `dotted` says what dotted lines are."""
     rows = list(dict.fromkeys(row for _, row, _, _ in drawn))
     columns = list(dict.fromkeys(column for _, _, column, _ in drawn))
     found = {(row, column): (frame, heading) for frame, row, column, heading in drawn}
@@ -155,20 +156,18 @@ def of_frames(
         (len(rows), len(columns)), words, fill, caption, height,
         lambda: [
             *handles(names, colours=colours(drawn[0][0]), markersize=4, linewidth=1.5),
-            *([] if alone else _kinds([frame for frame, *_ in drawn])),
+            *([] if alone else _kinds([frame for frame, *_ in drawn], dotted)),
         ],
     )  # fmt: skip
 
 
-def _kinds(drawn: Sequence[Frame]) -> list[Line2D]:
+def _kinds(drawn: Sequence[Frame], dotted: str) -> list[Line2D]:
     """Lines of a legend for bounds, rates and best known rates."""
     ink, exact = paper().ink, {bound.exact for frame in drawn for bound in frame.bounds}
     found = [Line2D([], [], color=ink, linewidth=1.0, linestyle=DASHED, label="proven bound")] * (
         True in exact
     )
-    found += [Line2D([], [], color=ink, linewidth=1.0, linestyle=DOTTED, label="proven rate")] * (
-        False in exact
-    )
+    found += [Line2D([], [], color=ink, linewidth=1.0, linestyle=DOTTED, label=dotted)] * (False in exact)
     if any(frame.references for frame in drawn):
         found.append(Line2D([], [], color=GREY, alpha=0.4, linewidth=7, label="best known rates"))
     return found

@@ -196,7 +196,7 @@ def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
         [(each.frame, each.row, each.column, each.heading) for each in drawn], literal(caption), "rows × columns",
         ("1 + questions open at the end" if across else "T", "total $T\\cdot\\mu$"),
         named=alone, names={} if alone else forecasters(each.frame for each in drawn),
-        colours=(lambda frame: None) if across else _ordered,
+        colours=(lambda frame: None) if across else _ordered, dotted="b·R(T/b)",
     )  # fmt: skip
 
 

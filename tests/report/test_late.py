@@ -82,6 +82,13 @@ def test_dotted_is_what_so_many_copies_would_have(late):
     assert found["brier of forecast hedging, drift"].bounds == []  # no rate is known
 
 
+def test_the_legend_does_not_call_a_reference_proven(late):
+    (legend,) = oc.plots.delays(late, ["smooth_ce"])[0, 0].figure.legends
+    said = [text.get_text() for text in legend.get_texts()]
+    assert "b·R(T/b)" in said
+    assert not any("proven" in each for each in said)
+
+
 def test_only_constant_delays_have_a_reference(people):
     """Bursts have no open question at the end of each, and ten within: how many copies it takes shows nowhere."""
     for several in ([60, 120], 120):
