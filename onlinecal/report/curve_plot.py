@@ -28,7 +28,7 @@ from onlinecal.report.frames import (
     games,
     parities,
 )
-from onlinecal.report.panels import Panels, Picture, handles, leftmost, pictured
+from onlinecal.report.panels import Panels, Picture, handles, leftmost, on_page, pictured
 from onlinecal.report.style import (
     GREY,
     Dashes,
@@ -48,8 +48,6 @@ MARKED = 12
 #: of proven bounds and of proven rates
 DASHED: Dashes = (0, (5, 2))
 DOTTED: Dashes = (0, (1, 1.5))
-#: the height of a page of a paper, as a multiple of its width; the lowest panel, in inches
-PAGE, LOW = 1.35, 1.1
 #: inches of an exponent in a legend
 EXPONENT = 0.63
 #: colours in place of those of forecasters
@@ -128,9 +126,7 @@ def of_frames(
                 heads = max((_heading(frame, side).count("\n") for frame, _ in there), default=0)
                 below = max((legend_rows(frame, side, named=alone) for frame, _ in there), default=0)
                 rest, lines = rest + 0.6 + 0.17 * heads + 0.15 * below, lines + 1
-        # A page of a paper is PAGE times as high as it is wide; panels become lower, as far as they can be read.
-        page = PAGE * across * (side + 0.75)
-        return rest + lines * max(min(0.85 * side, (page - rest) / lines), LOW)
+        return on_page(side, across, rest, lines)
 
     def fill(panels: Panels, side: float, new: bool) -> None:
         shared = []

@@ -26,8 +26,10 @@ from onlinecal.report.style import entry, inches, letters, page, paper, wrapped
 Panels = NDArray[Any]
 #: width of axes without a width of their own, in inches
 WIDTH = 3.4
-#: the narrowest panel that can be read, in inches
-NARROW = 2.2
+#: the narrowest and the lowest panel that can be read, in inches
+NARROW, LOW = 2.2, 1.1
+#: the height of a page of a paper, as a multiple of its width
+PAGE = 1.35
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Picture:
     gap: float = 0.75
     widest: float = WIDTH
     narrow: float = NARROW
-    most: int = 60
+    most: int = 4
     #: width of a panel for `fill` and `height` in a figure without a width, where it is not what results
     free: float | None = None
     #: whether the panels of a row have their axis across in common
@@ -207,6 +209,12 @@ def handles(places: Mapping[str, int], *, colours: Sequence[str] | None = None, 
     return found
 
 
+def on_page(side: float, columns: int, rest: float, lines: int) -> float:
+    """The height of a figure with `rest` inches beside its panels: at most a page, while panels can be read."""
+    page = PAGE * columns * (side + 0.75)
+    return rest + lines * max(min(0.85 * side, (page - rest) / lines), LOW)
+
+
 def even(
     shape: tuple[int, ...],
     words: str,
@@ -214,12 +222,13 @@ def even(
     caption: str,
     names: Mapping[str, int],
     look: Mapping[str, Any],
-    most: int = 60,
+    most: int = 4,
 ) -> Picture:
     """A picture whose panels are all equally high, with a legend of these names."""
 
     def height(side: float, columns: int) -> float:
-        return 0.1 + picture.lines(columns) * (max(0.85 * side, 1.6) + 0.75)
+        lines = picture.lines(columns)
+        return on_page(side, columns, 0.1 + 0.75 * lines, lines)
 
     picture = Picture(shape, words, fill, caption, height, lambda: handles(names, **look), most=most)
     return picture
