@@ -46,9 +46,13 @@ def answer(study: Study, measure: str) -> list[str]:
         doubt = f"Beyond doubt, for the expected totals, this is so against {_list(sure)}"
     else:
         doubt = "Against none of them is this beyond doubt for the expected totals"
-    others = [f"{' and '.join(names)} against {nature}" for nature, names in best.items() if who not in names]
+    others: dict[str, list[str]] = {}
+    for nature, names in best.items():
+        if who not in names:
+            others.setdefault(" and ".join(names), []).append(nature)
     if others:
-        doubt += f"; the {extreme} is that of {_list(others)}"
+        elsewhere = [f"{names} against {_list(natures)}" for names, natures in others.items()]
+        doubt += f"; the {extreme} is that of {'; of '.join(elsewhere)}"
     said.append(f"{doubt}.")
     leads = []
     for place, s in enumerate(mine):
