@@ -3,7 +3,8 @@
 A measure's `Sampling` bounds how far its value may lie from the population's by seminorms L_j of D = Γ̂ − Γ. What is
 missing is the law of the L_j(D). It is imitated by two kinds of draws, and each radius is the larger of the two
 quantiles: of normal changes with the covariance of resampled masses, right for large n wherever the truth lies; and of
-changes by outcomes drawn as the predictions say, right for every n if the forecasts are calibrated.
+changes by outcomes drawn as the predictions say, right for every n if the forecasts are calibrated. Where a measure has
+witnesses (`witnessed`), they give a second lower end, and each of the two ways may fail in half of the cases left.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.witnessed import BLOCKS, BY, Block, Found, Past, blocks_of_counts, blocks_of_samples, finder, gains
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Change, Ends, Known, Measure, Sampling, ends
 
@@ -117,6 +119,13 @@ class Resample:
             return JointDistribution.from_sorted_levels(self.v, self.gamma.counts, ones)
         return self._gamma(self.weights, generator.random(len(self.level)) < chances[self.level])
 
+    def blocks(self, generator: np.random.Generator) -> Iterator[Block]:
+        """The samples in blocks, each sample in any of them with the same chance."""
+        if self.weights is None:
+            return blocks_of_counts(self.squares, generator)
+        block = generator.integers(0, BLOCKS, len(self.level))
+        return blocks_of_samples(self.level, self.ones, self.weights, len(self.v), block)
+
     def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
         """Changes of the masses of levels and outcomes by new samples, some at a time."""
         gamma, place, wider = self.gamma, np.arange(self.gamma.levels), 1.0
@@ -203,6 +212,11 @@ class Asked:
             return [(part, {}, name) for part, name in named if isinstance(part, Sampling)]
         return [] if sampling is None else [(sampling, self.options, self.record.name)]
 
+    @property
+    def finder(self) -> Callable[[Past], Found] | None:
+        """What finds witnesses; None where there are none."""
+        return finder(self.record.name, self.options)
+
 
 def order_statistic(values: Floats, level: float) -> float:
     """The ⌈(B + 1) level⌉-th smallest of B values, infinite if there are fewer.
@@ -275,7 +289,7 @@ def few_samples(asked: Asked, resample: Resample) -> str:
 def drawn_radii(
     wanted: Sequence[Asked], resample: Resample, times: int, level: float, seed: int
 ) -> list[list[Floats]]:
-    """The radii of each part of each measure, by draws of both kinds."""
+    """The radii of each part of each measure, by draws of both kinds; where there are witnesses, of half the error."""
     drawn: list[dict[str, list[list[Floats]]]] = [{} for _ in wanted]
     for number, kind in enumerate(KINDS):
         for change in resample.changes(kind, times, np.random.default_rng([seed, 2 + number])):
@@ -289,13 +303,29 @@ def drawn_radii(
                         columns.append(sampling.deviations(change, **options) if options else kept[name])
                     mine.setdefault(kind, []).append(columns)
     radii = []
-    for mine in drawn:
+    for mine, asked in zip(drawn, wanted, strict=True):
         widths = [part.shape[1] for part in mine["resampled"][0]]
         kinds = [
             np.concatenate([np.concatenate(parts, axis=1) for parts in of_kind]) for of_kind in mine.values()
         ]
-        radii.append(np.split(joint_radii(kinds, level), np.cumsum(widths)[:-1]))
+        within = level if asked.finder is None else 0.5 * (1.0 + level)
+        radii.append(np.split(joint_radii(kinds, within), np.cumsum(widths)[:-1]))
     return radii
+
+
+def witnessed_ends(
+    wanted: Mapping[int, Asked], resample: Resample, times: int, level: float, seed: int
+) -> dict[int, float]:
+    """The lower end of each measure that has witnesses; it fails in half of the cases left."""
+    finders = {i: one.finder for i, one in wanted.items() if one.finder is not None}
+    if not finders:
+        return {}
+    blocks = resample.blocks(np.random.default_rng([seed, 6]))
+
+    def limit(*cells: Any) -> float:
+        return mean_interval(*cells, times, level, seed)[0]
+
+    return {i: found.lower(limit) for i, found in gains(resample.v, blocks, finders).items()}
 
 
 def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | None:
@@ -358,7 +388,9 @@ def intervals(
             found[i] = Interval(both, sampling.source)
     left = [i for i in range(len(asked)) if i not in found]
     radii: Sequence[list[Floats] | None]
+    proved: dict[int, float] = {}
     if bootstrap:
+        proved = witnessed_ends({i: asked[i] for i in left}, resample, times, level, seed)
         radii = drawn_radii([asked[i] for i in left], resample, times, level, seed) if left else []
     else:
         radii = [certain_radii(asked[i], resample.samples, level) for i in left]
@@ -384,5 +416,7 @@ def intervals(
                 for (sampling, _, name), part in zip(one.parts, parts, strict=True)
             )
             low, high = min(low, one.ends[0]), max(high, one.ends[1])
+        if i in proved:
+            low, how = max(low, min(proved[i], one.ends[0])), f"{how}; {BY}"
         found[i] = Interval((max(low, record.least), min(high, record.largest)), how)
     return [found[i] for i in range(len(asked))]
