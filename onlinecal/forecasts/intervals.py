@@ -3,8 +3,9 @@
 A measure's `Sampling` bounds how far its value may lie from the population's by seminorms L_j of D = Γ̂ − Γ. What is
 missing is the law of the L_j(D). It is imitated by two kinds of draws, and each radius is the larger of the two
 quantiles: of normal changes with the covariance of resampled masses, right for large n wherever the truth lies; and of
-changes by outcomes drawn as the predictions say, right for every n if the forecasts are calibrated. Where a measure has
-witnesses (`witnessed`), they give a second lower end, and each of the two ways may fail in half of the cases left.
+changes by outcomes drawn as the predictions say, right for every n if the forecasts are calibrated. Suprema of means
+over tasks or weights have ends by their witnesses (`witnessed`), either instead or beside; then each of the two ways
+may fail in half of the cases left.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -19,7 +21,17 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.witnessed import BLOCKS, BY, Block, Found, Past, blocks_of_counts, blocks_of_samples, finder, gains
+from onlinecal.forecasts.witnessed import (
+    ABOVE,
+    BLOCKS,
+    BY,
+    Block,
+    Kind,
+    blocks_of_counts,
+    blocks_of_samples,
+    gains,
+    kind_of,
+)
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Change, Ends, Known, Measure, Sampling, ends
 
@@ -213,9 +225,9 @@ class Asked:
         return [] if sampling is None else [(sampling, self.options, self.record.name)]
 
     @property
-    def finder(self) -> Callable[[Past], Found] | None:
-        """What finds witnesses; None where there are none."""
-        return finder(self.record.name, self.options)
+    def kind(self) -> Kind | None:
+        """How ends are found by witnesses; None where they are not."""
+        return kind_of(self.record.name, self.options)
 
 
 def order_statistic(values: Floats, level: float) -> float:
@@ -308,24 +320,31 @@ def drawn_radii(
         kinds = [
             np.concatenate([np.concatenate(parts, axis=1) for parts in of_kind]) for of_kind in mine.values()
         ]
-        within = level if asked.finder is None else 0.5 * (1.0 + level)
+        within = level if asked.kind is None else 0.5 * (1.0 + level)
         radii.append(np.split(joint_radii(kinds, within), np.cumsum(widths)[:-1]))
     return radii
 
 
 def witnessed_ends(
     wanted: Mapping[int, Asked], resample: Resample, times: int, level: float, seed: int
-) -> dict[int, float]:
-    """The lower end of each measure that has witnesses; it fails in half of the cases left."""
-    finders = {i: one.finder for i, one in wanted.items() if one.finder is not None}
-    if not finders:
+) -> dict[int, Ends]:
+    """The ends of each measure by witnesses, each of which fails in half of the cases left to them."""
+    kinds = {i: one.kind for i, one in wanted.items() if one.kind is not None}
+    if not kinds:
         return {}
     blocks = resample.blocks(np.random.default_rng([seed, 6]))
-
-    def limit(*cells: Any) -> float:
-        return mean_interval(*cells, times, level, seed)[0]
-
-    return {i: found.lower(limit) for i, found in gains(resample.v, blocks, finders).items()}
+    finders = {i: partial(kind.find, **wanted[i].options) for i, kind in kinds.items()}
+    found = {}
+    for i, mine in gains(resample.v, blocks, finders).items():
+        above, least, high = kinds[i].above, wanted[i].ends[0], math.inf
+        # Beside other ends, both of these have half of what may fail, else all.
+        within = level if kinds[i].alone or above is None else 0.5 * (1.0 + level)
+        if above is not None:
+            options = wanted[i].options if kinds[i].alone else {}
+            high = above(resample.gamma, np.stack(resample.squares), 0.5 * (1.0 - within), **options)
+        low = mine.lower(lambda *cells, to=within: mean_interval(*cells, times, to, seed)[0])
+        found[i] = min(low, least), max(high, wanted[i].ends[1])
+    return found
 
 
 def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | None:
@@ -388,9 +407,14 @@ def intervals(
             found[i] = Interval(both, sampling.source)
     left = [i for i in range(len(asked)) if i not in found]
     radii: Sequence[list[Floats] | None]
-    proved: dict[int, float] = {}
+    proved: dict[int, Ends] = {}
     if bootstrap:
         proved = witnessed_ends({i: asked[i] for i in left}, resample, times, level, seed)
+        for i, (low, high) in proved.items():
+            if (kind := asked[i].kind) is not None and kind.alone:
+                record = asked[i].record
+                found[i] = Interval((max(low, record.least), min(high, record.largest)), f"{BY}; {ABOVE}")
+        left = [i for i in left if i not in found]
         radii = drawn_radii([asked[i] for i in left], resample, times, level, seed) if left else []
     else:
         radii = [certain_radii(asked[i], resample.samples, level) for i in left]
@@ -417,6 +441,9 @@ def intervals(
             )
             low, high = min(low, one.ends[0]), max(high, one.ends[1])
         if i in proved:
-            low, how = max(low, min(proved[i], one.ends[0])), f"{how}; {BY}"
+            how += f"; or, if nearer to the value, {BY}"
+            if proved[i][1] < math.inf:
+                how += f"; {ABOVE}"
+            low, high = max(low, proved[i][0]), min(high, proved[i][1])
         found[i] = Interval((max(low, record.least), min(high, record.largest)), how)
     return [found[i] for i in range(len(asked))]

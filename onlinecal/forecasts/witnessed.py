@@ -1,10 +1,16 @@
-"""Lower ends of intervals for suprema of means, by witnesses.
+"""Ends of intervals for suprema of means, by witnesses.
 
-Such a measure is a supremum, over tasks and swaps or over weights, of a mean gain E[g(v, y)]: for any g that is fixed
-before a sample is seen, the mean gain of that sample is at most the measure of the population. Samples go into
-`BLOCKS` blocks at random. For each block but the first, g is the best of the samples in all blocks before it. What the
-gains of one block are off their mean is then uncorrelated with what others are off theirs, though the g are not
-independent: sums are a martingale. So one confidence limit holds for the mean of all gains.
+Such a measure is a supremum, over tasks and swaps or over weights, of a mean gain E[g(v, y)].
+
+Below: for any g that is fixed before a sample is seen, the mean gain is at most the measure of the population. Samples
+go into `BLOCKS` blocks at random. For each block but the first, g is the best of the samples in all blocks before it.
+What the gains of one block are off their mean is then uncorrelated with what others are off theirs, though the g are
+not independent: sums are a martingale. So one confidence limit holds for the mean of all gains.
+
+Above: let g be the best of the population, which no sample changes. Its mean gain in the sample is at most the value
+there. So the value is too small by no more than one mean of gains is off, and that has the normal law for large n. Its
+standard deviation is at most the largest of any g that may be the best: swaps lead from v towards the level's mean
+outcome, which an interval holds (Clopper & Pearson 1934, for all levels together).
 """
 
 from __future__ import annotations
@@ -15,12 +21,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
 
 from onlinecal.core.arrays import cells
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.base import DecisionTask
 from onlinecal.decisions.tasks import Task, as_task
-from onlinecal.measures.decision import worst_decision_task, worst_kink
+from onlinecal.measures._kinks import at_half
+from onlinecal.measures.binned import ece
+from onlinecal.measures.decision import cdl, cfdl, v_cdl, worst_decision_task, worst_kink
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from onlinecal.measures.soft_binned import points, scdl_binned, worst_grid_threshold
 
@@ -29,7 +38,12 @@ Ints = NDArray[np.int64]
 
 #: of these the first is only learnt from, the others are learnt from and measured
 BLOCKS = 8
-BY = "the lower end, where it is larger so, by gains of tasks, swaps or weights found on other samples"
+BY = "lower end: gains of tasks, swaps or weights found on other samples"
+ABOVE = "upper end: error of the mean gain of the population's best"
+# The share of an upper end's error that is left to the intervals of the levels.
+_REGION = 0.2
+# Outcomes of either kind that are added to variances, as in other intervals.
+_ADDED = 2.0
 
 
 class Block(NamedTuple):
@@ -128,31 +142,123 @@ def _of_levels(past: Past) -> Found:
     return np.sign(past.q - past.v) * (np.array([[0.0], [1.0]]) - past.v), math.inf
 
 
-def _of_weights(past: Past, **options: Any) -> Found:
+def _of_weights(past: Past, **_: Any) -> Found:
     """By smCE ≤ intCE: its weights, which stay Lipschitz on the lines between levels that had samples."""
     found = smooth_ce_witness(past.gamma)
     weights = np.interp(past.v, found.predictions, found.weights)
     return weights * (np.array([[0.0], [1.0]]) - past.v), math.inf
 
 
-FINDERS: Mapping[str, Callable[..., Found]] = {
-    "cfdl": _of_task,
-    "v_cdl": _of_kinks,
-    "cdl": _of_tasks,
-    "scdl_binned": _of_grid,
-    "scdl": _of_grids,
-    "ece": _of_levels,
-    "interval_ce": _of_weights,
-    "interval_ce_bracket": _of_weights,
+# ---------------------------------------------------------------- upper ends
+
+
+def _held(gamma: JointDistribution, squares: Floats, fails: float) -> tuple[Floats, Floats]:
+    """Intervals that hold the means of all levels."""
+    n = gamma.counts**2 / squares
+    ones, each = gamma.means * n, 0.5 * fails / len(n)
+    with np.errstate(invalid="ignore"):
+        low = np.where(ones > 0.0, special.betaincinv(ones, n - ones + 1.0, each), 0.0)
+        high = np.where(ones < n, special.betaincinv(ones + 1.0, n - ones, 1.0 - each), 1.0)
+    return np.minimum(low, gamma.means), np.maximum(high, gamma.means)
+
+
+def _times(fails: float) -> float:
+    return float(special.ndtri(1.0 - fails))
+
+
+def _above_levels(gamma: JointDistribution, squares: Floats, fails: float) -> float:
+    """ECE: a gain is ±(y − v)."""
+    v, of_one = gamma.predictions, squares.sum() ** 2 / gamma.weight**4
+    square = np.stack((v**2, (1.0 - v) ** 2))
+    variance = (squares * square).sum() / gamma.weight**2 + _ADDED * of_one * (gamma.mass * square).sum()
+    return ece(gamma) + _times(fails) * math.sqrt(variance)
+
+
+def _kinks(gamma: JointDistribution, squares: Floats, fails: float) -> tuple[Floats, Floats, float]:
+    """Kinks t, the standard deviation of the mean gain of each, and the largest of all tasks.
+
+    Kinks of worst tasks are at levels, or at 1/2. A level gains (y − t) or its negative where t lies between v and q.
+    """
+    v, each = gamma.predictions, squares.sum(axis=0)
+    low, high = _held(gamma, each, _REGION * fails)
+    t = np.union1d(v, [0.5])
+    at = np.searchsorted(t, v)
+    first = np.minimum(np.searchsorted(t, low, side="right"), at)
+    last = np.maximum(np.searchsorted(t, high, side="left") - 1, at)
+    weight, least, most = (
+        np.cumsum(np.bincount(first, part, len(t) + 1) - np.bincount(last + 1, part, len(t) + 1))[:-1]
+        for part in (each, each * low, each * high)
+    )
+    square = t**2 * weight + (1.0 - 2.0 * t) * np.where(t < 0.5, most, least)
+    return t, np.sqrt(np.maximum(square, 0.0)) / gamma.weight, math.sqrt(each.sum()) / gamma.weight
+
+
+def _above_tasks(gamma: JointDistribution, squares: Floats, fails: float) -> float:
+    """A task is a mixture of kinks, and so is the bound of its deviation: at most twice the envelope at 1/2."""
+    t, of_kinks, largest = _kinks(gamma, squares, fails)
+    share, _, low, _, high = at_half(t, of_kinks)
+    deviation = min(2.0 * (share * low + (1.0 - share) * high), largest)
+    return cdl(gamma) + _times((1.0 - _REGION) * fails) * deviation
+
+
+def _above_kinks(gamma: JointDistribution, squares: Floats, fails: float) -> float:
+    t, of_kinks, largest = _kinks(gamma, squares, fails)
+    deviation = min(float((of_kinks / np.maximum(t, 1.0 - t)).max()), largest)
+    return v_cdl(gamma) + _times((1.0 - _REGION) * fails) * deviation
+
+
+def _above_task(
+    gamma: JointDistribution, squares: Floats, fails: float, *, task: Task | str = "quadratic"
+) -> float:
+    """The actions of a swap are best for some mean of the level's interval, or for v."""
+    task, v, each = as_task("cfdl", task), gamma.predictions, squares.sum(axis=0)
+    low, high = _held(gamma, each, _REGION * fails)
+    if isinstance(task, DecisionTask):
+        _, table, begin, end = task.envelope
+        places = (low, v), (v, high)
+        # Of actions in order, payoffs fall for y = 0 and rise for y = 1.
+        changes = [
+            table[np.searchsorted(begin, up, side="right")] - table[np.searchsorted(end, down, side="left")]
+            for down, up in ((np.minimum(*pair), np.maximum(*pair)) for pair in places)
+        ]
+    else:
+        changes = [np.stack((q**2 - v**2, (1.0 - v) ** 2 - (1.0 - q) ** 2), axis=1) for q in (low, high)]
+    square = np.max(
+        [(1.0 - q) * change[:, 0] ** 2 + q * change[:, 1] ** 2 for change in changes for q in (low, high)], axis=0
+    )
+    deviation = math.sqrt(float(each @ square)) / gamma.weight
+    return cfdl(gamma, task=task) + _times((1.0 - _REGION) * fails) * deviation
+
+
+# ---------------------------------------------------------------- measures
+
+
+class Kind(NamedTuple):
+    """How ends are found: `find(past, **options)`, `above(gamma, squares, fails, **options)`.
+
+    `alone` says that no other ends are needed.
+    """
+
+    find: Callable[..., Found]
+    above: Callable[..., float] | None = None
+    alone: bool = False
+
+
+KINDS_OF: Mapping[str, Kind] = {
+    "cfdl": Kind(_of_task, _above_task, True),
+    "v_cdl": Kind(_of_kinks, _above_kinks, True),
+    "cdl": Kind(_of_tasks, _above_tasks, True),
+    "ece": Kind(_of_levels, _above_levels, True),
+    "interval_ce": Kind(_of_weights, _above_levels),
+    "interval_ce_bracket": Kind(_of_weights, _above_levels),
+    "scdl_binned": Kind(_of_grid),
+    "scdl": Kind(_of_grids),
 }
 
 
-def finder(name: str, options: Mapping[str, Any]) -> Callable[[Past], Found] | None:
-    """What finds witnesses of a measure with these options; None where there is no lower end by them."""
-    if name == "ece":
-        return _of_levels if options.get("order", 1.0) == 1.0 else None
-    found = FINDERS.get(name)
-    return None if found is None else lambda past: found(past, **options)
+def kind_of(name: str, options: Mapping[str, Any]) -> Kind | None:
+    """How ends of a measure with these options are found; None where there are none by witnesses."""
+    return None if options.get("order", 1.0) != 1.0 else KINDS_OF.get(name)
 
 
 # ---------------------------------------------------------------- blocks
