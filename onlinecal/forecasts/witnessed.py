@@ -28,6 +28,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.base import DecisionTask
 from onlinecal.decisions.tasks import Task, as_task
 from onlinecal.measures._kinks import at_half
+from onlinecal.measures.base import halving
 from onlinecal.measures.binned import ece
 from onlinecal.measures.decision import cdl, cfdl, v_cdl, worst_decision_task, worst_kink
 from onlinecal.measures.smooth_ce import smooth_ce_witness
@@ -174,6 +175,11 @@ def _above_levels(gamma: JointDistribution, squares: Floats, fails: float) -> fl
     return ece(gamma) + _times(fails) * math.sqrt(variance)
 
 
+def _covered(first: Ints, last: Ints, part: Floats, size: int) -> Floats:
+    """At each of `size` places the sum of the parts that begin there or before and end behind."""
+    return np.cumsum(np.bincount(first, part, size + 1) - np.bincount(last, part, size + 1))[:size]
+
+
 def _kinks(gamma: JointDistribution, squares: Floats, fails: float) -> tuple[Floats, Floats, float]:
     """Kinks t, the standard deviation of the mean gain of each, and the largest of all tasks.
 
@@ -184,11 +190,8 @@ def _kinks(gamma: JointDistribution, squares: Floats, fails: float) -> tuple[Flo
     t = np.union1d(v, [0.5])
     at = np.searchsorted(t, v)
     first = np.minimum(np.searchsorted(t, low, side="right"), at)
-    last = np.maximum(np.searchsorted(t, high, side="left") - 1, at)
-    weight, least, most = (
-        np.cumsum(np.bincount(first, part, len(t) + 1) - np.bincount(last + 1, part, len(t) + 1))[:-1]
-        for part in (each, each * low, each * high)
-    )
+    last = np.maximum(np.searchsorted(t, high, side="left"), at + 1)
+    weight, least, most = (_covered(first, last, x, len(t)) for x in (each, each * low, each * high))
     square = t**2 * weight + (1.0 - 2.0 * t) * np.where(t < 0.5, most, least)
     return t, np.sqrt(np.maximum(square, 0.0)) / gamma.weight, math.sqrt(each.sum()) / gamma.weight
 
@@ -230,6 +233,46 @@ def _above_task(
     return cfdl(gamma, task=task) + _times((1.0 - _REGION) * fails) * deviation
 
 
+def _grid_deviation(gamma: JointDistribution, squares: Floats, fails: float, m: int, soft: bool) -> float:
+    """The largest standard deviation of the mean gain at a threshold, of the points that may be on its other side.
+
+    That of a sample between two points is at most that at one of them, drawn by the weights of rounding.
+    """
+    v, each = gamma.predictions, squares.sum(axis=0)
+    j, part, _ = points(v, each, each * gamma.means, m, soft)
+    same, n, s = points(v, gamma.counts, gamma.positives, m, soft)
+    assert len(same) == len(j)
+    on_grid = JointDistribution.from_sorted_levels(j / m, n, np.minimum(s, n))
+    low, high = _held(on_grid, part, fails)
+    # A threshold i is passed upwards by points j < i with Q > i/m, downwards by points j ≥ i with Q < (i − 1)/m.
+    i = np.unique(np.clip(np.concatenate((j, j + 1, [1, m])), 1, m))
+    square = np.zeros(len(i))
+    for t, first, last in (
+        (i / m, np.searchsorted(i, j + 1), np.searchsorted(i, high * m, side="left")),
+        ((i - 1) / m, np.searchsorted(i, low * m + 1.0, side="right"), np.searchsorted(i, j, side="right")),
+    ):
+        some = first < last
+        weight, least, most = (
+            _covered(first[some], last[some], x[some], len(i)) for x in (part, part * low, part * high)
+        )
+        square += t**2 * weight + (1.0 - 2.0 * t) * np.where(t < 0.5, most, least)
+    return math.sqrt(max(float(square.max()), 0.0)) / gamma.weight
+
+
+def _above_grid(
+    gamma: JointDistribution, squares: Floats, fails: float, *, m: int = 16, soft: bool = True
+) -> float:
+    deviation = _grid_deviation(gamma, squares, _REGION * fails, m, soft)
+    return scdl_binned(gamma, m=m, soft=soft) + _times((1.0 - _REGION) * fails) * deviation
+
+
+def _above_grids(gamma: JointDistribution, squares: Floats, fails: float) -> float:
+    """The best of grids that are fixed by n; each has its share of the error."""
+    tried = halving(gamma.weight**2 / float(squares.sum()))
+    each = fails / len(tried)
+    return min(max(_above_grid(gamma, squares, each, m=int(m)), 1.0 / m) for m in tried)
+
+
 # ---------------------------------------------------------------- measures
 
 
@@ -251,8 +294,8 @@ KINDS_OF: Mapping[str, Kind] = {
     "ece": Kind(_of_levels, _above_levels, True),
     "interval_ce": Kind(_of_weights, _above_levels),
     "interval_ce_bracket": Kind(_of_weights, _above_levels),
-    "scdl_binned": Kind(_of_grid),
-    "scdl": Kind(_of_grids),
+    "scdl_binned": Kind(_of_grid, _above_grid, True),
+    "scdl": Kind(_of_grids, _above_grids, True),
 }
 
 
