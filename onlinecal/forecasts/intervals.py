@@ -29,8 +29,8 @@ from onlinecal.forecasts.witnessed import (
     Kind,
     blocks_of_counts,
     blocks_of_samples,
-    gains,
     kind_of,
+    witnessed_ends,
 )
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Change, Ends, Known, Measure, Sampling, ends
@@ -325,28 +325,6 @@ def drawn_radii(
     return radii
 
 
-def witnessed_ends(
-    wanted: Mapping[int, Asked], resample: Resample, times: int, level: float, seed: int
-) -> dict[int, Ends]:
-    """The ends of each measure by witnesses, each of which fails in half of the cases left to them."""
-    kinds = {i: one.kind for i, one in wanted.items() if one.kind is not None}
-    if not kinds:
-        return {}
-    blocks = resample.blocks(np.random.default_rng([seed, 6]))
-    finders = {i: partial(kind.find, **wanted[i].options) for i, kind in kinds.items()}
-    found = {}
-    for i, mine in gains(resample.v, blocks, finders).items():
-        above, least, high = kinds[i].above, wanted[i].ends[0], math.inf
-        # Beside other ends, both of these have half of what may fail, else all.
-        within = level if kinds[i].alone or above is None else 0.5 * (1.0 + level)
-        if above is not None:
-            options = wanted[i].options if kinds[i].alone else {}
-            high = above(resample.gamma, np.stack(resample.squares), 0.5 * (1.0 - within), **options)
-        low = mine.lower(lambda *cells, to=within: mean_interval(*cells, times, to, seed)[0])
-        found[i] = min(low, least), max(high, wanted[i].ends[1])
-    return found
-
-
 def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | None:
     """Radii that hold for every n and every Γ with a probability of `level`: E[L_j] and McDiarmid's inequality.
 
@@ -409,10 +387,16 @@ def intervals(
     radii: Sequence[list[Floats] | None]
     proved: dict[int, Ends] = {}
     if bootstrap:
-        proved = witnessed_ends({i: asked[i] for i in left}, resample, times, level, seed)
+        kinds = {i: kind for i in left if (kind := asked[i].kind) is not None}
+        if kinds:
+            blocks = resample.blocks(np.random.default_rng([seed, 6]))
+            chosen = {i: asked[i].options for i in kinds}
+            limit, squares = partial(mean_interval, times=times, seed=seed), np.stack(resample.squares)
+            proved = witnessed_ends(kinds, chosen, resample.gamma, squares, blocks, level, limit)
         for i, (low, high) in proved.items():
-            if (kind := asked[i].kind) is not None and kind.alone:
-                record = asked[i].record
+            one, record = asked[i], asked[i].record
+            proved[i] = low, high = min(low, one.ends[0]), max(high, one.ends[1])
+            if kinds[i].alone:
                 found[i] = Interval((max(low, record.least), min(high, record.largest)), f"{BY}; {ABOVE}")
         left = [i for i in left if i not in found]
         radii = drawn_radii([asked[i] for i in left], resample, times, level, seed) if left else []
@@ -441,9 +425,7 @@ def intervals(
             )
             low, high = min(low, one.ends[0]), max(high, one.ends[1])
         if i in proved:
-            how += f"; or, if nearer to the value, {BY}"
-            if proved[i][1] < math.inf:
-                how += f"; {ABOVE}"
+            how += f"; or, if nearer to the value, {BY}; {ABOVE}"
             low, high = max(low, proved[i][0]), min(high, proved[i][1])
         found[i] = Interval((max(low, record.least), min(high, record.largest)), how)
     return [found[i] for i in range(len(asked))]

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +29,6 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.base import DecisionTask
 from onlinecal.decisions.tasks import Task, as_task
 from onlinecal.measures._kinks import at_half
-from onlinecal.measures.base import halving
 from onlinecal.measures.binned import ece
 from onlinecal.measures.decision import cdl, cfdl, v_cdl, worst_decision_task, worst_kink
 from onlinecal.measures.smooth_ce import smooth_ce_witness
@@ -58,30 +58,42 @@ class Block(NamedTuple):
 
 
 class Past(NamedTuple):
-    """What is known of the samples before: Γ, and the level means q at all levels v, v where there is no sample.
+    """Γ of the samples before, all levels v of the sample, and the means q of `shrunk`, v where there is no sample.
 
-    Means are drawn towards the predictions by what is noise in them: d = q − v by τ²/(τ² + s²), with s² the variance of
-    a calibrated level's mean, and τ² the mean square of d less that of s.
+    `unit` is the mean weight of a sample, weighted by itself.
     """
 
     gamma: JointDistribution
+    shrunk: JointDistribution
     v: Floats
     q: Floats
+    unit: float
 
 
 def past_of(v: Floats, block: Block) -> Past:
     """The past of these samples."""
     n = block.mass.sum(axis=0)
     held = n > 0.0
-    weight, at = n[held], v[held]
-    off = block.mass[1, held] / weight - at
-    noise = at * (1.0 - at) * block.squares.sum(axis=0)[held] / weight**2
-    true = max(float(weight @ (off**2 - noise)), 0.0) / float(weight.sum())
+    gamma = JointDistribution.from_sorted_levels(v, n, np.minimum(block.mass[1], n))
+    means = _drawn_in(gamma.means, gamma.predictions, gamma.counts, block.squares.sum(axis=0)[held])
+    shrunk = JointDistribution.from_sorted_levels(
+        gamma.predictions, gamma.counts, gamma.counts * means, means
+    )
+    q = v.copy()
+    q[held] = means
+    return Past(gamma, shrunk, v, q, float(block.squares.sum() / n.sum()))
+
+
+def _drawn_in(q: Floats, v: Floats, n: Floats, squares: Floats) -> Floats:
+    """Means drawn towards v by what is noise in them: d = q − v by τ²/(τ² + s²).
+
+    s² is the variance of the mean of a calibrated level, and τ² the mean square of d less that of s.
+    """
+    noise = v * (1.0 - v) * squares / n**2
+    true = max(float(n @ ((q - v) ** 2 - noise)), 0.0) / float(n.sum())
     with np.errstate(invalid="ignore"):
         share = np.where(noise > 0.0, true / (true + noise), 1.0)
-    q = v.copy()
-    q[held] = np.clip(at + share * off, 0.0, 1.0)
-    return Past(JointDistribution.from_sorted_levels(at, weight, weight * q[held], q[held]), v, q)
+    return np.clip(v + share * (q - v), 0.0, 1.0)
 
 
 # ---------------------------------------------------------------- gains
@@ -111,20 +123,20 @@ def _of_task(past: Past, *, task: Task | str = "quadratic") -> Found:
 
 
 def _of_tasks(past: Past) -> Found:
-    return _swaps(past, worst_decision_task(past.gamma).task)
+    return _swaps(past, worst_decision_task(past.shrunk).task)
 
 
 def _of_kinks(past: Past) -> Found:
-    return _swaps(past, worst_kink(past.gamma).task)
+    return _swaps(past, worst_kink(past.shrunk).task)
 
 
 def _of_grid(past: Past, *, m: int = 16, soft: bool = True) -> Found:
     """At the worst threshold i, of the points j with Q_j on its other side."""
-    i = worst_grid_threshold(past.gamma, m=m, soft=soft).threshold
+    j, rounded = _rounded(past, m, soft)
+    i = worst_grid_threshold(rounded, m=m).threshold
     low = cells(past.v, m)
     up = np.clip(past.v * m - low, 0.0, 1.0) if soft else np.zeros(len(low))
-    j, n, s = points(past.gamma.predictions, past.gamma.counts, past.gamma.positives, m, soft)
-    q, at = s / n, np.where(j < i, i / m, (i - 1) / m)
+    q, at = rounded.means, np.where(j < i, i / m, (i - 1) / m)
     sign = np.where(j < i, np.where(q > at, 1.0, 0.0), np.where(q < at, -1.0, 0.0))
     gain = np.append(sign * (np.array([[0.0], [1.0]]) - at), np.zeros((2, 1)), axis=1)
     places = [np.searchsorted(j, part) for part in (low, low + 1)]
@@ -132,9 +144,16 @@ def _of_grid(past: Past, *, m: int = 16, soft: bool = True) -> Found:
     return (1.0 - up) * gain[:, there[0]] + up * gain[:, there[1]], math.inf
 
 
+def _rounded(past: Past, m: int, soft: bool) -> tuple[Ints, JointDistribution]:
+    """The points of the grid that have samples, and Γ there, its means drawn in."""
+    j, n, s = points(past.gamma.predictions, past.gamma.counts, past.gamma.positives, m, soft)
+    means = _drawn_in(np.minimum(s / n, 1.0), j / m, n, past.unit * n)
+    return j, JointDistribution.from_sorted_levels(j / m, n, n * means, means)
+
+
 def _of_grids(past: Past) -> Found:
     """On one grid: SCDL_m grows with m, and coarser ones have 1/m twice as large or more."""
-    bound = {m: min(scdl_binned(past.gamma, m=m), 2.0 / m) for m in _GRIDS}
+    bound = {m: min(scdl_binned(_rounded(past, m, True)[1], m=m), 2.0 / m) for m in _GRIDS}
     best = max(bound, key=bound.__getitem__)
     return _of_grid(past, m=best)[0], 2.0 / best
 
@@ -227,7 +246,8 @@ def _above_task(
     else:
         changes = [np.stack((q**2 - v**2, (1.0 - v) ** 2 - (1.0 - q) ** 2), axis=1) for q in (low, high)]
     square = np.max(
-        [(1.0 - q) * change[:, 0] ** 2 + q * change[:, 1] ** 2 for change in changes for q in (low, high)], axis=0
+        [(1.0 - q) * change[:, 0] ** 2 + q * change[:, 1] ** 2 for change in changes for q in (low, high)],
+        axis=0,
     )
     deviation = math.sqrt(float(each @ square)) / gamma.weight
     return cfdl(gamma, task=task) + _times((1.0 - _REGION) * fails) * deviation
@@ -267,10 +287,10 @@ def _above_grid(
 
 
 def _above_grids(gamma: JointDistribution, squares: Floats, fails: float) -> float:
-    """The best of grids that are fixed by n; each has its share of the error."""
-    tried = halving(gamma.weight**2 / float(squares.sum()))
+    """The best of the grids up to 1/(2√n); each has its share of the error."""
+    tried = [m for m in _GRIDS if m <= max(2.0 * gamma.weight / math.sqrt(float(squares.sum())), 1.0)]
     each = fails / len(tried)
-    return min(max(_above_grid(gamma, squares, each, m=int(m)), 1.0 / m) for m in tried)
+    return min(max(_above_grid(gamma, squares, each, m=m), 1.0 / m) for m in tried)
 
 
 # ---------------------------------------------------------------- measures
@@ -279,23 +299,23 @@ def _above_grids(gamma: JointDistribution, squares: Floats, fails: float) -> flo
 class Kind(NamedTuple):
     """How ends are found: `find(past, **options)`, `above(gamma, squares, fails, **options)`.
 
-    `alone` says that no other ends are needed.
+    `alone` says that no others are needed; where others are, these are of ECE, without options, above.
     """
 
     find: Callable[..., Found]
-    above: Callable[..., float] | None = None
-    alone: bool = False
+    above: Callable[..., float]
+    alone: bool = True
 
 
 KINDS_OF: Mapping[str, Kind] = {
-    "cfdl": Kind(_of_task, _above_task, True),
-    "v_cdl": Kind(_of_kinks, _above_kinks, True),
-    "cdl": Kind(_of_tasks, _above_tasks, True),
-    "ece": Kind(_of_levels, _above_levels, True),
-    "interval_ce": Kind(_of_weights, _above_levels),
-    "interval_ce_bracket": Kind(_of_weights, _above_levels),
-    "scdl_binned": Kind(_of_grid, _above_grid, True),
-    "scdl": Kind(_of_grids, _above_grids, True),
+    "cfdl": Kind(_of_task, _above_task),
+    "v_cdl": Kind(_of_kinks, _above_kinks),
+    "cdl": Kind(_of_tasks, _above_tasks),
+    "ece": Kind(_of_levels, _above_levels),
+    "interval_ce": Kind(_of_weights, _above_levels, False),
+    "interval_ce_bracket": Kind(_of_weights, _above_levels, False),
+    "scdl_binned": Kind(_of_grid, _above_grid),
+    "scdl": Kind(_of_grids, _above_grids),
 }
 
 
@@ -323,11 +343,15 @@ def blocks_of_samples(
     cell = level + levels * ones
     for b in range(BLOCKS):
         mine = block == b
-        sums = [np.bincount(cell[mine], w[mine], 2 * levels) for w in (weights, weights**2)]
-        yield Block(*(part.reshape(2, levels) for part in sums))
+        mass, squares = (np.bincount(cell[mine], w[mine], 2 * levels) for w in (weights, weights**2))
+        yield Block(*(part.astype(np.float64).reshape(2, levels) for part in (mass, squares)))
 
 
 # ---------------------------------------------------------------- lower ends
+
+
+#: `limit(losses, mass, squares, within, level=…)`: the ends of an interval of their mean; both fail alike
+Limit = Callable[..., tuple[float, float]]
 
 
 class Gains:
@@ -343,15 +367,17 @@ class Gains:
         self.within = min(self.within[0], float(gains.min())), max(self.within[1], float(gains.max()))
         self.most = min(self.most, most)
 
-    def lower(self, limit: Callable[[Floats, Floats, Floats, tuple[float, float]], float]) -> float:
-        """A lower limit of the measure, by `limit(loss, mass, squares, within)` of a mean."""
+    def lower(self, limit: Limit, level: float) -> float:
+        """A lower limit of the measure."""
         if self.within == (0.0, 0.0):
             return 0.0
         gains, mass, squares = (np.concatenate(part) for part in zip(*self.parts, strict=True))
-        return min(limit(gains, mass, squares, self.within), self.most)
+        return min(limit(gains, mass, squares, self.within, level=level)[0], self.most)
 
 
-def gains(v: Floats, blocks: Iterable[Block], finders: Mapping[int, Callable[[Past], Found]]) -> dict[int, Gains]:
+def gains(
+    v: Floats, blocks: Iterable[Block], finders: Mapping[int, Callable[[Past], Found]]
+) -> dict[int, Gains]:
     """The gains of each measure's witnesses."""
     found: dict[int, Gains] = {i: Gains() for i in finders}
     before: Block | None = None
@@ -361,4 +387,27 @@ def gains(v: Floats, blocks: Iterable[Block], finders: Mapping[int, Callable[[Pa
             for i, find in finders.items():
                 found[i].add(*find(past), block)
         before = block if before is None else before + block
+    return found
+
+
+def witnessed_ends(
+    kinds: Mapping[int, Kind],
+    options: Mapping[int, Mapping[str, Any]],
+    gamma: JointDistribution,
+    squares: Floats,
+    blocks: Iterable[Block],
+    level: float,
+    limit: Limit,
+) -> dict[int, tuple[float, float]]:
+    """The ends of each measure, each of which fails in half of the cases left to both.
+
+    Beside other ends, both of these have half of what may fail, else all.
+    """
+    finders = {i: partial(kind.find, **options[i]) for i, kind in kinds.items()}
+    found = {}
+    for i, mine in gains(gamma.predictions, blocks, finders).items():
+        kind = kinds[i]
+        within = level if kind.alone else 0.5 * (1.0 + level)
+        high = kind.above(gamma, squares, 0.5 * (1.0 - within), **(options[i] if kind.alone else {}))
+        found[i] = mine.lower(limit, within), high
     return found
