@@ -7,9 +7,12 @@ import pytest
 from scipy import stats
 
 from onlinecal.core.joint import JointDistribution
+from onlinecal.decisions.tasks import three_action, v_shaped
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.intervals import MOST_LEVELS, Resample, mean_interval, order_statistic
+from onlinecal.forecasts.witnessed import BLOCKS, Block, Past, kind_of, past_of
 from onlinecal.measures import MEASURES, ece, smooth_ece
+from onlinecal.measures.base import ends
 from tests.coverage_intervals import DESIGNS, FAST, ORDERS, SLOW, WITHOUT, coverage
 
 # ---------------------------------------------------------------- how often they hold the truth
@@ -147,6 +150,134 @@ def test_a_signed_measure_has_the_interval_of_its_mirror(shift, seed):
     assert shift == 0.0 or (high < 0.0 if shift < 0.0 else low > 0.0)
     mirror = evaluate(p, y, measures=[lambda gamma: -bias(gamma)], bootstrap=100).rows[0]
     assert mirror.interval == pytest.approx((-high, -low), abs=1e-12)
+
+
+# ---------------------------------------------------------------- ends by witnesses
+
+_TWENTY = (np.arange(20) + 0.5) / 20
+#: 20 levels whose true chances are 0.1 + 0.8 p: CDL is 0.013
+OVERCONFIDENT = JointDistribution.from_levels(_TWENTY, np.ones(20), 0.1 + 0.8 * _TWENTY)
+SUPREMA = {"cdl": 2.0, "v_cdl": 3.5, "cfdl": 2.0, "scdl": 3.0, "ece": 0.6, "interval_ce": 1.2}
+
+
+def test_ends_by_witnesses_tell_overconfident_from_calibrated(seed):
+    """10,000 samples: lower ends above 0, and intervals no wider than so many times the value.
+
+    Measured: 100, 94, 100, 99, 100, 100 % above 0 in 200. Of 30, fewer than 20 have probability below 1e-5 at 94 %, and
+    fewer hold the truth than the 1e-8 quantile of Binomial(30, 0.93).
+    """
+    generator = np.random.default_rng([seed, 91])
+    truth = {name: MEASURES[name].function(OVERCONFIDENT) for name in SUPREMA}
+    above, held, wide = (dict.fromkeys(SUPREMA, 0.0) for _ in range(3))
+    for i in range(30):
+        level = generator.integers(0, 20, 10_000)
+        y = generator.random(len(level)) < OVERCONFIDENT.means[level]
+        for row in evaluate(_TWENTY[level], y, measures=list(SUPREMA), bootstrap=199, seed=i).rows:
+            low, high = row.interval
+            above[row.name] += low > 0.0
+            held[row.name] += low <= truth[row.name] <= high
+            wide[row.name] += (high - low) / truth[row.name] / 30
+            assert "found on other samples" in row.interval_by
+    assert min(above.values()) >= 20
+    assert min(held.values()) >= stats.binom.ppf(1e-8, 30, 0.93)
+    assert all(wide[name] <= most for name, most in SUPREMA.items()), wide
+
+
+def _random(generator, v, n):
+    """Samples of levels v with random chances, some levels without any: a block."""
+    counts = generator.multinomial(n, generator.dirichlet(np.ones(len(v))))
+    ones = generator.binomial(counts, np.clip(v + 0.3 * generator.standard_normal(len(v)), 0.0, 1.0))
+    mass = np.stack((counts - ones, ones)).astype(float)
+    return Block(mass, mass)
+
+
+SPECS = [
+    ("cdl", {}), ("v_cdl", {}), ("cfdl", {}), ("cfdl", {"task": v_shaped(0.5)}), ("cfdl", {"task": three_action()}),
+    ("ece", {}), ("scdl", {}), ("scdl_binned", {"m": 8}), ("scdl_binned", {"m": 5, "soft": False}),
+    ("interval_ce", {}), ("interval_ce", {"width": "max"}), ("interval_ce_bracket", {}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "options"), SPECS)
+def test_no_witness_gains_more_than_the_measure(name, options, seed):
+    """On any population, whatever samples it was found on; on many of its own samples it gains most of the value."""
+    generator = np.random.default_rng([seed, 92])
+    kind = kind_of(name, options)
+    for i in range(60):
+        v = np.sort(generator.integers(0, 41, 12)) / 40 if i % 2 else np.sort(generator.random(12))
+        v = np.unique(v)
+        block, other = _random(generator, v, 10_000_000), _random(generator, v, 60)
+        gamma = past_of(v, block).gamma
+        value = ends(MEASURES[name].function(gamma, **options))[1]
+        for past in (past_of(v, other), past_of(v, block)):
+            gains, most = kind.find(past, **options)
+            mean = float((gains * block.mass).sum()) / block.mass.sum()
+            assert min(mean, most) <= value + 1e-9
+        if name not in ("scdl", "interval_ce", "interval_ce_bracket"):
+            assert mean >= 0.99 * value - 1e-4
+
+
+@pytest.mark.parametrize(("name", "options"), [spec for spec in SPECS[:-3] if spec[0] != "scdl"])
+def test_upper_ends_allow_for_the_error_of_the_best_witness(name, options, seed):
+    """Value and upper end are 1.95 standard deviations of the mean gain of the best witness apart, or more."""
+    generator = np.random.default_rng([seed, 93])
+    kind = kind_of(name, options)
+    for _ in range(60):
+        v = np.unique(generator.random(12))
+        block = _random(generator, v, 2000)
+        past = past_of(v, block)
+        gamma, squares = past.gamma, block.squares[:, block.mass.sum(axis=0) > 0.0]
+        q = v.copy()
+        q[block.mass.sum(axis=0) > 0.0] = gamma.means
+        gains, _ = kind.find(Past(gamma, gamma, v, q, 0.0), **options)
+        mean = float((gains * block.mass).sum()) / 2000
+        deviation = math.sqrt(float((gains**2 * block.mass).sum()) / 2000 - mean**2) / math.sqrt(2000)
+        high = kind.above(gamma, squares, 0.025, **options)
+        assert high >= MEASURES[name].function(gamma, **options) + 1.95 * deviation
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", ["overconfident", "calibrated", "500 levels", "two levels"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_ends_by_witnesses_hold_the_truth(design, weighted, full, seed):
+    """Made for 95 %: fewer than the 1e-8 quantile of Binomial(N, 0.93) in one of 48 cases by chance with below 1e-6."""
+    fine, two = (np.arange(500) + 0.5) / 500, np.array([0.3, 0.6])
+    population = {
+        "overconfident": OVERCONFIDENT,
+        "calibrated": JointDistribution.from_levels(_TWENTY, np.ones(20), _TWENTY),
+        "500 levels": JointDistribution.from_levels(fine, np.ones(500), 0.1 + 0.8 * fine),
+        "two levels": JointDistribution.from_levels(two, [0.5, 0.5], [0.33, 0.6]),
+    }[design]
+    n, names = (
+        (40_000 if design == "500 levels" else 4000),
+        [name for name in SUPREMA if name != "interval_ce"],
+    )
+
+    def weigh(p, y, i):
+        w = np.random.default_rng([seed, i]).exponential(size=len(p)) if weighted else None
+        return evaluate(p, y, weights=w, measures=names, bootstrap=199, seed=i)
+
+    found = coverage(population, n, 300 if full else 60, seed, names=names, interval=weigh)
+    for name, (covered, made) in found.items():
+        assert made > 0
+        assert covered >= stats.binom.ppf(1e-8, made, 0.93), (name, covered, made)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_share_the_samples_out(weighted, seed):
+    """Their masses add up to those of Γ; of 8000 samples none has fewer than 800 (chance below 1e-10)."""
+    generator = np.random.default_rng([seed, 94])
+    p, y = generator.integers(0, 11, 8000) / 10, generator.random(8000) < 0.4
+    w = np.ones(8000) * 2.0 if weighted else None
+    gamma = JointDistribution.from_samples(p, y, weights=w)
+    samples = (p, y.astype(float), w) if weighted else None
+    blocks = list(Resample(gamma, samples).blocks(generator))
+    assert len(blocks) == BLOCKS
+    total = sum(block.mass for block in blocks)
+    np.testing.assert_array_equal(total, [gamma.counts - gamma.positives, gamma.positives])
+    assert min(block.mass.sum() for block in blocks) >= 800 * (2.0 if weighted else 1.0)
+    squares = sum(block.squares for block in blocks)
+    np.testing.assert_array_equal(squares, total * (2.0 if weighted else 1.0))
 
 
 # ---------------------------------------------------------------- what is drawn
