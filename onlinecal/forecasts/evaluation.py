@@ -52,21 +52,20 @@ def evaluate(
 
     With `bootstrap`, rows have intervals. Each holds the measure's value on the population with a probability of
     `level`; the population is the Γ from which the samples were drawn independently. For a seminorm of the residuals
-    (smCE, kCE, …) it is value ± c, where c is a quantile of the same seminorm of the *change* of the residuals.
+    (ECE, smCE, kCE, …) it is value ± c, where c is a quantile of the same seminorm of the *change* of the residuals.
     For other measures it follows from bounds of the change of Γ; `Row.interval_by` names the inequality. The law of the
     change is imitated twice, and c is the larger quantile: by a normal law with the covariance of resampled masses,
     with two outcomes of either kind added; and by outcomes drawn as the forecasts say. Intervals of calibrated
     forecasts are right for every number of samples, others for large n, and as a rule wide. With fewer draws than
-    level/(1 − level), c is infinite; of interval CE, which leaves half of what may fail to other ends, with fewer than
-    (1 + level)/(1 − level).
+    level/(1 − level), c is infinite; of ECE and interval CE with fewer than (1 + level)/(1 − level).
 
-    ECE of order 1, CDL, V-CDL, CFDL and SCDL are the largest mean gain of a weight, or of a task and its swaps. Either
-    end fails in half of the cases left. Below: samples are shared out at random into 8 blocks; in each but the first,
-    the gains of the best of all blocks before are measured, and their mean is at most the measure of the population.
-    Its limit is a quantile with random weights, as of losses. Above: the value and z standard deviations of one mean,
-    of gains that may be the best of the population; swaps lead from the prediction towards the level's mean outcome,
-    which an interval holds. Both are right for large n. Ends of interval CE are those by other measures, or nearer to
-    the value those of Lipschitz weights below, and of ECE above.
+    CDL, V-CDL, CFDL and SCDL are the largest mean gain of a task and its swaps. Either end fails in half of the cases
+    left. Below: samples are shared out at random into 8 blocks; in each but the first, the gains of the best of all
+    blocks before are measured, and their mean is at most the measure of the population. Its limit is a quantile with
+    random weights, as of losses. Above: the value and z standard deviations of one mean, of gains that may be the best
+    of the population; swaps lead from the prediction towards the level's mean outcome, which an interval holds. Both
+    are right for large n. For ECE of order 1 (a weight of 1 or −1 for each level) and interval CE (Lipschitz weights
+    below, ECE above) either way has half of what may fail; the ends nearer to the value are taken.
 
     Intervals of means of losses (Brier score, log loss) are quantiles of the mean with random weights and one more
     sample of the largest loss, or of the least. For two losses they are those of Clopper and Pearson, valid for every

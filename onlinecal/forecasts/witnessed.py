@@ -299,7 +299,7 @@ def _above_grids(gamma: JointDistribution, squares: Floats, fails: float) -> flo
 class Kind(NamedTuple):
     """How ends are found: `find(past, **options)`, `above(gamma, squares, fails, **options)`.
 
-    `alone` says that no others are needed; where others are, these are of ECE, without options, above.
+    `alone` says that others are never nearer to the value. Where they may be, the upper end is that of ECE.
     """
 
     find: Callable[..., Found]
@@ -311,7 +311,7 @@ KINDS_OF: Mapping[str, Kind] = {
     "cfdl": Kind(_of_task, _above_task),
     "v_cdl": Kind(_of_kinks, _above_kinks),
     "cdl": Kind(_of_tasks, _above_tasks),
-    "ece": Kind(_of_levels, _above_levels),
+    "ece": Kind(_of_levels, _above_levels, False),
     "interval_ce": Kind(_of_weights, _above_levels, False),
     "interval_ce_bracket": Kind(_of_weights, _above_levels, False),
     "scdl_binned": Kind(_of_grid, _above_grid),
