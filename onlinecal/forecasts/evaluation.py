@@ -60,12 +60,14 @@ def evaluate(
     level/(1 − level), c is infinite; of ECE and interval CE with fewer than (1 + level)/(1 − level).
 
     CDL, V-CDL, CFDL and SCDL are the largest mean gain of a task and its swaps. Either end fails in half of the cases
-    left. Below: samples are shared out at random into 8 blocks; in each but the first, the gains of the best of all
-    blocks before are measured, and their mean is at most the measure of the population. Its limit is a quantile with
-    random weights, as of losses. Above: the value and z standard deviations of one mean, of gains that may be the best
-    of the population; swaps lead from the prediction towards the level's mean outcome, which an interval holds. Both
-    are right for large n. For ECE of order 1 (a weight of 1 or −1 for each level) and interval CE (Lipschitz weights
-    below, ECE above) either way has half of what may fail; the ends nearer to the value are taken.
+    left. Below: samples are shared out at random into 8 blocks. In each but the first, gains are those of the best task
+    and swaps of all blocks before. On average they are at most the measure of the population. Their limit is a quantile
+    with random weights, as of losses. Above: the value and z standard deviations of one mean gain. It is the largest of
+    tasks and swaps that may be the population's best. Swaps lead from the prediction towards the level's mean outcome,
+    which an interval holds. Both ends are right for large n.
+
+    ECE of order 1 has such ends too, by weights of 1 or −1. Interval CE has them by Lipschitz weights below, and that
+    of ECE above. Either kind of ends has half of what may fail, and the ends nearer to the value are taken.
 
     Intervals of means of losses (Brier score, log loss) are quantiles of the mean with random weights and one more
     sample of the largest loss, or of the least. For two losses they are those of Clopper and Pearson, valid for every

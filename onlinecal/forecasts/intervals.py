@@ -3,9 +3,9 @@
 A measure's `Sampling` bounds how far its value may lie from the population's by seminorms L_j of D = Γ̂ − Γ. What is
 missing is the law of the L_j(D). It is imitated by two kinds of draws, and each radius is the larger of the two
 quantiles: of normal changes with the covariance of resampled masses, right for large n wherever the truth lies; and of
-changes by outcomes drawn as the predictions say, right for every n if the forecasts are calibrated. Suprema of means
-over tasks or weights have ends by their witnesses (`witnessed`), either instead or beside; then each of the two ways
-may fail in half of the cases left.
+changes by outcomes drawn as the predictions say, right for every n if the forecasts are calibrated. Suprema
+of means over tasks or weights have ends by their witnesses (`witnessed`). Where there are both, each way may fail in
+half of the cases left.
 """
 
 from __future__ import annotations
@@ -301,7 +301,7 @@ def few_samples(asked: Asked, resample: Resample) -> str:
 def drawn_radii(
     wanted: Sequence[Asked], resample: Resample, times: int, level: float, seed: int
 ) -> list[list[Floats]]:
-    """The radii of each part of each measure, by draws of both kinds; where there are witnesses, of half the error."""
+    """The radii of each part of each measure, by draws of both kinds. With witnesses they have half the error."""
     drawn: list[dict[str, list[list[Floats]]]] = [{} for _ in wanted]
     for number, kind in enumerate(KINDS):
         for change in resample.changes(kind, times, np.random.default_rng([seed, 2 + number])):

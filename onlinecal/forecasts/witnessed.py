@@ -1,16 +1,16 @@
 """Ends of intervals for suprema of means, by witnesses.
 
-Such a measure is a supremum, over tasks and swaps or over weights, of a mean gain E[g(v, y)].
+Such a measure is the largest mean gain g(v, y) of a task and its swaps, or of weights.
 
-Below: for any g that is fixed before a sample is seen, the mean gain is at most the measure of the population. Samples
-go into `BLOCKS` blocks at random. For each block but the first, g is the best of the samples in all blocks before it.
-What the gains of one block are off their mean is then uncorrelated with what others are off theirs, though the g are
-not independent: sums are a martingale. So one confidence limit holds for the mean of all gains.
+Below: let g be fixed before a sample is seen. Then its mean gain is at most the measure of the population. Samples go
+into `BLOCKS` blocks at random. For each block but the first, g is the best of the samples in all blocks before it. The
+errors of the gains of different blocks are uncorrelated, though the g are not independent. Their sums are a martingale,
+so one confidence limit holds for the mean of all gains.
 
 Above: let g be the best of the population, which no sample changes. Its mean gain in the sample is at most the value
-there. So the value is too small by no more than one mean of gains is off, and that has the normal law for large n. Its
-standard deviation is at most the largest of any g that may be the best: swaps lead from v towards the level's mean
-outcome, which an interval holds (Clopper & Pearson 1934, for all levels together).
+there. So the value falls short by no more than the error of one mean, which is normal for large n. Its standard
+deviation is at most the largest of any g that may be the best. Swaps lead from v towards the level's mean outcome.
+Intervals of Clopper and Pearson hold these means for all levels together.
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ class Block(NamedTuple):
 
 
 class Past(NamedTuple):
-    """Γ of the samples before, all levels v of the sample, and the means q of `shrunk`, v where there is no sample.
+    """Γ of the samples before, and the same with means drawn in; all levels v, and these means q.
 
-    `unit` is the mean weight of a sample, weighted by itself.
+    Where a level has no sample, q is v. `unit` is the mean weight of a sample, weighted by itself.
     """
 
     gamma: JointDistribution
@@ -87,7 +87,7 @@ def past_of(v: Floats, block: Block) -> Past:
 def _drawn_in(q: Floats, v: Floats, n: Floats, squares: Floats) -> Floats:
     """Means drawn towards v by what is noise in them: d = q − v by τ²/(τ² + s²).
 
-    s² is the variance of the mean of a calibrated level, and τ² the mean square of d less that of s.
+    s² is the variance of the mean of a calibrated level. τ² is the mean square of d less that of s.
     """
     noise = v * (1.0 - v) * squares / n**2
     true = max(float(n @ ((q - v) ** 2 - noise)), 0.0) / float(n.sum())
@@ -105,7 +105,7 @@ _GRIDS = tuple(2**i for i in range(11))
 
 
 def _swaps(past: Past, task: Task) -> Found:
-    """Of the best actions for the means q, against those that respond to v: of those tied, the worst for q."""
+    """Of the best actions for the means q, against those that respond to v. Of those tied it is the worst for q."""
     v, q = past.v, past.q
     if not isinstance(task, DecisionTask):  # the quadratic one, whose actions are all numbers
         return np.stack((v**2 - q**2, (1.0 - v) ** 2 - (1.0 - q) ** 2)), math.inf
@@ -216,7 +216,7 @@ def _kinks(gamma: JointDistribution, squares: Floats, fails: float) -> tuple[Flo
 
 
 def _above_tasks(gamma: JointDistribution, squares: Floats, fails: float) -> float:
-    """A task is a mixture of kinks, and so is the bound of its deviation: at most twice the envelope at 1/2."""
+    """A task is a mixture of kinks, and so is the bound of its deviation. It is at most twice the envelope at 1/2."""
     t, of_kinks, largest = _kinks(gamma, squares, fails)
     share, _, low, _, high = at_half(t, of_kinks)
     deviation = min(2.0 * (share * low + (1.0 - share) * high), largest)
@@ -254,9 +254,9 @@ def _above_task(
 
 
 def _grid_deviation(gamma: JointDistribution, squares: Floats, fails: float, m: int, soft: bool) -> float:
-    """The largest standard deviation of the mean gain at a threshold, of the points that may be on its other side.
+    """The largest standard deviation of a mean gain at a threshold, by the points that may lie beyond it.
 
-    That of a sample between two points is at most that at one of them, drawn by the weights of rounding.
+    A sample between two points is taken as drawn to one of them, which varies more.
     """
     v, each = gamma.predictions, squares.sum(axis=0)
     j, part, _ = points(v, each, each * gamma.means, m, soft)
@@ -264,7 +264,7 @@ def _grid_deviation(gamma: JointDistribution, squares: Floats, fails: float, m: 
     assert len(same) == len(j)
     on_grid = JointDistribution.from_sorted_levels(j / m, n, np.minimum(s, n))
     low, high = _held(on_grid, part, fails)
-    # A threshold i is passed upwards by points j < i with Q > i/m, downwards by points j ≥ i with Q < (i − 1)/m.
+    # Upwards go points j < i with Q > i/m. Downwards go points j ≥ i with Q < (i − 1)/m.
     i = np.unique(np.clip(np.concatenate((j, j + 1, [1, m])), 1, m))
     square = np.zeros(len(i))
     for t, first, last in (
@@ -320,7 +320,7 @@ KINDS_OF: Mapping[str, Kind] = {
 
 
 def kind_of(name: str, options: Mapping[str, Any]) -> Kind | None:
-    """How ends of a measure with these options are found; None where there are none by witnesses."""
+    """How ends of a measure with these options are found; None without witnesses."""
     return None if options.get("order", 1.0) != 1.0 else KINDS_OF.get(name)
 
 
