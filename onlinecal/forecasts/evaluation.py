@@ -16,6 +16,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, needs_of
 from onlinecal.core.validation import choice, integer, number, vector
 from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, Resample, intervals
+from onlinecal.forecasts.reference import GROUPS, Reference
 from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure, bracket_of_moved, ends, require_modulus
@@ -31,6 +32,8 @@ Named = tuple[str, Function, Measure, dict[str, Any]]
 MOST = 1_000_000
 #: the whole catalogue
 EVERYTHING = tuple({"name": name, **record.example} for name, record in MEASURES.items())
+#: what a report shows unless others are asked for: losses of those who act, distances, then what is often quoted
+DECIDING = ("cdl", "cutoff_ce", "smooth_ce", "smooth_ece", "ece", "binned_ece", "brier", "log_loss")
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
 
@@ -73,7 +76,10 @@ def evaluate(
 
     With `reference`, outcomes y° ~ Ber(p) are drawn at these very predictions. `if_calibrated` is the mean value of the
     measure then. `p_value` = (1 + draws with as large a value) / (1 + draws) tests calibration. `p_large_n` is its
-    limit for cutoff and step calibration, by the law of Brownian motion. All take the samples as independent.
+    limit for cutoff and step calibration, by the law of Brownian motion. All take the samples as independent. Above
+    30,000 levels, values of draws and data are compared at 4096 groups of neighbouring levels, each at its mean
+    prediction. `p_value` is exact there too. `if_calibrated` is the mean at the groups, and missing where the measure
+    has no modulus.
 
     Parameters
     ----------
@@ -176,14 +182,19 @@ def evaluate(
             (name, function if record.upper is None else partial(record.upper, **options))
             for name, function, record, options in named
         ]
-        uppers = _replicates(tops, resample.calibrated, times, np.random.default_rng([seed, 1]))[..., 1]
+        against = Reference(resample)
+        compared = values
+        if times and against.grouped:
+            compared = [_checked(name, function, against.gamma) for (name, function, *_) in named]
+        uppers = _replicates(tops, against.draw, times, np.random.default_rng([seed, 1]))[..., 1]
     rows = []
     for i, (name, _, record, options) in enumerate(named):
         mean = share = limit = None
         value, low, interval = values[i], ends(values[i])[0], Interval(None, "") if made is None else made[i]
         if times:
-            mean = float(uppers[:, i].mean())
-            share = (1 + int((uppers[:, i] >= low - _TIE).sum())) / (1 + times)
+            # Values at groups of levels are near those at all levels only where the measure has a modulus.
+            mean = None if against.grouped and not _may_move(named[i]) else float(uppers[:, i].mean())
+            share = (1 + int((uppers[:, i] >= ends(compared[i])[0] - _TIE).sum())) / (1 + times)
             limit = p_large_n(record, low, resample)
         if moved is not None:
             value = bracket_of_moved(record, gamma, distance, options)
@@ -198,7 +209,8 @@ def evaluate(
         own = ", but for functions of your own" if any(one.how == OWN for one in made) else ""
         for_ = "for the value on what the samples were drawn from"
         legend = f"intervals: {100.0 * level:.4g} % each, {for_} ({made_by}){own}"
-    return Evaluation(gamma, tuple(rows), legend, refused, moved)
+    grouped = (GROUPS, against.moved) if times and against.grouped else None
+    return Evaluation(gamma, tuple(rows), legend, refused, moved, grouped)
 
 
 # ---------------------------------------------------------------- inside
