@@ -16,7 +16,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, needs_of
 from onlinecal.core.validation import choice, integer, number, vector
 from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, Resample, intervals
-from onlinecal.forecasts.reference import GROUPS, Reference
+from onlinecal.forecasts.reference import Reference
 from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure, bracket_of_moved, ends, require_modulus
@@ -209,7 +209,7 @@ def evaluate(
         own = ", but for functions of your own" if any(one.how == OWN for one in made) else ""
         for_ = "for the value on what the samples were drawn from"
         legend = f"intervals: {100.0 * level:.4g} % each, {for_} ({made_by}){own}"
-    grouped = (GROUPS, against.moved) if times and against.grouped else None
+    grouped = (against.gamma.levels, against.moved) if times and against.grouped else None
     return Evaluation(gamma, tuple(rows), legend, refused, moved, grouped)
 
 
