@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, needs_of
+from onlinecal.core.progress import Progress
 from onlinecal.core.validation import choice, integer, number, vector
 from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, Resample, intervals
 from onlinecal.forecasts.reference import Reference
@@ -186,7 +187,7 @@ def evaluate(
         compared = values
         if times and against.grouped:
             compared = [_checked(name, function, against.gamma) for (name, function, *_) in named]
-        uppers = _replicates(tops, against.draw, times, np.random.default_rng([seed, 1]))[..., 1]
+        uppers = replicates(tops, against.draw, times, np.random.default_rng([seed, 1]))[..., 1]
     rows = []
     for i, (name, _, record, options) in enumerate(named):
         mean = share = limit = None
@@ -257,7 +258,7 @@ def _intervals(
     own, tail = [i for i in range(len(named)) if i not in found], 0.5 * (1.0 - level)
     if method == "bootstrap":
         functions, generator = [named[i][:2] for i in own], np.random.default_rng([seed, 0])
-        drawn = _replicates(functions, resample.bootstrap, draws, generator)
+        drawn = replicates(functions, resample.bootstrap, draws, generator)
     for column, i in enumerate(own):
         record, (low, high) = named[i][2], ends(values[i])
         if method == "finite-sample":
@@ -276,13 +277,15 @@ def _intervals(
     return [found[i] for i in range(len(named))]
 
 
-def _replicates(
+def replicates(
     functions: list[tuple[str, Function]],
     draw: Callable[[np.random.Generator], JointDistribution],
     times: int,
     generator: np.random.Generator,
 ) -> Floats:
     """(times, measures, 2): lower and upper ends.
+
+    Progress is shown after two seconds.
 
     The catalogue's measures are found by as many threads as there are cores; functions of your own by this one alone.
     """
@@ -297,13 +300,18 @@ def _replicates(
             row[i] = ends(_checked(*functions[i], gamma))
 
     # Threads of linear algebra would only be in the way. No more draws are in memory than three a thread.
-    with ThreadPoolExecutor(cores()) as pool, threadpool_limits(1, user_api="blas"):
+    with (
+        ThreadPoolExecutor(cores()) as pool,
+        threadpool_limits(1, user_api="blas"),
+        Progress(times, unit="draws") as progress,
+    ):
         for part in np.array_split(out, math.ceil(times / (3 * cores())) or 1):
             gammas = [draw(generator) for _ in part]
             found = [pool.submit(fill, row, gamma, ours) for row, gamma in zip(part, gammas, strict=True)]
             for row, gamma, future in zip(part, gammas, found, strict=True):
                 fill(row, gamma, own)
                 future.result()
+                progress.advance(1)
     return out
 
 

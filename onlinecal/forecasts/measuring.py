@@ -16,7 +16,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
 from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
-from onlinecal.forecasts.evaluation import DECIDING, evaluate
+from onlinecal.forecasts.evaluation import DECIDING, evaluate, replicates
 from onlinecal.forecasts.inference import (
     Difference,
     Drift,
@@ -205,7 +205,8 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
     if settings.draws:
         against = Reference(resample, chances)
         generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(against.gamma)
-        drawn = np.array([threshold_regret(against.draw(generator)) for _ in range(settings.draws)])
+        regret = [("threshold regret", threshold_regret)]
+        drawn = replicates(regret, against.draw, settings.draws, generator)[:, 0, 0]
         by_chance = float(drawn.mean())
         share = (1 + int((drawn >= loss - 1e-12).sum())) / (1 + settings.draws)
 

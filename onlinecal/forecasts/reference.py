@@ -24,7 +24,8 @@ class Reference:
     """
 
     def __init__(self, resample: Resample, chances: Floats | None = None) -> None:
-        self.gamma, self.starts, self.moved = resample.gamma, None, 0.0
+        self.gamma, self.moved = resample.gamma, 0.0
+        self.starts: NDArray[np.intp] | None = None  # the first level of each group
         self._resample, self._chances = resample, chances
         # Of each sample in the order of levels, where they are drawn one by one; and the first of each group.
         self._single: tuple[Floats, NDArray[np.int64]] | None = None
@@ -44,7 +45,9 @@ class Reference:
         # Rounding must not take a mean out of its group.
         means = np.clip(np.add.reduceat(n * v, starts) / counts, v[starts], v[last])
         self.starts = starts
-        self.gamma = JointDistribution.from_sorted_levels(means, counts, np.add.reduceat(whole.positives, starts))
+        self.gamma = JointDistribution.from_sorted_levels(
+            means, counts, np.add.reduceat(whole.positives, starts)
+        )
         wide = np.repeat(means, np.diff(np.append(starts, len(v))))
         self.moved = float(whole.mass @ np.abs(v - wide))
         if self._resample.weights is None and whole.weight <= _REPEATED * whole.levels:
@@ -62,5 +65,7 @@ class Reference:
             counts, positives = self.gamma.counts, ones.astype(np.float64)
         else:
             drawn = self._resample.calibrated(generator, self._chances)
-            counts, positives = (np.add.reduceat(part, self.starts) for part in (drawn.counts, drawn.positives))
+            counts, positives = (
+                np.add.reduceat(part, self.starts) for part in (drawn.counts, drawn.positives)
+            )
         return JointDistribution.from_sorted_levels(self.gamma.predictions, counts, positives)

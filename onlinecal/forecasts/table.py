@@ -113,8 +113,8 @@ class Evaluation:
             )
         if self.grouped is not None:
             notes.append(
-                f"p and “if calibrated” are for values at {self.grouped[0]:,} groups of neighbouring forecasts, each at "
-                f"its mean, {self.grouped[1]:.2g} away on average; outcomes are drawn at the forecasts themselves"
+                f"p and “if calibrated” are for values at {self.grouped[0]:,} groups of neighbouring forecasts, each "
+                f"at its mean, {self.grouped[1]:.2g} away on average; outcomes are drawn at the forecasts themselves"
             )
         if self.refused:
             names = ", ".join(self.refused)

@@ -108,8 +108,8 @@ def decision(column: Measured) -> str:
         said += " Without draws that is not tested against chance."
     elif worst.loss > 0.0:
         chance = (
-            f"the worst threshold{between or grid} of calibrated forecasts would lose {number(column.by_chance)} by chance "
-            f"(p = {number(p)})"
+            f"the worst threshold{between or grid} of calibrated forecasts would lose {number(column.by_chance)} by "
+            f"chance (p = {number(p)})"
         )
         if not column.advises:
             said = f"Worst threshold: not told from chance. It loses {worst.loss:.3g} per decision; {chance}."

@@ -1,4 +1,4 @@
-"""Reports of logs: by group and over time, of many forecasts, with weights; read in parts they are those of the whole."""
+"""Reports of logs: by group, over time, of many forecasts, with weights; read in parts they are those of the whole."""
 
 import json
 import sys
@@ -10,6 +10,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.cli import main
+from onlinecal.core import progress
 from onlinecal.core.errors import InvalidData, InvalidParameter, WorkerError
 from onlinecal.core.files import Table, pieces
 from onlinecal.forecasts import reference, source
@@ -142,12 +143,19 @@ def test_eight_measures_are_shown_unless_others_are_asked_for(tmp_path, capsys, 
         assert called("--json", *options) == 0
         return [row["name"] for row in json.loads(capsys.readouterr().out)["forecasts"][0]["measures"]]
 
-    assert names() == list(DECIDING) == [row.name for row in report(tmp_path, frame(60), Settings(0)).columns[0].evaluation.rows]
+    rows = report(tmp_path, frame(60), Settings(0)).columns[0].evaluation.rows
+    assert names() == list(DECIDING) == [row.name for row in rows]
     assert len(DECIDING) == 8
     assert names("--all") == [named_measure(one)[0].name for one in EVERYTHING]
     assert names("--measure", "scdl") == ["scdl"]
     assert called("--all", "--measure", "scdl") != 0
     assert "--all beside --measure scdl; expected one or the other" in capsys.readouterr().err
+
+
+def test_draws_show_their_progress(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    evaluate(G.from_levels([0.2, 0.8], [40, 60], [0.25, 0.75]), measures=["ece"], reference=20)
+    assert "draws/s" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("weight", [None, "w"])
@@ -164,7 +172,12 @@ def test_values_are_exact_at_every_size_and_draws_at_groups_of_levels(tmp_path, 
     assert 0.0 < moved < 1 / 64
     assert (exact.evaluation.grouped, column.threshold) == (None, exact.threshold)
     for row, true in zip(column.evaluation.rows, exact.evaluation.rows, strict=True):
-        assert (row.name, row.ends, row.interval, row.p_large_n) == (true.name, true.ends, true.interval, true.p_large_n)
+        assert (row.name, row.ends, row.interval, row.p_large_n) == (
+            true.name,
+            true.ends,
+            true.interval,
+            true.p_large_n,
+        )
         assert row.p_value is not None
         # Draws differ; without a modulus values at groups say nothing of those at levels.
         assert (row.if_calibrated is None) == (not has_modulus(row))
@@ -199,7 +212,9 @@ def test_draws_at_groups_are_sums_of_draws_at_levels(monkeypatch, kind, seed):
     whole = G.from_samples(p, y, weights=w)
     weights = np.ones(len(p)) if w is None else w
     group = np.searchsorted(whole.predictions[against.starts], p, "right") - 1
-    assert against.gamma.predictions == pytest.approx(np.bincount(group, weights * p) / np.bincount(group, weights))
+    assert against.gamma.predictions == pytest.approx(
+        np.bincount(group, weights * p) / np.bincount(group, weights)
+    )
     assert against.gamma.counts == pytest.approx(np.bincount(group, weights))
     assert against.gamma.positives == pytest.approx(np.bincount(group, weights * y))
     generator = np.random.default_rng([seed, 31])
