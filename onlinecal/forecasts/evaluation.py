@@ -33,7 +33,7 @@ Named = tuple[str, Function, Measure, dict[str, Any]]
 MOST = 1_000_000
 #: the whole catalogue
 EVERYTHING = tuple({"name": name, **record.example} for name, record in MEASURES.items())
-#: what a report shows unless others are asked for: losses of those who act, distances, then what is often quoted
+#: what a report shows unless others are asked for: losses of actions, distances, then what is often quoted
 DECIDING = ("cdl", "cutoff_ce", "smooth_ce", "smooth_ece", "ece", "binned_ece", "brier", "log_loss")
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12

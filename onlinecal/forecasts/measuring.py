@@ -50,8 +50,8 @@ class Settings:
     level: float = 0.95
     seed: int = 0
     measures: tuple[Any, ...] = DECIDING
-    # of a file in parts with more different predictions than `distinct`, measures are those of a grid of `grid` steps,
-    # as brackets: memory grows with the first, and their width falls with the second
+    # Of a file in parts with more different predictions than `distinct`, measures are brackets by a grid of `grid`
+    # steps. Memory grows with the first, and their width falls with the second.
     distinct: int = 10_000_000
     grid: int = 2**20
 

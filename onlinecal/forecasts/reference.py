@@ -10,9 +10,9 @@ from onlinecal.forecasts.intervals import Resample
 
 Floats = NDArray[np.float64]
 
-#: up to so many levels drawn outcomes are measured at all of them; above, at so many groups of equal weight
+#: levels, at most, at which drawn outcomes are measured; more are put into this number of groups of equal weight
 MOST_DRAWN, GROUPS = 30_000, 4096
-# Up to so many samples a level, outcomes are drawn sample by sample, which is quicker than level by level.
+# With fewer samples a level, outcomes are drawn sample by sample, which is quicker than level by level.
 _REPEATED = 8
 
 
@@ -20,15 +20,15 @@ class Reference:
     """Γ with each outcome drawn as 1 with the probability forecast, to compare with `gamma`.
 
     Above `MOST_DRAWN` levels both have the levels of `GROUPS` groups, each at its mean forecast. Outcomes are drawn at
-    the forecasts themselves, or at `chances` of the levels, so that a rank among draws is exact for any statistic.
+    the forecasts themselves, or at `chances` of the levels. So a rank among draws is exact for any statistic.
     """
 
     def __init__(self, resample: Resample, chances: Floats | None = None) -> None:
         self.gamma, self.moved = resample.gamma, 0.0
         self.starts: NDArray[np.intp] | None = None  # the first level of each group
         self._resample, self._chances = resample, chances
-        # Of each sample in the order of levels, where they are drawn one by one; and the first of each group.
-        self._single: tuple[Floats, NDArray[np.int64]] | None = None
+        # Of samples that are drawn one by one: their chances, the first of each group, and room for what is drawn.
+        self._single: tuple[Floats, NDArray[np.int64], Floats, NDArray[np.bool_]] | None = None
         if resample.gamma.levels > MOST_DRAWN:
             self._group(resample.gamma)
 
@@ -53,19 +53,21 @@ class Reference:
         if self._resample.weights is None and whole.weight <= _REPEATED * whole.levels:
             times = self._resample.counts
             first = np.concatenate(([0], np.cumsum(times)))[starts]
-            self._single = np.repeat(v if self._chances is None else self._chances, times), first
+            single = np.repeat(v if self._chances is None else self._chances, times)
+            self._single = single, first, np.empty(len(single)), np.empty(len(single), dtype=bool)
 
     def draw(self, generator: np.random.Generator) -> JointDistribution:
         """One more draw."""
         if self.starts is None:
             return self._resample.calibrated(generator, self._chances)
         if self._single is not None:
-            chances, first = self._single
-            ones = np.add.reduceat(generator.random(len(chances)) < chances, first, dtype=np.int64)
+            chances, first, drawn, below = self._single
+            np.less(generator.random(out=drawn), chances, out=below)
+            ones = np.add.reduceat(below, first, dtype=np.int64)
             counts, positives = self.gamma.counts, ones.astype(np.float64)
         else:
-            drawn = self._resample.calibrated(generator, self._chances)
+            gamma = self._resample.calibrated(generator, self._chances)
             counts, positives = (
-                np.add.reduceat(part, self.starts) for part in (drawn.counts, drawn.positives)
+                np.add.reduceat(part, self.starts) for part in (gamma.counts, gamma.positives)
             )
         return JointDistribution.from_sorted_levels(self.gamma.predictions, counts, positives)

@@ -271,8 +271,9 @@ def _scales(v: Floats, n: float) -> tuple[list[int], list[Ints]]:
 def _nested(n: Floats, starts: list[Ints]) -> tuple[Ints, Ints, Ints, Floats, Ints, Ints]:
     """Which bins each scale joins, from the finest on, and which of its bins hold two or more samples.
 
-    A bin stands where its first level does. Those of a scale: `joined[new[j]:new[j + 1]]`, rows of first level, first
-    part and end of parts in `parts`, with `held` samples; and `paired[pairs[j]:pairs[j + 1]]`.
+    A bin stands where its first level does. Scale j joins `joined[new[j]:new[j + 1]]`: first level, and the first and
+    the end of its parts in `parts`. They hold `held` samples. Bins with two or more are
+    `paired[pairs[j]:pairs[j + 1]]`.
     """
     parts, rows, held, paired = list[Ints](), list[Ints](), list[Floats](), list[Ints]()
     new, pairs, finer, before = [0], [0], np.arange(len(n)), 0
@@ -295,7 +296,7 @@ def _nested(n: Floats, starts: list[Ints]) -> tuple[Ints, Ints, Ints, Floats, In
 
 @kernel
 def _errors(ones, n, v, parts, joined, new, held, paired, pairs):
-    """T_m of each row of outcomes 1 at the levels, at each scale, the coarsest first: each bin once from its parts."""
+    """T_m of each row of outcomes 1 at the levels, at each scale, the coarsest first. Bins are sums of their parts."""
     scales = len(new) - 1
     out = np.empty((ones.shape[0], scales))
     residuals, squares, errors = np.empty(len(v)), np.empty(len(v)), np.empty(len(v))
