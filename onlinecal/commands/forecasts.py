@@ -38,8 +38,9 @@ def measure(
     time: Annotated[str | None, option("a column of times or dates, in order")] = None,
     weight: Annotated[str | None, option("a column of weights")] = None,
     name: Annotated[
-        list[str] | None, option("which measures; may be repeated; default all", "--measure", "-m")
+        list[str] | None, option("which measures; may be repeated; default eight", "--measure", "-m")
     ] = None,
+    everything: Annotated[bool, option("every measure of the catalogue", "--all")] = False,
     draws: Annotated[int, option("for intervals, and for p-values; 0 for neither")] = 200,
     level: Annotated[float, option("of the intervals")] = 0.95,
     seed: Annotated[int, option("of the draws")] = 0,
@@ -50,7 +51,6 @@ def measure(
     sort: Annotated[bool, option("bring rows into the order of --time", "--sort")] = False,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    grid: Annotated[int, option("steps of the grid for more than 30 000 different forecasts")] = 4096,
     in_parts: Annotated[
         bool | None,
         option(
@@ -67,7 +67,9 @@ def measure(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Measure your own forecasts: every measure with its interval, the worst decision, scores, cautions."""
+    """Measure your own forecasts: eight measures, or all, with intervals; the worst decision, scores, cautions."""
+    from onlinecal.core.errors import InvalidParameter
+    from onlinecal.forecasts.evaluation import DECIDING, EVERYTHING
     from onlinecal.forecasts.measuring import Settings
     from onlinecal.forecasts.reading import Asked
     from onlinecal.forecasts.source import report_of
@@ -79,7 +81,9 @@ def measure(
         tuple(forecast or ()), outcome, positive, tuple(by or ()), time, weight, percent, skip_missing, sort,
         delimiter=delimiter, encoding=encoding,
     )  # fmt: skip
-    settings = Settings(draws, level, seed, tuple(name) if name else None, grid=grid)
+    if everything and name:
+        raise InvalidParameter(f"--all beside --measure {name[0]}; expected one or the other")
+    settings = Settings(draws, level, seed, EVERYTHING if everything else tuple(name or DECIDING))
     report = report_of(file, asked, settings, in_parts, scheduler)
     if html is not None:
         from onlinecal.report.measured import page_of

@@ -16,7 +16,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
 from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
-from onlinecal.forecasts.evaluation import EVERYTHING, evaluate, p_large_n
+from onlinecal.forecasts.evaluation import DECIDING, evaluate, replicates
 from onlinecal.forecasts.inference import (
     Difference,
     Drift,
@@ -27,12 +27,12 @@ from onlinecal.forecasts.inference import (
 )
 from onlinecal.forecasts.intervals import Resample
 from onlinecal.forecasts.reading import Log
+from onlinecal.forecasts.reference import Reference
 from onlinecal.forecasts.regression import Decomposition, decomposition
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.forecasts.thresholds import Threshold, threshold_regret, worst_threshold
 from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
-from onlinecal.study.panel import named_measure
 
 Floats = NDArray[np.float64]
 
@@ -49,10 +49,11 @@ class Settings:
     draws: int = 200  # of either kind for intervals, and for p-values; 0 for neither
     level: float = 0.95
     seed: int = 0
-    measures: tuple[Any, ...] | None = None
-    # of more than `distinct` different predictions, measures are those of a grid of `grid` steps, as brackets
-    distinct: int = 30_000
-    grid: int = 4096
+    measures: tuple[Any, ...] = DECIDING
+    # Of a file in parts with more different predictions than `distinct`, measures are brackets by a grid of `grid`
+    # steps. Memory grows with the first, and their width falls with the second.
+    distinct: int = 10_000_000
+    grid: int = 2**20
 
 
 @dataclass(frozen=True)
@@ -144,20 +145,15 @@ class Column:
         samples = None if w is None else (p, y, w)
         return cls(gamma, _some(log, name, log.groups or {}), samples=samples, blocks=blocks, drift=drift)
 
-    def on_grid(self, steps: int) -> tuple[Column, float]:
-        """With every forecast at the nearest i/steps; and how far it was moved, on average."""
+    def on_grid(self, steps: int) -> Column:
+        """The same of rows without weights, with every forecast at the nearest i/steps."""
         if self.moved is not None:
-            # Additions of rows in any order: the sum may be rounded up to so much.
-            return self, min(self.moved / self.gamma.weight, 0.5 / steps)
+            return self
         v, n = self.gamma.predictions, self.gamma.counts
         gamma, distance = self.gamma.round(steps)
         chances, _ = JointDistribution.from_sorted_levels(v, n, n * v).round(steps)
         groups = {name: one._replace(gamma=one.gamma.round(steps)[0]) for name, one in self.groups.items()}
-        samples = None
-        if self.samples is not None:
-            p, y, w = self.samples
-            samples = np.rint(p * steps) / steps, y, w
-        return Column(gamma, groups, distance * gamma.weight, chances, samples), distance
+        return Column(gamma, groups, distance * gamma.weight, chances)
 
     def evaluate(self, settings: Settings, measures: Any, **options: Any) -> Evaluation:
         """The table of some measures, with intervals."""
@@ -196,23 +192,21 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
     """All that is said of a column."""
     for option, least, most in (("draws", 0, 100_000), ("grid", 1, 2**20), ("distinct", 1, None)):
         integer("measure", option, getattr(settings, option), least, most)
-    gamma, shown, steps, chances = column.gamma, column, None, None
-    if column.moved is not None or gamma.levels > settings.distinct:
-        shown, distance = column.on_grid(settings.grid)
-        steps = settings.grid, distance
-        chances = None if shown.chances is None else shown.chances.means
-    evaluation = shown.evaluate(settings, settings.measures, reference=settings.draws, moved=steps)
-    if evaluation.refused and shown is not column:
-        evaluation = _completed(evaluation, column, settings)
-    resample = Resample(shown.gamma, shown.samples)
-    by_chance = share = None
-    if settings.draws:
+    gamma, steps, chances = column.gamma, None, None
+    if column.moved is not None:
+        # Additions of rows in any order: the sum may be rounded up to so much.
+        steps = settings.grid, min(column.moved / gamma.weight, 0.5 / settings.grid)
         # On a grid outcomes are drawn by the mean forecast of each level: their number is a little more spread than
         # that of single forecasts (Hoeffding 1956).
-        generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(resample.gamma)
-        drawn = np.array(
-            [threshold_regret(resample.calibrated(generator, chances)) for _ in range(settings.draws)]
-        )
+        chances = None if column.chances is None else column.chances.means
+    evaluation = column.evaluate(settings, settings.measures, reference=settings.draws, moved=steps)
+    resample = Resample(gamma, column.samples)
+    by_chance = share = None
+    if settings.draws:
+        against = Reference(resample, chances)
+        generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(against.gamma)
+        regret = [("threshold regret", threshold_regret)]
+        drawn = replicates(regret, against.draw, settings.draws, generator)[:, 0, 0]
         by_chance = float(drawn.mean())
         share = (1 + int((drawn >= loss - 1e-12).sum())) / (1 + settings.draws)
 
@@ -231,20 +225,6 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
         cautions(gamma, column.drift, samples, rows), _parts(dict(sorted(column.groups.items())), settings.seed),
         _parts(column.blocks, settings.seed), column.drift,
     )  # fmt: skip
-
-
-def _completed(evaluation: Evaluation, column: Column, settings: Settings) -> Evaluation:
-    """With those measures of which nothing is known on a grid, of all predictions; no outcomes are drawn for them."""
-    asked = settings.measures or EVERYTHING
-    order = [named_measure(spec)[0].name for spec in asked]
-    left = [spec for spec, name in zip(asked, order, strict=True) if name in evaluation.refused]
-    resample = Resample(column.gamma, column.samples)
-    rows = [
-        replace(row, p_large_n=p_large_n(row.measure, row.ends[0], resample) if settings.draws else None)
-        for row in column.evaluate(settings, left).rows
-    ]
-    together = sorted([*evaluation.rows, *rows], key=lambda row: order.index(row.name))
-    return replace(evaluation, rows=tuple(together), refused=())
 
 
 # ---------------------------------------------------------------- parts of the rows

@@ -227,7 +227,7 @@ def _merged(parts: Sequence[Column], settings: Settings) -> Column:
         if whole.levels > settings.distinct:
             whole = None
     if whole is None:
-        parts = [part.on_grid(settings.grid)[0] for part in parts]
+        parts = [part.on_grid(settings.grid) for part in parts]
     groups = dict[str, Some]()
     for name in sorted(set().union(*(part.groups for part in parts))):
         several = [part.groups[name] for part in parts if name in part.groups]

@@ -56,6 +56,8 @@ class Evaluation:
     moved: tuple[int, float] | None = (
         None  # m and δ: predictions were moved to the nearest i/m, by δ on average
     )
+    # how many groups of levels draws of calibrated outcomes were measured at, and the mean distance from their means
+    grouped: tuple[int, float] | None = None
 
     def __getitem__(self, name: str) -> Value:
         """The value of a measure by its name in the table."""
@@ -66,7 +68,7 @@ class Evaluation:
 
     @property
     def _drawn(self) -> bool:
-        return any(row.if_calibrated is not None for row in self.rows)
+        return any(row.p_value is not None for row in self.rows)
 
     def table(self) -> pd.DataFrame:
         """One row per measure, indexed by name.
@@ -109,6 +111,11 @@ class Evaluation:
                 f"predictions were moved to the nearest i/{self.moved[0]}, by {self.moved[1]:.2g} on average: brackets "
                 "are for what they were before, and outcomes of the reference are drawn at the moved ones"
             )
+        if self.grouped is not None:
+            notes.append(
+                f"p and “if calibrated” are for values at {self.grouped[0]:,} groups of neighbouring forecasts, each "
+                f"at its mean, {self.grouped[1]:.2g} away on average; outcomes are drawn at the forecasts themselves"
+            )
         if self.refused:
             names = ", ".join(self.refused)
             notes.append(f"not given: {names}, of which nothing is proved when predictions are moved")
@@ -129,7 +136,8 @@ class Evaluation:
         for row in self.rows:
             line = [row.name, span(row.ends, ".4g")]
             line += ["none" if row.interval is None else "[{:.4g}, {:.4g}]".format(*row.interval)] * made
-            line += [f"{row.if_calibrated:.4g}", f"{row.p_value:.3g}"] if drawn else []
+            line += ["–" if row.if_calibrated is None else f"{row.if_calibrated:.4g}"] * drawn
+            line += ["–" if row.p_value is None else f"{row.p_value:.3g}"] * drawn
             lines.append([*line, row.measure.decisions])
         return lines
 

@@ -139,7 +139,10 @@ def spread(place, rows, mesh):
         for b in range(rows.shape[0]):
             out[b, j] += rows[b, i] * (1.0 - share)
             out[b, j + 1] += rows[b, i] * share
-    out[:, 1:mesh] *= 0.5
+    # In loops: numba compiles a slice in place for two seconds, most of them for the words of an error.
+    for b in range(rows.shape[0]):
+        for j in range(1, mesh):
+            out[b, j] *= 0.5
     return out
 
 

@@ -100,15 +100,16 @@ def about(column: Measured) -> str:
 
 def decision(column: Measured) -> str:
     """The worst decision task in words."""
-    worst, p, moved = column.threshold, column.threshold_p, column.evaluation.moved
-    grid = "" if moved is None else f" of a grid of {moved[0]:,} steps"
-    said = f"Worst threshold{grid if column.gamma is column.evaluation.gamma else ''}: {worst}."
+    worst, p, evaluation = column.threshold, column.threshold_p, column.evaluation
+    grid = "" if evaluation.moved is None else f" of a grid of {evaluation.moved[0]:,} steps"
+    between = "" if evaluation.grouped is None else f" between {evaluation.grouped[0]:,} groups"
+    said = f"Worst threshold{grid}: {worst}."
     if worst.loss > 0.0 and p is None:
         said += " Without draws that is not tested against chance."
     elif worst.loss > 0.0:
         chance = (
-            f"the worst threshold{grid} of calibrated forecasts would lose {number(column.by_chance)} by chance "
-            f"(p = {number(p)})"
+            f"the worst threshold{between or grid} of calibrated forecasts would lose {number(column.by_chance)} by "
+            f"chance (p = {number(p)})"
         )
         if not column.advises:
             said = f"Worst threshold: not told from chance. It loses {worst.loss:.3g} per decision; {chance}."
@@ -288,6 +289,7 @@ def _column_data(column: Measured) -> dict[str, Any]:
         "cautions": column.cautions,
         "measures": [_row_data(row) for row in evaluation.rows],
         "refused": list(evaluation.refused),
+        "groups_drawn": None if evaluation.grouped is None else evaluation.grouped[0],
         "notes": evaluation.notes,
         "brier": column.brier._asdict(),
         "log": column.log._asdict(),

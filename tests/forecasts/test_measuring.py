@@ -1,5 +1,7 @@
-"""Reports of logs: by group and over time, on a grid, with weights; read in parts they are those of the whole."""
+"""Reports of logs: by group, over time, of many forecasts, with weights; read in parts they are those of the whole."""
 
+import json
+import sys
 from functools import partial
 
 import numpy as np
@@ -7,16 +9,21 @@ import pandas as pd
 import pytest
 
 import onlinecal as oc
+from onlinecal.cli import main
+from onlinecal.core import progress
 from onlinecal.core.errors import InvalidData, InvalidParameter, WorkerError
 from onlinecal.core.files import Table, pieces
-from onlinecal.forecasts import source
-from onlinecal.forecasts.evaluation import evaluate
+from onlinecal.forecasts import reference, source
+from onlinecal.forecasts.evaluation import DECIDING, EVERYTHING, evaluate
 from onlinecal.forecasts.inference import calibration_test, holm
+from onlinecal.forecasts.intervals import Resample
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log
 from onlinecal.forecasts.source import merged_sums, places_of, report_of
 from onlinecal.forecasts.thresholds import worst_threshold
+from onlinecal.measures.base import require_modulus
 from onlinecal.report.measured import decision
+from onlinecal.study.panel import named_measure
 
 FAST = ("smooth_ce", "cutoff_ce", "ece", "brier", "cdl")
 FEW = Settings(draws=9, measures=("smooth_ce", "ece", "brier"))
@@ -121,34 +128,101 @@ def test_weights_are_as_rows_that_are_there_so_often(tmp_path):
     for weight in (1e-3, 1.0, 1e6):
         equal = report(tmp_path, table.assign(w=weight), forecasts=("p",), weight="w")
         assert equal.columns[0].cautions == plain
-    # Forecasts with weights go to a grid, too; the bracket holds the value.
-    fine, few = frame(300, digits=0).assign(w=times), Settings(draws=9, distinct=100, grid=64, measures=FAST)
-    column = report(tmp_path, fine, few, forecasts=("p",), weight="w").columns[0]
-    true = G.from_samples(fine["p"], fine["y"], weights=times.astype(float))
-    low, high = column.evaluation.rows[0].ends
-    assert low < oc.measures.smooth_ce(true) < high
 
 
-def test_many_predictions_go_to_a_grid_with_brackets(tmp_path):
+def test_eight_measures_are_shown_unless_others_are_asked_for(tmp_path, capsys, monkeypatch):
+    path = str(written(tmp_path / "f.csv", frame(60)))
+
+    def called(*options):
+        monkeypatch.setattr(sys, "argv", ["onlinecal", "measure", path, "-f", "p", "--draws", "0", *options])
+        with pytest.raises(SystemExit) as done:
+            main()
+        return done.value.code
+
+    def names(*options):
+        assert called("--json", *options) == 0
+        return [row["name"] for row in json.loads(capsys.readouterr().out)["forecasts"][0]["measures"]]
+
+    rows = report(tmp_path, frame(60), Settings(0)).columns[0].evaluation.rows
+    assert names() == list(DECIDING) == [row.name for row in rows]
+    assert len(DECIDING) == 8
+    assert names("--all") == [named_measure(one)[0].name for one in EVERYTHING]
+    assert names("--measure", "scdl") == ["scdl"]
+    assert called("--all", "--measure", "scdl") != 0
+    assert "--all beside --measure scdl; expected one or the other" in capsys.readouterr().err
+
+
+def test_draws_show_their_progress(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "EVERY", 0.0)
+    evaluate(G.from_levels([0.2, 0.8], [40, 60], [0.25, 0.75]), measures=["ece"], reference=20)
+    assert "draws/s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_values_are_exact_at_every_size_and_draws_at_groups_of_levels(tmp_path, monkeypatch, weight):
     table = frame(800, digits=0)
-    few = Settings(draws=20, distinct=500, grid=256)
-    (column,) = report(tmp_path, table, few, forecasts=("p",)).columns
-    exact = evaluate(G.from_samples(table["p"], table["y"]))
-    assert column.gamma.levels == 800
-    assert [row.name for row in column.evaluation.rows] == [row.name for row in exact.rows]
-    for row, true in zip(column.evaluation.rows, exact.rows, strict=True):
-        low, high = row.ends
-        # Where the value itself is a bracket, the two overlap.
-        assert low <= true.ends[1] + 1e-12, row.name
-        assert high >= true.ends[0] - 1e-12, row.name
-        if row.measure.modulus is None:
-            assert (row.ends, row.p_value) == (true.ends, None)
-        else:
-            assert high - low > 0.0
-            assert row.interval is None or (row.interval[0] <= low and high <= row.interval[1])
-    tails = {row.name for row in column.evaluation.rows if row.p_large_n is not None}
-    assert tails == {"cutoff_ce", "step_ce"}
-    assert any("moved to the nearest i/256" in note for note in column.evaluation.notes)
+    table = table.assign(w=np.arange(800) % 5) if weight else table
+    asked, settings = {"forecasts": ("p",), "weight": weight}, Settings(draws=19, measures=EVERYTHING)
+    (exact,) = report(tmp_path, table, settings, **asked).columns
+    monkeypatch.setattr(reference, "MOST_DRAWN", 500)
+    monkeypatch.setattr(reference, "GROUPS", 64)
+    (column,) = report(tmp_path, table, settings, **asked).columns
+    many, moved = column.evaluation.grouped
+    assert 60 <= many <= 64
+    assert 0.0 < moved < 1 / 64
+    assert (exact.evaluation.grouped, column.threshold) == (None, exact.threshold)
+    for row, true in zip(column.evaluation.rows, exact.evaluation.rows, strict=True):
+        assert (row.name, row.ends, row.interval, row.p_large_n) == (
+            true.name,
+            true.ends,
+            true.interval,
+            true.p_large_n,
+        )
+        assert row.p_value is not None
+        # Draws differ; without a modulus values at groups say nothing of those at levels.
+        assert (row.if_calibrated is None) == (not has_modulus(row))
+    assert any("groups of neighbouring forecasts" in note for note in column.evaluation.notes)
+    assert "groups of calibrated forecasts" in decision(column) or column.threshold.loss == 0.0
+
+
+def has_modulus(row):
+    """Whether something is proved of the measure when predictions move."""
+    try:
+        require_modulus(row.measure, row.measure.example, "moved predictions")
+    except InvalidParameter:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", ["single", "repeated", "weighted"])
+def test_draws_at_groups_are_sums_of_draws_at_levels(monkeypatch, kind, seed):
+    """Means and variances of outcomes 1 in a group are those of independent outcomes at its forecasts.
+
+    4000 draws of 8 groups: by normal tails a mean is 6 standard errors away with probability 2e-9, 3e-8 in all; a
+    variance 12 %, which is more than 5 standard errors, with probability 1e-7 each.
+    """
+    monkeypatch.setattr(reference, "MOST_DRAWN", 50)
+    monkeypatch.setattr(reference, "GROUPS", 8)
+    v = np.linspace(0.05, 0.95, 97) ** 2
+    times = {"single": 1, "repeated": 40, "weighted": 1}[kind]
+    p, w = np.repeat(v, times), np.repeat(np.arange(97) % 3 + 0.5, times) if kind == "weighted" else None
+    y = (np.arange(len(p)) % 3 == 0).astype(float)
+    samples = None if w is None else (p, y, w)
+    against = reference.Reference(Resample(G.from_samples(p, y, weights=w), samples))
+    whole = G.from_samples(p, y, weights=w)
+    weights = np.ones(len(p)) if w is None else w
+    group = np.searchsorted(whole.predictions[against.starts], p, "right") - 1
+    assert against.gamma.predictions == pytest.approx(
+        np.bincount(group, weights * p) / np.bincount(group, weights)
+    )
+    assert against.gamma.counts == pytest.approx(np.bincount(group, weights))
+    assert against.gamma.positives == pytest.approx(np.bincount(group, weights * y))
+    generator = np.random.default_rng([seed, 31])
+    drawn = np.array([against.draw(generator).positives for _ in range(4000)])
+    variance = np.bincount(group, weights**2 * p * (1 - p))
+    off = (drawn.mean(axis=0) - np.bincount(group, weights * p)) / np.sqrt(variance / 4000)
+    assert np.abs(off).max() < 6.0
+    assert drawn.var(axis=0) == pytest.approx(variance, rel=0.12)
 
 
 # ---------------------------------------------------------------- in parts
@@ -188,19 +262,24 @@ def test_parts_and_workers_find_what_is_found_in_memory(tmp_path, name):
     same(plain, source._report(path, named, guessed, sums, FEW))
 
 
-def test_many_predictions_go_to_the_same_grid(tmp_path):
-    path, asked = str(written(tmp_path / "f.csv", frame(5000, digits=12))), Asked(forecasts=("p",))
+def test_too_many_predictions_of_a_file_in_parts_go_to_one_grid(tmp_path):
+    table = frame(5000, digits=12)
+    path, asked = str(written(tmp_path / "f.csv", table)), Asked(forecasts=("p",))
     settings = Settings(draws=20, measures=("smooth_ce", "ece"), distinct=1000, grid=128)
-    plain = report_of(path, asked, settings).columns[0].evaluation
+    plain = report_of(path, asked, settings, in_parts=False).columns[0].evaluation
+    assert (plain.refused, plain.moved) == ((), None)
+    on_grid, distance = plain.gamma.round(128)
     # Of no part there are so many.
     for size in (10_000, None):
         parts = report_of(path, asked, settings, in_parts=True, size=size).columns[0].evaluation
         assert parts.refused == ("ece",)
-        assert parts.moved == pytest.approx(plain.moved, rel=1e-9)
+        assert parts.moved == (128, pytest.approx(distance, rel=1e-9))
         for name in ("predictions", "counts", "positives"):
-            assert (getattr(parts.gamma, name) == getattr(plain.gamma, name)).all()
-        assert parts.rows[0].interval == pytest.approx(plain.rows[0].interval, rel=1e-9)
-    some = Settings(draws=0, measures=("smooth_ce",), distinct=6000)
+            assert (getattr(parts.gamma, name) == getattr(on_grid, name)).all()
+        low, high = parts.rows[0].ends
+        assert low < plain["smooth_ce"] < high
+        assert any("moved to the nearest i/128" in note for note in parts.notes)
+    some = Settings(draws=0, measures=("smooth_ce",))
     assert report_of(path, asked, some, in_parts=True).columns[0].gamma.levels == 5000
 
 
@@ -213,10 +292,9 @@ def test_what_the_grid_moves_is_no_bias(tmp_path):
     for share, advises in ((0.3, False), (0.25, True)):
         y = np.arange(n) < share * n
         pd.DataFrame({"p": 0.3 + 1e-7 * (np.arange(n) - 0.5 * n), "y": y}).to_parquet(tmp_path / "f.parquet")
-        for parts in (False, True):
-            found = report_of(str(tmp_path / "f.parquet"), Asked(("p",)), settings, in_parts=parts)
-            assert found.columns[0].advises == advises
-            assert "of a grid of 16 steps" in decision(found.columns[0])
+        found = report_of(str(tmp_path / "f.parquet"), Asked(("p",)), settings, in_parts=True)
+        assert found.columns[0].advises == advises
+        assert "of a grid of 16 steps" in decision(found.columns[0])
 
 
 @pytest.mark.parametrize("parts", [False, True])

@@ -1,0 +1,73 @@
+"""Outcomes drawn as the forecasts say, reduced to groups of neighbouring levels where there are many levels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.intervals import Resample
+
+Floats = NDArray[np.float64]
+
+#: levels, at most, at which drawn outcomes are measured; more are put into this number of groups of equal weight
+MOST_DRAWN, GROUPS = 30_000, 4096
+# With fewer samples a level, outcomes are drawn sample by sample, which is quicker than level by level.
+_REPEATED = 8
+
+
+class Reference:
+    """Γ with each outcome drawn as 1 with the probability forecast, to compare with `gamma`.
+
+    Above `MOST_DRAWN` levels both have the levels of `GROUPS` groups, each at its mean forecast. Outcomes are drawn at
+    the forecasts themselves, or at `chances` of the levels. So a rank among draws is exact for any statistic.
+    """
+
+    def __init__(self, resample: Resample, chances: Floats | None = None) -> None:
+        self.gamma, self.moved = resample.gamma, 0.0
+        self.starts: NDArray[np.intp] | None = None  # the first level of each group
+        self._resample, self._chances = resample, chances
+        # Of samples that are drawn one by one: their chances, the first of each group, and room for what is drawn.
+        self._single: tuple[Floats, NDArray[np.int64], Floats, NDArray[np.bool_]] | None = None
+        if resample.gamma.levels > MOST_DRAWN:
+            self._group(resample.gamma)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether levels are in groups."""
+        return self.starts is not None
+
+    def _group(self, whole: JointDistribution) -> None:
+        v, n = whole.predictions, whole.counts
+        before = np.concatenate(([0.0], np.cumsum(n)[:-1])) / whole.weight
+        starts = np.flatnonzero(np.diff(np.floor(GROUPS * before), prepend=-1.0))
+        counts, last = np.add.reduceat(n, starts), np.append(starts[1:], len(v)) - 1
+        # Rounding must not take a mean out of its group.
+        means = np.clip(np.add.reduceat(n * v, starts) / counts, v[starts], v[last])
+        self.starts = starts
+        self.gamma = JointDistribution.from_sorted_levels(
+            means, counts, np.add.reduceat(whole.positives, starts)
+        )
+        wide = np.repeat(means, np.diff(np.append(starts, len(v))))
+        self.moved = float(whole.mass @ np.abs(v - wide))
+        if self._resample.weights is None and whole.weight <= _REPEATED * whole.levels:
+            times = self._resample.counts
+            first = np.concatenate(([0], np.cumsum(times)))[starts]
+            single = np.repeat(v if self._chances is None else self._chances, times)
+            self._single = single, first, np.empty(len(single)), np.empty(len(single), dtype=bool)
+
+    def draw(self, generator: np.random.Generator) -> JointDistribution:
+        """One more draw."""
+        if self.starts is None:
+            return self._resample.calibrated(generator, self._chances)
+        if self._single is not None:
+            chances, first, drawn, below = self._single
+            np.less(generator.random(out=drawn), chances, out=below)
+            ones = np.add.reduceat(below, first, dtype=np.int64)
+            counts, positives = self.gamma.counts, ones.astype(np.float64)
+        else:
+            gamma = self._resample.calibrated(generator, self._chances)
+            counts, positives = (
+                np.add.reduceat(part, self.starts) for part in (gamma.counts, gamma.positives)
+            )
+        return JointDistribution.from_sorted_levels(self.gamma.predictions, counts, positives)
