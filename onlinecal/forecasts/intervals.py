@@ -92,6 +92,18 @@ class Resample:
         self.total = round(float(times.sum()))
         self.shares = times / self.total
 
+    #: why nothing follows from so few clusters; "" of samples without clusters
+    too_few = ""
+    #: of which a cell needs several
+    units = "samples"
+
+    def mean_cells(self, zeros: Floats, ones: Floats) -> tuple[Floats, Floats, Floats]:
+        """The loss, mass and sum of squared weights of each cell that holds samples."""
+        mass = np.concatenate((self.gamma.counts - self.gamma.positives, self.gamma.positives))
+        squares = np.concatenate(self.squares)
+        held = (mass > 0.0) & (squares > 0.0)
+        return np.concatenate((zeros, ones))[held], mass[held], squares[held]
+
     @property
     def samples(self) -> float:
         """How many samples of equal weights vary as much."""
@@ -256,6 +268,8 @@ def mean_interval(
 
 def few_samples(asked: Asked, resample: Resample) -> str:
     """Why the value is noise: too much weight in cells with few samples; "" if it is not."""
+    if resample.too_few:
+        return resample.too_few
     for sampling, options, _ in asked.parts:
         if reason := sampling.refuses(**options):
             return f"none: {reason}"
@@ -266,7 +280,7 @@ def few_samples(asked: Asked, resample: Resample) -> str:
         if few > sampling.share(**options) + 1e-12:
             what = "levels" if len(samples) == resample.gamma.levels else "bins"
             return (
-                f"none: {few:.0%} of the weight is on {what} with fewer than {FEW} samples, where it cannot be "
+                f"none: {few:.0%} of the weight is on {what} with fewer than {FEW} {resample.units}, where it cannot be "
                 f"estimated; use {sampling.instead}"
             )
     return ""
@@ -346,14 +360,8 @@ def intervals(
             found[i] = Interval(None, reason)
         elif bootstrap and isinstance(sampling, Sampling) and sampling.losses is not None:
             zeros, ones, most = sampling.losses(resample.gamma)
-            gamma, loss, squares = (
-                resample.gamma,
-                np.concatenate((zeros, ones)),
-                np.concatenate(resample.squares),
-            )
-            mass = np.concatenate((gamma.counts - gamma.positives, gamma.positives))
-            held = (mass > 0.0) & (squares > 0.0)
-            low, high = mean_interval(loss[held], mass[held], squares[held], (0.0, most), times, level, seed)
+            cells = resample.mean_cells(zeros, ones)
+            low, high = mean_interval(*cells, (0.0, most), times, level, seed)
             both = min(low, one.ends[0]), min(max(high, one.ends[1]), record.largest)
             found[i] = Interval(both, sampling.source)
     left = [i for i in range(len(asked)) if i not in found]
