@@ -21,8 +21,6 @@ class Clustered(Resample):
     Source: Cameron, Gelbach & Miller 2008 (wild bootstrap of clusters); van der Vaart & Wellner 1996, §2.9.
     """
 
-    units = "clusters"
-
     def __init__(
         self, gamma: JointDistribution, samples: tuple[Floats, Floats, Floats], labels: Ints
     ) -> None:
@@ -34,6 +32,12 @@ class Clustered(Resample):
         if self.samples < FEW - 1e-9:
             weigh = f"{self.clusters} clusters weigh as much as {self.samples:.3g} equal ones"
             self.too_few = f"none: {weigh}; expected at least {FEW}"
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean residual of calibrated forecasts."""
+        residuals = self._weights * (self.ones - self.v[self.level])
+        return float(np.linalg.norm(np.bincount(self.of, residuals)) / self.gamma.weight)
 
     @property
     def samples(self) -> float:
@@ -59,9 +63,7 @@ class Clustered(Resample):
         times = generator.multinomial(self.clusters, np.full(self.clusters, 1.0 / self.clusters))
         return self._gamma(times[self.of] * self._weights, self.ones)
 
-    def calibrated(
-        self, generator: np.random.Generator, chances: Floats | None = None
-    ) -> JointDistribution:
+    def calibrated(self, generator: np.random.Generator, chances: Floats | None = None) -> JointDistribution:
         """The same predictions, with outcomes 1 as predicted and the residuals of clusters times normal numbers."""
         gamma = self.gamma
         moved = self._outcomes(gamma, np.arange(gamma.levels))(1, generator)[1][0] * gamma.weight
@@ -114,7 +116,9 @@ def resample_of(
     gamma: JointDistribution, samples: tuple[Floats, Floats, Floats] | None, labels: Ints | None
 ) -> Resample:
     """The resamples of rows, or of clusters of them."""
-    return Resample(gamma, samples) if labels is None or samples is None else Clustered(gamma, samples, labels)
+    return (
+        Resample(gamma, samples) if labels is None or samples is None else Clustered(gamma, samples, labels)
+    )
 
 
 def labels_of(clusters: ArrayLike, rows: int) -> Ints:

@@ -77,11 +77,11 @@ def evaluate(
     measure then. `p_value` = (1 + draws with as large a value) / (1 + draws) tests calibration. `p_large_n` is its
     limit for cutoff and step calibration, by the law of Brownian motion. All take the samples as independent.
 
-    With `clusters`, only samples of different clusters are taken as independent: several rows of one event, say. Changes
-    are then sums over clusters of the change by each, times a normal number. Changes of calibrated forecasts are the same
-    sums of the residuals y − p, and outcomes of the reference are p and such a change, cut to [0, 1] at each level. This
-    is right for many clusters. Cells are counted in clusters, (Σ w)²/Σ w² of them with w the weight of a cluster. With
-    fewer than 30 there are no intervals and no p-values; there is no `p_large_n`.
+    With `clusters`, only samples of different clusters are taken as independent: rows of several events, say. A change
+    is then a sum of that of each cluster times a normal number. Changes of calibrated forecasts are such sums of the
+    residuals y − p; outcomes of the reference are p and such a change, cut to [0, 1] at each level. This is right for
+    many clusters. Samples are counted as (Σ w)²/Σ w², where w is the weight of a cluster. With fewer than 30 there are
+    no intervals and no p-values; there is no `p_large_n`.
 
     Parameters
     ----------
@@ -241,7 +241,7 @@ def _may_move(one: Named) -> bool:
 
 def p_large_n(record: Measure, value: float, resample: Resample) -> float | None:
     """The p-value of calibration for large n, where it is in closed form."""
-    if record.tail is None or resample.units == "clusters":
+    if record.tail is None or resample.clusters:
         return None
     v = resample.gamma.predictions
     scale = math.sqrt((sum(resample.squares) * v * (1.0 - v)).sum()) / resample.gamma.weight

@@ -94,8 +94,8 @@ class Resample:
 
     #: why nothing follows from so few clusters; "" of samples without clusters
     too_few = ""
-    #: of which a cell needs several
-    units = "samples"
+    #: how many clusters there are; 0 where each sample is independent
+    clusters = 0
 
     def mean_cells(self, zeros: Floats, ones: Floats) -> tuple[Floats, Floats, Floats]:
         """The loss, mass and sum of squared weights of each cell that holds samples."""
@@ -139,7 +139,7 @@ class Resample:
             )
             wider = WIDENED
         draw = self._normal(gamma, place) if kind == "resampled" else self._outcomes(gamma, place)
-        rows = max(_AT_ONCE // gamma.levels, 1)
+        rows = max(_AT_ONCE // max(gamma.levels, self.clusters), 1)
         for start in range(0, times, rows):
             zeros, ones = draw(min(rows, times - start), generator)
             yield Change(gamma, wider * zeros, wider * ones, self.samples, self.gamma, place)
@@ -278,9 +278,10 @@ def few_samples(asked: Asked, resample: Resample) -> str:
         samples, mass = resample.samples_in(sampling.cells(resample.gamma, **options))
         few = float(mass[samples < FEW - 1e-9].sum())
         if few > sampling.share(**options) + 1e-12:
+            of = "clusters" if resample.clusters else "samples"
             what = "levels" if len(samples) == resample.gamma.levels else "bins"
             return (
-                f"none: {few:.0%} of the weight is on {what} with fewer than {FEW} {resample.units}, where it cannot be "
+                f"none: {few:.0%} of the weight is on {what} with fewer than {FEW} {of}, where it cannot be "
                 f"estimated; use {sampling.instead}"
             )
     return ""

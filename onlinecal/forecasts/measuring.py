@@ -16,6 +16,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
 from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
+from onlinecal.forecasts.clusters import Clustered, resample_of
 from onlinecal.forecasts.evaluation import EVERYTHING, evaluate, p_large_n
 from onlinecal.forecasts.inference import (
     Difference,
@@ -35,6 +36,7 @@ from onlinecal.measures.decision import worst_decision_task
 from onlinecal.study.panel import named_measure
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 #: groups, at most
 GROUPS = 1000
@@ -65,8 +67,9 @@ class Part:
     event: float  # the share of outcomes 1
     error: float  # standard error of event − forecast, if outcomes are drawn as forecast
     brier: float
-    p_value: float  # of calibration, by the cutoff calibration error
-    adjusted: float  # the same for all parts at once (Holm)
+    # of calibration, by the cutoff calibration error; None of too few clusters
+    p_value: float | None
+    adjusted: float | None  # the same for all parts at once (Holm)
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ class Report:
     said: list[str]  # what was guessed, left out or sorted
     cautions: list[str]  # about the rows
     settings: Settings
+    cluster: str = ""  # the column by which rows are clusters, "" for none
 
 
 class Some(NamedTuple):
@@ -116,6 +120,7 @@ class Some(NamedTuple):
     rows: int
     gamma: JointDistribution
     squares: Floats | None = None
+    resample: Resample | None = None  # of clusters
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,8 +133,10 @@ class Column:
     moved: float | None = None
     # as `gamma` with the sum of forecasts in place of outcomes 1, on a grid
     chances: JointDistribution | None = None
-    # where samples have weights, the samples themselves: predictions, outcomes, weights
+    # where samples have weights or clusters, the samples themselves: predictions, outcomes, weights
     samples: tuple[Floats, Floats, Floats] | None = None
+    clusters: Ints | None = None
+    weighted: bool = False
     blocks: dict[str, Some] = field(default_factory=dict)
     drift: Drift | None = None
 
@@ -141,8 +148,13 @@ class Column:
         blocks, drift = dict[str, Some](), None
         if log.times is not None:
             blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w)
-        samples = None if w is None else (p, y, w)
-        return cls(gamma, _some(log, name, log.groups or {}), samples=samples, blocks=blocks, drift=drift)
+        samples = (
+            None if w is None and log.clusters is None else (p, y, np.ones(log.rows) if w is None else w)
+        )
+        return cls(
+            gamma, _some(log, name, log.groups or {}), samples=samples, clusters=log.clusters,
+            weighted=w is not None, blocks=blocks, drift=drift,
+        )  # fmt: skip
 
     def on_grid(self, steps: int) -> tuple[Column, float]:
         """With every forecast at the nearest i/steps; and how far it was moved, on average."""
@@ -157,13 +169,13 @@ class Column:
         if self.samples is not None:
             p, y, w = self.samples
             samples = np.rint(p * steps) / steps, y, w
-        return Column(gamma, groups, distance * gamma.weight, chances, samples), distance
+        return Column(gamma, groups, distance * gamma.weight, chances, samples, self.clusters), distance
 
     def evaluate(self, settings: Settings, measures: Any, **options: Any) -> Evaluation:
         """The table of some measures, with intervals."""
         given: dict[str, Any] = {"p": self.gamma}
         if self.samples is not None:
-            given = dict(zip(("p", "y", "weights"), self.samples, strict=True))
+            given = dict(zip(("p", "y", "weights"), self.samples, strict=True)) | {"clusters": self.clusters}
         options |= {"bootstrap": settings.draws, "level": settings.level, "seed": settings.seed}
         # Threads of linear algebra wait for each other longer than they work here.
         with threadpool_limits(1, user_api="blas"):
@@ -176,13 +188,15 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     groups = log.groups or {}
     few_groups(log.source, log.by, len(groups))
     columns = [measured(name, Column.of(log, name), settings) for name in log.forecasts]
-    lags = 0 if log.times is None else math.floor(math.cbrt(log.rows))
-    differences = score_differences(log.forecasts, log.outcomes, log.weights, lags)
+    clusters = log.rows if log.clusters is None else len(np.unique(log.clusters))
+    # Clusters of a column of their own are in no order of time.
+    lags = 0 if log.times is None or log.cluster not in ("", log.time) else math.floor(math.cbrt(clusters))
+    differences = score_differences(log.forecasts, log.outcomes, log.weights, lags, log.clusters)
     said = duplicates(log.duplicates, log.rows, more_columns, [column.gamma for column in columns])
     said += tiny_groups({name: len(rows) for name, rows in groups.items()})
     return Report(
         log.source, log.outcome, log.rows, columns, differences, lags, log.by, log.time, list(log.said), said,
-        settings,
+        settings, log.cluster,
     )  # fmt: skip
 
 
@@ -204,9 +218,9 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
     evaluation = shown.evaluate(settings, settings.measures, reference=settings.draws, moved=steps)
     if evaluation.refused and shown is not column:
         evaluation = _completed(evaluation, column, settings)
-    resample = Resample(shown.gamma, shown.samples)
+    resample = resample_of(shown.gamma, shown.samples, shown.clusters)
     by_chance = share = None
-    if settings.draws:
+    if settings.draws and not resample.too_few:
         # On a grid outcomes are drawn by the mean forecast of each level: their number is a little more spread than
         # that of single forecasts (Hoeffding 1956).
         generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(resample.gamma)
@@ -223,12 +237,14 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
     # The worst of all tasks is noise where CDL is.
     cdl = any(row.name == "cdl" and row.interval is not None and told(row.p_value) for row in evaluation.rows)
     samples = rows = None
-    if column.samples is not None:
-        samples, rows = resample.samples, int(np.count_nonzero(column.samples[2]))
+    if column.samples is not None and column.weighted:
+        samples, rows = Resample(shown.gamma, shown.samples).samples, int(np.count_nonzero(column.samples[2]))
+    clusters = resample.samples if resample.clusters else None
     return Measured(
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst_threshold(gamma), by_chance,
         share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
-        cautions(gamma, column.drift, samples, rows), _parts(dict(sorted(column.groups.items())), settings.seed),
+        cautions(gamma, column.drift, samples, rows, clusters=clusters),
+        _parts(dict(sorted(column.groups.items())), settings.seed),
         _parts(column.blocks, settings.seed), column.drift,
     )  # fmt: skip
 
@@ -238,7 +254,7 @@ def _completed(evaluation: Evaluation, column: Column, settings: Settings) -> Ev
     asked = settings.measures or EVERYTHING
     order = [named_measure(spec)[0].name for spec in asked]
     left = [spec for spec, name in zip(asked, order, strict=True) if name in evaluation.refused]
-    resample = Resample(column.gamma, column.samples)
+    resample = resample_of(column.gamma, column.samples, column.clusters)
     rows = [
         replace(row, p_large_n=p_large_n(row.measure, row.ends[0], resample) if settings.draws else None)
         for row in column.evaluate(settings, left).rows
@@ -253,14 +269,18 @@ def _completed(evaluation: Evaluation, column: Column, settings: Settings) -> Ev
 def _parts(groups: Mapping[str, Some], seed: int) -> list[Part]:
     """What is said of each, corrected for their number."""
     found = []
-    for name, (rows, gamma, squares) in groups.items():
+    for name, (rows, gamma, squares, resample) in groups.items():
         v = gamma.predictions
         power = float(((gamma.counts if squares is None else squares) * v * (1.0 - v)).sum())
         forecast, error = float(gamma.mass @ v), math.sqrt(power) / gamma.weight
-        p = calibration_test(gamma, seed, squares)
+        p: float | None = None
+        if isinstance(resample, Clustered):
+            error = resample.error
+        if resample is None or not resample.too_few:
+            p = calibration_test(gamma, seed, squares, resample)
         found.append(Part(name, rows, forecast, gamma.base_rate, error, brier(gamma), p, p))
-    adjusted = holm([part.p_value for part in found])
-    return [replace(part, adjusted=p) for part, p in zip(found, adjusted, strict=True)]
+    adjusted = iter(holm([part.p_value for part in found if part.p_value is not None]))
+    return [part if part.p_value is None else replace(part, adjusted=next(adjusted)) for part in found]
 
 
 def _some(log: Log, name: str, groups: Mapping[str, Any]) -> dict[str, Some]:
@@ -268,7 +288,11 @@ def _some(log: Log, name: str, groups: Mapping[str, Any]) -> dict[str, Some]:
     for label, rows in groups.items():
         p, y = log.forecasts[name][rows], log.outcomes[rows]
         w = None if log.weights is None else log.weights[rows]
-        if w is None:
+        if log.clusters is not None and (w is None or w.sum() > 0.0):
+            w = np.ones(len(p)) if w is None else w
+            gamma = JointDistribution.from_samples(p, y, weights=w)
+            found[label] = Some(len(p), gamma, None, Clustered(gamma, (p, y, w), log.clusters[rows]))
+        elif w is None:
             found[label] = Some(len(p), JointDistribution.from_samples(p, y))
         elif w.sum() > 0.0:
             gamma, held = JointDistribution.from_samples(p, y, weights=w), w > 0.0
