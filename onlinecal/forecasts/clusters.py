@@ -26,9 +26,9 @@ class Clustered(Resample):
     ) -> None:
         super().__init__(gamma, samples)
         self.of = np.unique(labels[samples[2] > 0.0], return_inverse=True)[1].astype(np.int64)
-        self.rows_of_cluster: Floats = np.bincount(self.of, self.weights)
-        self.clusters = len(self.rows_of_cluster)
-        self.power = float((self.rows_of_cluster**2).sum())
+        self.of_cluster: Floats = np.bincount(self.of, self._weights).astype(np.float64)
+        self.clusters = len(self.of_cluster)
+        self.power = float((self.of_cluster**2).sum())
         if self.samples < FEW - 1e-9:
             weigh = f"{self.clusters} clusters weigh as much as {self.samples:.3g} equal ones"
             self.too_few = f"none: {weigh}; expected at least {FEW}"
@@ -55,7 +55,7 @@ class Clustered(Resample):
     def mean_cells(self, zeros: Floats, ones: Floats) -> tuple[Floats, Floats, Floats]:
         """Mean loss, mass and its square of each cluster."""
         loss = self._weights * np.where(self.ones, ones[self.level], zeros[self.level])
-        mass = self.rows_of_cluster
+        mass = self.of_cluster
         return np.bincount(self.of, loss) / mass, mass, mass**2
 
     def bootstrap(self, generator: np.random.Generator) -> JointDistribution:

@@ -43,9 +43,9 @@ def calibration_test(
     value, v = cutoff_ce(gamma), gamma.predictions
     if resample is not None:
         changes = resample.changes("calibrated", GROUP_DRAWS, np.random.default_rng([seed, 5]))
-        of = (cutoff_norm(change.gamma, change.residuals) for change in changes)
+        spreads = (cutoff_norm(change.gamma, change.residuals) for change in changes)
         value = cutoff_ce(resample.gamma)
-        return (1 + sum(int((each >= value - _TIE).sum()) for each in of)) / (1 + GROUP_DRAWS)
+        return (1 + sum(int((each >= value - _TIE).sum()) for each in spreads)) / (1 + GROUP_DRAWS)
     if squares is not None or gamma.levels > DRAWN_LEVELS:
         of = gamma.counts if squares is None else squares
         scale = math.sqrt(float((of * v * (1.0 - v)).sum())) / gamma.weight

@@ -141,10 +141,10 @@ def rows_of(table: Rows, asked: Asked) -> Log:
     clusters, cluster = None, asked.cluster or ""
     if asked.cluster is not None:
         place, texts = table.groups(asked.cluster)
-        empty = np.isin(place, [i for i, text in enumerate(texts) if not text]) & keep
-        if empty.any():
+        bare = np.isin(place, [i for i, text in enumerate(texts) if not text]) & keep
+        if bare.any():
             raise InvalidData(
-                f"{table.where(int(np.argmax(empty)))}: column {cluster!r} is empty; expected the label of a cluster"
+                f"{table.where(int(np.argmax(bare)))}: column {cluster!r} is empty; expected the label of a cluster"
             )
         clusters = place[rows]
         said += (f"rows with one label in {cluster!r} may depend on each other: they are one cluster",)

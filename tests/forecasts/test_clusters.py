@@ -31,7 +31,7 @@ def events(generator, many, off=0.0, same=True):
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("off", [0.0, 0.1])
 def test_intervals_hold_the_truth_with_five_rows_an_event(same, off, seed):
-    """Of 60 intervals that cover in 90 % of cases fewer than 46 hold the truth with probability under 0.1 %, 20 times."""
+    """Of 60 intervals that cover in 90 % of cases fewer than 46 hold the truth in under 0.1 % (20 counts)."""
     many = 1000 if same else 400
     population = oc.JointDistribution.from_counts(LEVELS, np.full(20, 1.0), np.clip(LEVELS + off, 0.0, 1.0))
     truth = {row.name: row.ends[0] for row in evaluate(population, measures=MEASURES).rows}
@@ -125,6 +125,8 @@ def log(tmp_path):
 def test_the_command_takes_rows_of_one_label_as_a_cluster(log):
     asked = [
         "measure",
+        "-y",
+        "y",
         str(log),
         "-f",
         "p",
