@@ -80,9 +80,9 @@ def cautions(
         said.append(
             f"errors of neighbouring rows depend on each other (correlation {drift.correlation:.2f}, "
             f"p = {drift.correlation_p:.2g}): intervals and p-values take "
-            + ("rows" if clusters is None else "clusters")
+            + ("rows" if clusters is None else "clusters of rows")
             + " as independent"
-            + (" and are too optimistic" if drift.correlation > 0.0 else "")
+            + (" and are too optimistic" if drift.correlation > 0.0 and clusters is None else "")
         )
     return said
 

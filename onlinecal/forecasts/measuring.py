@@ -16,7 +16,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
 from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
-from onlinecal.forecasts.clusters import Clustered, resample_of
+from onlinecal.forecasts.clusters import Clustered, blocks_in_time, resample_of
 from onlinecal.forecasts.evaluation import EVERYTHING, evaluate, p_large_n
 from onlinecal.forecasts.inference import (
     Difference,
@@ -147,6 +147,9 @@ class Column:
         gamma = JointDistribution.from_samples(p, y, weights=w)
         blocks, drift = dict[str, Some](), None
         if log.times is not None:
+            if log.cluster in ("", log.time):
+                residuals = (y - p) * (1.0 if w is None else w)
+                log = replace(log, clusters=blocks_in_time(residuals, log.clusters))
             blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w)
         samples = (
             None if w is None and log.clusters is None else (p, y, np.ones(log.rows) if w is None else w)
