@@ -37,6 +37,12 @@ def measure(
     ] = None,
     time: Annotated[str | None, option("a column of times or dates, in order")] = None,
     weight: Annotated[str | None, option("a column of weights")] = None,
+    cluster: Annotated[
+        str | None,
+        option(
+            "a column of labels; rows with the same one may depend on each other; default --time", "--cluster"
+        ),
+    ] = None,
     name: Annotated[
         list[str] | None, option("which measures; may be repeated; default eight", "--measure", "-m")
     ] = None,
@@ -78,7 +84,7 @@ def measure(
 
     page_name(html)
     asked = Asked(
-        tuple(forecast or ()), outcome, positive, tuple(by or ()), time, weight, percent, skip_missing, sort,
+        tuple(forecast or ()), outcome, positive, tuple(by or ()), time, weight, cluster, percent, skip_missing, sort,
         delimiter=delimiter, encoding=encoding,
     )  # fmt: skip
     if everything and name:

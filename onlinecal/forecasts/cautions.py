@@ -28,6 +28,7 @@ def cautions(
     samples: float | None = None,
     rows: int | None = None,
     level: float = 0.05,
+    clusters: float | None = None,
 ) -> list[str]:
     """Warnings about one column of forecasts, in sentences; none where there is nothing to say.
 
@@ -36,6 +37,8 @@ def cautions(
     said = []
     n = gamma.weight if samples is None else samples
     many = gamma.weight if rows is None else rows
+    if clusters is not None and clusters < FEW:
+        said.append(f"rows tell as much as {clusters:.3g} equal clusters: too few for intervals and p-values")
     if samples is not None and (samples < 0.9 * many or samples < min(SMALL, many - 0.5)):
         said.append(f"weights differ: the rows tell as much as {n:,.0f} rows of equal weight")
     if round(n) < SMALL:
@@ -76,8 +79,10 @@ def cautions(
     if drift is not None and drift.correlation_p < level:
         said.append(
             f"errors of neighbouring rows depend on each other (correlation {drift.correlation:.2f}, "
-            f"p = {drift.correlation_p:.2g}): intervals and p-values take rows as independent"
-            + (" and are too optimistic" if drift.correlation > 0.0 else "")
+            f"p = {drift.correlation_p:.2g}): intervals and p-values take "
+            + ("rows" if clusters is None else "clusters of rows")
+            + " as independent"
+            + (" and are too optimistic" if drift.correlation > 0.0 and clusters is None else "")
         )
     return said
 

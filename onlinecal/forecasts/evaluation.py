@@ -16,6 +16,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution, needs_of
 from onlinecal.core.progress import Progress
 from onlinecal.core.validation import choice, integer, number, vector
+from onlinecal.forecasts.clusters import labels_of, resample_of
 from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, Resample, intervals
 from onlinecal.forecasts.reference import Reference
 from onlinecal.forecasts.table import Evaluation, Row, Value
@@ -44,6 +45,7 @@ def evaluate(
     y: ArrayLike | None = None,
     *,
     weights: ArrayLike | None = None,
+    clusters: ArrayLike | None = None,
     measures: Iterable[Any] | None = None,
     bootstrap: int = 0,
     reference: int = 0,
@@ -92,6 +94,12 @@ def evaluate(
     prediction. `p_value` is exact there too. `if_calibrated` is the mean at the groups, and missing where the measure
     has no modulus.
 
+    With `clusters`, only samples of different clusters are taken as independent: rows of several events, say. A change
+    is then a sum of that of each cluster times a normal number. Changes of calibrated forecasts are such sums of the
+    residuals y − p; outcomes of the reference are p and such a change, cut to [0, 1] at each level. This is right for
+    many clusters. Samples are counted as (Σ w)²/Σ w², where w is the weight of a cluster. With fewer than 30 there are
+    no intervals and no p-values; there is no `p_large_n`.
+
     Parameters
     ----------
     p : (n,) array_like or JointDistribution
@@ -100,6 +108,8 @@ def evaluate(
         Outcomes, each 0 or 1.
     weights : (n,) array_like, optional
         As in `JointDistribution.from_samples`. A sample is resampled together with its weight.
+    clusters : (n,) array_like, optional
+        A label for each prediction, number or string. Default: each is a cluster of its own.
     measures : iterable, optional
         Names, tables of a name and options, or functions Γ ↦ float, as in a study. Default: the whole catalogue,
         `random_interval_ce` at ε = 0.1 and `smooth_ece_at` at σ = 0.1.
@@ -166,16 +176,24 @@ def evaluate(
         named.append((column.name, function, record, options))
     samples = None
     if isinstance(p, JointDistribution):
-        if y is not None or weights is not None:
+        if y is not None or weights is not None or clusters is not None:
             raise InvalidParameter(
-                "evaluate: y or weights beside a JointDistribution, which holds them already"
+                "evaluate: y, weights or clusters beside a JointDistribution, which holds them already"
             )
         gamma = p
     elif y is None:
         raise InvalidParameter("evaluate: y is missing; expected the outcomes of the predictions p")
     else:
         gamma = JointDistribution.from_samples(p, y, weights=weights)
-        samples = None if weights is None else (vector("p", p), vector("y", y), vector("weights", weights))
+        if weights is not None or clusters is not None:
+            predictions = vector("p", p)
+            w = np.ones(len(predictions)) if weights is None else vector("weights", weights)
+            samples = predictions, vector("y", y), w
+    labels = None if samples is None or clusters is None else labels_of(clusters, len(samples[0]))
+    if labels is not None and sure:
+        raise InvalidParameter(
+            "evaluate: method = 'finite-sample' with clusters; expected samples without, or method = 'bootstrap'"
+        )
     refused: tuple[str, ...] = ()
     if moved is not None:
         steps = integer("evaluate", "moved[0]", moved[0], 1)
@@ -185,7 +203,8 @@ def evaluate(
     values = [_checked(name, function, gamma) for (name, function, *_) in named]
     made: list[Interval] | None = None
     if draws or times or sure:
-        resample = Resample(gamma, samples)
+        resample = resample_of(gamma, samples, labels)
+        times = 0 if resample.too_few else times
         if draws or sure:
             made = _intervals(named, values, resample, draws, level, seed, method)
         # Of draws of calibrated outcomes only upper ends are read.
@@ -245,7 +264,7 @@ def _may_move(one: Named) -> bool:
 
 def p_large_n(record: Measure, value: float, resample: Resample) -> float | None:
     """The p-value of calibration for large n, where it is in closed form."""
-    if record.tail is None:
+    if record.tail is None or resample.clusters:
         return None
     v = resample.gamma.predictions
     scale = math.sqrt((sum(resample.squares) * v * (1.0 - v)).sum()) / resample.gamma.weight
@@ -273,6 +292,9 @@ def _intervals(
         record, (low, high) = named[i][2], ends(values[i])
         if method == "finite-sample":
             found[i] = Interval(None, "none: nothing is known of a function of your own")
+            continue
+        if resample.too_few:
+            found[i] = Interval(None, resample.too_few)
             continue
         both = record.least, record.largest
         if not math.isinf(low) and not math.isinf(high):

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.intervals import FEW
+from onlinecal.forecasts.intervals import FEW, Resample
 from onlinecal.measures import cutoff_ce
-from onlinecal.measures.cutoff import range_exceeds
+from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
 
 Floats = NDArray[np.float64]
 
@@ -29,15 +29,23 @@ _ROWS_OF_A_LEVEL = 4
 _TIE = 1e-12
 
 
-def calibration_test(gamma: JointDistribution, seed: int, squares: Floats | None = None) -> float:
+def calibration_test(
+    gamma: JointDistribution, seed: int, squares: Floats | None = None, resample: Resample | None = None
+) -> float:
     """A p-value of the hypothesis that forecasts are calibrated, by their cutoff calibration error.
 
     Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n; for more than
-    `DRAWN_LEVELS` levels, or with weights, it is the limit for large n.
+    `DRAWN_LEVELS` levels, or with weights, it is the limit for large n. With `resample`, of clusters, residuals of
+    clusters are multiplied by normal numbers.
 
     Source: Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
     """
     value, v = cutoff_ce(gamma), gamma.predictions
+    if resample is not None:
+        changes = resample.changes("calibrated", GROUP_DRAWS, np.random.default_rng([seed, 5]))
+        spreads = (cutoff_norm(change.gamma, change.residuals) for change in changes)
+        value = cutoff_ce(resample.gamma)
+        return (1 + sum(int((each >= value - _TIE).sum()) for each in spreads)) / (1 + GROUP_DRAWS)
     if squares is not None or gamma.levels > DRAWN_LEVELS:
         of = gamma.counts if squares is None else squares
         scale = math.sqrt(float((of * v * (1.0 - v)).sum())) / gamma.weight
@@ -149,15 +157,22 @@ def differences_of(found: Sequence[tuple[str, str, str, float, float, float | No
 
 
 def score_differences(
-    forecasts: Mapping[str, Floats], y: Floats, weights: Floats | None = None, lags: int = 0
+    forecasts: Mapping[str, Floats],
+    y: Floats,
+    weights: Floats | None = None,
+    lags: int = 0,
+    clusters: NDArray[np.int64] | None = None,
 ) -> list[Difference]:
     """Paired tests of all pairs of columns, by Brier score and by log score.
 
-    Source: Diebold & Mariano 1995; Newey & West 1987; Holm 1979.
+    Totals of clusters are independent, or depend on those of up to `lags` more clusters.
+
+    Source: Liang & Zeger 1986 (clusters); Diebold & Mariano 1995; Newey & West 1987; Holm 1979.
     """
     found: list[tuple[str, str, str, float, float, float | None]] = []
     share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
-    samples = 1.0 / float(share @ share)
+    of_cluster = share if clusters is None else np.bincount(clusters, share)
+    samples = 1.0 / float(of_cluster @ of_cluster)
     of = {name: scores(p, y) for name, p in forecasts.items()}
     for a, b in combinations(forecasts, 2):
         for score in ("brier", "log"):
@@ -167,8 +182,9 @@ def score_differences(
             difference = first - second
             mean = float(share @ difference)
             centred = share * (difference - mean)
+            centred = centred if clusters is None else np.bincount(clusters, centred)
             power = float(centred @ centred)
-            for lag in range(1, min(lags, len(y) - 1) + 1):
+            for lag in range(1, min(lags, len(centred) - 1) + 1):
                 power += 2.0 * (1.0 - lag / (lags + 1.0)) * float(centred[lag:] @ centred[:-lag])
             error = math.sqrt(max(power, 0.0) * samples / (samples - 1.0))
             found.append((score, a, b, mean, error, paired_p(mean, error, samples)))

@@ -106,6 +106,18 @@ class Resample:
         self.total = round(float(times.sum()))
         self.shares = times / self.total
 
+    #: why nothing follows from so few clusters; "" of samples without clusters
+    too_few = ""
+    #: how many clusters there are; 0 where each sample is independent
+    clusters = 0
+
+    def mean_cells(self, zeros: Floats, ones: Floats) -> tuple[Floats, Floats, Floats]:
+        """The loss, mass and sum of squared weights of each cell that holds samples."""
+        mass = np.concatenate((self.gamma.counts - self.gamma.positives, self.gamma.positives))
+        squares = np.concatenate(self.squares)
+        held = (mass > 0.0) & (squares > 0.0)
+        return np.concatenate((zeros, ones))[held], mass[held], squares[held]
+
     @property
     def samples(self) -> float:
         """How many samples of equal weights vary as much."""
@@ -148,7 +160,7 @@ class Resample:
             )
             wider = WIDENED
         draw = self._normal(gamma, place) if kind == "resampled" else self._outcomes(gamma, place)
-        rows = max(_AT_ONCE // gamma.levels, 1)
+        rows = max(_AT_ONCE // max(gamma.levels, self.clusters), 1)
         for start in range(0, times, rows):
             zeros, ones = draw(min(rows, times - start), generator)
             yield Change(gamma, wider * zeros, wider * ones, self.samples, self.gamma, place)
@@ -282,6 +294,8 @@ def mean_interval(
 
 def few_samples(asked: Asked, resample: Resample) -> str:
     """Why the value is noise: too much weight in cells with few samples; "" if it is not."""
+    if resample.too_few:
+        return resample.too_few
     for sampling, options, _ in asked.parts:
         if reason := sampling.refuses(**options):
             return f"none: {reason}"
@@ -290,9 +304,10 @@ def few_samples(asked: Asked, resample: Resample) -> str:
         samples, mass = resample.samples_in(sampling.cells(resample.gamma, **options))
         few = float(mass[samples < FEW - 1e-9].sum())
         if few > sampling.share(**options) + 1e-12:
+            of = "clusters" if resample.clusters else "samples"
             what = "levels" if len(samples) == resample.gamma.levels else "bins"
             return (
-                f"none: {few:.0%} of the weight is on {what} with fewer than {FEW} samples, where it cannot be "
+                f"none: {few:.0%} of the weight is on {what} with fewer than {FEW} {of}, where it cannot be "
                 f"estimated; use {sampling.instead}"
             )
     return ""
@@ -320,7 +335,7 @@ def drawn_radii(
         kinds = [
             np.concatenate([np.concatenate(parts, axis=1) for parts in of_kind]) for of_kind in mine.values()
         ]
-        within = level if asked.kind is None else 0.5 * (1.0 + level)
+        within = level if resample.clusters or asked.kind is None else 0.5 * (1.0 + level)
         radii.append(np.split(joint_radii(kinds, within), np.cumsum(widths)[:-1]))
     return radii
 
@@ -373,21 +388,16 @@ def intervals(
             found[i] = Interval(None, reason)
         elif bootstrap and isinstance(sampling, Sampling) and sampling.losses is not None:
             zeros, ones, most = sampling.losses(resample.gamma)
-            gamma, loss, squares = (
-                resample.gamma,
-                np.concatenate((zeros, ones)),
-                np.concatenate(resample.squares),
-            )
-            mass = np.concatenate((gamma.counts - gamma.positives, gamma.positives))
-            held = (mass > 0.0) & (squares > 0.0)
-            low, high = mean_interval(loss[held], mass[held], squares[held], (0.0, most), times, level, seed)
+            cells = resample.mean_cells(zeros, ones)
+            low, high = mean_interval(*cells, (0.0, most), times, level, seed)
             both = min(low, one.ends[0]), min(max(high, one.ends[1]), record.largest)
             found[i] = Interval(both, sampling.source)
     left = [i for i in range(len(asked)) if i not in found]
     radii: Sequence[list[Floats] | None]
     proved: dict[int, Ends] = {}
     if bootstrap:
-        kinds = {i: kind for i in left if (kind := asked[i].kind) is not None}
+        # Gains of clusters are not independent; there the draws alone give intervals.
+        kinds = {i: kind for i in left if (kind := asked[i].kind) is not None and not resample.clusters}
         if kinds:
             blocks = resample.blocks(np.random.default_rng([seed, 6]))
             chosen = {i: asked[i].options for i in kinds}

@@ -16,6 +16,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
 from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
+from onlinecal.forecasts.clusters import Clustered, blocks_in_time, resample_of
 from onlinecal.forecasts.evaluation import DECIDING, evaluate, replicates
 from onlinecal.forecasts.inference import (
     Difference,
@@ -35,6 +36,7 @@ from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 #: groups, at most
 GROUPS = 1000
@@ -66,8 +68,9 @@ class Part:
     event: float  # the share of outcomes 1
     error: float  # standard error of event − forecast, if outcomes are drawn as forecast
     brier: float
-    p_value: float  # of calibration, by the cutoff calibration error
-    adjusted: float  # the same for all parts at once (Holm)
+    # of calibration, by the cutoff calibration error; None of too few clusters
+    p_value: float | None
+    adjusted: float | None  # the same for all parts at once (Holm)
 
 
 @dataclass(frozen=True)
@@ -109,6 +112,7 @@ class Report:
     said: list[str]  # what was guessed, left out or sorted
     cautions: list[str]  # about the rows
     settings: Settings
+    cluster: str = ""  # the column by which rows are clusters, "" for none
 
 
 class Some(NamedTuple):
@@ -117,6 +121,7 @@ class Some(NamedTuple):
     rows: int
     gamma: JointDistribution
     squares: Floats | None = None
+    resample: Resample | None = None  # of clusters
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +134,10 @@ class Column:
     moved: float | None = None
     # as `gamma` with the sum of forecasts in place of outcomes 1, on a grid
     chances: JointDistribution | None = None
-    # where samples have weights, the samples themselves: predictions, outcomes, weights
+    # where samples have weights or clusters, the samples themselves: predictions, outcomes, weights
     samples: tuple[Floats, Floats, Floats] | None = None
+    clusters: Ints | None = None
+    weighted: bool = False
     blocks: dict[str, Some] = field(default_factory=dict)
     drift: Drift | None = None
 
@@ -141,9 +148,17 @@ class Column:
         gamma = JointDistribution.from_samples(p, y, weights=w)
         blocks, drift = dict[str, Some](), None
         if log.times is not None:
+            if log.cluster in ("", log.time):
+                residuals = (y - p) * (1.0 if w is None else w)
+                log = replace(log, clusters=blocks_in_time(residuals, log.clusters))
             blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w)
-        samples = None if w is None else (p, y, w)
-        return cls(gamma, _some(log, name, log.groups or {}), samples=samples, blocks=blocks, drift=drift)
+        samples = (
+            None if w is None and log.clusters is None else (p, y, np.ones(log.rows) if w is None else w)
+        )
+        return cls(
+            gamma, _some(log, name, log.groups or {}), samples=samples, clusters=log.clusters,
+            weighted=w is not None, blocks=blocks, drift=drift,
+        )  # fmt: skip
 
     def on_grid(self, steps: int) -> Column:
         """The same of rows without weights, with every forecast at the nearest i/steps."""
@@ -159,7 +174,7 @@ class Column:
         """The table of some measures, with intervals."""
         given: dict[str, Any] = {"p": self.gamma}
         if self.samples is not None:
-            given = dict(zip(("p", "y", "weights"), self.samples, strict=True))
+            given = dict(zip(("p", "y", "weights"), self.samples, strict=True)) | {"clusters": self.clusters}
         options |= {"bootstrap": settings.draws, "level": settings.level, "seed": settings.seed}
         # Threads of linear algebra wait for each other longer than they work here.
         with threadpool_limits(1, user_api="blas"):
@@ -172,13 +187,15 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     groups = log.groups or {}
     few_groups(log.source, log.by, len(groups))
     columns = [measured(name, Column.of(log, name), settings) for name in log.forecasts]
-    lags = 0 if log.times is None else math.floor(math.cbrt(log.rows))
-    differences = score_differences(log.forecasts, log.outcomes, log.weights, lags)
+    clusters = log.rows if log.clusters is None else len(np.unique(log.clusters))
+    # Clusters of a column of their own are in no order of time.
+    lags = 0 if log.times is None or log.cluster not in ("", log.time) else math.floor(math.cbrt(clusters))
+    differences = score_differences(log.forecasts, log.outcomes, log.weights, lags, log.clusters)
     said = duplicates(log.duplicates, log.rows, more_columns, [column.gamma for column in columns])
     said += tiny_groups({name: len(rows) for name, rows in groups.items()})
     return Report(
         log.source, log.outcome, log.rows, columns, differences, lags, log.by, log.time, list(log.said), said,
-        settings,
+        settings, log.cluster,
     )  # fmt: skip
 
 
@@ -200,9 +217,9 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
         # that of single forecasts (Hoeffding 1956).
         chances = None if column.chances is None else column.chances.means
     evaluation = column.evaluate(settings, settings.measures, reference=settings.draws, moved=steps)
-    resample = Resample(gamma, column.samples)
+    resample = resample_of(gamma, column.samples, column.clusters)
     by_chance = share = None
-    if settings.draws:
+    if settings.draws and not resample.too_few:
         against = Reference(resample, chances)
         generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(against.gamma)
         regret = [("threshold regret", threshold_regret)]
@@ -217,12 +234,14 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
     # The worst of all tasks is noise where CDL is.
     cdl = any(row.name == "cdl" and row.interval is not None and told(row.p_value) for row in evaluation.rows)
     samples = rows = None
-    if column.samples is not None:
-        samples, rows = resample.samples, int(np.count_nonzero(column.samples[2]))
+    if column.samples is not None and column.weighted:
+        samples, rows = Resample(gamma, column.samples).samples, int(np.count_nonzero(column.samples[2]))
+    clusters = resample.samples if resample.clusters else None
     return Measured(
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst_threshold(gamma), by_chance,
         share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
-        cautions(gamma, column.drift, samples, rows), _parts(dict(sorted(column.groups.items())), settings.seed),
+        cautions(gamma, column.drift, samples, rows, clusters=clusters),
+        _parts(dict(sorted(column.groups.items())), settings.seed),
         _parts(column.blocks, settings.seed), column.drift,
     )  # fmt: skip
 
@@ -233,14 +252,18 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
 def _parts(groups: Mapping[str, Some], seed: int) -> list[Part]:
     """What is said of each, corrected for their number."""
     found = []
-    for name, (rows, gamma, squares) in groups.items():
+    for name, (rows, gamma, squares, resample) in groups.items():
         v = gamma.predictions
         power = float(((gamma.counts if squares is None else squares) * v * (1.0 - v)).sum())
         forecast, error = float(gamma.mass @ v), math.sqrt(power) / gamma.weight
-        p = calibration_test(gamma, seed, squares)
+        p: float | None = None
+        if isinstance(resample, Clustered):
+            error = resample.error
+        if resample is None or not resample.too_few:
+            p = calibration_test(gamma, seed, squares, resample)
         found.append(Part(name, rows, forecast, gamma.base_rate, error, brier(gamma), p, p))
-    adjusted = holm([part.p_value for part in found])
-    return [replace(part, adjusted=p) for part, p in zip(found, adjusted, strict=True)]
+    adjusted = iter(holm([part.p_value for part in found if part.p_value is not None]))
+    return [part if part.p_value is None else replace(part, adjusted=next(adjusted)) for part in found]
 
 
 def _some(log: Log, name: str, groups: Mapping[str, Any]) -> dict[str, Some]:
@@ -248,7 +271,11 @@ def _some(log: Log, name: str, groups: Mapping[str, Any]) -> dict[str, Some]:
     for label, rows in groups.items():
         p, y = log.forecasts[name][rows], log.outcomes[rows]
         w = None if log.weights is None else log.weights[rows]
-        if w is None:
+        if log.clusters is not None and (w is None or w.sum() > 0.0):
+            w = np.ones(len(p)) if w is None else w
+            gamma = JointDistribution.from_samples(p, y, weights=w)
+            found[label] = Some(len(p), gamma, None, Clustered(gamma, (p, y, w), log.clusters[rows]))
+        elif w is None:
             found[label] = Some(len(p), JointDistribution.from_samples(p, y))
         elif w.sum() > 0.0:
             gamma, held = JointDistribution.from_samples(p, y, weights=w), w > 0.0

@@ -37,6 +37,7 @@ class Asked:
     by: tuple[str, ...] = ()
     time: str | None = None
     weight: str | None = None
+    cluster: str | None = None  # rows with the same text there may depend on each other
     percent: bool = False
     # whether rows without a forecast or an outcome are left out; else they are an error
     skip_missing: bool = False
@@ -64,6 +65,8 @@ class Log:
     groups: dict[str, Ints] | None = None  # numbers of the rows of each group, in order
     by: str = ""  # the names of those columns, with commas between several; "" for none
     time: str = ""
+    clusters: Ints | None = None  # the cluster of each row, from 0; None where each is its own
+    cluster: str = ""  # the column of clusters, or that of times where rows share some; "" for none
     said: tuple[str, ...] = ()  # what was guessed, left out or sorted
     duplicates: int = 0  # rows that are equal to an earlier one, in all columns of the file
     places: Ints | None = None  # which rows of the file these are, from 0
@@ -135,6 +138,19 @@ def rows_of(table: Rows, asked: Asked) -> Log:
             if ends[i] < ends[i + 1]:
                 label = text if len(asked.by) == 1 else f"{name}: {text or '(empty)'}"
                 groups[label] = order[ends[i] : ends[i + 1]]
+    clusters, cluster = None, asked.cluster or ""
+    if asked.cluster is not None:
+        place, texts = table.groups(asked.cluster)
+        bare = np.isin(place, [i for i, text in enumerate(texts) if not text]) & keep
+        if bare.any():
+            raise InvalidData(
+                f"{table.where(int(np.argmax(bare)))}: column {cluster!r} is empty; expected the label of a cluster"
+            )
+        clusters = place[rows]
+        said += (f"rows with one label in {cluster!r} may depend on each other: they are one cluster",)
+    elif times is not None and len(rows) and (np.diff(times[rows]) == 0.0).any():
+        clusters, cluster = np.cumsum(np.diff(times[rows], prepend=times[rows[0]]) > 0.0), str(asked.time)
+        said += (f"rows of one time in {cluster!r} may depend on each other: they are one cluster",)
     return Log(
         table.name,
         {name: values[rows] for name, values in number.items()},
@@ -146,6 +162,8 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         groups=dict(sorted(groups.items())) or None,
         by=", ".join(asked.by),
         time=asked.time or "",
+        clusters=clusters,
+        cluster=cluster,
         said=said,
         places=rows,
         known=None if known is None else known[rows],
@@ -230,7 +248,7 @@ def columns_of(table: Rows, asked: Asked, one: bool = False) -> tuple[Asked, lis
             f"{table.name}: the first line holds numbers ({', '.join(table.columns[:4])}); expected a header with the "
             "names of the columns"
         )
-    named = [*asked.forecasts, asked.outcome, *asked.by, asked.time, asked.weight, asked.key]
+    named = [*asked.forecasts, asked.outcome, *asked.by, asked.time, asked.weight, asked.cluster, asked.key]
     wanted = [name for name in named if name is not None]
     if asked.resolved is not None:
         if asked.time is None:

@@ -60,7 +60,10 @@ def report_of(
             )
         large = needed > 0.5 * free
         quicker = bool(
-            not large and needed and asked.time is None and asked.weight is None and is_large(source)
+            not large
+            and needed
+            and (asked.time or asked.weight or asked.cluster) is None
+            and is_large(source)
         )
         if in_parts is False or not (large or quicker):
             table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
@@ -68,10 +71,10 @@ def report_of(
             return measure_log(log, settings, more_columns=len(table.columns) > len(log.forecasts) + 1)
     if scheduler is not None and asked.encoding is not None:
         raise InvalidData(f"{source} is cut into parts, as UTF-8; expected no --encoding")
-    for what, given in (("--time", asked.time), ("--weight", asked.weight)):
+    for what, given in (("--time", asked.time), ("--weight", asked.weight), ("--cluster", asked.cluster)):
         if given is not None:
             raise InvalidParameter(
-                f"{what} with {source}, which is read in parts, row by row no more; expected none"
+                f"{what} with {source}, which is read in parts, row by row no more; expected none, or --in-memory"
             )
     head = next(pieces(source, delimiter=asked.delimiter, encoding=asked.encoding, size=HEAD))
     named, said = columns_of(head, asked)

@@ -165,10 +165,11 @@ def differences(report: Report) -> Grid:
         for d in report.differences
     ]  # fmt: skip
     few = any(d.p_value is None for d in report.differences)
+    unit = "cluster" if report.cluster else "row"
     how = (
-        f"with errors that depend on each other up to {number_of(report.lags, 'row')} apart"
+        f"with errors that depend on each other up to {number_of(report.lags, unit)} apart"
         if report.lags
-        else "rows independent"
+        else f"{unit}s independent"
     )
     return Grid(
         "Differences of scores on the same rows",
@@ -177,7 +178,7 @@ def differences(report: Report) -> Grid:
         [
             f"Negative: the first is better. Paired tests by Student's law, {how}; p (Holm) is for all of them at once."
             + few
-            * f" n < {FEW}: rows that tell as much as fewer than {FEW} rows of equal weight are not tested."
+            * f" n < {FEW}: rows that tell as much as fewer than {FEW} {unit}s of equal weight are not tested."
         ],
     )
 
@@ -206,7 +207,7 @@ def data(report: Report) -> dict[str, Any]:
         "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
         "forecasts": [_column_data(column) for column in report.columns],
         "differences": [asdict(d) for d in report.differences], "lags": report.lags,
-        "by": report.by, "time": report.time,
+        "by": report.by, "time": report.time, "cluster": report.cluster,
     }  # fmt: skip
 
 
