@@ -218,8 +218,13 @@ def never_positive(source: str, asked: Asked, there: Sequence[str]) -> InvalidDa
 # ---------------------------------------------------------------- which columns
 
 
-def columns_of(table: Rows, asked: Asked, one: bool = False) -> tuple[Asked, list[str]]:
-    """The same with all columns named, where asked for `one` of forecasts; and what was guessed."""
+def columns_of(
+    table: Rows, asked: Asked, one: bool = False, outcomes: bool = True
+) -> tuple[Asked, list[str]]:
+    """The same with all columns named, where asked for `one` of forecasts; and what was guessed.
+
+    Without `outcomes` none are looked for.
+    """
     if len(table.columns) == 1 and " " in table.columns[0]:
         raise InvalidData(
             f"{table.name}: the header {table.columns[0][:60]!r} has none of , ; tab |; expected one between names, or "
@@ -246,7 +251,7 @@ def columns_of(table: Rows, asked: Asked, one: bool = False) -> tuple[Asked, lis
     # Doubled names cannot be told apart, so that none of them is guessed.
     free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
     said, outcome, forecasts = [], asked.outcome, list(asked.forecasts)
-    if outcome is None:
+    if outcome is None and outcomes:
         found = _known(free, OUTCOMES) or [n for n in free if _is_binary(table.sample(n), asked.positive)]
         if len(found) != 1:
             raise _unclear(table, "outcomes", found, "--outcome", "holds 0 and 1")

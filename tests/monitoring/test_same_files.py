@@ -15,7 +15,7 @@ from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import watch
 from onlinecal.recalibration import replay
-from onlinecal.recalibration.replay import recalibrate_file
+from onlinecal.recalibration.files import recalibrate_file
 
 P, Y = [0.25, 0.5, 1.0, 0.125], [1.0, 0.0, 1.0, 0.0]
 PAIRS = list(zip(P, Y, strict=True))
