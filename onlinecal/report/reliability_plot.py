@@ -50,8 +50,6 @@ AUTOMATIC = 20
 _LEAST, _LARGEST = 0.2, 64.0
 #: of axes, beyond the probabilities at either end: a point there is drawn whole
 MARGIN = 0.04
-
-
 #: width of the Gaussian by which more of them are smoothed
 SIGMA = 0.01
 
@@ -435,8 +433,7 @@ def _draw_corp(axis: Axes, one: CorpDiagram) -> None:
     v, q = curve.predictions, curve.means
     for low, high in ((curve.lowest, curve.highest), (curve.lower, curve.upper)) if one.level else ():
         axis.fill_between(v, low, high, color=GREY, alpha=0.2, linewidth=0, zorder=1.1)
-        if len(v) == 1:
-            axis.vlines(v, low, high, color=GREY, alpha=0.2, linewidth=5.0, zorder=1.1)
+        axis.vlines(v[: len(v) == 1], low[0], high[0], color=GREY, alpha=0.2, linewidth=5.0, zorder=1.1)
     blue = here.colours[0]
     axis.plot(v, q, color=blue, linewidth=0.8, zorder=2.0)
     # Blocks that were pooled, from the first of their levels to the last.
