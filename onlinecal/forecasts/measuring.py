@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
-from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
+from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups, unresolved_caution
 from onlinecal.forecasts.evaluation import EVERYTHING, evaluate, p_large_n
 from onlinecal.forecasts.inference import (
     Difference,
@@ -176,6 +176,9 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     groups = log.groups or {}
     few_groups(log.source, log.by, len(groups))
     columns = [measured(name, Column.of(log, name), settings) for name in log.forecasts]
+    if log.weights is None and log.unresolved:
+        for one in columns:
+            one.cautions.extend(unresolved_caution(one.gamma, log.unresolved[one.name]))
     lags = 0 if log.times is None else math.floor(math.cbrt(log.rows))
     differences = score_differences(log.forecasts, log.outcomes, log.weights, lags)
     said = duplicates(log.duplicates, log.rows, more_columns, [column.gamma for column in columns])

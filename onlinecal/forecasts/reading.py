@@ -70,6 +70,8 @@ class Log:
     known: Floats | None = None  # when outcomes became known, not before `times`; NaN for never
     total: int = 0  # rows of the file, with those that are left out
     zeros: tuple[str, ...] = ()  # with `positive`, the words that stand for 0
+    # forecasts of rows that are left out for they have no outcome
+    unresolved: dict[str, Floats] | None = None
 
     @property
     def rows(self) -> int:
@@ -91,9 +93,8 @@ def rows_of(table: Rows, asked: Asked) -> Log:
     """The same of columns that are named, for all rows of a file or some of them."""
     number = {name: probabilities(table, name, asked.percent) for name in asked.forecasts}
     outcomes, zeros = table.outcomes(str(asked.outcome), asked.positive)
-    keep = np.isfinite(outcomes) | asked.open
-    for values in number.values():
-        keep &= np.isfinite(values)
+    complete = np.all([np.isfinite(values) for values in number.values()], axis=0)
+    keep = (np.isfinite(outcomes) | asked.open) & complete
     if not (keep.all() or asked.skip_missing):
         i = int(np.argmin(keep))
         empty = next((name for name, values in number.items() if np.isnan(values[i])), asked.outcome)
@@ -151,6 +152,7 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         known=None if known is None else known[rows],
         total=table.rows,
         zeros=tuple(zeros),
+        unresolved={name: values[complete & ~keep] for name, values in number.items()},
     )
 
 
