@@ -111,13 +111,13 @@ def recalibration(
 ) -> Recalibration:
     """Isotonic regression of the outcomes, with two bands for calibrated forecasts: of each value, and of all at once.
 
-    Outcomes are drawn with the probabilities forecast, and recalibrated in the same way; at each level the band of each
-    value leaves out equally many of the least and of the largest. That of all goes as many times as far from the
-    median as `level` of further curves need, one more counted as beyond: it holds the whole curve with probability
-    `level` at least, for these and the curve of the forecasts are exchangeable.
+    Outcomes are drawn with the probabilities forecast, and recalibrated in the same way. The band of each value leaves
+    out equally many of the least and of the largest. That of all is wider, by a factor that further curves tell. It
+    holds the whole curve with probability `level` at least, since these curves and that of calibrated forecasts are
+    exchangeable.
 
-    Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007; of all values, a global
-    envelope of scaled deviations (Myllymäki et al. 2017), with scales from other draws.
+    Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007. Of all values: Myllymäki
+    et al. 2017, an envelope of scaled deviations, with scales from other draws.
 
     Deviation: Predictions stay as they are. More than 1000 levels are rounded first, of the samples and of the draws.
     """

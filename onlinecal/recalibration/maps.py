@@ -35,8 +35,8 @@ class RecalibrationMap:
         "isotonic", "sigmoid", "smooth" or "venn_abers".
     numbers : mapping of str to (N,) floats
         Parameters. "isotonic": `points` and `values`, between which the map is linear. "sigmoid": `slope` and `shift`
-        of the log odds. "smooth": as of `smooth_recalibration`. "venn_abers": `points`, the forecasts; `lower`,
-        p0 before the first point and from each on; `upper`, p1 up to each point and after the last.
+        of the log odds. "smooth": as of `smooth_recalibration`. "venn_abers": `points`, the forecasts. Its `lower` is
+        p0 before the first point and from each on. Its `upper` is p1 up to each point and after the last.
 
     Examples
     --------
@@ -77,8 +77,8 @@ class RecalibrationMap:
     def inverse(self, q: ArrayLike) -> tuple[Floats, Floats]:
         """The least and the largest forecast that are mapped to each of q, to the next float.
 
-        They are equal or neighbours where the map is strictly increasing, and apart on flat parts, where all forecasts
-        between them are mapped to q. Where the map jumps over q both are at the jump. NaN where q is below or above
+        They are equal or neighbours where the map is strictly increasing. They are apart on flat parts, where all
+        forecasts between them are mapped to q. Where the map jumps over q both are at the jump. NaN where q is below or above
         all values.
 
         Raises
@@ -114,7 +114,7 @@ def load_recalibration(path: str | Path) -> RecalibrationMap:
     Raises
     ------
     StoreError
-        If there is no such file, or it is of another version, changed, cut off, or of another kind.
+        If there is no such file. If it is of another version or kind, changed, or cut off.
     """
     try:
         said = json.loads(Path(path).read_text("utf-8"))
@@ -146,8 +146,8 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
     p, y : (n,) array_like
         Forecasts in [0, 1], and outcomes 0 or 1, of both kinds.
     method : {"isotonic", "sigmoid", "smooth", "venn_abers"}, default "isotonic"
-        The first three as in `recalibrate` with "isotonic_refitted", "platt_refitted" and "smooth_refitted": isotonic
-        regression with one imagined outcome, Platt scaling, and the mean of `smooth_recalibration`. "venn_abers":
+        Isotonic regression with one imagined outcome, Platt scaling, or the mean of `smooth_recalibration`. They are
+        those of `recalibrate` with "isotonic_refitted", "platt_refitted" and "smooth_refitted". "venn_abers":
         isotonic regression with the new forecast among the rows, its outcome taken as 0 and as 1 (p0 and p1).
 
     Returns
@@ -163,7 +163,7 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
     --------
     >>> fitted = fit_recalibration([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1], "venn_abers")
     >>> fitted([0.2, 0.5, 0.8]).round(3)
-    array([0.5 , 0.667, 0.75 ])
+    array([0.5 , 0.6 , 0.75])
     """
     forecasts, outcomes = vector("p", p), vector("y", y)
     check_lengths({"p": forecasts, "y": outcomes})
@@ -226,9 +226,9 @@ FITS: dict[str, Callable[[Floats, Floats], RecalibrationMap]] = {
 def _with_a_one(counts: list[int], ones: list[int]) -> Points:
     """For each level, isotonic regression's value there with one more 1 in it, as (count, ones) of its block.
 
-    The value is a slope of the greatest convex minorant of the cumulative sums, in which those before the level are
-    moved by (−1, −1). From level to level one point moves; what lies to the right of it stays a stack of corners, so
-    that all takes O(levels) steps (Vovk, Petej and Fedorova 2015, Algorithms 1 and 2).
+    The value is a slope of the greatest convex minorant of the cumulative sums. Those before the level are moved by
+    (−1, −1). From level to level one point moves, and the corners to the right of it stay a stack. All takes O(levels)
+    steps (Vovk, Petej and Fedorova 2015, Algorithms 1 and 2).
     """
     sums: Points = [(0, 0)]
     for count, one in zip(counts, ones, strict=True):
@@ -258,7 +258,7 @@ def _push(corners: Points, point: tuple[int, int]) -> None:
 
 
 def _drop(corners: Points, start: tuple[int, int]) -> None:
-    """Removes the corners that are none when the minorant begins at `start`."""
+    """Removes corners that a minorant from `start` does not have."""
     while len(corners) > 1 and _turn(start, corners[-2], corners[-1]) >= 0:
         corners.pop()
 
