@@ -78,8 +78,8 @@ class RecalibrationMap:
         """The least and the largest forecast that are mapped to each of q, to the next float.
 
         They are equal or neighbours where the map is strictly increasing. They are apart on flat parts, where all
-        forecasts between them are mapped to q. Where the map jumps over q both are at the jump. NaN where q is below or above
-        all values.
+        forecasts between them are mapped to q. Where the map jumps over q both are at the jump. NaN
+        where q is below or above all values.
 
         Raises
         ------

@@ -49,10 +49,10 @@ class Recalibrator:
         `ExpertAggregation`. Where each outcome is known before the next forecast, its log loss is at most that of the
         base forecast + 2.08, and its Brier total that + 1.04, for every sequence, always, but for 1.01e-6 a round.
         "calibeating", "platt", "tracking"; batch methods that are fitted again as more is known, "isotonic_refitted",
-        "platt_refitted", "smooth_refitted", "venn_abers_refitted"; or any forecaster of the catalogue, which needs `bins` unless it looks at
-        the context ``base`` (`onlinecal.recalibration.methods`).
+        "platt_refitted", "smooth_refitted", "venn_abers_refitted"; or any forecaster of the catalogue, which needs
+        `bins` unless it looks at the context ``base`` (`onlinecal.recalibration.methods`).
     bins : int, optional
-        The number of equal bins [a, b) of the base forecast, each with a copy of the forecaster; the last one is closed.
+        The number of equal bins [a, b) of the base forecast, each with a forecaster of its own; the last is closed.
     horizon : int, optional
         How many forecasts there will be, for one that is tuned to that. Default: it is restarted at doubling lengths.
     seed : int, default 0
