@@ -112,7 +112,6 @@ def test_calibrated_curves_stay_in_the_band_of_all_values(seed, n, skewed):
             else:
                 off += left.any()
     most = stats.binom.isf(1e-6, 400, 0.05)
-    print("LEFT", n, skewed, outside / 400, single / 400, off / 400)
     assert outside <= most < single
     assert off > outside
 
