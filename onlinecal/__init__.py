@@ -33,6 +33,8 @@ _HOMES = {
     "of_rounds": "onlinecal.core.joint",
     "Recalibrator": "onlinecal.recalibration.recalibrator",
     "recalibrate": "onlinecal.recalibration.replay",
+    "fit_recalibration": "onlinecal.recalibration.maps",
+    "load_recalibration": "onlinecal.recalibration.maps",
     "smooth_recalibration": "onlinecal.recalibration.smoothing",
     "Monitor": "onlinecal.monitoring.monitor",
     "RecalibratedClassifier": "onlinecal.recalibration.estimator",
@@ -76,6 +78,7 @@ if TYPE_CHECKING:
     from onlinecal.growth import rates
     from onlinecal.monitoring.monitor import Monitor
     from onlinecal.recalibration.estimator import RecalibratedClassifier
+    from onlinecal.recalibration.maps import fit_recalibration, load_recalibration
     from onlinecal.recalibration.recalibrator import Recalibrator
     from onlinecal.recalibration.replay import recalibrate
     from onlinecal.recalibration.river_model import RiverRecalibrator

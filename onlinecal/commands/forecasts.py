@@ -20,6 +20,7 @@ from onlinecal.commands.base import (
     option,
     page_name,
 )
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
 
 
@@ -223,7 +224,8 @@ def recalibrate(
         str,
         option(
             "aggregated (default), calibeating, platt, tracking, isotonic_refitted, platt_refitted, "
-            "smooth_refitted, a forecaster (with --bins), module:Class, or a table { name = ..., ... }",
+            "smooth_refitted, venn_abers_refitted, a forecaster (with --bins), module:Class, or a table "
+            "{ name = ..., ... }",
             "--with",
         ),
     ] = "aggregated",
@@ -243,6 +245,12 @@ def recalibrate(
         str | None, option("column of times at which outcomes became known; default --time")
     ] = None,
     column: Annotated[str, option("name of the new column")] = "recalibrated",
+    save: Annotated[
+        Path | None, option("a file for the map of a ..._refitted method, fitted to all known outcomes")
+    ] = None,
+    apply: Annotated[
+        Path | None, option("recalibrate by the map in a file of --save; outcomes are not needed or read")
+    ] = None,
     horizon: Annotated[
         int | None, option("how many forecasts, for who is tuned to that; default nobody knows")
     ] = None,
@@ -260,7 +268,7 @@ def recalibrate(
 ) -> None:
     """Recalibrate forecasts in time order, never looking ahead: a new column, and measures before and after."""
     from onlinecal.forecasts.reading import Asked
-    from onlinecal.recalibration.replay import recalibrate_file
+    from onlinecal.recalibration.files import apply_file, recalibrate_file
     from onlinecal.report.tables import print_json
 
     asked = Asked(
@@ -268,9 +276,15 @@ def recalibrate(
         resolved=resolved, percent=percent, skip_missing=skip_missing, sort=sort, delimiter=delimiter,
         encoding=encoding,
     )  # fmt: skip
+    if apply is not None:
+        if save is not None:
+            raise InvalidParameter("--apply with --save; expected one of them")
+        count, said = apply_file(file, output, apply, column=column, asked=asked, overwrite=overwrite)
+        print(*said, f"wrote {output}: {number_of(count, 'row')}, the new column is {column!r}", sep="\n")
+        return
     found, said = recalibrate_file(
         file, output, forecaster, column=column, asked=asked, overwrite=overwrite, bins=bins, horizon=horizon,
-        measures=measure, bootstrap=bootstrap, seed=seed, progress=None,
+        measures=measure, bootstrap=bootstrap, seed=seed, progress=None, save=save,
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -11,6 +12,9 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.words import number_of
 from onlinecal.forecasts.inference import Drift
 from onlinecal.forecasts.intervals import FEW
+from onlinecal.measures import brier
+
+Floats = NDArray[np.float64]
 
 #: steps of grids on which people's forecasts often are
 GRIDS = (4, 5, 8, 10, 20, 50, 100, 200, 1000)
@@ -87,7 +91,43 @@ def cautions(
     return said
 
 
-def _on_grid(v: NDArray[np.float64], m: int) -> bool:
+def unresolved_bounds(gamma: JointDistribution, unresolved: Floats) -> dict[str, tuple[float, float]]:
+    """The least and the largest Brier score and ECE of all rows, over all outcomes of those without one; exact."""
+    square, n = np.sort([unresolved**2, (1.0 - unresolved) ** 2], axis=0), gamma.weight + len(unresolved)
+    known = gamma.weight * brier(gamma)
+    v, place = np.unique(np.concatenate((gamma.predictions, unresolved)), return_inverse=True)
+    counts, ones, more = (
+        np.bincount(place, np.concatenate(parts), len(v))
+        for parts in (
+            (gamma.counts, np.ones(len(unresolved))),
+            (gamma.positives, np.zeros(len(unresolved))),
+            (np.zeros(gamma.levels), np.ones(len(unresolved))),
+        )
+    )
+    residual = ones - counts * v
+    least = np.abs(residual + np.clip(np.rint(-residual), 0.0, more)).sum() / n
+    largest = np.maximum(np.abs(residual), np.abs(residual + more)).sum() / n
+    low, high = ((known + part.sum()) / n for part in square)
+    return {"Brier score": (float(low), float(high)), "ECE": (float(least), float(largest))}
+
+
+def unresolved_caution(gamma: JointDistribution, unresolved: Floats) -> list[str]:
+    """A warning about rows without an outcome, with what they may do to the Brier score and the ECE."""
+    if not len(unresolved):
+        return []
+    # Rounded outwards: the bounds hold as they are written.
+    both = " and ".join(
+        f"the {name} from {math.floor(low * 1e4) / 1e4:.4f} to {math.ceil(high * 1e4) / 1e4:.4f}"
+        for name, (low, high) in unresolved_bounds(gamma, unresolved).items()
+    )
+    all_of_them = f"{round(gamma.weight) + len(unresolved):,}"
+    return [
+        f"{number_of(len(unresolved), 'row')} of {all_of_them} with forecasts have no outcome and are in no other "
+        f"figure: whatever these outcomes are, all rows together have {both}"
+    ]
+
+
+def _on_grid(v: Floats, m: int) -> bool:
     """Whether all are multiples of 1/m but for rounding, each another one: equal ones would be told apart."""
     places = np.rint(v * m)
     return bool(np.abs(v - places / m).max() <= ROUNDING and len(np.unique(places)) == len(v))

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
-from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups
+from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups, unresolved_caution
 from onlinecal.forecasts.clusters import Clustered, blocks_in_time, resample_of
 from onlinecal.forecasts.evaluation import DECIDING, evaluate, replicates
 from onlinecal.forecasts.inference import (
@@ -187,6 +187,9 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     groups = log.groups or {}
     few_groups(log.source, log.by, len(groups))
     columns = [measured(name, Column.of(log, name), settings) for name in log.forecasts]
+    if log.weights is None and log.unresolved:
+        for one in columns:
+            one.cautions.extend(unresolved_caution(one.gamma, log.unresolved[one.name]))
     clusters = log.rows if log.clusters is None else len(np.unique(log.clusters))
     # Clusters of a column of their own are in no order of time.
     lags = 0 if log.times is None or log.cluster not in ("", log.time) else math.floor(math.cbrt(clusters))

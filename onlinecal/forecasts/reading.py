@@ -73,6 +73,8 @@ class Log:
     known: Floats | None = None  # when outcomes became known, not before `times`; NaN for never
     total: int = 0  # rows of the file, with those that are left out
     zeros: tuple[str, ...] = ()  # with `positive`, the words that stand for 0
+    # forecasts of rows that are left out for they have no outcome
+    unresolved: dict[str, Floats] | None = None
 
     @property
     def rows(self) -> int:
@@ -94,9 +96,8 @@ def rows_of(table: Rows, asked: Asked) -> Log:
     """The same of columns that are named, for all rows of a file or some of them."""
     number = {name: probabilities(table, name, asked.percent) for name in asked.forecasts}
     outcomes, zeros = table.outcomes(str(asked.outcome), asked.positive)
-    keep = np.isfinite(outcomes) | asked.open
-    for values in number.values():
-        keep &= np.isfinite(values)
+    complete = np.all([np.isfinite(values) for values in number.values()], axis=0)
+    keep = (np.isfinite(outcomes) | asked.open) & complete
     if not (keep.all() or asked.skip_missing):
         i = int(np.argmin(keep))
         empty = next((name for name, values in number.items() if np.isnan(values[i])), asked.outcome)
@@ -169,6 +170,7 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         known=None if known is None else known[rows],
         total=table.rows,
         zeros=tuple(zeros),
+        unresolved={name: values[complete & ~keep] for name, values in number.items()},
     )
 
 
@@ -236,8 +238,13 @@ def never_positive(source: str, asked: Asked, there: Sequence[str]) -> InvalidDa
 # ---------------------------------------------------------------- which columns
 
 
-def columns_of(table: Rows, asked: Asked, one: bool = False) -> tuple[Asked, list[str]]:
-    """The same with all columns named, where asked for `one` of forecasts; and what was guessed."""
+def columns_of(
+    table: Rows, asked: Asked, one: bool = False, outcomes: bool = True
+) -> tuple[Asked, list[str]]:
+    """The same with all columns named, where asked for `one` of forecasts; and what was guessed.
+
+    Without `outcomes` none are looked for.
+    """
     if len(table.columns) == 1 and " " in table.columns[0]:
         raise InvalidData(
             f"{table.name}: the header {table.columns[0][:60]!r} has none of , ; tab |; expected one between names, or "
@@ -264,7 +271,7 @@ def columns_of(table: Rows, asked: Asked, one: bool = False) -> tuple[Asked, lis
     # Doubled names cannot be told apart, so that none of them is guessed.
     free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
     said, outcome, forecasts = [], asked.outcome, list(asked.forecasts)
-    if outcome is None:
+    if outcome is None and outcomes:
         found = _known(free, OUTCOMES) or [n for n in free if _is_binary(table.sample(n), asked.positive)]
         if len(found) != 1:
             raise _unclear(table, "outcomes", found, "--outcome", "holds 0 and 1")

@@ -99,6 +99,9 @@ class Recalibration:
     # between what `means` lies at each of them if forecasts are calibrated; NaN without a band
     lower: Floats
     upper: Floats
+    # between what all of `means` lie at once
+    lowest: Floats
+    highest: Floats
     rounded: bool  # whether predictions are rounded to multiples of 1/1000
 
 
@@ -106,12 +109,15 @@ class Recalibration:
 def recalibration(
     gamma: JointDistribution, *, level: float = 0.95, draws: int = DRAWS, seed: int = 0
 ) -> Recalibration:
-    """Isotonic regression of the outcomes, with the band in which it lies for calibrated forecasts.
+    """Isotonic regression of the outcomes, with two bands for calibrated forecasts: of each value, and of all at once.
 
-    Outcomes are drawn with the probabilities forecast, and recalibrated in the same way; at each level the band
-    leaves out equally many of the least and of the largest values.
+    Outcomes are drawn with the probabilities forecast, and recalibrated in the same way. The band of each value leaves
+    out equally many of the least and of the largest. That of all is wider, by a factor that further curves tell. It
+    holds the whole curve with probability `level` at least, since these curves and that of calibrated forecasts are
+    exchangeable.
 
-    Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007.
+    Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007. Of all values: Myllymäki
+    et al. 2017, an envelope of scaled deviations, with scales from other draws.
 
     Deviation: Predictions stay as they are. More than 1000 levels are rounded first, of the samples and of the draws.
     """
@@ -124,20 +130,36 @@ def recalibration(
     means = isotonic(own)
     if not level or (counts != np.rint(counts)).any():
         none = np.full(own.levels, np.nan)
-        return Recalibration(own.predictions, means, none, none, rounded)
+        return Recalibration(own.predictions, means, none, none, none, none, rounded)
     place = np.searchsorted(own.predictions, np.rint(v * MOST_LEVELS) / MOST_LEVELS if rounded else v)
     starts = np.flatnonzero(np.diff(place, prepend=-1))
     out = int(np.floor((draws + 1) * 0.5 * (1.0 - level) + 1e-9))
     if not out:
-        return Recalibration(own.predictions, means, np.zeros(own.levels), np.ones(own.levels), rounded)
-    found, single = np.empty((draws, own.levels)), bool((counts == 1.0).all())
-    for row in found:
+        ends = np.zeros(own.levels), np.ones(own.levels)
+        return Recalibration(own.predictions, means, *ends, *ends, rounded)
+    single = bool((counts == 1.0).all())
+
+    def curve() -> Floats:
         # Of one outcome each a comparison is several times as fast.
         drawn = generator.random(len(v)) < v if single else generator.binomial(counts.astype(np.int64), v)
         ones = np.add.reduceat(drawn.astype(np.float64), starts)
-        row[:] = isotonic(JointDistribution.from_counts(own.predictions, own.counts, ones))
-    found.partition((out - 1, draws - out), axis=0)
-    return Recalibration(own.predictions, means, found[out - 1], found[draws - out], rounded)
+        return isotonic(JointDistribution.from_counts(own.predictions, own.counts, ones))
+
+    found = np.array([curve() for _ in range(draws)])
+    found.partition((out - 1, draws // 2, draws - out), axis=0)
+    lower, middle, upper = found[out - 1], found[draws // 2], found[draws - out]
+    # Where all draws are equal a share of one outcome is a scale.
+    down, up = middle - lower + 0.5 / own.weight, upper - middle + 0.5 / own.weight
+    deviations = []
+    for _ in range(draws):
+        moved = curve() - middle
+        deviations.append(float(np.maximum(moved / up, -moved / down).max()))
+    inside = int(np.ceil(level * (draws + 1) - 1e-9))
+    times = np.inf if inside > draws else sorted(deviations)[inside - 1]
+    # The curve ascends, so that it stays above the largest of the lower ends so far.
+    lowest = np.maximum.accumulate(np.clip(np.minimum(middle - times * down, lower), 0.0, 1.0))
+    highest = np.minimum.accumulate(np.clip(np.maximum(middle + times * up, upper), 0.0, 1.0)[::-1])[::-1]
+    return Recalibration(own.predictions, means, lower, upper, lowest, highest, rounded)
 
 
 @dataclass(frozen=True, eq=False)

@@ -79,7 +79,8 @@ def report_of(
     head = next(pieces(source, delimiter=asked.delimiter, encoding=asked.encoding, size=HEAD))
     named, said = columns_of(head, asked)
     said.append(
-        "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked for"
+        "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked for, and "
+        "there are no bounds for rows without an outcome"
     )
     if scheduler is None:
         sums = _sums(source, named, settings, size, None)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
-from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
@@ -29,12 +26,8 @@ from onlinecal.forecasters import (
     Unchanged,
 )
 from onlinecal.naming import strategy_of
-from onlinecal.recalibration.smoothing import smooth_recalibration
+from onlinecal.recalibration.maps import FITS, RecalibrationMap
 from onlinecal.rounds.plain import Round
-
-Floats = NDArray[np.float64]
-#: forecasts ↦ recalibrated ones
-Map = Callable[[Floats], Any]
 
 
 @dataclass(frozen=True)
@@ -45,12 +38,13 @@ class Refitted(Forecaster):
 
     Parameters
     ----------
-    of : {"isotonic", "sigmoid", "smooth"}
+    of : {"isotonic", "sigmoid", "smooth", "venn_abers"}
         "isotonic": isotonic regression (scikit-learn's `IsotonicRegression`) of the outcomes and of one more, of which
         one half is a 1 at the forecast 0 and the other a 0 at the forecast 1: no value is 0 or 1. "sigmoid": Platt
         scaling, a logistic regression on the log odds of the base forecast without a penalty (scikit-learn's
         `LogisticRegression`), of forecasts taken into [1e-6, 1 − 1e-6]. "smooth": that of Błasiok and
         Nakkiran 2024, Theorem 20, with its random shift in expectation: the mean of κ(p) (`SmoothRecalibration.mean`).
+        "venn_abers": the merged probability of both isotonic regressions (`onlinecal.fit_recalibration`).
     growth : float, default 1.1
         In [1.0001, 2]: it is fitted when there are as many times more known outcomes than at the last fit, and at least
         one.
@@ -76,12 +70,12 @@ class Refitted(Forecaster):
     memory: ClassVar[str | None] = "O(T)"
     version: ClassVar[int] = 2
 
-    of: Literal["isotonic", "sigmoid", "smooth"]
+    of: Literal["isotonic", "sigmoid", "smooth", "venn_abers"]
     growth: float = 1.1
 
     def __post_init__(self) -> None:
-        if self.of not in _FITS:
-            raise InvalidParameter(f"of = {self.of!r}; expected one of {', '.join(map(repr, _FITS))}")
+        if self.of not in FITS:
+            raise InvalidParameter(f"of = {self.of!r}; expected one of {', '.join(map(repr, FITS))}")
         check_number("growth", self.growth, 1.0001, 2.0)
 
     def start(self, horizon: int, stream: Stream) -> _Refitted:
@@ -96,12 +90,11 @@ class _Refitted:
         self.spec, self.next = spec, 2
         self.base: list[float] = []
         self.outcomes: list[float] = []
-        self.map: Map | None = None
+        self.map: RecalibrationMap | None = None
 
     def forecast(self, round: Round) -> float:
         base = round.context["base"]
-        value = base if self.map is None else float(self.map(np.array([base]))[0])
-        return min(max(value, 0.0), 1.0)
+        return base if self.map is None else float(self.map(np.array([base]))[0])
 
     def update(self, forecast: float, outcome: int, round: Round) -> None:
         self.base.append(round.context["base"])
@@ -110,49 +103,8 @@ class _Refitted:
         if known >= self.next:
             self.next = max(known + 1, math.ceil(known * self.spec.growth))
             if min(self.outcomes) != max(self.outcomes):
-                self.map = _FITS[self.spec.of](np.array(self.base), np.array(self.outcomes))
+                self.map = FITS[self.spec.of](np.array(self.base), np.array(self.outcomes))
 
-
-def _isotonic(p: Floats, y: Floats) -> Map:
-    from sklearn.isotonic import IsotonicRegression
-
-    weights = np.concatenate([np.ones(len(p)), [0.5, 0.5]])
-    fitted = IsotonicRegression().fit(np.append(p, [0.0, 1.0]), np.append(y, [1.0, 0.0]), weights)
-    points = np.asarray(fitted.X_thresholds_, np.float64)
-    return partial(np.interp, xp=points, fp=np.asarray(fitted.y_thresholds_, np.float64))
-
-
-def _platt(p: Floats, y: Floats) -> Map:
-    from sklearn.linear_model import LogisticRegression
-
-    # Of each outcome in two shares, since scikit-learn takes no targets between 0 and 1.
-    odds, kinds, shares = np.tile(_log_odds(p), 2)[:, None], np.repeat([1.0, 0.0], len(p)), _targets(y)
-    fitted = LogisticRegression(C=np.inf, max_iter=1000).fit(odds, kinds, np.append(shares, 1.0 - shares))
-    return partial(_sigmoid, slope=float(fitted.coef_[0, 0]), shift=float(fitted.intercept_[0]))
-
-
-def _sigmoid(base: Floats, slope: float, shift: float) -> Floats:
-    return np.asarray(1.0 / (1.0 + np.exp(-(slope * _log_odds(base) + shift))))
-
-
-def _targets(y: Floats) -> Floats:
-    """Platt's targets in the place of outcomes, of which none is 0 or 1: (n₁ + 1)/(n₁ + 2) for 1, 1/(n₀ + 2) for 0."""
-    ones = float(y.sum())
-    return np.where(y == 1.0, (ones + 1.0) / (ones + 2.0), 1.0 / (len(y) - ones + 2.0))
-
-
-def _log_odds(p: Floats) -> Floats:
-    inner = np.clip(p, 1e-6, 1.0 - 1e-6)
-    return np.asarray(np.log(inner) - np.log1p(-inner))
-
-
-def _smooth(p: Floats, y: Floats) -> Map:
-    return smooth_recalibration(JointDistribution.from_counts(p, np.ones(len(p)), _targets(y))).mean
-
-
-_FITS: dict[str, Callable[[Floats, Floats], Map]] = {
-    "isotonic": _isotonic, "sigmoid": _platt, "smooth": _smooth,
-}  # fmt: skip
 
 #: the default method; `docs/forecasts.md` states its proved bounds
 DEFAULT = "aggregated"
@@ -165,6 +117,7 @@ METHODS: Mapping[str, Forecaster] = {
     "isotonic_refitted": Refitted("isotonic"),
     "platt_refitted": Refitted("sigmoid"),
     "smooth_refitted": Refitted("smooth"),
+    "venn_abers_refitted": Refitted("venn_abers"),
 }
 
 

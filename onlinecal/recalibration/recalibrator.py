@@ -1,4 +1,4 @@
-"""A forecaster that is given somebody's forecasts one by one, and their outcomes when they are known."""
+"""A forecaster that is given forecasts one by one, and their outcomes when they are known."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Recalibrator:
         "aggregated": the base forecast itself, "calibeating", and "platt" at the rates 1 and 0.1, as the experts of
         `ExpertAggregation`. Where each outcome is known before the next forecast, its log loss is at most that of the
         base forecast + 2.08, and its Brier total that + 1.04, for every sequence, always, but for 1.01e-6 a round.
-        "calibeating", "platt", "tracking"; batch methods that are fitted anew as more is known, "isotonic_refitted",
-        "platt_refitted", "smooth_refitted"; or any forecaster of the catalogue, which needs `bins` unless it looks at
-        the context ``base`` (`onlinecal.recalibration.methods`).
+        "calibeating", "platt", "tracking"; batch methods that are fitted again as more is known, "isotonic_refitted",
+        "platt_refitted", "smooth_refitted", "venn_abers_refitted"; or any forecaster of the catalogue, which needs
+        `bins` unless it looks at the context ``base`` (`onlinecal.recalibration.methods`).
     bins : int, optional
-        A copy of the forecaster for each of so many equal bins [a, b) of the base forecast, the last one closed.
+        The number of equal bins [a, b) of the base forecast, each with a forecaster of its own; the last is closed.
     horizon : int, optional
         How many forecasts there will be, for one that is tuned to that. Default: it is restarted at doubling lengths.
     seed : int, default 0
@@ -100,7 +100,7 @@ class Recalibrator:
         self.asked = self.told = 0
 
     def ask(self, base: float, time: float | None = None) -> Asked:
-        """Recalibrates somebody's forecast, in [0, 1].
+        """Recalibrates a forecast in [0, 1].
 
         `time` is for those who look at a clock; by default the number of the question.
         """

@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-import os
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import heappop, heappush
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.files import Table, local
+from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.progress import Progress
 from onlinecal.core.validation import check_lengths, check_outcomes, check_same_rows, check_unit, vector
-from onlinecal.core.writing import check_new, whole
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.inference import scores
 from onlinecal.forecasts.intervals import mean_interval
-from onlinecal.forecasts.reading import Asked, columns_of, read_log
 from onlinecal.forecasts.table import Evaluation, Row, aligned, span
 from onlinecal.measures.scores import brier, log_loss
-from onlinecal.naming import said_table
 from onlinecal.recalibration.methods import DEFAULT, METHODS
 from onlinecal.recalibration.recalibrator import Asked as Question
 from onlinecal.recalibration.recalibrator import Recalibrator
@@ -45,8 +36,6 @@ SCORES = {"brier": "brier", "log_loss": "log"}
 ROUNDING = 1e-14
 #: of all intervals
 LEVEL = 0.95
-#: what a file's name may end with
-FORMATS = ".csv", ".parquet"
 
 PAIRED = (
     "change of a score: for the mean of its expected differences, each given all that was known before (95 %, by means "
@@ -343,71 +332,3 @@ def _paired(p: Floats, made: Floats, y: Floats, draws: int, seed: int) -> dict[s
             within, happened = (float(both.min()), float(both.max())), np.where(y == 1.0, ones, zeros)
             found[measure] = mean_interval(happened, each, each, within, draws, LEVEL, seed)
     return found
-
-
-# ---------------------------------------------------------------- files
-
-
-def recalibrate_file(
-    source: str,
-    output: Path,
-    forecaster: str,
-    *,
-    column: str = "recalibrated",
-    asked: Asked | None = None,
-    overwrite: bool = False,
-    progress: bool | None = False,
-    **options: Any,
-) -> tuple[Recalibrated, tuple[str, ...]]:
-    """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`."""
-    asked = replace(asked or Asked(), open=True)
-    if output.suffix not in FORMATS:
-        raise InvalidParameter(f"{output}: expected a name that ends with {' or '.join(FORMATS)}")
-    if source != "-" and os.path.realpath(output) == os.path.realpath(local(source)):
-        raise InvalidParameter(f"{output} is the file that is read; expected another name")
-    check_new(output, overwrite)
-    table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
-    if column in table.columns:
-        raise InvalidParameter(
-            f"{table.name} has a column {column!r} already; expected another name (--column)"
-        )
-    if output.suffix == ".parquet" and len(set(table.columns)) < len(table.columns):
-        raise InvalidParameter(
-            f"{table.name} has two columns of one name, which Parquet has no room for; expected a name that ends with "
-            ".csv"
-        )
-    named, said = columns_of(table, asked, one=True)
-    log = read_log(table, named)
-    if log.rows < 2:
-        raise InvalidData(f"{table.name} has 1 row; expected at least 2")
-    with Progress(work(log.rows, options.get("bootstrap", 0)), shown=progress, unit="forecasts") as bar:
-        made = recalibrate(
-            log.forecasts[named.forecasts[0]], log.outcomes, said_table("with", forecaster), times=log.times,
-            known=log.known, progress=bar.advance, **options,
-        )  # fmt: skip
-    values: list[float | None] = [None] * table.rows
-    places: Any = log.places
-    for place, value in zip(places, made.forecasts.tolist(), strict=True):
-        values[place] = value
-    with whole(output, overwrite) as new:
-        _write(table, column, values, new, output.suffix)
-    return made, (*said, *log.said)
-
-
-def _write(table: Table, column: str, values: list[float | None], path: Path, ending: str) -> None:
-    """All columns and the new one; of a CSV file, the texts as they stand there."""
-    import polars as pl
-
-    data = io.BytesIO()
-    if ending == ".parquet":
-        frame = table.frame.with_columns(pl.Series("new", values, dtype=pl.Float64))
-        frame.columns = [*table.columns, column]
-        frame.write_parquet(data)
-    else:
-        texts = [None if value is None else repr(value) for value in values]
-        header, between = io.StringIO(), table.delimiter or ","
-        csv.writer(header, delimiter=between, lineterminator="\n").writerow([*table.columns, column])
-        data.write(header.getvalue().encode())
-        frame = table.frame.with_columns(pl.Series("new", texts, dtype=pl.String))
-        frame.write_csv(data, include_header=False, separator=between)
-    path.write_bytes(data.getbuffer())

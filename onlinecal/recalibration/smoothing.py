@@ -65,13 +65,17 @@ class SmoothRecalibration:
 
     def mean(self, p: ArrayLike) -> Floats:
         """E κ(p), (n,): no draws, and no proof that it is calibrated."""
-        base = _forecasts(p)
-        if self.sigma == 0.0:
-            return base + 0.0
-        near = np.linspace(-6.0, 6.0, 241)
-        weights = np.exp(-0.5 * near**2)
-        moved = _reflected(base[:, None] + self.sigma * near)
-        return np.asarray(np.interp(moved, self.points, self.values) @ (weights / weights.sum()))
+        return mean_of(_forecasts(p), self.sigma, self.points, self.values)
+
+
+def mean_of(base: Floats, sigma: float, points: Floats, values: Floats) -> Floats:
+    """E κ₂(κ₁(p)) of forecasts p, with κ₂ as its values at points."""
+    if sigma == 0.0:
+        return base + 0.0
+    near = np.linspace(-6.0, 6.0, 241)
+    weights = np.exp(-0.5 * near**2)
+    moved = _reflected(base[:, None] + sigma * near)
+    return np.asarray(np.interp(moved, points, values) @ (weights / weights.sum()))
 
 
 def smooth_recalibration(

@@ -50,8 +50,6 @@ AUTOMATIC = 20
 _LEAST, _LARGEST = 0.2, 64.0
 #: of axes, beyond the probabilities at either end: a point there is drawn whole
 MARGIN = 0.04
-
-
 #: width of the Gaussian by which more of them are smoothed
 SIGMA = 0.01
 
@@ -344,7 +342,8 @@ def _of_smooth(drawn: Sequence[SmoothDiagram]) -> str:
         "is more, and which is reflected at 0 and 1; it is as thick as predictions are frequent there. Diagonal: "
         "calibrated predictions.",
         f"Band: an approximate {level:.0%} interval, point by point, for the same smoothed mean outcome of what the "
-        "samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near by)."
+        "samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near by). "
+        "The whole curve leaves it more often, and it is no interval for the mean outcome before smoothing."
         * (level > 0.0),
         _without(drawn, "curve"),
     )  # fmt: skip
@@ -357,8 +356,9 @@ def _of_corp(drawn: Sequence[CorpDiagram]) -> str:
         f"the thick parts; of more than {MOST_LEVELS} levels, of predictions rounded to multiples of 1/{MOST_LEVELS}. "
         "Diagonal: calibrated predictions. Brier score = MCB − DSC + UNC: what this recalibration would gain, what it "
         "is better than the base rate, and the score of the base rate.",
-        f"Band: where the curve lies with probability {level:.0%} or more, point by point, if all predictions were "
-        f"fixed before and every outcome were drawn with the probability predicted, independently ({DRAWS} such draws)."
+        f"Bands: where the curve lies with probability {level:.0%} or more, the darker one point by point, the lighter "
+        "one as a whole, if all predictions were fixed before and every outcome were drawn with the probability "
+        f"predicted, independently ({DRAWS} such draws, and as many again for the lighter one)."
         * (level > 0.0),
         _without(drawn, "curve"),
     )  # fmt: skip
@@ -431,10 +431,9 @@ def _draw_smooth(axis: Axes, one: SmoothDiagram) -> None:
 def _draw_corp(axis: Axes, one: CorpDiagram) -> None:
     here, curve = paper(axis), one.curve
     v, q = curve.predictions, curve.means
-    if one.level:
-        axis.fill_between(v, curve.lower, curve.upper, color=GREY, alpha=0.3, linewidth=0, zorder=1.1)
-        if len(v) == 1:
-            axis.vlines(v, curve.lower, curve.upper, color=GREY, alpha=0.3, linewidth=5.0, zorder=1.1)
+    for low, high in ((curve.lowest, curve.highest), (curve.lower, curve.upper)) if one.level else ():
+        axis.fill_between(v, low, high, color=GREY, alpha=0.2, linewidth=0, zorder=1.1)
+        axis.vlines(v[: len(v) == 1], low[0], high[0], color=GREY, alpha=0.2, linewidth=5.0, zorder=1.1)
     blue = here.colours[0]
     axis.plot(v, q, color=blue, linewidth=0.8, zorder=2.0)
     # Blocks that were pooled, from the first of their levels to the last.

@@ -1,5 +1,6 @@
 """Reports of logs: by group, over time, of many forecasts, with weights; read in parts they are those of the whole."""
 
+import itertools
 import json
 import sys
 from functools import partial
@@ -7,6 +8,8 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given as drawn
+from hypothesis import strategies as st
 
 import onlinecal as oc
 from onlinecal.cli import main
@@ -14,6 +17,7 @@ from onlinecal.core import progress
 from onlinecal.core.errors import InvalidData, InvalidParameter, WorkerError
 from onlinecal.core.files import Table, pieces
 from onlinecal.forecasts import reference, source
+from onlinecal.forecasts.cautions import unresolved_bounds
 from onlinecal.forecasts.evaluation import DECIDING, EVERYTHING, evaluate
 from onlinecal.forecasts.inference import calibration_test, holm
 from onlinecal.forecasts.intervals import Resample
@@ -413,3 +417,34 @@ def test_a_cluster_finds_the_report_of_one_machine(tmp_path):
         bad.write_text("p,y\n" + "0.5,1\n" * 99 + "45,0\n")
         with pytest.raises(InvalidData, match="holds '45'"):
             report_of(str(bad), Asked(), FEW, size=100, **own)
+
+
+@drawn(
+    st.lists(
+        st.tuples(st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0]), st.sampled_from([0, 1, None])), max_size=10
+    ),
+)
+def test_rows_without_an_outcome_bound_scores(rows):
+    """The least and the largest values over all outcomes, one by one."""
+    rows = [(0.4, 1), *rows]
+    known = [(p, y) for p, y in rows if y is not None]
+    left = np.array([p for p, y in rows if y is None])
+    every = [
+        G.from_samples([*(p for p, _ in known), *left], [*(y for _, y in known), *ys])
+        for ys in itertools.product([0, 1], repeat=len(left))
+    ]
+    found = unresolved_bounds(G.from_samples(*map(list, zip(*known, strict=True))), left)
+    for name, of in (("Brier score", oc.measures.brier), ("ECE", oc.measures.ece)):
+        values = [of(gamma) for gamma in every]
+        assert found[name] == pytest.approx((min(values), max(values)), abs=1e-12)
+
+
+def test_rows_without_an_outcome_are_counted(tmp_path):
+    (tmp_path / "a.csv").write_text("p,y\n0.5,1\n0.5,0\n0.25,\n,1\n")
+    log = read_log(Table(tmp_path / "a.csv"), Asked(skip_missing=True))
+    (column,) = measure_log(log, Settings(draws=0)).columns
+    (said,) = [caution for caution in column.cautions if "no outcome" in caution]
+    assert said == (
+        "1 row of 3 with forecasts have no outcome and are in no other figure: whatever these outcomes are, all rows "
+        "together have the Brier score from 0.1875 to 0.3542 and the ECE from 0.0833 to 0.2500"
+    )

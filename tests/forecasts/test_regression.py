@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.isotonic import IsotonicRegression
 
 import onlinecal as oc
@@ -90,6 +91,29 @@ def test_calibrated_forecasts_stay_in_the_band(seed, slope, runs, n, holds):
         one = recalibration(gamma, level=0.8, draws=19, seed=run)
         shares.append(gamma.mass @ ((one.means >= one.lower - 1e-12) & (one.means <= one.upper + 1e-12)))
     assert np.mean(shares) >= 0.7 if holds else np.mean(shares) < 0.6
+
+
+@pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.parametrize("n", [60, 200])
+def test_calibrated_curves_stay_in_the_band_of_all_values(seed, n, skewed):
+    """The whole curve leaves it in 5 % of runs at most; of 400, in more than the quantile with probability 1e-6.
+
+    The control is the band of each value, which it leaves more often, and more often for a forecast that is off.
+    """
+    rng, outside, single, off = np.random.default_rng([seed, n]), 0, 0, 0
+    for run in range(400):
+        p = rng.random(n) ** (4 if skewed else 1)
+        for truth in (p, p**2):
+            one = recalibration(G.from_samples(p, rng.random(n) < truth), draws=39, seed=run)
+            left = (one.means < one.lowest - 1e-12) | (one.means > one.highest + 1e-12)
+            if truth is p:
+                outside += left.any()
+                single += ((one.means < one.lower - 1e-12) | (one.means > one.upper + 1e-12)).any()
+            else:
+                off += left.any()
+    most = stats.binom.isf(1e-6, 400, 0.05)
+    assert outside <= most < single
+    assert off > outside
 
 
 # ---------------------------------------------------------------- the smoothed curve

@@ -14,8 +14,8 @@ from onlinecal.forecasts.reading import Asked, read_log
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import watch
-from onlinecal.recalibration import replay
-from onlinecal.recalibration.replay import recalibrate_file
+from onlinecal.recalibration import files
+from onlinecal.recalibration.files import recalibrate_file
 
 P, Y = [0.25, 0.5, 1.0, 0.125], [1.0, 0.0, 1.0, 0.0]
 PAIRS = list(zip(P, Y, strict=True))
@@ -48,14 +48,14 @@ def ways(path, asked):
         return list(zip(forecasts.tolist(), log.outcomes.tolist(), strict=True))
 
     def recalibrated():
-        given, plain = [], replay.recalibrate
+        given, plain = [], files.recalibrate
 
         def noted(p, y, *rest, **others):
             given.extend(zip(p.tolist(), y.tolist(), strict=True))
             return plain(p, y, *rest, measures=["brier"], **others)
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(replay, "recalibrate", noted)
+            patch.setattr(files, "recalibrate", noted)
             recalibrate_file(str(path), path.with_name("out.csv"), "calibeating", asked=asked)
         return given
 

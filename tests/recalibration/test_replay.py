@@ -16,10 +16,11 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import Calibeating, Doubling, ForecastHedging, OnlinePlatt, Scalar, Separate
 from onlinecal.forecasts.reading import Asked
 from onlinecal.measures import MEASURES
-from onlinecal.recalibration import replay
+from onlinecal.recalibration import files, replay
+from onlinecal.recalibration.files import recalibrate_file
 from onlinecal.recalibration.methods import METHODS, method
 from onlinecal.recalibration.recalibrator import Recalibrator
-from onlinecal.recalibration.replay import SCORES, changes, for_the_worse, recalibrate, recalibrate_file, work
+from onlinecal.recalibration.replay import SCORES, changes, for_the_worse, recalibrate, work
 from tests.command_line import onlinecal
 
 #: methods, with the bins that they need
@@ -478,7 +479,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
         path.write_text("half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(replay, "_write", full)
+    monkeypatch.setattr(files, "_write", full)
     with pytest.raises(InvalidParameter, match=r"b\.csv cannot be written: No space"):
         recalibrate_file(str(tmp_path / "mine.csv"), out, "calibeating", overwrite=True, measures=["brier"])
     assert out.read_text() == "old"

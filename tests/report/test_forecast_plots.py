@@ -485,6 +485,10 @@ def test_captions_say_what_is_drawn(distinct, gamma):
         assert band not in said
         assert band in plot_reliability.caption(gamma, kind=kind)
         assert f"would move the {what}." in plot_reliability.caption(gamma, kind=kind, band=None)
+    assert "the darker one point by point, the lighter one as a whole" in plot_reliability.caption(
+        gamma, kind="corp"
+    )
+    assert "The whole curve leaves it more often" in plot_reliability.caption(gamma, kind="smooth")
     for measure in ("cdl", "v_cdl", "scdl"):
         assert "Calibrated: no task regrets anything." in plot_regret.caption(CALM, measure=measure)
     assert decisions_of(CALM, against="levels").said == "no threshold loses anything"

@@ -1,0 +1,146 @@
+"""Files of forecasts that are recalibrated, in time order or by a map that was saved."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.files import Table, local
+from onlinecal.core.progress import Progress
+from onlinecal.core.writing import check_new, whole
+from onlinecal.forecasts.reading import Asked, columns_of, probabilities, read_log
+from onlinecal.naming import said_table
+from onlinecal.recalibration.maps import fit_recalibration, load_recalibration
+from onlinecal.recalibration.methods import METHODS, Refitted, method
+from onlinecal.recalibration.replay import Recalibrated, recalibrate, work
+
+Floats = NDArray[np.float64]
+
+#: what a file's name may end with
+FORMATS = ".csv", ".parquet"
+
+
+def recalibrate_file(
+    source: str,
+    output: Path,
+    forecaster: str,
+    *,
+    column: str = "recalibrated",
+    asked: Asked | None = None,
+    overwrite: bool = False,
+    progress: bool | None = False,
+    save: Path | None = None,
+    **options: Any,
+) -> tuple[Recalibrated, tuple[str, ...]]:
+    """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`.
+
+    `save` is a file for the map of a batch method, fitted to all known outcomes.
+    """
+    asked = replace(asked or Asked(), open=True)
+    fitted = method(said_table("with", forecaster), bins=options.get("bins"))
+    if save is not None:
+        if not isinstance(fitted, Refitted):
+            batch = ", ".join(name for name, one in METHODS.items() if isinstance(one, Refitted))
+            raise InvalidParameter(
+                f"{forecaster!r} has no map that could be saved; expected --with one of {batch}, without --bins"
+            )
+        check_new(save, overwrite)
+    table = _opened(source, output, column, asked, overwrite)
+    named, said = columns_of(table, asked, one=True)
+    log = read_log(table, named)
+    if log.rows < 2:
+        raise InvalidData(f"{table.name} has 1 row; expected at least 2")
+    base = log.forecasts[named.forecasts[0]]
+    with Progress(work(log.rows, options.get("bootstrap", 0)), shown=progress, unit="forecasts") as bar:
+        made = recalibrate(
+            base, log.outcomes, said_table("with", forecaster), times=log.times, known=log.known,
+            progress=bar.advance, **options,
+        )  # fmt: skip
+    if save is not None and isinstance(fitted, Refitted):
+        there = ~np.isnan(log.outcomes)
+        fit_recalibration(base[there], log.outcomes[there], fitted.of).save(save, overwrite)
+    places: Any = log.places
+    _write_new(table, column, places, made.forecasts, output, overwrite)
+    return made, (*said, *log.said)
+
+
+def apply_file(
+    source: str,
+    output: Path,
+    saved: Path,
+    *,
+    column: str = "recalibrated",
+    asked: Asked | None = None,
+    overwrite: bool = False,
+) -> tuple[int, tuple[str, ...]]:
+    """Recalibrates a file by a map that was saved; the count of its forecasts, and remarks."""
+    fitted, asked = load_recalibration(saved), asked or Asked()
+    table = _opened(source, output, column, asked, overwrite)
+    named, said = columns_of(table, asked, one=True, outcomes=False)
+    values = probabilities(table, named.forecasts[0], named.percent)
+    rows = np.flatnonzero(~np.isnan(values))
+    if len(rows) < table.rows and not asked.skip_missing:
+        raise InvalidData(
+            f"{table.where(int(np.argmax(np.isnan(values))))}: column {named.forecasts[0]!r} is missing; expected a "
+            "forecast, or --skip-missing to leave such rows empty"
+        )
+    _write_new(table, column, rows, fitted(values[rows]), output, overwrite)
+    return len(rows), tuple(said)
+
+
+def _opened(source: str, output: Path, column: str, asked: Asked, overwrite: bool) -> Table:
+    """The file that is read, after all checks of what will be written."""
+    if output.suffix not in FORMATS:
+        raise InvalidParameter(f"{output}: expected a name that ends with {' or '.join(FORMATS)}")
+    if source != "-" and os.path.realpath(output) == os.path.realpath(local(source)):
+        raise InvalidParameter(f"{output} is the file that is read; expected another name")
+    check_new(output, overwrite)
+    table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
+    if column in table.columns:
+        raise InvalidParameter(
+            f"{table.name} has a column {column!r} already; expected another name (--column)"
+        )
+    if output.suffix == ".parquet" and len(set(table.columns)) < len(table.columns):
+        raise InvalidParameter(
+            f"{table.name} has two columns of one name, which Parquet has no room for; expected a name that ends with "
+            ".csv"
+        )
+    return table
+
+
+def _write_new(
+    table: Table, column: str, places: Iterable[int], made: Floats, output: Path, overwrite: bool
+) -> None:
+    values: list[float | None] = [None] * table.rows
+    for place, value in zip(places, made.tolist(), strict=True):
+        values[place] = value
+    with whole(output, overwrite) as new:
+        _write(table, column, values, new, output.suffix)
+
+
+def _write(table: Table, column: str, values: list[float | None], path: Path, ending: str) -> None:
+    """All columns and the new one; of a CSV file, the texts as they stand there."""
+    import polars as pl
+
+    data = io.BytesIO()
+    if ending == ".parquet":
+        frame = table.frame.with_columns(pl.Series("new", values, dtype=pl.Float64))
+        frame.columns = [*table.columns, column]
+        frame.write_parquet(data)
+    else:
+        texts = [None if value is None else repr(value) for value in values]
+        header, between = io.StringIO(), table.delimiter or ","
+        csv.writer(header, delimiter=between, lineterminator="\n").writerow([*table.columns, column])
+        data.write(header.getvalue().encode())
+        frame = table.frame.with_columns(pl.Series("new", texts, dtype=pl.String))
+        frame.write_csv(data, include_header=False, separator=between)
+    path.write_bytes(data.getbuffer())

@@ -1,0 +1,305 @@
+"""Maps of recalibration that are fitted once: isotonic, sigmoid, smooth and Venn–Abers; kept in files of JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.validation import check_lengths, check_outcomes, check_unit, choice, vector
+from onlinecal.core.writing import whole
+from onlinecal.recalibration.smoothing import mean_of, smooth_recalibration
+
+Floats = NDArray[np.float64]
+Points = list[tuple[int, int]]
+
+#: of the file; raised with the meaning of its numbers
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class RecalibrationMap:
+    """A map of forecasts to recalibrated ones, fitted once by `onlinecal.fit_recalibration`.
+
+    Attributes
+    ----------
+    method : str
+        "isotonic", "sigmoid", "smooth" or "venn_abers".
+    numbers : mapping of str to (N,) floats
+        Parameters. "isotonic": `points` and `values`, between which the map is linear. "sigmoid": `slope` and `shift`
+        of the log odds. "smooth": as of `smooth_recalibration`. "venn_abers": `points`, the forecasts. Its `lower` is
+        p0 before the first point and from each on. Its `upper` is p1 up to each point and after the last.
+
+    Examples
+    --------
+    >>> fitted = fit_recalibration([0.2, 0.2, 0.4, 0.4, 0.8], [0, 1, 0, 0, 1], "venn_abers")
+    >>> p0, p1 = fitted.interval([0.4])
+    >>> p0.round(3), p1.round(3), fitted([0.4]).round(3)
+    (array([0.2]), array([0.4]), array([0.333]))
+    """
+
+    method: str
+    numbers: Mapping[str, Floats]
+
+    def __call__(self, p: ArrayLike) -> Floats:
+        """(n,) recalibrated forecasts; of "venn_abers" p1/(1 − p0 + p1), of "smooth" the mean without a draw."""
+        base, given = _forecasts(p), self.numbers
+        if self.method == "isotonic":
+            found = np.interp(base, given["points"], given["values"])
+        elif self.method == "sigmoid":
+            found = 1.0 / (1.0 + np.exp(-(given["slope"] * _log_odds(base) + given["shift"])))
+        elif self.method == "smooth":
+            found = mean_of(base, float(given["sigma"][0]), given["points"], given["values"])
+        else:
+            lower, upper = self.interval(base)
+            found = upper / (1.0 - lower + upper)
+        return np.clip(found, 0.0, 1.0)
+
+    def interval(self, p: ArrayLike) -> tuple[Floats, Floats]:
+        """(p0, p1) of "venn_abers": isotonic regression's values at p if its outcome were known as 0, and as 1.
+
+        If rows and the new one are exchangeable, the one of both that belongs to the outcome is perfectly calibrated.
+        """
+        if self.method != "venn_abers":
+            raise InvalidParameter(f"interval of {self.method!r}; expected a map fitted by 'venn_abers'")
+        base, points = _forecasts(p), self.numbers["points"]
+        lower = self.numbers["lower"][np.searchsorted(points, base, "right")]
+        return lower, self.numbers["upper"][np.searchsorted(points, base, "left")]
+
+    def inverse(self, q: ArrayLike) -> tuple[Floats, Floats]:
+        """The least and the largest forecast that are mapped to each of q, to the next float.
+
+        They are equal or neighbours where the map is strictly increasing. They are apart on flat parts, where all
+        forecasts between them are mapped to q. Where the map jumps over q both are at the jump. NaN
+        where q is below or above all values.
+
+        Raises
+        ------
+        InvalidParameter
+            For "smooth", and for "sigmoid" with a slope below 0, which need not increase.
+        """
+        wanted = _forecasts(q)
+        if self.method == "smooth" or (self.method == "sigmoid" and self.numbers["slope"][0] < 0.0):
+            raise InvalidParameter(
+                f"the inverse of {self.method!r} is not known, since this map need not increase; expected one of "
+                "'isotonic' or 'venn_abers', or 'sigmoid' with a slope of at least 0"
+            )
+        first = _least(lambda p: self(p) >= wanted, len(wanted))
+        after = _least(lambda p: self(p) > wanted, len(wanted))
+        last = np.where(self(np.ones(1)) <= wanted, 1.0, np.nextafter(after, -1.0))
+        there = (self(np.zeros(1)) <= wanted) & (wanted <= self(np.ones(1)))
+        lower, upper = np.minimum(first, last), np.maximum(first, last)
+        return np.where(there, lower, np.nan), np.where(there, upper, np.nan)
+
+    def save(self, path: str | Path, overwrite: bool = False) -> None:
+        """Writes a file of JSON that `onlinecal.load_recalibration` reads."""
+        said = {"version": VERSION, "method": self.method}
+        said |= {"numbers": {name: values.tolist() for name, values in self.numbers.items()}}
+        text = json.dumps({"onlinecal": "recalibration", **said, "sha256": _digest(said)})
+        with whole(Path(path), overwrite) as new:
+            new.write_text(text + "\n", "utf-8")
+
+
+def load_recalibration(path: str | Path) -> RecalibrationMap:
+    """The map in a file of `RecalibrationMap.save`, which gives the same bytes.
+
+    Raises
+    ------
+    StoreError
+        If there is no such file. If it is of another version or kind, changed, or cut off.
+    """
+    try:
+        said = json.loads(Path(path).read_text("utf-8"))
+        if said.pop("onlinecal") != "recalibration":
+            raise ValueError
+        version, digest = said["version"], said.pop("sha256")
+    except FileNotFoundError:
+        raise StoreError(f"{path}: no such file; expected one of `RecalibrationMap.save`") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise StoreError(
+            f"{path} is no file of a recalibration, or is cut off; expected one of `RecalibrationMap.save` or "
+            "`onlinecal recalibrate --save`"
+        ) from None
+    if version != VERSION:
+        raise StoreError(
+            f"{path} is of version {version!r}, and this onlinecal reads {VERSION}; fit and save it again"
+        )
+    if digest != _digest(said):
+        raise StoreError(f"{path} is damaged: its checksum differs; fit and save it again")
+    numbers = {name: np.array(values, np.float64) for name, values in said["numbers"].items()}
+    return RecalibrationMap(said["method"], numbers)
+
+
+def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> RecalibrationMap:
+    """Fits a map of recalibration to forecasts and outcomes, in whatever order.
+
+    Parameters
+    ----------
+    p, y : (n,) array_like
+        Forecasts in [0, 1], and outcomes 0 or 1, of both kinds.
+    method : {"isotonic", "sigmoid", "smooth", "venn_abers"}, default "isotonic"
+        Isotonic regression with one imagined outcome, Platt scaling, or the mean of `smooth_recalibration`. They are
+        those of `recalibrate` with "isotonic_refitted", "platt_refitted" and "smooth_refitted". "venn_abers":
+        isotonic regression with the new forecast among the rows, its outcome taken as 0 and as 1 (p0 and p1).
+
+    Returns
+    -------
+    RecalibrationMap
+        A function of new forecasts, with `interval`, `inverse` and `save`.
+
+    Source
+    ------
+    Vovk and Petej 2014, "Venn–Abers predictors"; Vovk, Petej and Fedorova 2015, Section 4, for the merged probability.
+
+    Examples
+    --------
+    >>> fitted = fit_recalibration([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1], "venn_abers")
+    >>> fitted([0.2, 0.5, 0.8]).round(3)
+    array([0.5 , 0.6 , 0.75])
+    """
+    forecasts, outcomes = vector("p", p), vector("y", y)
+    check_lengths({"p": forecasts, "y": outcomes})
+    check_unit("p", forecasts)
+    check_outcomes(forecasts, outcomes)
+    if outcomes.min() == outcomes.max():
+        raise InvalidData(f"all {len(outcomes)} outcomes are {outcomes[0]:g}; expected some 0 and some 1")
+    return FITS[choice("fit_recalibration", "method", method, tuple(FITS))](forecasts, outcomes)
+
+
+# ---------------------------------------------------------------- fits
+
+
+def _isotonic(p: Floats, y: Floats) -> RecalibrationMap:
+    from sklearn.isotonic import IsotonicRegression
+
+    weights = np.concatenate([np.ones(len(p)), [0.5, 0.5]])
+    fitted = IsotonicRegression().fit(np.append(p, [0.0, 1.0]), np.append(y, [1.0, 0.0]), weights)
+    points = np.asarray(fitted.X_thresholds_, np.float64)
+    return RecalibrationMap(
+        "isotonic", {"points": points, "values": np.asarray(fitted.y_thresholds_, np.float64)}
+    )
+
+
+def _platt(p: Floats, y: Floats) -> RecalibrationMap:
+    from sklearn.linear_model import LogisticRegression
+
+    # Of each outcome in two shares, since scikit-learn takes no targets between 0 and 1.
+    odds, kinds, shares = np.tile(_log_odds(p), 2)[:, None], np.repeat([1.0, 0.0], len(p)), _targets(y)
+    fitted = LogisticRegression(C=np.inf, max_iter=1000).fit(odds, kinds, np.append(shares, 1.0 - shares))
+    return RecalibrationMap(
+        "sigmoid",
+        {"slope": fitted.coef_[0].astype(np.float64), "shift": fitted.intercept_.astype(np.float64)},
+    )
+
+
+def _smooth(p: Floats, y: Floats) -> RecalibrationMap:
+    found = smooth_recalibration(JointDistribution.from_counts(p, np.ones(len(p)), _targets(y)))
+    return RecalibrationMap(
+        "smooth", {"sigma": np.array([found.sigma]), "points": found.points, "values": found.values}
+    )
+
+
+def _venn_abers(p: Floats, y: Floats) -> RecalibrationMap:
+    points, place = np.unique(p, return_inverse=True)
+    counts = np.bincount(place).tolist()
+    ones = np.rint(np.bincount(place, y)).astype(np.int64).tolist()
+    upper = [up / across for across, up in _with_a_one(counts, ones)]
+    zeros = [n - k for n, k in zip(counts, ones, strict=True)]
+    lower = [(across - up) / across for across, up in _with_a_one(counts[::-1], zeros[::-1])][::-1]
+    ends = {"lower": np.array([0.0, *lower]), "upper": np.array([*upper, 1.0])}
+    return RecalibrationMap("venn_abers", {"points": points, **ends})
+
+
+FITS: dict[str, Callable[[Floats, Floats], RecalibrationMap]] = {
+    "isotonic": _isotonic, "sigmoid": _platt, "smooth": _smooth, "venn_abers": _venn_abers,
+}  # fmt: skip
+
+
+def _with_a_one(counts: list[int], ones: list[int]) -> Points:
+    """For each level, isotonic regression's value there with one more 1 in it, as (count, ones) of its block.
+
+    The value is a slope of the greatest convex minorant of the cumulative sums. Those before the level are moved by
+    (−1, −1). From level to level one point moves, and the corners to the right of it stay a stack. All takes O(levels)
+    steps (Vovk, Petej and Fedorova 2015, Algorithms 1 and 2).
+    """
+    sums: Points = [(0, 0)]
+    for count, one in zip(counts, ones, strict=True):
+        sums.append((sums[-1][0] + count, sums[-1][1] + one))
+    corners: Points = []
+    for point in sums[:0:-1]:
+        _push(corners, point)
+    start = (-1, -1)
+    _drop(corners, start)
+    found: Points = []
+    for point in sums[1:]:
+        end = corners[-1]
+        found.append((end[0] - start[0], end[1] - start[1]))
+        moved = (point[0] - 1, point[1] - 1)
+        if end == point:
+            corners.pop()
+        elif _turn(start, end, moved) >= 0:  # on the chord or above it: no corner
+            continue
+        start = moved
+        _drop(corners, start)
+    return found
+
+
+def _push(corners: Points, point: tuple[int, int]) -> None:
+    _drop(corners, point)
+    corners.append(point)
+
+
+def _drop(corners: Points, start: tuple[int, int]) -> None:
+    """Removes corners that a minorant from `start` does not have."""
+    while len(corners) > 1 and _turn(start, corners[-2], corners[-1]) >= 0:
+        corners.pop()
+
+
+def _turn(start: tuple[int, int], end: tuple[int, int], point: tuple[int, int]) -> int:
+    """Above 0 where the point is above the line from start to end, 0 on it."""
+    (x, y), (u, v) = (end[0] - start[0], end[1] - start[1]), (point[0] - start[0], point[1] - start[1])
+    return x * v - y * u
+
+
+# ---------------------------------------------------------------- parts
+
+
+def _targets(y: Floats) -> Floats:
+    """Platt's targets in the place of outcomes, of which none is 0 or 1: (n₁ + 1)/(n₁ + 2) for 1, 1/(n₀ + 2) for 0."""
+    ones = float(y.sum())
+    return np.where(y == 1.0, (ones + 1.0) / (ones + 2.0), 1.0 / (len(y) - ones + 2.0))
+
+
+def _log_odds(p: Floats) -> Floats:
+    inner = np.clip(p, 1e-6, 1.0 - 1e-6)
+    return np.asarray(np.log(inner) - np.log1p(-inner))
+
+
+def _least(true: Callable[[Floats], Any], size: int) -> Floats:
+    """The least float in [0, 1] at which a condition holds that then goes on to hold; 1 where it holds nowhere."""
+    # Floats from 0 on have the order of their bits, read as whole numbers.
+    low, high = np.full(size, -1), np.full(size, np.float64(1.0).view(np.int64))
+    while (high - low > 1).any():
+        middle = (low + high + 1) // 2
+        holds = true(middle.view(np.float64))
+        low, high = np.where(holds, low, middle), np.where(holds, middle, high)
+    return high.view(np.float64)
+
+
+def _forecasts(p: ArrayLike) -> Floats:
+    base = vector("p", p)
+    if len(base):
+        check_unit("p", base)
+    return base
+
+
+def _digest(said: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()

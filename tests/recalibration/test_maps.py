@@ -1,0 +1,161 @@
+"""Maps of recalibration: Venn–Abers by brute force, inverses, and files that give the same bytes."""
+
+import json
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
+from onlinecal.recalibration.maps import FITS
+from tests.command_line import onlinecal
+
+samples = st.lists(st.tuples(st.integers(0, 8).map(lambda k: k / 8), st.booleans()), min_size=4, max_size=14)
+every_method = pytest.mark.parametrize("method", FITS)
+
+
+def log(seed, n=300):
+    generator = np.random.default_rng(seed)
+    p = generator.random(n)
+    y = (generator.random(n) < p**2) * 1.0
+    y[:2] = 0.0, 1.0
+    return p, y
+
+
+def isotonic(rows):
+    """Level ↦ value, by the formula of maxima and minima of means."""
+    levels = sorted({p for p, _ in rows})
+    counts = [sum(p == level for p, _ in rows) for level in levels]
+    ones = [sum(p == level and y for p, y in rows) for level in levels]
+
+    def mean(a, b):
+        return Fraction(sum(ones[a : b + 1]), sum(counts[a : b + 1]))
+
+    return {
+        level: max(min(mean(a, b) for b in range(i, len(levels))) for a in range(i + 1))
+        for i, level in enumerate(levels)
+    }
+
+
+def fitted(rows, method="venn_abers"):
+    return oc.fit_recalibration([p for p, _ in rows], [float(y) for _, y in rows], method)
+
+
+@given(samples, st.integers(0, 16).map(lambda k: k / 16))
+def test_venn_abers_is_isotonic_regression_with_the_new_row(rows, new):
+    if len({y for _, y in rows}) == 2:
+        p0, p1 = (float(isotonic([*rows, (new, y)])[new]) for y in (False, True))
+        found = fitted(rows)
+        assert [ends[0] for ends in found.interval([new])] == [p0, p1]
+        assert found([new])[0] == p1 / (1.0 - p0 + p1)
+
+
+@given(samples)
+def test_the_value_of_the_outcome_is_calibrated(rows):
+    # Exactly: over all rows as the new one, each value is the mean outcome of those that have it.
+    if 2 <= sum(y for _, y in rows) <= len(rows) - 2:
+        outcomes = defaultdict(list)
+        for i, (p, y) in enumerate(rows):
+            value = fitted([*rows[:i], *rows[i + 1 :]]).interval([p])[int(y)][0]
+            outcomes[value].append(y)
+        assert all(float(Fraction(sum(ys), len(ys))) == value for value, ys in outcomes.items())
+
+
+def test_venn_abers_of_many_rows(seed):
+    p, y = log(seed, 100_000)
+    p0, p1 = oc.fit_recalibration(p, y, "venn_abers").interval(p)
+    assert (p0 < p1).all()
+    order = np.argsort(p)
+    assert (np.diff(p0[order]) >= 0.0).all()
+    assert (np.diff(p1[order]) >= 0.0).all()
+
+
+@every_method
+def test_a_saved_one_gives_the_same_bytes(tmp_path, seed, method):
+    p, y = log(seed)
+    made = oc.fit_recalibration(p, y, method)
+    made.save(tmp_path / "map.json")
+    again = oc.load_recalibration(tmp_path / "map.json")
+    points = np.linspace(0.0, 1.0, 1001)
+    assert again(points).tobytes() == made(points).tobytes()
+    assert again.method == method
+    with pytest.raises(InvalidParameter, match=r"map\.json exists"):
+        made.save(tmp_path / "map.json")
+
+
+def test_files_that_are_refused(tmp_path):
+    file = tmp_path / "map.json"
+    with pytest.raises(StoreError, match="no such file"):
+        oc.load_recalibration(file)
+    oc.fit_recalibration([0.2, 0.4], [0, 1]).save(file)
+    text = file.read_text()
+    said = json.loads(text)
+    for wrong, words in (
+        (text[:-9], "is cut off"),
+        ("[]", "is no file of a recalibration"),
+        ("{}", "is no file of a recalibration"),
+        (json.dumps(said | {"version": 2}), "is of version 2, and this onlinecal reads 1"),
+        (text.replace("0.2", "0.3"), "is damaged"),
+    ):
+        file.write_text(wrong)
+        with pytest.raises(StoreError, match=words):
+            oc.load_recalibration(file)
+
+
+@pytest.mark.parametrize("method", ["isotonic", "sigmoid", "venn_abers"])
+def test_inverses_hold_all_forecasts_that_are_mapped_there(seed, method):
+    made = oc.fit_recalibration(*log(seed), method)
+    points = np.linspace(0.0, 1.0, 777)
+    values = made(points)
+    lower, upper = made.inverse(values)
+    assert (lower <= points).all()
+    assert (points <= upper).all()
+    # Beyond the ends, the values are others.
+    assert (made(np.nextafter(lower, 0.0))[lower > 0.0] < values[lower > 0.0]).all()
+    assert (made(np.nextafter(upper, 1.0))[upper < 1.0] > values[upper < 1.0]).all()
+    ends = made([0.0, 1.0])
+    between = np.linspace(*ends, 99)
+    lower, upper = made.inverse(between)
+    assert (lower <= upper).all()
+    if method != "venn_abers":  # it jumps
+        np.testing.assert_allclose(made(lower), between, rtol=0.0, atol=1e-9)
+    assert np.isnan(made.inverse([0.0, 1.0])[0]).all()  # outside of all values
+
+
+def test_what_is_refused():
+    p, y = log(1)
+    with pytest.raises(InvalidData, match="all 2 outcomes are 1; expected some 0 and some 1"):
+        oc.fit_recalibration([0.1, 0.2], [1, 1])
+    with pytest.raises(InvalidParameter, match="interval of 'isotonic'"):
+        oc.fit_recalibration(p, y).interval([0.5])
+    with pytest.raises(InvalidParameter, match="the inverse of 'smooth' is not known"):
+        oc.fit_recalibration(p, y, "smooth").inverse([0.5])
+    with pytest.raises(InvalidParameter, match="the inverse of 'sigmoid' is not known"):
+        oc.fit_recalibration(1.0 - p, y, "sigmoid").inverse([0.5])
+    with pytest.raises(InvalidParameter, match="method = 'platt'"):
+        oc.fit_recalibration(p, y, "platt")
+
+
+def test_a_map_goes_from_one_file_to_another(tmp_path):
+    p, y = log(3, 60)
+    old = "p,y\n" + "".join(f"{a!r},{b:g}\n" for a, b in zip(p.tolist(), y, strict=True)) + "0.5,\n"
+    (tmp_path / "old.csv").write_text(old)
+    (tmp_path / "new.csv").write_text("name,p\na,0.25\nb,\nc,0.75\n")
+    given = "--with venn_abers_refitted -o a.csv -m brier --bootstrap 0 --save map.json"
+    onlinecal(f"recalibrate old.csv {given}", cwd=tmp_path)
+    said = onlinecal("recalibrate new.csv --apply map.json -o b.csv", cwd=tmp_path, rc=2).stderr
+    assert "line 3: column 'p' is missing" in said
+    said = onlinecal("recalibrate new.csv --apply map.json -o b.csv --skip-missing", cwd=tmp_path).stdout
+    assert "wrote b.csv: 2 rows, the new column is 'recalibrated'" in said
+    q = oc.fit_recalibration(p, y, "venn_abers")([0.25, 0.75])
+    wanted = f"name,p,recalibrated\na,0.25,{float(q[0])!r}\nb,,\nc,0.75,{float(q[1])!r}\n"
+    assert (tmp_path / "b.csv").read_text() == wanted
+    said = onlinecal("recalibrate old.csv -o c.csv --save c.json", cwd=tmp_path, rc=2).stderr
+    assert "'aggregated' has no map that could be saved; expected --with one of isotonic_refitted" in said
+    said = onlinecal("recalibrate old.csv -o c.csv --save c.json --apply map.json", cwd=tmp_path, rc=2).stderr
+    assert "--apply with --save" in said
+    assert not {"c.csv", "c.json"} & {file.name for file in tmp_path.iterdir()}
