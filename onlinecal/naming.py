@@ -176,11 +176,11 @@ def kind_of(thing: Any) -> str:
     return "nature" if hasattr(made, "probability") or is_world(thing) else ""
 
 
-def said_table(kind: str, spec: Any) -> Any:
+def said_table(where: str, spec: Any) -> Any:
     """A table in braces, as in a scenario, of a word of the command line; anything else as it is."""
     if not isinstance(spec, str) or not spec.lstrip().startswith("{"):
         return spec
     try:
         return tomllib.loads(f"it = {spec}")["it"]
     except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"--{kind} {spec}: {error}; expected a table such as {{ name = ... }}") from None
+        raise ScenarioError(f"{where} {spec}: {error}; expected a table such as {{ name = ... }}") from None

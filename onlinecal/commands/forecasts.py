@@ -63,7 +63,7 @@ def measure(
         str | None, option("of a Dask cluster that reads the file in parts", "--scheduler", metavar="ADDRESS")
     ] = None,
     html: Annotated[
-        Path | None, option("also write an HTML page that needs no other file", "--html", "-o")
+        Path | None, option("an .html page as well, which needs no other file", "--output", "-o")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -99,7 +99,7 @@ def watch(
         Path, argument("a CSV file with forecasts and outcomes, or - for standard input", "FILE")
     ],
     forecast: Annotated[
-        str | None, option("column of forecasts; default forecast, p, probability, …")
+        str | None, option("column of forecasts; default forecast, p, probability, …", "--forecast", "-f")
     ] = None,
     outcome: Annotated[
         str | None, option("column of outcomes; default outcome, y, label, …", "--outcome", "-y")
@@ -120,7 +120,7 @@ def watch(
         int | None,
         option("assume nothing of outcomes of questions that are open at once; so many are bet on"),
     ] = None,
-    follow: Annotated[bool, option("wait for more lines at the end", "--follow", "-f")] = False,
+    follow: Annotated[bool, option("wait for more lines at the end", "--follow")] = False,
     state: Annotated[
         Path | None,
         option("a file in which the watch is kept; from it the same watch goes on where it ended"),
@@ -244,7 +244,7 @@ def recalibrate(
     measure: Annotated[
         list[str] | None, option("what is measured; may be repeated", "--measure", "-m")
     ] = None,
-    bootstrap: Annotated[int, option("draws for 95 % intervals; 0 for none", min=0)] = 400,
+    draws: Annotated[int, option("for 95 % intervals; 0 for none", min=0)] = 400,
     seed: Annotated[int, option("of all the randomness")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -260,7 +260,7 @@ def recalibrate(
     )  # fmt: skip
     found, said = recalibrate_file(
         file, output, forecaster, column=column, asked=asked, overwrite=overwrite, bins=bins, horizon=horizon,
-        measures=measure, bootstrap=bootstrap, seed=seed, progress=None,
+        measures=measure, bootstrap=draws, seed=seed, progress=None,
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())

@@ -382,7 +382,7 @@ def recalibrate_file(
         raise InvalidData(f"{table.name} has 1 row; expected at least 2")
     with Progress(work(log.rows, options.get("bootstrap", 0)), shown=progress, unit="forecasts") as bar:
         made = recalibrate(
-            log.forecasts[named.forecasts[0]], log.outcomes, said_table("with", forecaster), times=log.times,
+            log.forecasts[named.forecasts[0]], log.outcomes, said_table("--with", forecaster), times=log.times,
             known=log.known, progress=bar.advance, **options,
         )  # fmt: skip
     values: list[float | None] = [None] * table.rows

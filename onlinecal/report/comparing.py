@@ -67,7 +67,7 @@ def answer(
     table = asked[0] if asked else ""
     if measure and table in ("people", "all", "pareto"):
         raise InvalidParameter(f"--{table} is of other columns; expected no --measure")
-    measure = measure or ("cdl" if "cdl" in study.measures else study.measures[0])
+    measure = measure or study.measures[0]
     columns_of(study, [measure])
     if table in ANSWERS:
         found = ANSWERS[table](study, pareto or measure)

@@ -208,7 +208,7 @@ def _plain(label: str) -> str:
 def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) -> Panel:
     """A panel of measures and tasks as `play` takes them, or as words of the command line: tables in braces."""
     return Panel.of(
-        [measure_of(said_table("measure", spec)) for spec in measures],
-        [task_of(said_table("task", spec)) for spec in tasks],
+        [measure_of(said_table("--measure", spec)) for spec in measures],
+        [task_of(said_table("--task", spec)) for spec in tasks],
         rounds=rounds,
     )
