@@ -31,7 +31,7 @@ def argument(text: str, metavar: str | None = None) -> Any:
 #: what stands for a value in help: by the name of the parameter, else by its type
 COLUMNS = ("forecast", "outcome", "by", "time", "weight", "key", "resolved", "column")
 NAMES = ("measure", "forecaster", "nature", "task", "against", "like", "kind", "name", "names")
-VALUES = {
+VALUES: dict[str | type, str] = {
     **dict.fromkeys(COLUMNS, "COLUMN"), **dict.fromkeys(NAMES, "NAME"), "folder": "FOLDER", Path: "FILE",
     int: "NUMBER", float: "NUMBER", str: "WORD",
 }  # fmt: skip

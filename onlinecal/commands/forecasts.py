@@ -22,6 +22,9 @@ from onlinecal.commands.base import (
 )
 from onlinecal.core.words import number_of
 
+#: alarms that are printed one by one; of more than these only the first, the last and their numbers
+PRINTED = 10
+
 
 def measure(
     file: Annotated[
@@ -130,14 +133,18 @@ def watch(
     """Watch forecasts: an alarm when they are not calibrated. Exit 1 if there was one, 130 if stopped by Ctrl-C."""
     from onlinecal.core.errors import InvalidData
     from onlinecal.forecasts.reading import Asked
+    from onlinecal.monitoring.alarms import summary
     from onlinecal.monitoring.watching import watch
     from onlinecal.report.tables import print_json
     from onlinecal.study.lock import writing
 
+    told: list[Any] = []
+
     def say(alarm: Any) -> None:
+        told.append(alarm)
         if as_json:
             print_json(alarm.as_json(), in_one_line=True)
-        else:
+        elif len(told) <= PRINTED:
             print(alarm, flush=True)
 
     source = None if str(file) == "-" else file
@@ -156,6 +163,8 @@ def watch(
     if monitor.events == 0 and not monitor.open and not stopped:
         name = "standard input" if source is None else file
         raise InvalidData(f"{name} has no rows; expected at least one")
+    if not as_json and len(told) > PRINTED:
+        print("…", *summary(told), sep="\n")
     _print_watch(monitor, as_json)
     if stopped:
         raise typer.Exit(130)
