@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
+from onlinecal import __version__
 from onlinecal.commands import forecasts, games, knowing, results
-from onlinecal.commands.base import guarded
+from onlinecal.commands.base import guarded, option, with_metavars
 from onlinecal.core import words
 
 #: in the order in which help lists them
@@ -23,10 +26,37 @@ COMMANDS: dict[str, Callable[..., None]] = {
 
 app = typer.Typer(
     name="onlinecal", help="Simulator and measuring instrument for online calibration.", no_args_is_help=True,
-    add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False,
+    rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
+
+
+class Command(TyperCommand):
+    """A command whose help names its arguments without their types of Python."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for parameter in self.params:
+            if parameter.param_type_name == "argument":
+                vars(parameter)["display_type_rich"] = lambda ctx: ""
+
+
 for name, function in COMMANDS.items():
-    app.command(name)(guarded(function))
+    app.command(name, cls=Command)(guarded(with_metavars(function)))
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"onlinecal {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _of_all(
+    version: Annotated[
+        bool, option("Show the version and exit.", "--version", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    pass
 
 
 def main() -> None:

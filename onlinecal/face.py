@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from onlinecal.core.errors import LIST, InvalidParameter, StoreError, UnknownName, in_one_line
+from onlinecal.core.errors import LIST, InvalidParameter, StoreError, in_one_line, meant
 from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import named_table, title
@@ -112,12 +112,11 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
 def _found(strategy: Any) -> tuple[Any, str]:
     """What a name stands for, or the thing itself; and whether it is a forecaster or a nature."""
     if isinstance(strategy, str):
-        found = [kind for kind, known in STRATEGIES.items() if strategy in known]
-        if found:
-            return STRATEGIES[found[0]][strategy], found[0]
         if not foreign(strategy):
-            known = [name for names in STRATEGIES.values() for name in names]
-            raise UnknownName.of("forecaster or nature", strategy, known, LIST)
+            every = [name for names in STRATEGIES.values() for name in names]
+            strategy = meant("forecaster or nature", strategy, every, LIST)
+            kind = next(kind for kind, known in STRATEGIES.items() if strategy in known)
+            return STRATEGIES[kind][strategy], kind
         strategy = locate("forecaster or nature", strategy)
     kind = kind_of(strategy)
     if not kind:

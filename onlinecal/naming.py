@@ -13,7 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from onlinecal.core.content import named_in, namers
-from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError, failure, in_one_line
+from onlinecal.core.errors import (
+    LIST,
+    InvalidParameter,
+    OnlinecalError,
+    ScenarioError,
+    failure,
+    in_one_line,
+    meant,
+)  # fmt: skip
 from onlinecal.core.files import local
 from onlinecal.core.modules import is_file, locate
 from onlinecal.core.strategy import build
@@ -111,7 +119,11 @@ def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path =
 
     Tables with a name among the parameters are strategies, and so are names where the class takes strategies.
     """
-    made = locate(kind, name, folder) if foreign(name) else STRATEGIES[kind].get(name)
+    made = (
+        locate(kind, name, folder)
+        if foreign(name)
+        else STRATEGIES[kind][meant(kind, name, STRATEGIES[kind], LIST)]
+    )
     options = with_strategies(kind, made, options, folder)
     if "file" in options:
         options["file"] = _path(options["file"], folder)
@@ -176,11 +188,11 @@ def kind_of(thing: Any) -> str:
     return "nature" if hasattr(made, "probability") or is_world(thing) else ""
 
 
-def said_table(kind: str, spec: Any) -> Any:
+def said_table(where: str, spec: Any) -> Any:
     """A table in braces, as in a scenario, of a word of the command line; anything else as it is."""
     if not isinstance(spec, str) or not spec.lstrip().startswith("{"):
         return spec
     try:
         return tomllib.loads(f"it = {spec}")["it"]
     except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"--{kind} {spec}: {error}; expected a table such as {{ name = ... }}") from None
+        raise ScenarioError(f"{where} {spec}: {error}; expected a table such as {{ name = ... }}") from None

@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, UnknownName
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, meant
 from onlinecal.core.modules import locate
 from onlinecal.core.strategy import title
 from onlinecal.core.sweeps import ENDS, RESERVED, Kind, Sweep, Thing, kinds, ranged, sweep
@@ -64,8 +64,7 @@ def finder(folder: Path | None = None) -> Callable[[str, Mapping[str, Any]], Thi
         known = _KNOWN[role]
         if role == "task" and name == "random":  # of decision makers, a task of its own for each
             return Thing(name, kinds(random_task))
-        if name not in known:
-            raise UnknownName.of(role, name, known, LIST)
+        name = meant(role, name, known, LIST)
         if role == "measure":
             options = kinds(known[name].function)
             return Thing(name, {"max_levels": Kind(whole=True), **options})

@@ -12,7 +12,7 @@ import numpy as np
 from onlinecal.checks.conformance import Finding, conformance
 from onlinecal.checks.facts import playable
 from onlinecal.checks.worlds import bounds_in_world
-from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, in_one_line
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, failure, in_one_line, meant
 from onlinecal.core.guarantee import Guarantee, OnGrid, Potential
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.modules import locate
@@ -181,11 +181,11 @@ def _playable(known: Mapping[str, type]) -> list[Any]:
 
 
 def _named(name: str) -> Any:
-    kind = next((kind for kind, known in STRATEGIES.items() if name in known), "")
-    if not kind:
-        if not foreign(name):
-            raise UnknownName.of("strategy", name, [n for known in STRATEGIES.values() for n in known], LIST)
+    if foreign(name):
         kind = kind_of(locate("strategy", name)) or "forecaster"
+    else:
+        name = meant("strategy", name, [n for known in STRATEGIES.values() for n in known], LIST)
+        kind = next(kind for kind, known in STRATEGIES.items() if name in known)
     return named(kind, name)
 
 

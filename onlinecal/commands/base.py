@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -26,6 +26,33 @@ def option(text: str, *names: str, **settings: Any) -> Any:
 def argument(text: str, metavar: str | None = None) -> Any:
     """An argument of a command with its help."""
     return typer.Argument(help=text, metavar=metavar)
+
+
+#: what stands for a value in help: by the name of the parameter, else by its type
+COLUMNS = ("forecast", "outcome", "by", "time", "weight", "key", "resolved", "column")
+NAMES = ("measure", "forecaster", "nature", "task", "against", "like", "kind", "name", "names")
+VALUES: dict[str | type, str] = {
+    **dict.fromkeys(COLUMNS, "COLUMN"), **dict.fromkeys(NAMES, "NAME"), "folder": "FOLDER", Path: "FILE",
+    int: "NUMBER", float: "NUMBER", str: "WORD",
+}  # fmt: skip
+
+
+def with_metavars(function: Callable[..., None]) -> Callable[..., None]:
+    """The command with a word for the value of each parameter that has none."""
+    hints = get_type_hints(function, include_extras=True)
+    for name, hint in hints.items():
+        for info in getattr(hint, "__metadata__", ()):
+            kind = _plain(get_args(hint)[0])
+            if info.metavar is None and kind is not bool:
+                info.metavar = VALUES.get(name) or VALUES[kind]
+    function.__annotations__ = hints  # typer reads these
+    return function
+
+
+def _plain(hint: Any) -> Any:
+    """`int` of ``list[int] | None``."""
+    inner = [each for each in get_args(hint) if each is not type(None)]
+    return _plain(inner[0]) if inner else hint
 
 
 Results = Annotated[Path, argument("a results file, such as results/quickstart.db", "RESULTS")]

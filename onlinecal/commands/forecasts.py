@@ -23,6 +23,9 @@ from onlinecal.commands.base import (
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
 
+#: alarms that are printed one by one; of more than these only the first, the last and their numbers
+PRINTED = 10
+
 
 def measure(
     file: Annotated[
@@ -70,7 +73,7 @@ def measure(
         str | None, option("of a Dask cluster that reads the file in parts", "--scheduler", metavar="ADDRESS")
     ] = None,
     html: Annotated[
-        Path | None, option("also write an HTML page that needs no other file", "--html", "-o")
+        Path | None, option("an .html page as well, which needs no other file", "--output", "-o")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -110,7 +113,7 @@ def watch(
         Path, argument("a CSV file with forecasts and outcomes, or - for standard input", "FILE")
     ],
     forecast: Annotated[
-        str | None, option("column of forecasts; default forecast, p, probability, …")
+        str | None, option("column of forecasts; default forecast, p, probability, …", "--forecast", "-f")
     ] = None,
     outcome: Annotated[
         str | None, option("column of outcomes; default outcome, y, label, …", "--outcome", "-y")
@@ -131,7 +134,7 @@ def watch(
         int | None,
         option("assume nothing of outcomes of questions that are open at once; so many are bet on"),
     ] = None,
-    follow: Annotated[bool, option("wait for more lines at the end", "--follow", "-f")] = False,
+    follow: Annotated[bool, option("wait for more lines at the end", "--follow")] = False,
     state: Annotated[
         Path | None,
         option("a file in which the watch is kept; from it the same watch goes on where it ended"),
@@ -141,14 +144,18 @@ def watch(
     """Watch forecasts: an alarm when they are not calibrated. Exit 1 if there was one, 130 if stopped by Ctrl-C."""
     from onlinecal.core.errors import InvalidData
     from onlinecal.forecasts.reading import Asked
+    from onlinecal.monitoring.alarms import summary
     from onlinecal.monitoring.watching import watch
     from onlinecal.report.tables import print_json
     from onlinecal.study.lock import writing
 
+    told: list[Any] = []
+
     def say(alarm: Any) -> None:
+        told.append(alarm)
         if as_json:
             print_json(alarm.as_json(), in_one_line=True)
-        else:
+        elif len(told) <= PRINTED:
             print(alarm, flush=True)
 
     source = None if str(file) == "-" else file
@@ -167,6 +174,8 @@ def watch(
     if monitor.events == 0 and not monitor.open and not stopped:
         name = "standard input" if source is None else file
         raise InvalidData(f"{name} has no rows; expected at least one")
+    if not as_json and len(told) > PRINTED:
+        print("…", *summary(told), sep="\n")
     _print_watch(monitor, as_json)
     if stopped:
         raise typer.Exit(130)
@@ -262,7 +271,7 @@ def recalibrate(
     measure: Annotated[
         list[str] | None, option("what is measured; may be repeated", "--measure", "-m")
     ] = None,
-    bootstrap: Annotated[int, option("draws for 95 % intervals; 0 for none", min=0)] = 400,
+    draws: Annotated[int, option("for 95 % intervals; 0 for none", min=0)] = 400,
     seed: Annotated[int, option("of all the randomness")] = 0,
     as_json: Json = False,
 ) -> None:
@@ -284,7 +293,7 @@ def recalibrate(
         return
     found, said = recalibrate_file(
         file, output, forecaster, column=column, asked=asked, overwrite=overwrite, bins=bins, horizon=horizon,
-        measures=measure, bootstrap=bootstrap, seed=seed, progress=None, save=save,
+        measures=measure, bootstrap=draws, seed=seed, progress=None, save=save,
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())

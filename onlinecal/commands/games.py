@@ -17,7 +17,7 @@ from onlinecal.core.words import at_least, at_most, with_error
 def solve(
     m: Annotated[int, option("steps of the grid 0, 1/m, …, 1", "--m")],
     horizon: Annotated[int, option("T")],
-    measure: Annotated[str, option("whose total T·μ the forecaster pays")] = "ece",
+    measure: Annotated[str, option("whose total T·μ the forecaster pays", "--measure", "-m")] = "ece",
     sight: Annotated[
         str, option("what nature sees before it chooses: law, draw, or history (both choose at once)")
     ] = "law",
@@ -84,7 +84,7 @@ def exploit(
     forecaster: Annotated[str, argument("a name, or a table { name = ..., ... } as in a scenario")],
     horizon: Annotated[int, option("T")],
     m: Annotated[int | None, option("the forecaster's parameter m, steps of its grid", "--m")] = None,
-    measure: Annotated[str, option("whose total T·μ the forecaster pays")] = "ece",
+    measure: Annotated[str, option("whose total T·μ the forecaster pays", "--measure", "-m")] = "ece",
     sight: Annotated[str, option("what nature sees before it chooses: law or draw")] = "law",
     as_json: Json = False,
 ) -> None:
@@ -94,7 +94,7 @@ def exploit(
     from onlinecal.exploit import reply
     from onlinecal.naming import said_table, strategies_in
 
-    spec = said_table("forecaster", forecaster)
+    spec = said_table("FORECASTER", forecaster)
     spec = {"name": spec} if isinstance(spec, str) else dict(spec)
     if m is not None:
         spec["m"] = m
@@ -154,7 +154,7 @@ def search(
         str, option("a forecaster: its name, or a table { name = ..., ... } as in a scenario")
     ],
     horizon: Annotated[int, option("T")],
-    measure: Annotated[str, option("whose total T·μ is made large")] = "cdl",
+    measure: Annotated[str, option("whose total T·μ is made large", "--measure", "-m")] = "cdl",
     nature: Annotated[
         list[str] | None,
         option(
@@ -180,8 +180,8 @@ def search(
     check_ending(output, ".toml")
     with whole(output, overwrite) as new:
         found = worst.search(
-            said_table("against", against), measure, horizon=horizon, runs=runs, evaluations=evaluations, fresh=fresh,
-            seed=seed, natures=[said_table("nature", each) for each in nature] if nature else None,
+            said_table("--against", against), measure, horizon=horizon, runs=runs, evaluations=evaluations, fresh=fresh,
+            seed=seed, natures=[said_table("--nature", each) for each in nature] if nature else None,
         )  # fmt: skip
         new.write_text(found.scenario(), encoding="utf-8")
     low, high = found.interval

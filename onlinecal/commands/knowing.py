@@ -45,9 +45,7 @@ def show(
 
 
 def check(
-    names: Annotated[
-        list[str] | None, argument("strategies, or module:Class; all if left out", "[NAME]...")
-    ] = None,
+    names: Annotated[list[str] | None, argument("strategies, or module:Class; all if left out")] = None,
     horizon: Annotated[int, option("T")] = 10_000,
     runs: Annotated[int, option("independent runs", min=1, max=100_000)] = 16,
     seed: Annotated[int, option("of all the randomness")] = 0,

@@ -175,7 +175,9 @@ def status(results: Results, as_json: Json = False) -> None:
 
 def compare(
     results: Results,
-    measure: Annotated[str | None, option("which column; default cdl, or the first that there is")] = None,
+    measure: Annotated[
+        str | None, option("which column; default the first of the scenario", "--measure", "-m")
+    ] = None,
     nature: Annotated[list[str] | None, option("which natures; may be repeated")] = None,
     all_: Annotated[bool, option("forecasters × all measures, a table for each nature", "--all")] = False,
     ranking: Annotated[
@@ -212,7 +214,7 @@ def plot(
     output: Annotated[
         Path | None, option(".png, .svg or .pdf; default beside the results", "--output", "-o")
     ] = None,
-    measure: Annotated[list[str] | None, option("which columns; may be repeated")] = None,
+    measure: Annotated[list[str] | None, option("which columns; may be repeated", "--measure", "-m")] = None,
     forecaster: Annotated[list[str] | None, option("which forecasters; may be repeated")] = None,
     nature: Annotated[list[str] | None, option("which natures; may be repeated")] = None,
     exponents: Annotated[
@@ -331,7 +333,8 @@ def report(
 def measure_again(
     results: Results,
     measure: Annotated[
-        list[str] | None, option("a name, module:function, or a table { name = ..., ... }; may be repeated")
+        list[str] | None,
+        option("a name, module:function, or a table { name = ..., ... }; may be repeated", "--measure", "-m"),
     ] = None,
     task: Annotated[list[str] | None, option("the same of a decision task; may be repeated")] = None,
 ) -> None:
@@ -371,7 +374,7 @@ def export(
 
 
 def merge(
-    results: Annotated[list[Path], argument("results files", "RESULTS RESULTS ...")],
+    results: Annotated[list[Path], argument("results files", "RESULTS")],
     output: Annotated[Path, option("the new results file", "--output", "-o")],
     overwrite: Overwrite = False,
 ) -> None:

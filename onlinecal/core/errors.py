@@ -78,6 +78,32 @@ def shown(value: Any) -> str:
         return "a whole number with more than 4,300 digits"
 
 
+#: names in papers, without capitals and signs, but for a star → those here
+ALSO = {"smce": "smoothce", "smece": "smoothece", "ucal": "ucalibration", "k29star": "defensiveforecasting"}
+
+
+def meant(kind: str, name: str, known: Iterable[str], see: str = "") -> str:
+    """The one of the `known` names that is meant; `UnknownName` where it is none, or not one alone.
+
+    Capitals, and what stands between words, make no difference, so that labels are names; `ALSO` has other names.
+
+    >>> meant("forecaster", "CDL minimiser", ["cdl_minimiser"]), meant("measure", "smCE", ["ece", "smooth_ce"])
+    ('cdl_minimiser', 'smooth_ce')
+    """
+    names = list(dict.fromkeys(known))
+    if name in names:
+        return name
+    wanted = _bare(name)
+    same = [each for each in names if _bare(each) in (wanted, ALSO.get(wanted))]
+    if len(same) != 1:
+        raise UnknownName.of(kind, name, names, see)
+    return same[0]
+
+
+def _bare(name: object) -> str:
+    return "".join(filter(str.isalnum, str(name).lower().replace("*", "star")))
+
+
 #: the command that lists all that can be named in a scenario
 LIST = "onlinecal list"
 

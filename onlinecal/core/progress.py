@@ -94,6 +94,7 @@ class Progress:
         """On a terminal, gone when it is done."""
         from rich.console import Console
         from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.table import Column
         from rich.text import Text
 
         unit = self._unit
@@ -103,9 +104,14 @@ class Progress:
                 speed = task.finished_speed or task.speed
                 return Text("" if speed is None else f"{_rate(speed)} {unit}/s", style="dim")
 
+        # A narrow terminal cuts the text, and nothing before it.
+        last = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        whole = Column(no_wrap=True)
         bar = Progress(
-            TextColumn("{task.percentage:>3.0f} %"), BarColumn(bar_width=30), Rate(), TimeRemainingColumn(),
-            TextColumn("left · {task.description}", markup=False), console=Console(stderr=True), transient=True,
+            TextColumn("{task.percentage:>3.0f} %"), BarColumn(bar_width=20), Rate(whole),
+            TimeRemainingColumn(table_column=whole.copy()),
+            TextColumn("left · {task.description}", markup=False, table_column=last), console=Console(stderr=True),
+            transient=True, expand=True,
         )  # fmt: skip
         task = bar.add_task("", total=self._total)
         bar.start()

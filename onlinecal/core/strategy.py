@@ -28,7 +28,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onlinecal.core.content import content, digest, keyed_fields
-from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownName, failure, suggestion
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, failure, meant, suggestion
 from onlinecal.core.expressions import value_at
 from onlinecal.core.plain import Copier, Maker
 from onlinecal.core.plain import required as required
@@ -132,9 +132,7 @@ def named_table(
 
 def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, Any]) -> Any:
     """The specification called `name` with these parameters, none of which it may lack or refuse."""
-    if name not in known:
-        raise UnknownName.of(kind, name, known, LIST)
-    cls = known[name]
+    cls = known[meant(kind, name, known, LIST)]
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init} if dataclasses.is_dataclass(cls) else {}
     for key in options:
         if key not in fields:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Protocol, cast, get_args, runtime_che
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
+from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import build, check_number, named_table, registry, strategy_name
 from onlinecal.core.validation import integer
@@ -317,8 +317,7 @@ def _plain_task(name: str, options: dict[str, Any]) -> Task:
         if unknown:
             raise InvalidParameter(f"task {name!r} has no option {unknown[0]!r}; known: actions, payoffs")
         return DecisionTask(name, options["payoffs"], options.get("actions", ()))
-    if name not in TASKS:
-        raise UnknownName.of("task", name, TASKS, LIST)
+    name = meant("task", name, TASKS, LIST)
     try:
         return TASKS[name](**options)
     except TypeError as error:

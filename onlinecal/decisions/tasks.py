@@ -8,7 +8,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
+from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import count, probability
 from onlinecal.decisions import swaps as restricted
@@ -178,9 +178,7 @@ def external_regret(gamma: JointDistribution, task: Task | str) -> float:
 def as_task(where: str, task: Any) -> Task:
     """A task from one or its name; `where` it was given."""
     if isinstance(task, str):
-        if task not in TASKS:
-            raise UnknownName.of("task", task, TASKS, LIST)
-        return TASKS[task]()
+        return TASKS[meant("task", task, TASKS, LIST)]()
     if not is_task(task):
         raise InvalidParameter(f"{where}: task = {task!r}; expected a task or the name of one")
     return cast(Task, task)

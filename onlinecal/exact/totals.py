@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import LIST, InvalidParameter, UnknownName
+from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.exact.words import Alphabet, Biases, Counts
 from onlinecal.measures import MEASURES
@@ -31,9 +31,7 @@ ROUNDING = 1e-12
 
 def measure_named(name: str) -> Measure:
     """The measure of the catalogue; refused where its game has no value."""
-    if not isinstance(name, str) or name not in MEASURES:
-        raise UnknownName.of("measure", name, MEASURES, LIST)
-    measure = MEASURES[name]
+    measure = MEASURES[meant("measure", name, MEASURES, LIST)]
     needed = ", ".join(measure.example)
     for wrong, said in (
         (needed, f"needs {needed}; expected a measure without such an option"),

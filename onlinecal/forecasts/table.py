@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from onlinecal.core.errors import UnknownName
+from onlinecal.core.errors import meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.base import Bracket, Measure, ends
 
@@ -61,10 +61,8 @@ class Evaluation:
 
     def __getitem__(self, name: str) -> Value:
         """The value of a measure by its name in the table."""
-        for row in self.rows:
-            if row.name == name:
-                return row.value
-        raise UnknownName.of("measure", name, [row.name for row in self.rows])
+        values = {row.name: row.value for row in reversed(self.rows)}
+        return values[meant("measure", name, [row.name for row in self.rows])]
 
     @property
     def _drawn(self) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, UnknownName
+from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, count, number
 from onlinecal.measures import MEASURES
@@ -422,8 +422,7 @@ def alpha_n(
     >>> bool(found.mean[1] < found.mean[0] / 5)
     True
     """
-    if measure not in MEASURES:
-        raise UnknownName.of("measure", measure, MEASURES, LIST)
+    measure = meant("measure", measure, MEASURES, LIST)
     if MEASURES[measure].of_rounds:
         raise InvalidParameter(
             f"alpha_n: the value of {measure!r} depends on the number of rounds; expected a measure of Γ alone"

@@ -215,6 +215,9 @@ class Growth:
         limit = None if self.limit is None else list(self.limit)
         return {name: getattr(self, name) for name in names} | {"limit": limit, "remark": self.remark}
 
+    def __repr__(self) -> str:
+        return f"Growth({self})"
+
     def __str__(self) -> str:
         if self.shape == "curved":
             found = "".join(f"; if {form}, α in {_ends(*ends)}" for form, ends in self.fits.items())

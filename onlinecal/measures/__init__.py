@@ -8,7 +8,7 @@ return more than a number (`brier_decomposition`, `soft_rounding`, `consistency_
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from onlinecal.core.errors import LIST, UnknownName
+from onlinecal.core.errors import LIST, meant
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.measures import (
     binned,
@@ -70,9 +70,7 @@ if not TYPE_CHECKING:  # who checks types should go by the imports
 
 
 def _record(name: str) -> Measure:
-    if name not in MEASURES:
-        raise UnknownName.of("measure", name, MEASURES, LIST)
-    return MEASURES[name]
+    return MEASURES[meant("measure", name, MEASURES, LIST)]
 
 
 @of_gamma

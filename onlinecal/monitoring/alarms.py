@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -102,6 +104,13 @@ class Alarm:
     alpha: float  # the alarm is due at an e-value of 1/alpha
     witness: Witness
 
+    @property
+    def kind(self) -> str:
+        """The fault in words: predictions too high, too low, or an outcome that was excluded."""
+        if math.isinf(self.log_e):
+            return "outcomes that were excluded"
+        return f"predictions that are too {'high' if self.witness.bias < 0.0 else 'low'}"
+
     def __str__(self) -> str:
         what = f"{self.witness} (e = 10^{self.log_e / math.log(10.0):.1f})"
         if math.isinf(self.log_e):
@@ -116,6 +125,13 @@ class Alarm:
     def from_json(cls, values: dict[str, Any]) -> Alarm:
         """From what `as_json` gave."""
         return cls(**{**values, "witness": Witness(**values["witness"])})
+
+
+def summary(alarms: Sequence[Alarm]) -> list[str]:
+    """Lines of words: the number of alarms by kind, the first and the last."""
+    kinds = Counter(alarm.kind for alarm in alarms)
+    counts = ", ".join(f"{number:,} of {kind}" for kind, number in kinds.most_common())
+    return [f"{len(alarms):,} alarms: {counts}", f"first: {alarms[0]}", f"last: {alarms[-1]}"]
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def recalibrate_file(
     `save` is a file for the map of a batch method, fitted to all known outcomes.
     """
     asked = replace(asked or Asked(), open=True)
-    fitted = method(said_table("with", forecaster), bins=options.get("bins"))
+    fitted = method(said_table("--with", forecaster), bins=options.get("bins"))
     if save is not None:
         if not isinstance(fitted, Refitted):
             batch = ", ".join(name for name, one in METHODS.items() if isinstance(one, Refitted))
@@ -62,7 +62,7 @@ def recalibrate_file(
     base = log.forecasts[named.forecasts[0]]
     with Progress(work(log.rows, options.get("bootstrap", 0)), shown=progress, unit="forecasts") as bar:
         made = recalibrate(
-            base, log.outcomes, said_table("with", forecaster), times=log.times, known=log.known,
+            base, log.outcomes, said_table("--with", forecaster), times=log.times, known=log.known,
             progress=bar.advance, **options,
         )  # fmt: skip
     if save is not None and isinstance(fitted, Refitted):

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.strategy import check_number, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
@@ -159,13 +159,13 @@ def _named(forecaster: Any) -> Forecaster:
             f"forecaster = {forecaster!r}; expected a name, a table of a name and parameters, or a Forecaster"
         )
     options, name = {key: value for key, value in table.items() if key != "name"}, table["name"]
+    if ":" not in name:
+        name = meant("forecaster", name, {**METHODS, **FORECASTERS})
     if name in METHODS and not options:
         return METHODS[name]
     if name in METHODS and name not in FORECASTERS:
         raise InvalidParameter(
             f"{name!r} takes no parameters here; expected the forecaster {strategy_name(METHODS[name])!r}"
         )
-    if name not in FORECASTERS and ":" not in name:
-        raise UnknownName.of("forecaster", name, {*METHODS, *FORECASTERS})
     found: Forecaster = strategy_of("forecaster", name, options)
     return found

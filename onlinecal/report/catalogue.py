@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import LIST, UnknownName
+from onlinecal.core.errors import LIST, UnknownName, meant
 from onlinecal.core.guarantee import Guarantee, tightest
 from onlinecal.core.modules import locate
 from onlinecal.core.strategy import FACTS, parameters
@@ -61,8 +61,7 @@ def rows(kind: str = "") -> list[dict[str, str]]:
         return [
             {"kind": kind, "name": name, "summary": str(said["title"]), "known": ""} for name, said in files
         ]
-    if kind and kind not in KINDS:
-        raise UnknownName.of("kind", kind, [*KINDS, "rates", "scenarios"])
+    kind = kind and meant("kind", kind, KINDS)
     return [
         {
             "kind": k, "name": name, "summary": _documentation(thing).partition("\n")[0],
@@ -103,14 +102,14 @@ def entry(name: str) -> dict[str, Any]:
 
 def entries(name: str) -> list[dict[str, Any]]:
     """All that is known about one name, registered or ``module:Class``, of each kind that has it."""
+    if not foreign(name):
+        name = meant("name", name, [each for known in KINDS.values() for each in known], LIST)
     things = [(kind, known[name]) for kind, known in KINDS.items() if name in known]
-    if not things and foreign(name):
+    if not things:
         thing = locate("strategy", name)
         if not (kind := kind_of(thing)):
             raise UnknownName(f"{name!r} is neither a forecaster nor a nature")
         things = [(f"{kind}s", thing)]
-    if not things:
-        raise UnknownName.of("name", name, [n for known in KINDS.values() for n in known], LIST)
     return [
         {
             "kind": kind, "name": name, "parameters": parameters_of(thing),

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.words import number_of
-from onlinecal.report.curves import Study, columns_of
+from onlinecal.report.curves import Study
 from onlinecal.report.frames import counted
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.ranking import Difference, Front, Ranking, Standing, fronts, paired, ranking, remarks
@@ -67,8 +67,7 @@ def answer(
     table = asked[0] if asked else ""
     if measure and table in ("people", "all", "pareto"):
         raise InvalidParameter(f"--{table} is of other columns; expected no --measure")
-    measure = measure or ("cdl" if "cdl" in study.measures else study.measures[0])
-    columns_of(study, [measure])
+    measure = meant("measure", measure or study.measures[0], study.columns)
     if table in ANSWERS:
         found = ANSWERS[table](study, pareto or measure)
         if as_json:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column, named
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidParameter, meant
+from onlinecal.core.words import number_of
 from onlinecal.growth import Growth, check_level, fit_growth, trend
 from onlinecal.growth.rates import best_known
 from onlinecal.measures import MEASURES
@@ -65,6 +66,11 @@ class Curve:
     open: NDArray[np.int64] | None = None
     steps: NDArray[np.int64] | None = field(default=None, compare=False)
     place: int | None = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        low, high = (f"{t:,}" for t in (self.rounds[0], self.rounds[-1]))
+        runs = number_of(self.totals.shape[1], "run")
+        return f"Curve({self.measure}, {self.forecaster} against {self.nature}, T = {low} to {high}, {runs})"
 
     @property
     def measure(self) -> str:
@@ -220,10 +226,8 @@ class Study(Kept):
         who, whom = forecasters or self.forecasters, natures or self.natures
         wide = [cell.schedule[0] for cell in self.cells] if schedules else []
         known = list(dict.fromkeys([*self.natures, *filter(None, wide)]))
-        for kind, labels, there in (("forecaster", who, self.forecasters), ("nature", whom, known)):
-            for label in labels:
-                if label not in there:
-                    raise UnknownName.of(kind, label, there)
+        who = [meant("forecaster", label, self.forecasters) for label in who]
+        whom = [meant("nature", label, known) for label in whom]
         mine = (c for c in self.cells if c.nature in whom or (schedules and c.schedule[0] in whom))
         return Study(tuple(c for c in mine if c.forecaster in who), self.name, self.title, tuple(self.places))
 
@@ -242,7 +246,8 @@ class Study(Kept):
         """
         who = self._only("forecaster", forecaster, self.forecasters)
         whom = self._only("nature", nature, self.natures)
-        (column,) = columns_of(self, [measure])
+        measure = meant("measure", measure, self.columns)
+        column = self.columns[measure]
         cells = [cell for cell in self._pairs.get((who, whom), []) if measure in cell.totals]
         if horizon is not None:
             cells = [c for c in cells if c.horizon == horizon]
@@ -315,10 +320,8 @@ def columns_of(study: Study, measures: Sequence[str]) -> list[Column]:
     if not measures:
         raise InvalidParameter("no measures to draw; expected at least one")
     known = study.columns
-    for measure in measures:
-        if measure not in known:
-            raise UnknownName.of("measure", measure, known)
-    return [known[measure] for measure in dict.fromkeys(measures)]
+    found = [meant("measure", measure, known) for measure in measures]
+    return [known[measure] for measure in dict.fromkeys(found)]
 
 
 def runs_of(cells: Iterable[Played]) -> set[int]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.writing import whole
 from onlinecal.naming import measure_of, said_table, task_of
@@ -191,24 +191,13 @@ class Kept(Results):
             if len(labels) == 1:
                 return labels[0]
             raise InvalidParameter(f"there are several {kind}s; expected {kind}= one of {', '.join(labels)}")
-        if label in labels:
-            return label
-        # The registered name, too, where only one label can be meant.
-        same = [known for known in labels if _plain(known) == _plain(label)]
-        if len(same) != 1:
-            raise UnknownName.of(kind, label, labels)
-        return same[0]
-
-
-def _plain(label: str) -> str:
-    """Without capitals and what stands between words: ``cdl_minimiser`` is ``CDL minimiser``."""
-    return "".join(filter(str.isalnum, label.lower()))
+        return meant(kind, label, labels)
 
 
 def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) -> Panel:
     """A panel of measures and tasks as `play` takes them, or as words of the command line: tables in braces."""
     return Panel.of(
-        [measure_of(said_table("measure", spec)) for spec in measures],
-        [task_of(said_table("task", spec)) for spec in tasks],
+        [measure_of(said_table("--measure", spec)) for spec in measures],
+        [task_of(said_table("--task", spec)) for spec in tasks],
         rounds=rounds,
     )

@@ -58,7 +58,8 @@ class Wanted:
     bars: str | None = None
 
     def __post_init__(self) -> None:
-        name, several = f"--{OPTIONS.get(self.kind, self.kind)}", " and ".join(self.measures)
+        name = "a picture of curves" if self.kind == "curves" else f"--{OPTIONS.get(self.kind, self.kind)}"
+        several = " and ".join(self.measures)
         for option, kinds in TAKES.items():
             name_of = "measures" if option == "measure" else option
             given = getattr(self, name_of) != type(self).__dataclass_fields__[name_of].default

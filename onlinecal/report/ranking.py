@@ -176,7 +176,8 @@ def ranking(study: Study, measure: str, level: float = 0.95) -> Ranking:
     independent totals, would not do.
     """
     check_level(level)
-    higher = is_payoff(columns_of(study, [measure])[0])
+    (column,) = columns_of(study, [measure])
+    measure, higher = column.name, is_payoff(column)
     groups = [cells for nature in study.natures if len(cells := last_cells(study, nature, [measure])) > 1]
     if not groups:
         raise InvalidParameter(
@@ -248,10 +249,11 @@ def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[F
     is of means; the expected totals may have another.
     """
     check_level(level)
-    measures = first, second
-    if first == second:
+    if len(chosen := columns_of(study, [first, second])) < 2:
         raise InvalidParameter(f"a front of {first} and {second}; expected two measures")
-    one, other = columns_of(study, measures)
+    one, other = chosen
+    first, second = one.name, other.name
+    measures = first, second
     higher = is_payoff(one), is_payoff(other)
     signs = [-1.0 if h else 1.0 for h in higher]
     groups = [cells for nature in study.natures if (cells := last_cells(study, nature, measures))]
@@ -333,7 +335,7 @@ def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Differ
     the interval of its mean: exact if differences are normal, given the schedule and the streams, which all runs share.
     All intervals hold together with the level (Bonferroni).
     """
-    columns_of(study, [measure])
+    measure = columns_of(study, [measure])[0].name
     contests: list[list[Played]] = []
     refused = []
     for nature in study.natures:

@@ -251,7 +251,7 @@ def _explained(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {reason}") from None
 
 
-_DAMAGED = "it is damaged ({error}); --overwrite starts anew"
+_DAMAGED = "it is damaged ({error}); `onlinecal run SCENARIO --overwrite` starts anew"
 #: the meaning of SQLite's primary codes for a user
 _REASONS = {
     sqlite3.SQLITE_BUSY: "another program holds it, perhaps a database browser; close it there and go on with --resume",

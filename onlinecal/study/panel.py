@@ -247,13 +247,13 @@ def named_measure(
         name = getattr(function, "__name__", repr(function))
     else:
         name, options = named_table("measure", spec)
+        name = errors.meant("measure", name, MEASURES, errors.LIST)
     set_ = tuple(options.items())
     record = MEASURES.get(name)
     if callable(function) and (record is None or record.function is not function):
         record = Measure(function, "", "", "", least=-math.inf, largest=math.inf)
         return Column("function", name, set_), _with(name, function, options), record, options
-    if record is None:
-        raise errors.UnknownName.of("measure", name, MEASURES, errors.LIST)
+    assert record is not None
     return Column("measure", name, set_), record.bind(**options), record, options
 
 

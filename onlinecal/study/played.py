@@ -15,6 +15,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import is_whole
+from onlinecal.core.words import number_of
 from onlinecal.study.gammas import Gammas, Kept
 
 Floats = NDArray[np.float64]
@@ -158,6 +159,10 @@ class Played(_ByNumber):
     steps: int | None = None
     gammas: Gammas = field(default_factory=Gammas, compare=False, repr=False)
     origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        said = f"T = {self.horizon:,}, {number_of(self.runs, 'run')}, {', '.join(self.totals)}"
+        return f"Played({self.forecaster} against {self.nature}, {said})"
 
     @property
     def runs(self) -> int:

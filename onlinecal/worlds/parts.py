@@ -6,8 +6,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import scipy  # its parts are loaded when they are first used
 import simpy
-from scipy.special import pdtrc
 
 from onlinecal.core.specification import allow, number, whole, word
 from onlinecal.worlds.base import Reacting, exponential
@@ -59,7 +59,7 @@ class Parts(Reacting):
 
     def formula(self, stock: int) -> float:
         """P(demand above the stock) in the mean time of delivery."""
-        return float(pdtrc(stock, self.lead))
+        return float(scipy.special.pdtrc(stock, self.lead))
 
     def run(self, env: simpy.Environment, market: Market) -> Generator[Any, Any, Any]:
         """Lets parts be asked for, and orders lots."""

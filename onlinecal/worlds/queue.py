@@ -6,8 +6,8 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import scipy  # its parts are loaded when they are first used
 import simpy
-from scipy.special import pdtr
 
 from onlinecal.core.specification import allow, number, whole, word
 from onlinecal.worlds.base import Reacting, exponential
@@ -58,9 +58,9 @@ class Queue(Reacting):
 
     def formula(self, queue: int) -> float:
         """P(wait > w) of a customer that finds this number in the system, without a reaction."""
-        return (
-            float(pdtr(queue - self.servers, self.servers * self.patience)) if queue >= self.servers else 0.0
-        )
+        if queue < self.servers:
+            return 0.0
+        return float(scipy.special.pdtr(queue - self.servers, self.servers * self.patience))
 
     def run(self, env: simpy.Environment, market: Market) -> Generator[Any, Any, Any]:
         """Lets customers arrive."""

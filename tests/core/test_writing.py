@@ -71,8 +71,8 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     for line in (
         "new my.toml", "new log.csv", "export r.db -o t.csv", "plot r.db", "report r.db",
-        "recalibrate mine.csv -o b.csv --bootstrap 0", "watch mine.csv --state s.npz",
-        "measure mine.csv -m ece --draws 0 --html p.html",
+        "recalibrate mine.csv -o b.csv --draws 0", "watch mine.csv --state s.npz",
+        "measure mine.csv -m ece --draws 0 -o p.html",
     ):  # fmt: skip
         said = onlinecal(line, cwd=tmp_path, rc=2).stderr
         assert said.splitlines()[-1].endswith(" cannot be written: No space left on device"), said

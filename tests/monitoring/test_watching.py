@@ -12,9 +12,11 @@ import time
 import numpy as np
 import pytest
 
+from onlinecal.commands.forecasts import PRINTED
 from onlinecal.core.errors import InvalidData, StoreError
 from onlinecal.forecasts.reading import Asked
 from onlinecal.monitoring import feed as feed_module
+from onlinecal.monitoring.alarms import summary
 from onlinecal.monitoring.feed import Feed
 from onlinecal.monitoring.monitor import Monitor
 from onlinecal.monitoring.watching import _opened, watch
@@ -283,13 +285,15 @@ def test_the_command(tmp_path, wrong, whole):
     (tmp_path / "a.csv").write_text(wrong[2])
     done = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=1)
     lines, alarms = done.stdout.splitlines(), len(whole.alarms)
-    assert lines[:alarms] == [str(alarm) for alarm in whole.alarms]
-    assert lines[alarms] == f"300 events, {alarms} alarms"
-    assert lines[alarms + 1].startswith("since the last alarm: e = ")
+    shown = [str(alarm) for alarm in whole.alarms[:PRINTED]]
+    shown += ["…", *summary(whole.alarms)] if alarms > PRINTED else []
+    assert lines[: len(shown)] == shown
+    assert lines[len(shown)] == f"300 events, {alarms} alarms"
+    assert lines[len(shown) + 1].startswith("since the last alarm: e = ")
     assert "the probability that there is ever an alarm is at most 0.05" in done.stderr
     # Nothing new: no new alarm, and the same end.
     again = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=1)
-    assert again.stdout.splitlines() == lines[alarms:]
+    assert again.stdout.splitlines() == lines[len(shown) :]
     piped = onlinecal("watch", "-", "--json", cwd=tmp_path, rc=1, input=wrong[2]).stdout.splitlines()
     assert [json.loads(line)["event"] for line in piped[:-1]] == [alarm.event for alarm in whole.alarms]
     assert json.loads(piped[-1])["bias_upper"] == whole.bias().upper

@@ -110,7 +110,7 @@ def index_that_says_something_else(path):
 @pytest.mark.parametrize("damaged", [schema_that_is_no_text, index_that_says_something_else])
 def test_a_damaged_database_is_refused_and_replaced(results, whole, damaged):
     results.write_bytes(damaged(results))
-    refused(results, r"it is damaged .*; --overwrite starts anew", resume=True)
+    refused(results, r"it is damaged .*; `onlinecal run SCENARIO --overwrite` starts anew", resume=True)
     assert equal(played(results, cells(), overwrite=True)[0], whole)
 
 

@@ -124,7 +124,7 @@ SAID = [
     ("show doubter:Doubter", 0, "doubter:Doubter (natures; parameters: first", "Never sure."),
     (f"check boastful:Boastful {CHECKED}", 1, "", "FAILS against"),
     (f"check modest:Coin {CHECKED}", 0, "", "modest:Coin states no guarantee, so there is none to measure."),
-    (f"measure {RAIN} --time date -m ece -m smooth_ce --draws 10 --html rain.html", 0, "",
+    (f"measure {RAIN} --time date -m ece -m smooth_ce --draws 10 -o rain.html", 0, "",
      "1,095 rows|== climatology|== persistence|== Side by side|wrote rain.html"),
 ]  # fmt: skip
 
@@ -173,10 +173,10 @@ REFUSED = [
     ("measure-again results/kept.db --measure '{ name = 3'", "--measure { name = 3: "),
     ("measure-again results/kept.db", "no measures and no tasks; expected at least one of either"),
     ("measure no.csv", "no.csv: no such file"), ("measure f.csv -f q", "f.csv has no column 'q'; known: p, y"),
-    ("measure f.csv --draws 0 --html file/x.html", "file/x.html cannot be written"),
+    ("measure f.csv --draws 0 -o file/x.html", "file/x.html cannot be written"),
     ("measure f.csv -m smoth_ce", "unknown measure 'smoth_ce'; did you mean 'smooth_ce'?"),
     ("measure f.csv --draws -1", "measure: draws = -1; expected an integer from 0 to 10^5"),
-    ("measure 7.csv --html x.html", "7.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look "
+    ("measure 7.csv -o x.html", "7.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look "
      "like per cent: --percent"),
     ("measure f.csv --time p", "f.csv: cannot tell which column has the forecasts: no column is named so or holds "
      "numbers between 0 and 1; expected --forecast COLUMN, of: 'p', 'y'"),

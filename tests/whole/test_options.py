@@ -1,0 +1,96 @@
+"""The options of the commands: one meaning a letter, help in words, and no option in a text that no command has."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+import onlinecal
+from onlinecal.cli import COMMANDS, app
+
+PACKAGE = Path(onlinecal.__file__).parent
+ROOT = PACKAGE.parent
+GROUP = typer.main.get_command(app)
+OPTIONS = {
+    name: {option for each in command.params for option in (*each.opts, *each.secondary_opts) if option[0] == "-"}
+    | {"--help", "-h"}
+    for name, command in GROUP.commands.items()
+}  # fmt: skip
+#: of other programs
+OTHERS = {
+    "--full",
+    "--nworkers",
+    "--nthreads",
+    "--write",
+    "--strict",
+    "--seed",
+    "--version",
+    "--install-completion",
+}
+WORD = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]|(?<![\w-])--m\b")
+
+
+def texts():
+    yield from (p for p in PACKAGE.rglob("*.py"))
+    yield from (p for p in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")) if p.exists())
+
+
+def test_texts_name_options_that_some_command_has():
+    known = set().union(*OPTIONS.values()) | OTHERS
+    wrong = {
+        (str(path.relative_to(ROOT)), word)
+        for path in texts()
+        for word in WORD.findall(path.read_text(encoding="utf-8"))
+        if word not in known
+    }
+    assert not wrong
+
+
+def test_lines_of_commands_have_options_of_that_command():
+    line = re.compile(
+        r"(?<![\w.-])onlinecal (" + "|".join(sorted(COMMANDS, key=len, reverse=True)) + r")\b([^`\n|;&]*)"
+    )
+    found = [
+        (str(path.relative_to(ROOT)), name, word)
+        for path in texts()
+        for name, rest in line.findall(path.read_text(encoding="utf-8"))
+        for word in WORD.findall(rest)
+    ]
+    assert len(found) > 20
+    assert not [each for each in found if each[2] not in OPTIONS[each[1]]]
+
+
+def test_a_letter_has_one_meaning():
+    meanings = {}
+    for command in GROUP.commands.values():
+        for each in command.params:
+            long = [option for option in each.opts if option.startswith("--")]
+            for letter in (option for option in each.opts if re.fullmatch("-[a-z]", option)):
+                meanings.setdefault(letter, set()).update(long)
+    assert meanings["-f"] == {"--forecast"}
+    assert {letter for letter, words in meanings.items() if len(words) > 1} == set()
+
+
+def test_help_names_values_in_words():
+    context = typer.Context(GROUP, info_name="onlinecal")
+    for name, command in GROUP.commands.items():
+        said = command.get_help(typer.Context(command, parent=context, info_name=name))
+        assert not re.search(r"<\w|\[\[", said), said
+
+
+def said(*line):
+    return subprocess.run(
+        [sys.executable, "-m", "onlinecal", *line], capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.mark.parametrize("line", [(), ("measure",)])
+def test_h_is_help(line):
+    assert said(*line, "-h") == said(*line, "--help")
+
+
+def test_version():
+    assert said("--version") == f"onlinecal {onlinecal.__version__}\n"
