@@ -128,7 +128,8 @@ def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> Ints | No
     """The block of each row in order of time, by the correlation ρ of residuals of neighbouring times.
 
     With ρ > 0 at the level 5 % blocks hold 1.1447 (α T)^(1/3) times, rounded up, where T is the number of times and
-    α = 4ρ²/(1 − ρ²)²; else the clusters stay as they are. The sum over a block has the variance of Bartlett's kernel.
+    α = 4ρ²/(1 − ρ²)²; else the clusters stay as they are. With strong dependence intervals are
+    a little short: seen to cover 86 % where errors of AR(0.9) make 3000 outcomes.
 
     Source: Andrews 1991, (6.2) and (6.4); Carlstein 1986 for blocks side by side.
     """

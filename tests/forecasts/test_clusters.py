@@ -103,14 +103,14 @@ def test_paired_tests_take_totals_of_clusters():
 
 
 def test_the_test_of_a_group_rejects_calibrated_clusters_rarely(seed):
-    """At most 10 of 60 p-values below 5 %: more by chance in 0.04 % of cases; rows as independent give half of them."""
+    """At most 15 of 60 p-values are below 5 %: where a test rejects in 10 % of cases, more are in 0.03 %."""
     small = alone = 0
     for i in range(60):
         p, y, labels = events(np.random.default_rng([seed, 94, i]), 200)
         gamma = oc.JointDistribution.from_samples(p, y)
         small += calibration_test(gamma, i, None, Clustered(gamma, (p, y, np.ones(len(p))), labels)) <= 0.05
         alone += calibration_test(gamma, i) <= 0.05
-    assert small <= 10 < alone
+    assert small <= 15 < alone
 
 
 @pytest.fixture
@@ -184,15 +184,15 @@ def autoregressive(generator, n, rho):
 
 
 def test_rows_that_depend_on_earlier_ones_are_in_blocks_of_time(seed):
-    """Of 40 intervals that cover in 90 % of cases fewer than 29 hold the truth in under 0.1 % (3 counts)."""
-    held, without = dict.fromkeys(MEASURES[1:4], 0), dict.fromkeys(MEASURES[1:4], 0)
-    for i in range(40):
-        p, y = autoregressive(np.random.default_rng([seed, 95, i]), 1000, 0.9)
+    """Of 60 intervals that cover in 80 % of cases fewer than 37 hold the truth in under 0.1 % (2 counts)."""
+    held, without = dict.fromkeys(("cutoff_ce", "smooth_ce"), 0), dict.fromkeys(("cutoff_ce", "smooth_ce"), 0)
+    for i in range(60):
+        p, y = autoregressive(np.random.default_rng([seed, 95, i]), 3000, 0.9)
         for found, clusters in ((held, blocks_in_time(y - p)), (without, None)):
             for row in evaluate(p, y, clusters=clusters, measures=tuple(held), bootstrap=99, seed=i).rows:
                 found[row.name] += row.interval[0] <= 1e-12
-    assert min(held.values()) >= 29, held
-    assert max(without.values()) < 29, without  # the control
+    assert min(held.values()) >= 37, held
+    assert max(without.values()) < 37, without  # the control
 
 
 def test_blocks_are_of_the_stated_length():
