@@ -118,7 +118,7 @@ def test_few_levels_are_points_and_not_smoothed(monkeypatch):
     ]
     assert pictures[0].caption.startswith("Each point is a level")
     assert "isotonic regression (CORP)" in pictures[1].caption
-    assert "Band: where the curve lies with probability 95% or more" in pictures[1].caption
+    assert "Bands: where the curve lies with probability 95% or more" in pictures[1].caption
 
 
 def report_of(forecasts, outcomes, settings=None, **more):
