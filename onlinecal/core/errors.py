@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
@@ -85,7 +86,7 @@ ALSO = {"smce": "smoothce", "smece": "smoothece", "ucal": "ucalibration", "k29st
 def meant(kind: str, name: str, known: Iterable[str], see: str = "") -> str:
     """The one of the `known` names that is meant; `UnknownName` where it is none, or not one alone.
 
-    Capitals, and what stands between words, make no difference, so that labels are names; `ALSO` has other names.
+    Capitals, spaces, hyphens and underscores make no difference, so that labels are names; `ALSO` has other names.
 
     >>> meant("forecaster", "CDL minimiser", ["cdl_minimiser"]), meant("measure", "smCE", ["ece", "smooth_ce"])
     ('cdl_minimiser', 'smooth_ce')
@@ -94,14 +95,14 @@ def meant(kind: str, name: str, known: Iterable[str], see: str = "") -> str:
     if name in names:
         return name
     wanted = _bare(name)
-    same = [each for each in names if _bare(each) in (wanted, ALSO.get(wanted))]
+    same = [each for each in names if isinstance(name, str) and _bare(each) in (wanted, ALSO.get(wanted))]
     if len(same) != 1:
         raise UnknownName.of(kind, name, names, see)
     return same[0]
 
 
 def _bare(name: object) -> str:
-    return "".join(filter(str.isalnum, str(name).lower().replace("*", "star")))
+    return re.sub(r"[\s_-]", "", str(name).lower().replace("*", "star"))
 
 
 #: the command that lists all that can be named in a scenario

@@ -40,7 +40,7 @@ REFUSED = [
     (oc.evaluate, (([0.5],), {}), InvalidParameter, "y is missing"),
     (oc.evaluate, ((G.from_levels([0.5], [1.0], [0.3]),), {"reference": 1}), InvalidParameter, "not whole"),
     *[(oc.alpha_n, ((COIN,), {"measure": "ece", **options}), error, said) for options, error, said in [
-        ({"measure": "smoothce"}, UnknownName, "smooth_ce"),
+        ({"measure": "smoth_ce"}, UnknownName, "smooth_ce"),
         ({"measure": "subsampled_smooth_ce"}, InvalidParameter, "number of rounds"),
         ({"samples": []}, InvalidParameter, "samples is empty"),
         ({"repetitions": 0}, InvalidParameter, "repetitions = 0"),

@@ -145,7 +145,7 @@ def test_a_map_goes_from_one_file_to_another(tmp_path):
     old = "p,y\n" + "".join(f"{a!r},{b:g}\n" for a, b in zip(p.tolist(), y, strict=True)) + "0.5,\n"
     (tmp_path / "old.csv").write_text(old)
     (tmp_path / "new.csv").write_text("name,p\na,0.25\nb,\nc,0.75\n")
-    given = "--with venn_abers_refitted -o a.csv -m brier --bootstrap 0 --save map.json"
+    given = "--with venn_abers_refitted -o a.csv -m brier --draws 0 --save map.json"
     onlinecal(f"recalibrate old.csv {given}", cwd=tmp_path)
     said = onlinecal("recalibrate new.csv --apply map.json -o b.csv", cwd=tmp_path, rc=2).stderr
     assert "line 3: column 'p' is missing" in said

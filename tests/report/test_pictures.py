@@ -257,7 +257,7 @@ def test_every_picture_can_be_drawn_by_name(kind, study):
     [
         ({"kind": "people", "measures": ("ece",)}, "--people draws no measures; expected no --measure"),
         ({"kind": "witness", "measures": ("ece",)}, "--witness draws no measures"),
-        ({"kind": "curves", "run": 0}, "--curves has no use for --run"),
+        ({"kind": "curves", "run": 0}, "a picture of curves has no use for --run"),
         ({"kind": "slopes", "round": 10}, "--slopes has no use for --round"),
         ({"kind": "regret", "bins": 3}, "--regret has no use for --bins"),
         ({"kind": "slopes", "linear": True}, "--slopes has no use for --linear"),
