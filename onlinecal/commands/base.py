@@ -29,7 +29,7 @@ def argument(text: str, metavar: str | None = None) -> Any:
 
 
 #: what stands for a value in help: by the name of the parameter, else by its type
-COLUMNS = ("forecast", "outcome", "by", "time", "weight", "key", "resolved", "column")
+COLUMNS = ("forecast", "outcome", "by", "time", "weight", "cluster", "key", "resolved", "column")
 NAMES = ("measure", "forecaster", "nature", "task", "against", "like", "kind", "name", "names")
 VALUES: dict[str | type, str] = {
     **dict.fromkeys(COLUMNS, "COLUMN"), **dict.fromkeys(NAMES, "NAME"), "folder": "FOLDER", Path: "FILE",
