@@ -85,7 +85,7 @@ def evaluate(
     samples; ECE of another order than 1 allows none of it. Of `weights`, samples are counted as (Σ w)²/Σ w². A function
     of your own gets the hull of the basic and the percentile bootstrap interval, right only if it is smooth at the
     population's Γ. An infinite value has the measure's range for an interval; an infinite log loss is infinite for the
-    population. Above 4096 levels changes are drawn on a grid of 1/4095, and widened by 7 %.
+    population. Above 4096 levels changes are drawn at as many groups of equal weight, and widened by 7 %.
 
     With `reference`, outcomes y° ~ Ber(p) are drawn at these very predictions. `if_calibrated` is the mean value of the
     measure then. `p_value` = (1 + draws with as large a value) / (1 + draws) tests calibration. `p_large_n` is its

@@ -44,12 +44,10 @@ Method = Literal["bootstrap", "finite-sample"]
 FEW = 30
 #: samples that a float64 counts one by one
 MOST_SAMPLES = 2**53
-#: more levels than this are rounded to a grid of as many steps before changes are drawn
+#: more levels than this are put into this number of groups of equal weight before changes are drawn
 MOST_LEVELS = 4096
-#: and what is drawn is widened by this factor: the supremum over thresholds, which of all measures feels the grid most,
-#: lacks what happens between two of its points, √(2 ln(2M)/M) of it for M of them
+#: and changes are widened by this factor: a supremum over thresholds lacks √(2 ln(2M)/M) of it within M groups
 WIDENED = 1.0 + (2.0 * np.log(2.0 * MOST_LEVELS) / MOST_LEVELS) ** 0.5
-#: kinds of draws
 KINDS = ("resampled", "calibrated")
 # Numbers drawn at once.
 _AT_ONCE = 1 << 19
@@ -61,6 +59,19 @@ OWN = "bootstrap of a function of which nothing is known: right only if it is sm
 FINITE = "for every number of samples and every Γ: McDiarmid's inequality"
 
 # ---------------------------------------------------------------- draws
+
+
+def grouped(gamma: JointDistribution, most: int) -> tuple[JointDistribution, Ints]:
+    """Γ on at most `most` groups of neighbouring levels of equal weight, each at its mean; the first level of each."""
+    v, n = gamma.predictions, gamma.counts
+    before = np.concatenate(([0.0], np.cumsum(n)[:-1])) / gamma.weight
+    starts = np.flatnonzero(np.diff(np.floor(most * before), prepend=-1.0))
+    counts, last = np.add.reduceat(n, starts), np.append(starts[1:], len(v)) - 1
+    # Rounding must not take a mean out of its group.
+    means = np.clip(np.add.reduceat(n * v, starts) / counts, v[starts], v[last])
+    return JointDistribution.from_sorted_levels(
+        means, counts, np.add.reduceat(gamma.positives, starts)
+    ), starts
 
 
 class Resample:
@@ -154,10 +165,8 @@ class Resample:
         """Changes of the masses of levels and outcomes by new samples, some at a time."""
         gamma, place, wider = self.gamma, np.arange(self.gamma.levels), 1.0
         if gamma.levels > MOST_LEVELS:
-            gamma, _ = self.gamma.round(MOST_LEVELS - 1)
-            place = np.searchsorted(
-                gamma.predictions, np.rint(self.v * (MOST_LEVELS - 1)) / (MOST_LEVELS - 1)
-            )
+            gamma, starts = grouped(self.gamma, MOST_LEVELS)
+            place = np.searchsorted(starts, place, side="right") - 1
             wider = WIDENED
         draw = self._normal(gamma, place) if kind == "resampled" else self._outcomes(gamma, place)
         rows = max(_AT_ONCE // max(gamma.levels, self.clusters), 1)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.intervals import Resample
+from onlinecal.forecasts.intervals import Resample, grouped
 
 Floats = NDArray[np.float64]
 
@@ -25,7 +25,7 @@ class Reference:
 
     def __init__(self, resample: Resample, chances: Floats | None = None) -> None:
         self.gamma, self.moved = resample.gamma, 0.0
-        self.starts: NDArray[np.intp] | None = None  # the first level of each group
+        self.starts: NDArray[np.int64] | None = None  # the first level of each group
         self._resample, self._chances = resample, chances
         # Of samples that are drawn one by one: their chances, the first of each group, and room for what is drawn.
         self._single: tuple[Floats, NDArray[np.int64], Floats, NDArray[np.bool_]] | None = None
@@ -38,17 +38,10 @@ class Reference:
         return self.starts is not None
 
     def _group(self, whole: JointDistribution) -> None:
-        v, n = whole.predictions, whole.counts
-        before = np.concatenate(([0.0], np.cumsum(n)[:-1])) / whole.weight
-        starts = np.flatnonzero(np.diff(np.floor(GROUPS * before), prepend=-1.0))
-        counts, last = np.add.reduceat(n, starts), np.append(starts[1:], len(v)) - 1
-        # Rounding must not take a mean out of its group.
-        means = np.clip(np.add.reduceat(n * v, starts) / counts, v[starts], v[last])
-        self.starts = starts
-        self.gamma = JointDistribution.from_sorted_levels(
-            means, counts, np.add.reduceat(whole.positives, starts)
-        )
-        wide = np.repeat(means, np.diff(np.append(starts, len(v))))
+        v = whole.predictions
+        self.gamma, self.starts = grouped(whole, GROUPS)
+        starts = self.starts
+        wide = np.repeat(self.gamma.predictions, np.diff(np.append(starts, len(v))))
         self.moved = float(whole.mass @ np.abs(v - wide))
         if self._resample.weights is None and whole.weight <= _REPEATED * whole.levels:
             times = self._resample.counts

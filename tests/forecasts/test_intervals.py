@@ -306,7 +306,7 @@ def test_changes_have_the_covariance_of_resampled_masses(weighted, seed):
     assert resample.samples == pytest.approx(w.sum() ** 2 / (w**2).sum())
 
 
-def test_many_levels_are_drawn_on_a_grid(seed):
+def test_many_levels_are_drawn_at_groups_of_equal_weight(seed):
     generator = np.random.default_rng([seed, 34])
     p = generator.random(3 * MOST_LEVELS)
     gamma = JointDistribution.from_samples(p, generator.random(len(p)) < p)
@@ -314,8 +314,10 @@ def test_many_levels_are_drawn_on_a_grid(seed):
         for kind in ("resampled", "calibrated"):
             change = next(iter(Resample(gamma, samples).changes(kind, 2, generator)))
             assert change.gamma.levels <= MOST_LEVELS
-            off = np.abs(change.gamma.predictions[change.place] - gamma.predictions).max()
-            assert off <= 0.51 / (MOST_LEVELS - 1)
+            off = np.abs(change.gamma.predictions[change.place] - gamma.predictions)
+            assert gamma.mass @ off <= 1.0 / MOST_LEVELS
+            assert change.gamma.mass.max() < 2.0 / MOST_LEVELS
+            np.testing.assert_allclose(np.bincount(change.place, gamma.counts), change.gamma.counts)
 
 
 # ---------------------------------------------------------------- where there is none
@@ -403,3 +405,19 @@ def test_finite_sample_intervals_are_wider_and_hold_the_truth(seed):
     assert min(held.values()) >= 36
     made_up = evaluate(p, y, measures=[*NO_BOUND, lambda gamma: gamma.base_rate], method="finite-sample")
     assert all(row.interval is None and row.interval_by.startswith("none: ") for row in made_up.rows)
+
+
+def test_changes_at_groups_of_levels_are_as_large_as_at_all_levels_however_near_they_are(seed):
+    """Of 6000 forecasts within .001, where a grid of 1/4095 has five points.
+
+    The mean supremum over thresholds, of 1500 draws each, has a relative error of 1.5 %. Groups give 1.055 of it, so that
+    less than .95 is seen in fewer than 1e-9 of cases. Five points give .76, also widened by 7 %.
+    """
+    rng = np.random.default_rng(seed)
+    p = np.sort(0.3 + 0.001 * rng.random(6000))
+    gamma = JointDistribution.from_samples(p, rng.random(6000) < p)
+    changes = Resample(gamma, None).changes("calibrated", 1500, np.random.default_rng(seed + 1))
+    sups = [MEASURES["cutoff_ce"].sampling.deviations(change)[:, 0] for change in changes]
+    walks = np.cumsum((rng.random((1500, 6000)) < p) - p, axis=1) / 6000
+    wanted = np.maximum(walks.max(axis=1), 0.0) - np.minimum(walks.min(axis=1), 0.0)
+    assert np.concatenate(sups).mean() >= 0.95 * wanted.mean()
