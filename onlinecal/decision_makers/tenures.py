@@ -104,6 +104,8 @@ class Group:
         for name, convert in (("arrivals", as_arrivals), ("stay", as_delays)):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, convert(getattr(self, name)))
+        if self.stay is not None and self.stay.by_outcome:
+            raise InvalidParameter("stay = by_outcome; a stay has no outcome; expected other delays")
         if not isinstance(self.label, str):
             raise InvalidParameter(f"decision makers: label = {self.label!r}; expected text")
         self.tenures(0, 0)  # refuses

@@ -17,8 +17,9 @@ from onlinecal.schedules.base import Clock
 #: kinds of events, in the last two bits of a code: a question, the outcome of an earlier one, a question whose outcome
 #: is known before anything else happens, a look at the law of the next question, which asks none
 ASK, RESOLVE, BOTH, LOOK = range(4)
-#: where the place of a question begins in a code, and where the number of its part
-SLOT, PART = 2, 34
+#: where it is in a code that an outcome is resolved only if it is 0 (the bits are 1) or 1 (3); the place of a question;
+#: the number of its part
+ONLY, SLOT, PART = 2, 4, 36
 
 Ints = NDArray[np.int64]
 #: the only stream
@@ -32,9 +33,10 @@ class Events(NamedTuple):
     #: kind, place of the question among the open ones, and part, (n,). None: each question is resolved `lag` questions
     #: later, just after that one
     codes: Ints | None
-    #: of an outcome: how many of its part came before it in this list, (n,); None where there is one part
+    #: of an outcome: how many of its part came before it in this list, (n,); None where there is one part. Where delays
+    #: depend on outcomes, the driver writes it, and −1 where the outcome is the other one
     rows: Ints | None
-    #: (stretch, stream) of each part, and its outcomes in this list
+    #: (stretch, stream) of each part, and its outcomes in this list, at most
     parts: list[Part]
     resolved: Ints
     #: questions, and the most that are open at once beyond those that were open before: of all streams, and of each
@@ -61,6 +63,23 @@ class Events(NamedTuple):
         due, asked, known, before, first, stream = self.log
         return _numbers(due, before, first), asked[due], known[due], np.broadcast_to(stream, asked.shape)[due]
 
+    def settled(self) -> Events:
+        """The same once it is played: where delays depend on outcomes, with those alone that became known."""
+        if self.log is None or self.log[2].ndim == 1:
+            return self
+        assert self.codes is not None
+        assert self.rows is not None
+        resolves = self.codes & 3 == RESOLVE
+        happened = self.rows[resolves] >= 0
+        part = self.codes[resolves][happened] >> PART
+        due, asked, known, *others = self.log
+        question, outcome = due[happened] >> 1, due[happened] & 1
+        when = known.max(axis=1)
+        when[question] = known[question, outcome]
+        return self._replace(
+            resolved=np.bincount(part, minlength=len(self.parts)), log=(question, asked, when, *others)
+        )
+
 
 class Agenda:
     """Lists the events of one game, some questions at a time.
@@ -82,13 +101,16 @@ class Agenda:
         self.lag = None if self.parted else clock.schedule.lag
         self.slots = 0
         self._free = _NONE
-        #: the open questions in the order of their outcomes: when they were asked and these become known; and number,
-        #: place, part
-        self._times, self._open = np.zeros((2, 0)), np.zeros((3, 0), np.int64)
+        #: whether delays depend on outcomes: each question has a time for either, in two columns
+        self.by_outcome = clock.schedule.delays.by_outcome
+        #: the open questions in the order of their outcomes: when they were asked and these become known, infinite if
+        #: it cannot be any more; and number, place, part
+        self._times: tuple[Any, Any] = np.zeros(0), np.zeros((0, 2) if self.by_outcome else 0)
+        self._open = np.zeros((3, 0), np.int64)
 
     @property
     def open(self) -> int:
-        """Questions whose outcome is still to become known."""
+        """Questions whose outcome is still to become known, or may be."""
         return self._open.shape[1]
 
     def upto(self, first: int, last: int) -> Events:
@@ -99,7 +121,8 @@ class Agenda:
         asked, known = self.clock.span(first, last)
         soon = self.clock.times(last + 1)[0]
         own = self._parts(first, last, asked)
-        if not was and not self.parted and known[-1] < soon and (known[:-1] < asked[1:]).all():
+        simple = not was and not self.parted and not self.by_outcome
+        if simple and known[-1] < soon and (known[:-1] < asked[1:]).all():
             log = np.arange(new), asked, known, before, first, _ONE
             return Events(None, None, [(0, 0)], np.array([new]), new, 1, {0: 1}, log)
         slot = np.concatenate([self._open[1], np.empty(new, np.int64)])
@@ -107,24 +130,30 @@ class Agenda:
             asked, known = (np.concatenate(each) for each in zip(self._times, (asked, known), strict=True))
         parts, part = _numbered(own)
         streams, stream = _numbered(own % self.streams) if self.streams > 1 else (_ONE, _ONE)
-        due = np.argsort(known, kind="stable") if (known[1:] < known[:-1]).any() else np.arange(was + new)
-        codes = np.empty(was + 2 * new, np.int64)
-        rows = np.empty(len(codes) if self.parted else 0, np.int64)
+        ends = known.ravel()
+        due = np.argsort(ends, kind="stable") if (ends[1:] < ends[:-1]).any() else np.arange(len(ends))
+        codes = np.empty(new + len(ends), np.int64)
+        rows = np.full(len(codes) if self.parted or self.by_outcome else 0, -1)
         counts = np.zeros(len(parts), np.int64)
         open, most = np.zeros((2, len(streams)), np.int64)
         free = np.concatenate([self._free, np.empty(self.slots - len(self._free) + new, np.int64)])
         size, told, left, self.slots, at_once = _list(
-            asked, known, soon, due, was, slot, part, stream, free, len(self._free), self.slots, codes, rows, counts,
-            open, most,
+            asked, known.reshape(was + new, -1), soon, due, was, slot, part, stream, free, len(self._free),
+            self.slots, codes, rows, counts, open, most,
         )  # fmt: skip
-        self._free, waits = free[:left].copy(), due[told:]
-        waits = waits[known[waits] < math.inf]
-        own = np.broadcast_to(own, known.shape)
-        self._times = np.stack([asked[waits], known[waits]])
+        self._free, waits, later = free[:left].copy(), due[told:], known
+        if self.by_outcome:
+            later = known.copy()
+            later.ravel()[due[:told]] = math.inf
+            waits = np.flatnonzero((later < math.inf).any(axis=1))
+        else:
+            waits = waits[known[waits] < math.inf]
+        own = np.broadcast_to(own, asked.shape)
+        self._times = asked[waits], later[waits]
         self._open = np.stack([_numbers(waits, before, first), slot[waits], own[waits]])
         return Events(
             codes[:size],
-            rows[:size] if self.parted else None,
+            rows[:size] if len(rows) else None,
             [divmod(part, self.streams) for part in parts.tolist()],
             counts,
             new,
@@ -167,7 +196,7 @@ class Agenda:
         """Lists the questions up to the last that are resolved so many questions later, as another comes between."""
         if self.lag:
             open, places = np.arange(max(1, last + 1 - self.lag), last + 1), self.lag + 1
-            self._times = np.stack([open, open + self.lag]).astype(np.float64)
+            self._times = open.astype(np.float64), (open + self.lag).astype(np.float64)
             self._open = np.stack([open, (open - 1) % places, np.zeros_like(open)])
             self._free = np.setdiff1d(np.arange(self.slots), self._open[1])
             self.lag = None
@@ -232,26 +261,35 @@ def _list(
 ):
     """Merges questions and outcomes that are known before `soon` into codes; how many events, outcomes, free places and
     places there are then, and how many more questions were open at once. `free[:left]` are the places without a
-    question, and `due` the questions in the order of their outcomes.
+    question, and `due` the places in `known` in the order of time.
 
+    `known` has a column, or one for each outcome where delays depend on it. Then both are listed, a question keeps its
+    place until the later one, and the driver writes the rows.
     Where there are several streams, `open` counts the open questions of each, and `most` has the most of them.
     """
     i, j, size, n, now, at_once = was, 0, 0, len(known), 0, 0
-    one, several = len(rows) == 0, len(stream) == n
+    one, several, two = len(part) == 1, len(stream) == n, known.shape[1] - 1
     until = asked[i] if i < n else soon
     while True:
-        k = due[index(j)] if j < n else 0
-        if j < n and known[index(k)] < until:
+        k, y = (due[index(j)] >> two, due[index(j)] & two) if j < len(due) else (0, 0)
+        first = final = True
+        if j < len(due) and known[index(k), y] < until:
             kind, place = RESOLVE, slot[index(k)]
-            free[index(left)] = place
-            left += 1
+            if two:
+                kind |= (1 | y << 1) << ONLY
+                time, other = known[index(k), y], known[index(k), 1 - y]
+                first = not (other < time or (other == time and y == 1))
+                final = not first or other == np.inf
+            if final:
+                free[index(left)] = place
+                left += 1
             j += 1
         elif i < n:
             if left == 0:
                 free[0] = slots
                 slots += 1
                 left = 1
-            place, until, last = free[index(left - 1)], soon, known[index(i)]
+            place, until, last = free[index(left - 1)], soon, min(known[index(i), 0], known[index(i), two])
             if i + 1 < n:
                 until = asked[index(i + 1)]
             kind = ASK
@@ -260,7 +298,7 @@ def _list(
             if several:
                 open[stream[i]] += 1
                 most[stream[i]] = max(most[stream[i]], open[stream[i]])
-            if k == i and last < until:
+            if not two and k == i and last < until:
                 kind = BOTH
                 j += 1
             elif last < np.inf:  # a question that is never resolved needs no place once it is asked
@@ -273,10 +311,11 @@ def _list(
         own = part[0 if one else k]
         codes[index(size)] = own << PART | place << SLOT | kind
         if kind != ASK:
-            now -= 1
-            if several:
-                open[stream[k]] -= 1
-            if not one:
+            if final:
+                now -= 1
+                if several:
+                    open[stream[k]] -= 1
+            if not two and len(rows) > 0:
                 rows[index(size)] = counts[index(own)]
-            counts[index(own)] += 1
+            counts[index(own)] += int(first)
         size += 1

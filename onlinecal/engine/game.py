@@ -133,6 +133,11 @@ class Game:
         kept = () if self.transcripts is None else self.transcripts.kinds
         self.compiled = made_of_steps(self.forecaster) and made_of_steps(self.nature)
         self.schedule = schedule
+        if schedule.delays.by_outcome and size != 1:
+            raise InvalidParameter(
+                f"{schedule.label} depends on the outcomes, so each run has an order of its own; expected one run, or "
+                "`onlinecal.engine.separate.Separate` for several"
+            )
         check_length(horizon, schedule.length)
         self._cuts = tuple(sorted({check_time(cut) for cut in cuts}))
         self._streams = max(1, len(nature.streams))
@@ -355,12 +360,14 @@ class Game:
                 log = np.empty((len(self.runs), resolved, 2 + len(self.transcripts.kinds)))
             begun = begun or not look
             self._loop.play(self.asked, events, histories, log, self.threads, whole)
+            events = events.settled()
+            resolved = int(events.resolved.sum())
             if not look:
                 self.asked, self.resolved = self.asked + events.asked, self.resolved + resolved
             for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
                 history.played(rounds)
             if self.transcripts is not None:
-                self.transcripts.extend(events.told(self.asked), log)
+                self.transcripts.extend(events.told(self.asked), None if log is None else log[:, :resolved])
         except (Stopped, MemoryError) as stop:
             said = self._failed(stop, stop.number if isinstance(stop, Stopped) else self.asked + 1)
             # Some runs have played on, others not; nothing more can be asked of this game.

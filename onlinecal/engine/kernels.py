@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.uniforms import next_uniform
-from onlinecal.engine.events import ASK, BOTH, LOOK, PART, RESOLVE, SLOT
+from onlinecal.engine.events import ASK, BOTH, LOOK, ONLY, PART, RESOLVE, SLOT
 from onlinecal.rounds.steps import (
     ALONE,
     ATOMS,
@@ -50,9 +50,9 @@ from onlinecal.rounds.steps import TIME as FIELD_TIME
     AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, LOGGED_WORDS, TIMES, WHAT, RUN, ROUND, CODE, Q,
     STOPPED_LANE, LAG, WAITING, NEWEST, OLDEST, TABLE,
 ) = range(47)  # fmt: skip
-#: of a part in its table: addresses of counts, of positives and of keys, with the bytes of a run, and how many rounds
-#: it has already
-COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, PART_WORDS = range(7)
+#: of a part in its table: addresses of counts, of positives and of keys, with the bytes of a run; how many rounds it
+#: has already, and how many of those that are resolved only for one outcome were added
+COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, ADDED, PART_WORDS = range(8)
 #: a lane: the fields of both players, those of nature once for its move and once for what it hears; where the keys of
 #: the uniforms for forecasts and for outcomes are, and the rows of the history; its run; its question, the size of its
 #: law and which atom was drawn; rounds told; the uniforms that were made last; then vectors
@@ -151,10 +151,11 @@ def _play(table, playing, late):
         listed, lag = table[EVENTS] != 0, table[LAG]
         events, rows, written = ints_at(table[EVENTS], last), ints_at(table[ROWS], last), 0
         open, new, old = table[WAITING], table[NEWEST], table[OLDEST]
-        several, part = table[ROWS] != 0, 0
+        several, part, only = table[ROWS] != 0, 0, 0
         for e in range(first, last):
             if listed:
                 kind, slot, part = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF, events[e] >> PART
+                only = events[e] >> ONLY & 3
             elif open > lag:
                 kind, slot, open = RESOLVE, old, lag
                 old = old + 1 if old < lag else 0
@@ -168,11 +169,25 @@ def _play(table, playing, late):
                 if part != written:
                     _write_to(at, parts + 8 * PART_WORDS * part)
                 _turn_to(at, table, slot)
+                if only:
+                    rows[e] = _row_if(at, parts + 8 * PART_WORDS * part, only >> 1)
+                    if rows[e] < 0:
+                        break  # only a single run is played so
                 what, code, q, of = _event(at, number, kind, rows[e] if several else -1, steps, facts)
                 if what != FINE:
                     playing = _stop(table, lane, at, what, of, code, q)
                 lane += 1
             written = part
+
+
+@part_of_kernel
+def _row_if(lane, part, outcome):
+    """The next row of a part where the question of the lane has this outcome, or −1."""
+    question = ints_at(ints_at(lane, VECTORS)[QUESTION], QUESTION_VECTORS)
+    if question[OF_OUTCOME] != outcome:
+        return -1
+    ints_at(part, PART_WORDS)[ADDED] += 1
+    return ints_at(part, PART_WORDS)[ADDED] - 1
 
 
 @part_of_kernel

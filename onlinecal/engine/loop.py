@@ -227,9 +227,9 @@ def _part(history: History) -> tuple[int, ...]:
     """Where the history of a part is, as the compiled code takes it."""
     if isinstance(history, GridHistory):
         counts = history.counts
-        return address(counts), address(history.positives), 0, counts.strides[0], 0, 0
+        return address(counts), address(history.positives), 0, counts.strides[0], 0, 0, 0
     assert isinstance(history, RealHistory | MovedHistory)
-    return 0, 0, address(history.keys), 0, history.keys.strides[0], history.filled
+    return 0, 0, address(history.keys), 0, history.keys.strides[0], history.filled, 0
 
 
 def _words_at(at: int, count: int) -> Floats:

@@ -246,7 +246,8 @@ def question_bars(
     horizon, seed : int
         Of the game: its times depend on both.
     outcomes : (n,) ints, optional
-        0 or 1, of one run, for as many questions as are drawn.
+        0 or 1, of one run, for as many questions as are drawn. Without them, a delay that depends on the outcome is
+        the longer of the two.
     first : int, default 200
         No more than so many questions; at most 200.
     """
@@ -258,18 +259,20 @@ def question_bars(
             f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
         )
     clock = schedule.clock(horizon, seed)
-    asked, known = np.array([clock.times(n) for n in range(1, number + 1)]).T
+    given = None if outcomes is None else np.asarray(outcomes)
+    if given is not None and (given.shape != (number,) or not np.isin(given, (0, 1)).all()):
+        raise InvalidData(
+            f"outcomes of shape {given.shape}; expected {number} numbers 0 or 1, one for each question"
+        )
+    asked, known = clock.span(1, number)
+    if schedule.delays.by_outcome:
+        known = known.max(axis=1) if given is None else known[np.arange(number), given.astype(np.int64)]
     end = float(clock.times(number + 1)[0])
     open = known >= end
     if np.isinf(end):
         # The last question of a file: the game ends when all is known that ever will be.
         end = float(max(asked[-1], known[np.isfinite(known)].max(initial=-np.inf)))
         open = np.isinf(known)
-    given = None if outcomes is None else np.asarray(outcomes)
-    if given is not None and (given.shape != (number,) or not np.isin(given, (0, 1)).all()):
-        raise InvalidData(
-            f"outcomes of shape {given.shape}; expected {number} numbers 0 or 1, one for each question"
-        )
     return Bars(schedule, horizon, asked, known, end, open, given)
 
 
@@ -322,8 +325,18 @@ def _question_caption(drawn: Sequence[Bars]) -> str:
         f"{first[0].upper()}{first[1:]}. A bar begins when its question is asked and ends when its outcome is known; "
         "one that ends at once is a point. The dashed line is when the next question would be asked; a game whose "
         "questions are all drawn ends with it. An arrow: open then, and in no total of these questions. A cross: the "
-        "outcome never becomes known. All runs share these times."
+        "outcome never becomes known. " + _shared(drawn)
     )
+
+
+def _shared(drawn: Sequence[Bars]) -> str:
+    """What of the bars is the same in all runs."""
+    by_outcome = [bars for bars in drawn if bars.schedule.delays.by_outcome]
+    if not by_outcome:
+        return "All runs share these times."
+    unknown = any(bars.outcomes is None for bars in by_outcome)
+    longer = " Here a bar ends at the later time." if unknown else ""
+    return f"All runs share the times of questions; those by outcome depend on the run.{longer}"
 
 
 def _draw_bars(axis: Axes, bars: Bars, side: float) -> None:

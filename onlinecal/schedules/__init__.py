@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from onlinecal.core.strategy import build, named_table, registry
 from onlinecal.core.validation import is_number
 from onlinecal.schedules.base import Arrivals, Clock, Constant, Delays, EveryUnit, Schedule
-from onlinecal.schedules.kinds import Bursts, Geometric, Pareto, Poisson, Recorded, Scheduled
+from onlinecal.schedules.kinds import Bursts, ByOutcome, Geometric, Pareto, Poisson, Recorded, Scheduled
 
 ARRIVALS = registry((EveryUnit, Poisson, Bursts, Scheduled))
 """The arrival processes by name."""
 
-DELAYS = registry((Constant, Geometric, Pareto, Recorded))
+DELAYS = registry((ByOutcome, Constant, Geometric, Pareto, Recorded))
 """The kinds of delay by name."""
 
 
@@ -35,10 +36,13 @@ def as_delays(spec: Any) -> Delays:
     if is_number(spec):
         return Constant(spec)
     name, options = named_table("delay =", spec, "a number, a name, or a table with a name")
-    return build("delay", DELAYS, name, options)
+    nested = {
+        key: as_delays(value) if isinstance(value, Mapping) else value for key, value in options.items()
+    }
+    return build("delay", DELAYS, name, nested)
 
 
 __all__ = [
-    "ARRIVALS", "DELAYS", "Arrivals", "Bursts", "Clock", "Constant", "Delays", "EveryUnit", "Geometric",
+    "ARRIVALS", "DELAYS", "Arrivals", "Bursts", "ByOutcome", "Clock", "Constant", "Delays", "EveryUnit", "Geometric",
     "Pareto", "Poisson", "Recorded", "Schedule", "Scheduled", "as_arrivals", "as_delays",
 ]  # fmt: skip

@@ -58,6 +58,9 @@ class Arrivals(_Times):
 class Delays(_Times):
     """How long after a question its outcome becomes known; a subclass is a frozen dataclass of parameters."""
 
+    #: whether the delay depends on the outcome: `known` is given 0 or 1 as a fourth argument, and called for both
+    by_outcome: ClassVar[bool] = False
+
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         """The times at which the outcomes of questions `first`, first + 1, … become known; infinite for never.
 
@@ -68,6 +71,7 @@ class Delays(_Times):
         asked : (n,) floats
             The times of the questions, before which no outcome is known.
         uniforms : (n,) floats on [0, 1)
+            The same for both outcomes where these matter.
         """
         raise TypeError(f"{type(self).__name__} has no method known(first, asked, uniforms)")
 
@@ -176,14 +180,20 @@ class Clock:
         self._known: Floats = np.empty(0)
 
     def times(self, number: int) -> tuple[float, float]:
-        """The times of question `number` and of its outcome; infinite beyond the last question."""
+        """The times of question `number` and of its outcome; infinite beyond the last question.
+
+        Where the delay depends on the outcome, the later of the two times.
+        """
         if number > self._last:
             return math.inf, math.inf
         at = self._place(number)
-        return float(self._asked[at]), float(self._known[at])
+        return float(self._asked[at]), float(self._known[at].max())
 
     def span(self, first: int, last: int) -> tuple[Floats, Floats]:
-        """The same of questions `first` to `last`, none of them beyond the last one."""
+        """The same of questions `first` to `last`, none of them beyond the last one.
+
+        Where delays depend on outcomes, the second array has two columns: the times for outcome 0 and for outcome 1.
+        """
         pieces: list[tuple[Floats, Floats]] = []
         while not pieces or first <= last:
             at = self._place(first)
@@ -241,11 +251,19 @@ class Clock:
             for stream, part in zip(self._streams, parts, strict=True)
         )
         self._asked = beginnings(parts[0], first, self._before, u)
-        self._known = endings(parts[1], first, self._asked, v)
+        late = parts[1]
+        if late.by_outcome:
+            both = [endings(late, first, self._asked, v, outcome=outcome) for outcome in (0, 1)]
+            self._known = np.stack(both, axis=1)
+        else:
+            self._known = endings(late, first, self._asked, v)
 
 
 class Load(NamedTuple):
-    """The most questions open at once, from when one is asked, itself included; and the outcomes known at the end."""
+    """The most questions open at once, from when one is asked, itself included; and the outcomes known at the end.
+
+    Where delays depend on outcomes: no more are ever open, and no fewer are known.
+    """
 
     most_open: int
     resolved: int
@@ -256,7 +274,7 @@ def load(schedule: Schedule, horizon: int, seed: int) -> Load:
     """The load of a game."""
     clock = schedule.clock(horizon, seed)
     asked, known = clock.span(1, horizon)
-    known = np.sort(known)
+    known = np.sort(known.max(axis=1) if schedule.delays.by_outcome else known)
     open = np.arange(1, horizon + 1) - np.searchsorted(known, asked, side="left")
     resolved = np.searchsorted(known, clock.times(horizon + 1)[0], side="left")
     return Load(int(open.max()), int(resolved))
@@ -287,9 +305,11 @@ def endings(
     uniforms: Floats,
     said: str = "the outcome of question {} is known at time {}, which is asked at {}; expected no outcome before its "
     "question",
+    outcome: int | None = None,
 ) -> Floats:
-    """`Delays.known`, checked, as an array of its own."""
-    times = _numbers(lambda: delays.known(first, begun.copy(), uniforms.copy()), len(begun), delays)
+    """`Delays.known`, checked, as an array of its own; of one outcome where the delay depends on it."""
+    given = () if outcome is None else (outcome,)
+    times = _numbers(lambda: delays.known(first, begun.copy(), uniforms.copy(), *given), len(begun), delays)
     bad = ~(times >= begun)
     if bad.any():
         i = int(np.argmax(bad))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.files import Table, located, times
 from onlinecal.core.strategy import check_number, check_whole
+from onlinecal.core.validation import is_number
 from onlinecal.rounds.law import Floats
 from onlinecal.schedules.base import Arrivals, Delays
 
@@ -122,6 +123,45 @@ class Pareto(Delays):
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         return asked + np.minimum(self.scale * (1.0 - uniforms) ** (-1.0 / self.shape), self.cap)
+
+
+@dataclass(frozen=True)
+class ByOutcome(Delays):
+    """A delay for each outcome: a claim that fails is known early, or an event that does not come only at the end.
+
+    Runs of a game have different outcomes, so each run has its own order of events; runs are played one after the
+    other.
+
+    Parameters
+    ----------
+    no, yes : Delays or float
+        The delays of outcome 0 and of outcome 1; a number is a constant delay. Both are read at the same uniform.
+    """
+
+    by_outcome: ClassVar[bool] = True
+
+    no: Delays | float = 0.0
+    yes: Delays | float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in ("no", "yes"):
+            delays = getattr(self, name)
+            if is_number(delays):
+                check_number(name, delays, 0.0, 1e15)
+            elif not isinstance(delays, Delays) or delays.by_outcome:
+                raise InvalidParameter(
+                    f"{name} = {shown(delays)}; expected delays that do not depend on the outcome, or a number"
+                )
+
+    @property
+    def length(self) -> int | None:
+        """The smaller length of the two."""
+        lengths = (part.length for part in (self.no, self.yes) if isinstance(part, Delays))
+        return min((n for n in lengths if n is not None), default=None)
+
+    def known(self, first: int, asked: Floats, uniforms: Floats, outcome: int = 0) -> Floats:
+        delays = self.yes if outcome else self.no
+        return delays.known(first, asked, uniforms) if isinstance(delays, Delays) else asked + float(delays)
 
 
 class _OfFile:

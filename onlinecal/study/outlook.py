@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.words import number_of
 from onlinecal.engine.game import IMMEDIATE, Game
+from onlinecal.engine.separate import Separate
 from onlinecal.schedules import Schedule
 from onlinecal.study.plan import Cell, Entry, Plan, some
 from onlinecal.study.run import batch_bytes, batch_size, begin, levels
-from onlinecal.worlds.simulation import Simulation
 
 #: the largest number of pairs that are measured
 MEASURED = 24
@@ -242,7 +242,7 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
     """
     runs = range(min(cell.runs, batch_size(cell)))
 
-    def read(game: Game | Simulation) -> float:
+    def read(game: Game | Separate) -> float:
         began = time.perf_counter()
         one = next(levels(game, None), None)
         known = time.perf_counter()

@@ -21,6 +21,7 @@ from onlinecal.engine.game import Game
 from onlinecal.engine.keeping import OnGrid
 from onlinecal.engine.memory import bytes_of_run, check_players
 from onlinecal.engine.people import Accounts
+from onlinecal.engine.separate import Separate
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.gammas import Gammas, Packer
@@ -185,24 +186,29 @@ def play_batch(
         return _played(cell, runs, progress, threads)
 
 
-def begin(
-    cell: Cell, runs: range, *, schedule: Schedule | None = None, threads: int = 1
-) -> Game | Simulation:
+def begin(cell: Cell, runs: range, *, schedule: Schedule | None = None, threads: int = 1) -> Game | Separate:
     """The game of some runs of a cell before its first question; a world has no schedule but its own."""
-    options: dict[str, Any] = (
-        {} if cell.in_world else {"schedule": schedule or cell.schedule, "threads": threads}
-    )
-    return (Simulation if cell.in_world else Game)(
-        cell.forecaster.strategy,
-        cell.nature.strategy,
-        horizon=cell.horizon,
-        runs=runs,
-        seed=cell.seed,
-        cuts=cell.people.cuts,
-        keeps=cell.panel.keeps,
-        history=cell.history,
-        **options,
-    )
+    schedule, options = schedule or cell.schedule, {}
+    if not cell.in_world:
+        options = {"schedule": schedule, "threads": threads}
+
+    def made(runs: range) -> Game | Simulation:
+        kind: Any = Simulation if cell.in_world else Game
+        return kind(
+            cell.forecaster.strategy,
+            cell.nature.strategy,
+            horizon=cell.horizon,
+            runs=runs,
+            seed=cell.seed,
+            cuts=cell.people.cuts,
+            keeps=cell.panel.keeps,
+            history=cell.history,
+            **options,
+        )
+
+    if cell.in_world or not schedule.delays.by_outcome:
+        return made(runs)
+    return Separate([made(range(run, run + 1)) for run in runs])
 
 
 def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, threads: int) -> Batch:
@@ -252,7 +258,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
 
 
 def levels(
-    game: Game | Simulation, stream: int | None
+    game: Game | Separate, stream: int | None
 ) -> Iterator[tuple[int, JointDistribution, Transcript | None, float | None]]:
     """Place, Γ, rounds and mean distance moved of each run with known outcomes; runs of a world have their own."""
     first = 0
@@ -264,7 +270,7 @@ def levels(
         first += len(part.runs)
 
 
-def _certificates(game: Game | Simulation) -> dict[str, Any]:
+def _certificates(game: Game | Separate) -> dict[str, Any]:
     """The totals that the forecaster certifies, name → (runs,)."""
     said = [part.certificates() for part in game.parts]
     return (
@@ -274,7 +280,7 @@ def _certificates(game: Game | Simulation) -> dict[str, Any]:
     )
 
 
-def _advance(game: Game | Simulation, until: int, told: Callable[[int], None] | None) -> None:
+def _advance(game: Game | Separate, until: int, told: Callable[[int], None] | None) -> None:
     """Plays on, in stretches that take no more than some tenths of a second: plug-ins may be slow."""
     if game.compiled or told is None:
         game.advance(until, told)

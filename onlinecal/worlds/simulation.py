@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, Transcript
-from onlinecal.core.validation import count, is_whole
+from onlinecal.core.joint import Transcript
+from onlinecal.core.validation import is_whole
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine.keeping import as_history
+from onlinecal.engine.separate import Separate
 from onlinecal.engine.transcripts import check_kept
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.rounds.protocol import check_pair
@@ -20,7 +21,7 @@ from onlinecal.worlds.course import Course
 VERSION = 1
 
 
-class Simulation:
+class Simulation(Separate):
     """A forecaster in several runs of a world; each has questions, times and outcomes of its own.
 
     Parameters
@@ -48,8 +49,6 @@ class Simulation:
     that it heard. So a world must depend on `market.rng` and the forecasts alone.
     """
 
-    compiled = False
-
     def __init__(
         self,
         forecaster: Any,
@@ -67,57 +66,20 @@ class Simulation:
             raise InvalidParameter(f"seed = {seed!r}; expected an integer")
         check_runs(runs)
         check_pair(forecaster, world, horizon)
-        self.horizon, self.runs, self.asked = horizon, runs, 0
         times = tuple(sorted({check_time(cut) for cut in cuts}))
         kept = None if keeps is None else check_kept(keeps, world)
-        self.parts = [
+        super().__init__([
             Course(
                 forecaster, world, horizon=horizon, run=run, seed=seed, cuts=times, keeps=kept,
                 keeping=as_history(history),
             )
             for run in runs
-        ]  # fmt: skip
-
-    def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
-        """Plays each run until its question `until` + 1 would be asked; see `Course.advance` for errors.
-
-        Parameters
-        ----------
-        until : int
-            From 0 to the horizon.
-        progress : callable, optional
-            Told the number of questions asked in each run since it was last told.
-        """
-        if count("until", until, least=0) > self.horizon:
-            raise InvalidParameter(f"question {until} is beyond the horizon {self.horizon}")
-        if until <= self.asked:
-            return
-        for part in self.parts:
-            part.advance(until)
-        before, self.asked = self.asked, until
-        if progress is not None:
-            progress(until - before)
+        ])  # fmt: skip
 
     @property
     def most(self) -> int:
         """The most questions that were open at once in a run."""
         return max(part.most for part in self.parts)
-
-    @property
-    def resolved(self) -> int:
-        """The outcomes that are known in the run with the fewest."""
-        return min(part.resolved for part in self.parts)
-
-    def known(self, stream: int | None = None) -> list[JointDistribution]:
-        """Γ of each run in which an outcome is known."""
-        return [gamma for part in self.parts for gamma in part.each(stream)]
-
-    def gammas(self, stream: int | None = None) -> list[JointDistribution]:
-        """Γ of each run; needs a known outcome in each."""
-        gammas = self.known(stream)
-        if len(gammas) < len(self.parts):
-            raise InvalidParameter("a run has no known outcome; Γ needs one")
-        return gammas
 
 
 def observe(forecaster: Any, world: Any, *, horizon: int, seed: int = 0, run: int = 0) -> Transcript:

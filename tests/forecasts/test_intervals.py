@@ -410,8 +410,8 @@ def test_finite_sample_intervals_are_wider_and_hold_the_truth(seed):
 def test_changes_at_groups_of_levels_are_as_large_as_at_all_levels_however_near_they_are(seed):
     """Of 6000 forecasts within .001, where a grid of 1/4095 has five points.
 
-    The mean supremum over thresholds, of 1500 draws each, has a relative error of 1.5 %. Groups give 1.055 of it, so that
-    less than .95 is seen in fewer than 1e-9 of cases. Five points give .76, also widened by 7 %.
+    The mean supremum over thresholds, of 1500 draws each, has a relative error of 1.5 %. Groups give 1.055 of it, so
+    that less than .95 is seen in fewer than 1e-9 of cases. Five points give .76, also widened by 7 %.
     """
     rng = np.random.default_rng(seed)
     p = np.sort(0.3 + 0.001 * rng.random(6000))

@@ -209,7 +209,7 @@ def test_a_plug_in_may_work_on_its_arrays_and_hold_state():
 
 def test_names_and_labels():
     assert set(ARRIVALS) == {"every_unit", "poisson", "bursts", "scheduled"}
-    assert set(DELAYS) == {"constant", "geometric", "pareto", "recorded"}
+    assert set(DELAYS) == {"by_outcome", "constant", "geometric", "pareto", "recorded"}
     delays = [10, 10.0, 10.0000001, 1e6, 1e6 + 1, 0.1, 1 / 3]
     labels = [Schedule(delays=Constant(delay)).label for delay in delays]
     assert (labels[:2], labels[3], labels[5]) == (["delay 10", "delay 10"], "delay 1e+06", "delay 0.1")
