@@ -14,11 +14,11 @@ from onlinecal.core._compile import index, kernel
 from onlinecal.engine.ledger import Part
 from onlinecal.schedules.base import Clock
 
-#: kinds of events, in the last two bits of a code: a question, the outcome of an earlier one, a question whose outcome
-#: is known before anything else happens, a look at the law of the next question, which asks none
+#: kinds of events, in the last two bits of a code. ASK: a question. RESOLVE: the outcome of an earlier one. BOTH: a
+#: question and its outcome, with nothing between. LOOK: the law of the next question is read, without the question.
 ASK, RESOLVE, BOTH, LOOK = range(4)
-#: where it is in a code that an outcome is resolved only if it is 0 (the bits are 1) or 1 (3); the place of a question;
-#: the number of its part
+#: first bits of the other fields of a code. ONLY: 1 if the event happens only for outcome 0, 3 only for outcome 1.
+#: SLOT: the place of the question. PART: the number of its part.
 ONLY, SLOT, PART = 2, 4, 36
 
 Ints = NDArray[np.int64]
@@ -33,13 +33,13 @@ class Events(NamedTuple):
     #: kind, place of the question among the open ones, and part, (n,). None: each question is resolved `lag` questions
     #: later, just after that one
     codes: Ints | None
-    #: of an outcome: how many of its part came before it in this list, (n,); None where there is one part. Where delays
-    #: depend on outcomes, the driver writes it, and −1 where the outcome is the other one
+    #: of an outcome: how many of its part came before it in this list, (n,). None where there is one part.
+    #: Where delays depend on outcomes, the driver writes it, and −1 where the outcome is the other one.
     rows: Ints | None
     #: (stretch, stream) of each part, and its outcomes in this list, at most
     parts: list[Part]
     resolved: Ints
-    #: questions, and the most that are open at once beyond those that were open before: of all streams, and of each
+    #: number of questions. Most questions open at once beyond those open before: of all streams, and of each.
     asked: int
     open: int
     streams: dict[int, int]
@@ -103,8 +103,8 @@ class Agenda:
         self._free = _NONE
         #: whether delays depend on outcomes: each question has a time for either, in two columns
         self.by_outcome = clock.schedule.delays.by_outcome
-        #: the open questions in the order of their outcomes: when they were asked and these become known, infinite if
-        #: it cannot be any more; and number, place, part
+        #: the open questions in the order of their outcomes: when each was asked, and when its outcome becomes
+        #: known (infinite: never). Then number, place and part of each.
         self._times: tuple[Any, Any] = np.zeros(0), np.zeros((0, 2) if self.by_outcome else 0)
         self._open = np.zeros((3, 0), np.int64)
 
@@ -193,7 +193,7 @@ class Agenda:
         return events, Question(number, time, slot, part)
 
     def _list_open(self, last: int) -> None:
-        """Lists the questions up to the last that are resolved so many questions later, as another comes between."""
+        """Lists the open questions, the last among them, where each is resolved `lag` questions later."""
         if self.lag:
             open, places = np.arange(max(1, last + 1 - self.lag), last + 1), self.lag + 1
             self._times = open.astype(np.float64), (open + self.lag).astype(np.float64)

@@ -1,7 +1,7 @@
 """The compiled round: it draws, asks players that are made of steps, and writes the history down.
 
-A run that is played has a lane: words of memory with what both players reach by their `run`, and with where the
-numbers of the open question are. A table says the rest, so that one call with one array plays any number of events.
+A run that is played has a lane: words of memory. They hold what both players reach by their `run`, and the addresses
+of the open question's numbers. A table says the rest, so that one call with one array plays any number of events.
 """
 
 from __future__ import annotations
@@ -37,31 +37,31 @@ from onlinecal.rounds.steps import (
 )
 from onlinecal.rounds.steps import TIME as FIELD_TIME
 
-#: the table: lanes, their words, the address of the first; the runs from first to last; events, rows (0 where there is
-#: one part) and which of them; questions before; the steps; whether nature sees the draw, and nobody the law; which of
-#: nature's numbers of context the forecaster takes; the grid; the histories of the parts; open questions: address,
-#: bytes of a run and of a question, whether each run has some of its own; what of a question is where; where resolved
-#: rounds are logged, and in how many words; the times of the questions, 0 where these are their numbers; what stopped
-#: a run; without events, after how many more questions each is resolved, how many are open, and the places of the next
-#: one and of the oldest of them
+#: the table. Lanes, their words, the address of the first. The runs from first to last. Events, rows (0 where there is
+#: one part) and which of them. Questions before. The steps. Whether nature sees the draw; whether nature does not see
+#: the law. Which of nature's numbers of context the forecaster takes. The grid. The histories of the parts. Open
+#: questions: address, bytes of a run, words of a question, whether each run has its own. The first word of each field
+#: of one. Where resolved rounds are logged, and in how many words. The times of the questions, 0 where these are
+#: their numbers. The reason that stopped a run. Without events: the lag, in questions, from question to outcome; the
+#: number of open questions; the places of the next and of the oldest.
 (
     LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, DRAW,
     FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
     AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, LOGGED_WORDS, TIMES, WHAT, RUN, ROUND, CODE, Q,
     STOPPED_LANE, LAG, WAITING, NEWEST, OLDEST, TABLE,
 ) = range(47)  # fmt: skip
-#: of a part in its table: addresses of counts, of positives and of keys, with the bytes of a run; how many rounds it
-#: has already, and how many of those that are resolved only for one outcome were added
+#: a part in its table. Addresses of counts, of positives and of keys, with the bytes of a run. The rounds it had
+#: before. The rounds added among those that are resolved only for one outcome.
 COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, ADDED, PART_WORDS = range(8)
-#: a lane: the fields of both players, those of nature once for its move and once for what it hears; where the keys of
-#: the uniforms for forecasts and for outcomes are, and the rows of the history; its run; its question, the size of its
-#: law and which atom was drawn; rounds told; the uniforms that were made last; then vectors
+#: a lane. The fields of both players: nature has some for its move and some for what it hears. The addresses of the
+#: keys of the uniforms, for forecasts and for outcomes, and of the rows of the history. Its run. Its question, the size
+#: of its law, the atom that was drawn. Rounds told. The last uniforms. Then vectors.
 THEIRS, HEARS, FORECAST_KEYS = FIELDS, 2 * FIELDS, 3 * FIELDS
 (
     OUTCOME_KEYS, TO_COUNTS, TO_ONES, TO_KEYS, OF_RUN, QUESTION, SIZE, PICK, TOLD, FORECAST_DRAWN,
 ) = range(FORECAST_KEYS + 1, FORECAST_KEYS + 11)  # fmt: skip
 OUTCOME_DRAWN, VECTORS = FORECAST_DRAWN + 5, FORECAST_DRAWN + 10
-#: a question that stays open: its number, the size of its law, which atom was drawn, the outcome, q; then vectors
+#: a question that stays open: its number, the size of its law, the atom drawn, the outcome, q. Then vectors.
 OF_NUMBER, OF_SIZE, OF_PICK, OF_OUTCOME, OF_Q, QUESTION_VECTORS = range(6)
 #: what stopped a run
 FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = range(7)
@@ -71,7 +71,7 @@ FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = rang
 def play_runs(table, lane_of, late):
     """Plays the events of a table in all its runs; what stopped the first run that was stopped, or `FINE`.
 
-    It is compiled twice: where each question is resolved before the next (`late` is None), without what others take.
+    It is compiled twice. Where each question is resolved before the next, `late` is None.
 
     The lane of run r at address a begins with ``lane_of[0] + r·lane_of[1] + a·lane_of[2]``.
     """
@@ -114,7 +114,7 @@ def _write_to(lane, part):
 
 @part_of_kernel
 def _play(table, playing, late):
-    """Plays the events of a table in the lanes that have been given to a run; the table says what stopped one."""
+    """Plays the events of a table in the lanes that have a run; writes the reason that stopped one into the table."""
     # Read once: whatever is written might be a part of the table, as far as the compiler knows.
     length, lanes, number = 8 * table[LENGTH], table[LANE], table[NUMBER]
     steps = table[LAW], table[LEARN], table[MOVE], table[HEAR], table[REVEAL]

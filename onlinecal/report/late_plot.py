@@ -49,10 +49,10 @@ class LateFrame:
 def late_frames(study: Study, measures: Sequence[str]) -> list[LateFrame]:
     """The data of `plot_delays`: against T with several horizons or a single schedule, else across schedules.
 
-    Dotted is b·R(T/b) for b = 1 + questions open, where R is the best known upper rate: what b copies of a forecaster
-    that attains it would have, each in the game of its own questions. All have one constant, by which that of the
-    fewest open questions begins where its line does, or, across schedules, where the lowest line does. There is one
-    only for constant delays with a question every unit.
+    Dotted is b·R(T/b) for b = 1 + questions open, where R is the best known upper rate. b copies of a forecaster with
+    rate R would have it, each in the game of its own questions. All dotted lines share one constant. By it the line of
+    the fewest open questions begins at the measured one, or, across schedules, at the lowest. It is drawn only for
+    constant delays with a question every unit.
     """
     columns = columns_of(study, measures)
     across = len({c.horizon for c in study.cells}) == 1 and len({c.schedule[1] for c in study.cells}) > 1
@@ -249,7 +249,7 @@ def question_bars(
         0 or 1, of one run, for as many questions as are drawn. Without them, a delay that depends on the outcome is
         the longer of the two.
     first : int, default 200
-        No more than so many questions; at most 200.
+        The most questions that are drawn, up to 200.
     """
     check_horizon(horizon)
     number = min(count("first", first, most=BARS), horizon)
@@ -330,7 +330,7 @@ def _question_caption(drawn: Sequence[Bars]) -> str:
 
 
 def _shared(drawn: Sequence[Bars]) -> str:
-    """What of the bars is the same in all runs."""
+    """The part of the bars that is the same in all runs."""
     by_outcome = [bars for bars in drawn if bars.schedule.delays.by_outcome]
     if not by_outcome:
         return "All runs share these times."

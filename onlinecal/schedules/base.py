@@ -16,7 +16,7 @@ from onlinecal.core.strategy import check_number, strategy_key, strategy_label
 from onlinecal.core.streams import Stream
 from onlinecal.rounds.law import Floats
 
-#: questions whose times are drawn at a time, at least and at most
+#: size of a block of times, at least and at most
 BLOCK, MOST = 2**10, 2**14
 
 
@@ -90,8 +90,8 @@ class EveryUnit(Arrivals):
 class Constant(Delays):
     """Every outcome becomes known at the same distance from its question.
 
-    At one time of the clock questions come before outcomes. With a question every unit and a delay of d, the outcome of
-    round t is told at the end of round t + d.
+    At one time of the clock questions come before outcomes. With a question every unit and a delay of d, outcome t is
+    told at the end of round t + d.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Schedule:
 
 class Clock:
     """The times of questions and outcomes of a game, read in order, block by block. The game ends when question T + 1
-    would be asked; where there is none, when everything is known.
+    would be asked, or, if it never is, when every outcome is known.
     """
 
     def __init__(self, schedule: Schedule, horizon: int, seed: int) -> None:

@@ -129,8 +129,7 @@ class Pareto(Delays):
 class ByOutcome(Delays):
     """A delay for each outcome: a claim that fails is known early, or an event that does not come only at the end.
 
-    Runs of a game have different outcomes, so each run has its own order of events; runs are played one after the
-    other.
+    Runs of a game have different outcomes, so each run has its own order of events. The runs are played in turn.
 
     Parameters
     ----------
@@ -205,7 +204,7 @@ class Scheduled(_OfFile, Arrivals):
 
 @dataclass(frozen=True)
 class Recorded(_OfFile, Delays):
-    """Outcomes become known at the times in a file; where there is none, never.
+    """Outcomes become known at the times in a file; without a time, never.
 
     Parameters
     ----------
