@@ -7,6 +7,7 @@ result, and a measure gives the same digits with compilation switched off (`NUMB
 import contextlib
 import gc
 import hashlib
+import re
 import sys
 import threading
 import time
@@ -219,20 +220,31 @@ def _forget_stale(folder: Path) -> None:
 
 
 #: rooms of which no kernel of another file takes a function or a number; a test holds it
-APART = {"checks", "commands", "exploit", "forecasts", "growth"}
-APART |= {"monitoring", "recalibration", "report", "search", "worlds"}
+APART = {
+    "checks",
+    "commands",
+    "exploit",
+    "forecasts",
+    "growth",
+    "monitoring",
+    "recalibration",
+    "report",
+    "search",
+}
+APART |= {"study", "worlds"}
+#: lines that say nothing to a compiler: comments and docstrings
+_WORDS = re.compile(rb'^ *(?:#.*|r?"""[^"]*(?:"{1,2}[^"]+)*""")$', re.MULTILINE)
 
 
 @cache
 def _sources() -> str:
-    """A digest of the names of the sources on which kernels of other files depend, and of when they were written."""
+    """A digest of the code on which kernels of other files depend; an edit of its words keeps their machine code."""
     package = Path(__file__).parents[1]
     digest = hashlib.blake2b(digest_size=16)
     for source in sorted(package.glob("*/**/*.py")):
         name = source.relative_to(package)
         if name.parts[0] not in APART:
-            stat = source.stat()
-            digest.update(f"{name} {stat.st_mtime_ns} {stat.st_size}\n".encode())
+            digest.update(f"{name}\n".encode() + _WORDS.sub(b"", source.read_bytes()))
     return digest.hexdigest()
 
 

@@ -47,6 +47,10 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     assert result(10) == (21, 0)
     assert result(10) == (21, 1)  # unchanged: the code is kept
     assert result(20) == (41, 0)
+    (package / "core" / "words.py").write_text('"""Words."""\n# A comment.\n')
+    assert result(20) == (41, 0)  # a new file
+    (package / "core" / "words.py").write_text('"""Other\n\nwords."""\n    # Another comment.\n')
+    assert result(20) == (41, 1)
     # The control: without looking numba does play the old step.
     asleep = "import onlinecal.core._compile as c\nc._forget_stale = lambda folder: None"
     assert result(30, asleep) == (41, 1)
