@@ -17,9 +17,9 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.engine import kernels as k
 from onlinecal.engine.events import Events
 from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
-from onlinecal.rounds.law import Floats, Unplayable, brief, no_law
-from onlinecal.rounds.plain import played, raised_by
-from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALUES, WEIGHTS
+from onlinecal.rounds.law import Floats, Unplayable, brief
+from onlinecal.rounds.plain import played
+from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALUES, WEIGHTS, raised
 
 #: run-rounds that are worth a thread of their own: some milliseconds
 LEAST = 2**17
@@ -27,8 +27,10 @@ LEAST = 2**17
 SHARES = 8
 #: runs that are played in turn, round by round: while one waits for what it has just written, another goes on
 LANES = 2
-#: what the names of threads begin with
+#: the beginning of the names of threads
 THREADS = "onlinecal"
+#: what stops at the steps of both players, in their order
+STEPS = k.BAD_SIZE, k.BAD_LEARN, k.BAD_PROBABILITY, k.BAD_HEAR, k.BAD_REVEAL
 
 
 class Stopped(Exception):
@@ -147,9 +149,14 @@ class Loop:
             k.OPEN_WORDS: open.strides[1] // 8, k.OPEN_OWN: open is self.words,
         }  # fmt: skip
         table[list(said)] = list(said.values())
-        what = played(k.play_runs, table, lane, 1 if late else None)
+        try:
+            what, error = played(k.play_runs, table, lane, 1 if late else None), None
+        except Exception as raised_in_python:
+            what, error = table[k.WHAT], raised_in_python
+            if what == k.FINE:
+                raise
         if what != k.FINE:
-            raise self._stopped(table, lanes, what)
+            raise self._stopped(table, lanes, what, error)
 
     def _lanes(self) -> Any:
         """How the lane of each run begins, as `play_runs` takes it."""
@@ -209,18 +216,23 @@ class Loop:
         table[list(said)] = list(said.values())
         return table
 
-    def _stopped(self, table: Any, lanes: Any, what: int) -> Stopped:
-        """The fault of a player at which compiled code stopped."""
-        lane = lanes[table[k.STOPPED_LANE]].view(np.int64)
-        stated = min(self.size, int(table[k.CODE])) if what == k.BAD_LAW else 0
-        atoms, values, weights = (
-            _words_at(int(lane[k.QUESTION]) + 8 * at, stated) for at in self.places[2:5]
-        )
-        law, q = (atoms.view(np.int64), values, weights), float(table.view(np.float64)[k.Q])
-        said = fault(self.forecaster, self.nature, what, int(table[k.RUN]), int(table[k.CODE]), law, q)
-        return Stopped(
-            what in (k.BAD_SIZE, k.BAD_LAW, k.BAD_LEARN), int(table[k.ROUND]), said, int(table[k.RUN])
-        )
+    def _stopped(self, table: Any, lanes: Any, what: int, error: Exception | None) -> Stopped:
+        """The fault at which compiled code stopped: the error of a method, or that of a step."""
+        run, code, q = int(table[k.RUN]), int(table[k.CODE]), float(table.view(np.float64)[k.Q])
+        mine = what in (k.BAD_SIZE, k.BAD_LAW, k.BAD_LEARN)
+        steps = dict(zip(STEPS, (*self.forecaster.steps, *self.nature.steps), strict=True))
+        if error is None and RAISED in (code, q):
+            error = raised(steps[what], run)
+        elif error is None and what in (k.BAD_SIZE, k.BAD_LAW):
+            lane, size = lanes[table[k.STOPPED_LANE]].view(np.int64), code if what == k.BAD_LAW else 0
+            words = [_words_at(int(lane[k.QUESTION]) + 8 * at, size) for at in self.places[2:5]]
+            error = self.forecaster.no_law(code, (words[0].view(np.int64), *words[1:]), run)
+        elif error is None:
+            error = {
+                k.BAD_PROBABILITY: Unplayable(f"stated q = {brief(q)}", "a probability in [0, 1]", run),
+                k.BAD_REVEAL: Unplayable("revealed nothing", "its context", run),
+            }.get(what, Unplayable("refused a round that it had played", "to be told it", run))
+        return Stopped(mine, int(table[k.ROUND]), error, run)
 
 
 def _part(history: History) -> tuple[int, ...]:
@@ -242,26 +254,6 @@ def _apart(width: int, length: int) -> Floats:
     edge = 16
     length = -(-length // 8) * 8
     return np.zeros(width * length + 2 * edge)[edge:-edge].reshape(width, length)
-
-
-def fault(forecaster: Any, nature: Any, what: int, run: int, code: int, law: Any, q: float) -> Exception:
-    """Says what stopped a run: of the size of the law or the code of the step, the law (atoms, values, weights), q."""
-    if RAISED in (code, q):
-        kinds = k.BAD_SIZE, k.BAD_LEARN, k.BAD_PROBABILITY, k.BAD_HEAR, k.BAD_REVEAL
-        return raised_by((*forecaster.steps, *nature.steps)[kinds.index(what)], run)
-    if what == k.BAD_SIZE:
-        if code == 0 and forecaster.refusal:
-            did, expected = forecaster.refusal
-            return Unplayable(did, expected, run)
-        return Unplayable(f"stated a law of {code} atoms", f"1 to {forecaster.size}", run)
-    if what == k.BAD_LAW:
-        grid = forecaster.grid
-        return no_law(law[1] if grid is None else law[0], law[2], grid, run)
-    if what == k.BAD_PROBABILITY:
-        return Unplayable(f"stated q = {brief(q)}", "a probability in [0, 1]", run)
-    if what == k.BAD_REVEAL:
-        return Unplayable("revealed nothing", "its context", run)
-    return Unplayable("refused a round that it had played", "to be told it", run)
 
 
 @cache

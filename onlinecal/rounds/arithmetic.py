@@ -20,13 +20,8 @@ from numba.extending import overload
 
 from onlinecal.core._compile import intrinsic, part_of_kernel
 
-#: the names of the operators in translated code
-OPERATORS: dict[str, Any] = {}
-#: the functions of Python in compiled code
-FUNCTIONS: dict[Any, Any] = {builtins.abs: abs, builtins.min: min, builtins.max: max}
 
-
-def _function(impl: Callable[..., Any], whole: Callable[..., Any] | None = None) -> Any:
+def _function(real: Callable[..., Any], whole: Callable[..., Any] | None = None) -> Any:
     """A function of compiled code, with another body where all arguments are whole numbers."""
 
     def unary(a: Any) -> Any:
@@ -36,14 +31,14 @@ def _function(impl: Callable[..., Any], whole: Callable[..., Any] | None = None)
         raise NotImplementedError
 
     def chosen(*kinds: Any) -> Any:
-        return whole if whole and all(isinstance(k, types.Integer | types.Boolean) for k in kinds) else impl
+        return whole if whole and all(isinstance(k, types.Integer | types.Boolean) for k in kinds) else real
 
-    for body in (impl, whole):
+    for body in (real, whole):
         if body:
             body.__annotations__ = {}  # Numba would have the same ones on both sides
     # Of the error model of Python: a division by zero raises an error.
     mark: Any = {"error_model": "python", "forceinline": True}
-    if impl.__code__.co_argcount == 1:
+    if real.__code__.co_argcount == 1:
         overload(unary, jit_options=mark)(lambda a: chosen(a))
         return unary
     overload(binary, jit_options=mark)(lambda a, b: chosen(a, b))
@@ -62,34 +57,31 @@ def _hidden(typingctx: Any, number: Any) -> Any:
     return types.float64(types.float64), codegen
 
 
-def _add(a: Any, b: Any) -> Any:
-    x, y = np.int64(a), np.int64(b)
-    total = x + y
-    if ((x ^ total) & (y ^ total)) < 0:
+@part_of_kernel
+def _fits(size):
+    """Refuses whole numbers beyond 64 bits, and quotients of such beyond 53, by their size as a real number."""
+    if not abs(size) < 9.2e18:
         raise OverflowError("a whole number of more than 64 bits")
-    return total
+
+
+def _add(a: Any, b: Any) -> Any:
+    _fits(float(a) + float(b))
+    return np.int64(a) + np.int64(b)
 
 
 def _subtract(a: Any, b: Any) -> Any:
-    x, y = np.int64(a), np.int64(b)
-    rest = x - y
-    if ((x ^ y) & (x ^ rest)) < 0:
-        raise OverflowError("a whole number of more than 64 bits")
-    return rest
+    _fits(float(a) - float(b))
+    return np.int64(a) - np.int64(b)
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    x, y = np.int64(a), np.int64(b)
-    if abs(float(x) * float(y)) > 9.2e18:
-        raise OverflowError("a whole number of more than 64 bits")
-    return x * y
+    _fits(float(a) * float(b))
+    return np.int64(a) * np.int64(b)
 
 
 def _divide(a: Any, b: Any) -> Any:
-    x, y = np.int64(a), np.int64(b)
-    if not (-(2**53) <= x <= 2**53 and -(2**53) <= y <= 2**53):
-        raise OverflowError("a quotient of whole numbers of more than 53 bits")
-    return x / y
+    _fits(1024.0 * max(abs(float(a)), abs(float(b))))  # of 53 bits: the quotient is rounded once
+    return np.int64(a) / np.int64(b)
 
 
 def _power(a: Any, b: Any) -> Any:
@@ -101,21 +93,17 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _whole_power(a: Any, b: Any) -> Any:
-    x, y, z = np.int64(a), np.int64(b), np.int64(1)
-    if y < 0:
+    x, z = np.int64(a), np.int64(1)
+    if b < 0:
         raise ValueError("a negative power of a whole number")
-    for _ in range(y):
-        if abs(float(x) * float(z)) > 9.2e18:
-            raise OverflowError("a whole number of more than 64 bits")
+    for _ in range(np.int64(b)):
+        _fits(float(x) * float(z))
         z *= x
     return z
 
 
-def _reals(function: Callable[..., Any]) -> Any:
-    return _function(function, None)
-
-
-OPERATORS |= {
+#: the names of the operators in translated code
+OPERATORS: dict[str, Any] = {
     "Add": _function(lambda a, b: a + b, _add),
     "Sub": _function(lambda a, b: a - b, _subtract),
     "Mult": _function(lambda a, b: a * b, _multiply),
@@ -130,11 +118,10 @@ OPERATORS |= {
 
 
 def _near_zero(function: Callable[..., Any]) -> Any:
-    """A function to whole numbers, of what is one of 64 bits."""
+    """A function to whole numbers."""
 
     def rounded(a: Any) -> Any:
-        if not abs(a) < 9.2e18:
-            raise OverflowError("a whole number of more than 64 bits")
+        _fits(a)
         return np.int64(function(a))
 
     return _function(rounded, lambda a: np.int64(a))
@@ -152,25 +139,18 @@ def _with_value(function: Callable[..., Any]) -> Any:
     return _function(valued)
 
 
-FUNCTIONS |= {
-    builtins.int: _near_zero(int),
-    builtins.round: _near_zero(round),
-    builtins.bool: _function(lambda a: a != 0),
-    builtins.float: _function(lambda a: a * 1.0),
-    math.floor: _near_zero(math.floor),
-    math.ceil: _near_zero(math.ceil),
-    math.isnan: math.isnan,
-    math.isinf: math.isinf,
-    math.isfinite: math.isfinite,
-    math.fabs: math.fabs,
-    math.copysign: math.copysign,
+#: the functions of Python in compiled code
+FUNCTIONS: dict[Any, Any] = {
+    f: f for f in (abs, min, max, math.isnan, math.isinf, math.isfinite, math.fabs, math.copysign)
 }
+FUNCTIONS |= {f: _near_zero(f) for f in (builtins.int, builtins.round, math.floor, math.ceil)}
+FUNCTIONS |= {builtins.bool: _function(lambda a: a != 0), builtins.float: _function(lambda a: a * 1.0)}
 FUNCTIONS |= {
     f: _with_value(f)
     for f in (math.sqrt, math.exp, math.expm1, math.log, math.log1p, math.sin, math.cos, math.atan, math.tanh)
 }
 
-#: what the error says that the compiler raises where a whole number would become a real one
+#: the error that the compiler raises where a whole number would become a real one
 NOT_WHOLE = "begins as a whole number and becomes a real one"
 
 
@@ -189,8 +169,8 @@ overload(whole)(lambda a: _whole(a))
 
 
 @part_of_kernel
-def place(start, length, i):
-    """The place of entry i of a list that starts there; a negative one counts from the end."""
+def place(length, i):
+    """The place of entry i of a list; a negative one counts from the end."""
     if i < -length or i >= length:
         raise IndexError("an index out of range")
-    return start + i + (length if i < 0 else 0)
+    return i + (length if i < 0 else 0)

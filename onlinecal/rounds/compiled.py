@@ -7,7 +7,7 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar
 
@@ -109,7 +109,7 @@ def compiled(cls: Class) -> Class:
         except Exception:
             sample = None  # it needs parameters, or cannot be made at all: then a game says so
         if sample is not None:
-            _translated(cls, _kinds(sample), Sight.DRAW)
+            _translated(cls, tuple(_kinds(sample).items()), Sight.DRAW)
     cls.oc_compiled = True  # type: ignore[attr-defined]
     return cls
 
@@ -120,19 +120,13 @@ def is_compiled(player: Any) -> bool:
 
 
 def compiled_player(role: str, strategy: Any, player: Any) -> Any:
-    """Makes a player of steps from an object of a compiled class, as `protocol.begin` does from any other.
-
-    Raises
-    ------
-    InvalidParameter
-    """
+    """Makes a player of steps from an object of a compiled class, as `protocol.begin` does from any other."""
     cls: Any = type(player)
-    sight = getattr(strategy, "sight", Sight.NOTHING)
     for name in ("needs", "reveals", "streams", "certificates"):
         if getattr(cls, name, ()):
             raise InvalidParameter(f"{cls.__name__} has `{name}`, which is not compiled; expected none")
-    rehearsal, end = _Rehearsal(role, sight), copy.deepcopy(player)
-    stated, done, error, kinds = rehearsal.of_object(end)
+    sight, end = getattr(strategy, "sight", Sight.NOTHING), copy.deepcopy(player)
+    stated, done, error, kinds = _rehearsed(role, sight, end)
     translation, steps = _translated(cls, tuple(kinds.items()), sight)
     for step in filter(None, steps):
         _compile(step)
@@ -141,20 +135,16 @@ def compiled_player(role: str, strategy: Any, player: Any) -> Any:
         made: Any = CompiledForecaster(steps[0], steps[1], begin, size=translation.atoms)
     else:
         made = CompiledNature(steps[0], begin, sight=sight, hear=steps[1])
-    again, as_far = rehearsal.of_steps(made, other)
-    for t, (one, two) in enumerate(zip(stated, again[: (as_far + 1) // 2], strict=False)):
+    again, as_far = _rehearsed_compiled(role, made, other)
+    for t, (one, two) in enumerate(zip(stated, again[: (as_far + 1) // 2], strict=False), 1):
         if repr(one) != repr(two):
-            raise _differs(cls, t + 1, f"states {_law(one)} in Python and {_law(two)} compiled")
+            raise _differs(cls, t, f"states {_law(one)} in Python and {_law(two)} compiled")
     if done != as_far:
-        how = "ends in Python" if error is not None else "ends compiled"
-        raise _differs(
-            cls, min(done, as_far) // 2 + 1, f"{how} alone{'' if error is None else f', by {error!r}'}"
-        )
+        how = "ends compiled alone" if error is None else f"ends in Python alone, by {error!r}"
+        raise _differs(cls, min(done, as_far) // 2 + 1, how)
     last = _memory(cls, end, translation)
-    if error is None and (last.ints.tobytes(), last.floats.tobytes()) != (
-        other.ints.tobytes(),
-        other.floats.tobytes(),
-    ):
+    kept = [(each.ints.tobytes(), each.floats.tobytes()) for each in (last, other)]
+    if error is None and kept[0] != kept[1]:
         raise _differs(cls, REHEARSED, "keeps other numbers compiled than in Python")
     return made
 
@@ -192,20 +182,19 @@ def _step(*made_of: Any) -> Step:
 @functools.lru_cache(maxsize=256)
 def _translated(cls: Any, kinds: tuple[tuple[str, str], ...], sight: Sight) -> tuple[Translation, Any]:
     """The methods of a class whose attributes are of these kinds, and the two steps of a player."""
-    drawn = {"forecast": "oc_forecast"} if sight >= Sight.DRAW and not hasattr(cls, "forecast") else {}
-    made, nothing = Translation(cls, dict(kinds), {"number": "oc_number"} | drawn), "raise ValueError"
-    if hasattr(cls, "forecast"):
+    forecasts = hasattr(cls, "forecast")
+    drawn = {"forecast": "oc_forecast"} if sight >= Sight.DRAW and not forecasts else {}
+    made = Translation(cls, dict(kinds), {"number": "oc_number"} | drawn)
+    if forecasts:
         marks = ("forecast", LAW), ("update", LEARN)
-        made.step("forecast", "oc_run, oc_number", {}, "law", nothing)
-        told = {1: "oc_values(oc_run)[oc_drawn]", 2: "oc_outcome"}
-        made.step("update", "oc_run, oc_number, oc_size, oc_drawn, oc_outcome", told, "code", "return 0")
+        told, given = "oc_values(oc_run)[oc_drawn]", "oc_run, oc_number, oc_size, oc_drawn, oc_outcome"
+        made.step("forecast", "oc_run, oc_number", {}, "law", "raise ValueError")
     else:
         marks = ("probability", MOVE), ("update", HEAR)
-        given = "oc_run, oc_number, oc_size, oc_forecast"
-        made.step("probability", given, {}, "q", nothing)
-        if hasattr(cls, "update"):
-            told = {1: "oc_forecast", 2: "oc_outcome"}
-            made.step("update", f"{given}, oc_outcome", told, "code", "return 0")
+        told, given = "oc_forecast", "oc_run, oc_number, oc_size, oc_forecast, oc_outcome"
+        made.step("probability", given.removesuffix(", oc_outcome"), {}, "q", "raise ValueError")
+    if hasattr(cls, "update"):
+        made.step("update", given, {1: told, 2: "oc_outcome"}, "code", "return 0")
     functions = made.functions()
     return made, tuple(
         _OfClass(signature, functions[name], (cls, kinds, sight, i)) if name in functions else None
@@ -220,37 +209,33 @@ def _compile(step: Step) -> None:
         text = str(error)
         line = re.search(r'File "[^"]*", line (\d+)', text)
         where = f", line {line[1]}" if line else ""
-        why, expected = (
-            f"it is not compiled: {next(iter(text.splitlines()[1:]), text)}",
-            "operations on numbers",
-        )
+        why = f"it is not compiled: {next(iter(text.splitlines()[1:]), text)}; expected operations on numbers"
         if NOT_WHOLE in text:
-            why, expected = f"an attribute {NOT_WHOLE}", "one that begins as a real one, such as 0.0"
-        raise InvalidParameter(f"{step.__qualname__}{where}: {why}; expected {expected}") from error
+            why = f"an attribute {NOT_WHOLE}; expected one that begins as a real one, such as 0.0"
+        raise InvalidParameter(f"{step.__qualname__}{where}: {why}") from error
 
 
 # ---------------------------------------------------------------- the state of an object
 
 
 def _kind(value: Any) -> str:
-    """``"int"``, ``"float"``, ``"ints"`` or ``"floats"``; what else it is, after a mark."""
+    """``"int"``, ``"float"``, ``"ints"`` or ``"floats"``; any other kind in words, after a mark."""
     if isinstance(value, int | np.integer | np.bool_):
         return "int"
     if isinstance(value, float):
         return "float"
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype in (bool, np.int64, np.float64):
         return "floats" if value.dtype == np.float64 else "ints"
-    if isinstance(value, list | tuple) and value:
+    if isinstance(value, list | tuple):
         of = {_kind(each) for each in value}
+        if not of:
+            return "!is an empty list"
         if of <= {"int", "float"}:
             return "floats" if "float" in of else "ints"
-    empty = isinstance(value, list | tuple) and not value
-    return "!is " + (
-        "an empty list" if empty else f"of the type {type(value).__module__}.{type(value).__qualname__}"
-    )
+    return f"!is of the type {type(value).__module__}.{type(value).__qualname__}"
 
 
-def _kinds(thing: Any) -> tuple[tuple[str, str], ...]:
+def _kinds(thing: Any) -> dict[str, str]:
     """The kinds of the attributes of an object, in the order of their names; "!name" → why there is none."""
     cls, found = type(thing), {}
     names = {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"}
@@ -260,7 +245,7 @@ def _kinds(thing: Any) -> tuple[tuple[str, str], ...]:
             continue
         kind = "!is a property" if isinstance(static, property) else _kind(getattr(thing, name))
         found[name if kind[0] != "!" else f"!{name}"] = kind.removeprefix("!")
-    return tuple(found.items())
+    return found
 
 
 def _memory(cls: type, thing: Any, made: Translation) -> Memory:
@@ -276,105 +261,87 @@ def _memory(cls: type, thing: Any, made: Translation) -> Memory:
     try:
         return Memory(ints=np.array(state["i"], np.int64), floats=np.array(state["f"], np.float64))
     except (OverflowError, TypeError, ValueError) as error:
-        raise InvalidParameter(
-            f"{cls.__name__}: its state does not stay one of numbers of 64 bits: {error}"
-        ) from None
+        said = f"{cls.__name__}: its state does not stay one of numbers of 64 bits: {error}"
+        raise InvalidParameter(said) from None
 
 
 # ---------------------------------------------------------------- the rehearsal
 
 
-class _Rehearsal:
-    """The same rounds for an object and for its steps: constant, alternating and random outcomes, extreme forecasts."""
+@functools.cache
+def _rounds() -> tuple[Any, Any, Any]:
+    """Constant, alternating and random outcomes, which atom is drawn, and forecasts with extreme ones."""
+    random, third = Random(0), REHEARSED // 6
+    ends, rounds = (0.0, 1.0, 0.5, 5e-324, 1 - 2**-53), range(REHEARSED)
+    outcomes = [(0, 1, t % 2)[t // third] if t < 3 * third else int(random.random() < 0.4) for t in rounds]
+    picks = [random.randrange(2**20) for _ in rounds]
+    forecasts = [random.choice(ends) if random.random() < 0.3 else random.random() for _ in rounds]
+    return outcomes, picks, forecasts
 
-    def __init__(self, role: str, sight: Sight) -> None:
-        random = Random(0)
-        ends = (0.0, 1.0, 0.5, 5e-324, 1 - 2**-53)
-        self.role, self.sight, third = role, sight, REHEARSED // 6
-        self.outcomes = [
-            (0, 1, t % 2)[t // third] if t < 3 * third else int(random.random() < 0.4)
-            for t in range(REHEARSED)
-        ]
-        self.picks = [random.randrange(2**20) for _ in self.outcomes]
-        self.forecasts = [
-            random.choice(ends) if random.random() < 0.3 else random.random() for _ in self.outcomes
-        ]
 
-    def of_object(self, thing: Any) -> tuple[list[Any], int, Any, Mapping[str, str]]:
-        """Laws that the object states, how many of its methods ended, its error, and the kinds it shows."""
-        first = thing.forecast if self.role == "forecaster" else thing.probability
-        update = getattr(thing, "update", None)
-        shown = len(inspect.signature(first).parameters) > 0
-        kept = update is not None and len(inspect.signature(update).parameters) > 2
-        stated: list[Any] = []
-        kinds, done = dict(_kinds(thing)), 0
-        real = {name for name, kind in kinds.items() if kind == "int"}
-        try:
-            for t, outcome in enumerate(self.outcomes):
-                drawn = self.forecasts[t]
-                seen = Round("", t + 1, math.nan, sight=self.sight, forecast=drawn)
-                said = first(seen) if shown else first()
-                law = law_of(said)
-                row = [float(value) for value in law], [float(weight) for weight in law.values()]
-                stated.append(row)
-                done += 1
-                if self.role == "forecaster":
-                    drawn = row[0][self.picks[t] % len(row[0])]
-                if update is not None:
-                    update(drawn, outcome, *[seen] * kept)
-                done += 1
-                kinds |= {name: "float" for name in real if isinstance(getattr(thing, name), float)}
-        except Exception as error:  # it is anybody's class: the steps must come to an end there too
-            return stated, done, error, kinds
-        new = dict(_kinds(thing))
-        kinds |= {name: kind for name, kind in new.items() if kind == "floats" and kinds.get(name) == "ints"}
-        return stated, done, None, kinds
+def _rehearsed(role: str, sight: Sight, thing: Any) -> tuple[list[Any], int, Any, dict[str, str]]:
+    """Laws that an object states, how many of its methods ended, its error, and the kinds of its attributes."""
+    first = thing.forecast if role == "forecaster" else thing.probability
+    update = getattr(thing, "update", None)
+    shown = len(inspect.signature(first).parameters) > 0
+    kept = update is not None and len(inspect.signature(update).parameters) > 2
+    stated: list[Any] = []
+    kinds, done = _kinds(thing), 0
+    real = {name for name, kind in kinds.items() if kind == "int"}
+    try:
+        for t, (outcome, pick, drawn) in enumerate(zip(*_rounds(), strict=True), 1):
+            seen = Round("", t, math.nan, sight=sight, forecast=drawn)
+            law = law_of(first(seen) if shown else first())
+            row = [float(value) for value in law], [float(weight) for weight in law.values()]
+            stated.append(row)
+            done += 1
+            if update is not None:
+                told = row[0][pick % len(row[0])] if role == "forecaster" else drawn
+                update(told, outcome, *[seen] * kept)
+            done += 1
+            kinds |= {name: "float" for name in real if isinstance(getattr(thing, name), float)}
+    except Exception as error:  # of any kind: the steps must come to an end there too
+        return stated, done, error, kinds
+    grown = {name for name, kind in _kinds(thing).items() if kind == "floats" and kinds.get(name) == "ints"}
+    return stated, done, None, kinds | dict.fromkeys(grown, "floats")
 
-    def of_steps(self, made: Any, memory: Memory) -> tuple[list[Any], int]:
-        """Laws that the steps state, and how many came to their ends."""
-        size = getattr(made, "size", 1)
-        law, said = np.zeros((2, size)), np.zeros((REHEARSED, 1 + 2 * size))
-        fields = memory.fields()[0].copy()
-        fields[[VALUES, WEIGHTS]] = address(law[0]), address(law[1])
-        fields[[VALUES + 1, WEIGHTS + 1]] = size
-        one, two = (0 if step is None else step.address for step in made.steps[:2])
-        outcomes = np.array(self.outcomes)
-        if self.role == "forecaster":
-            done = _forecasts(one, two, fields, np.array(self.picks), outcomes, said)
-        else:
-            done = _moves(one, two, fields, np.array(self.forecasts), outcomes, said)
-        return [
-            (row[1 : 1 + int(row[0])].tolist(), row[1 + size : 1 + size + int(row[0])].tolist())
-            for row in said
-        ], done
+
+def _rehearsed_compiled(role: str, made: Any, memory: Memory) -> tuple[list[Any], int]:
+    """Laws that the steps state, and how many came to their ends."""
+    size = getattr(made, "size", 1)
+    law, said = np.zeros((2, size)), np.zeros((REHEARSED, 1 + 2 * size))
+    fields = memory.fields()[0].copy()
+    fields[[VALUES, WEIGHTS]] = address(law[0]), address(law[1])
+    fields[[VALUES + 1, WEIGHTS + 1]] = size
+    steps = [0 if step is None else step.address for step in made.steps[:2]]
+    done = _played(role == "forecaster", *steps, fields, *map(np.array, _rounds()), said)
+    sizes = said[:, 0].astype(int).tolist()
+    return [
+        (row[1 : 1 + n].tolist(), row[1 + size : 1 + size + n].tolist())
+        for row, n in zip(said, sizes, strict=True)
+    ], done
 
 
 @kernel
-def _forecasts(law, learn, fields, picks, outcomes, said):
-    """Plays a forecaster; how many steps came to their ends."""
+def _played(forecasts, first, second, fields, outcomes, picks, drawn, said):
+    """Plays a player made of steps, and writes its laws down; how many steps came to their ends."""
     run = run_of(fields)
     values, weights = law_values(run), law_weights(run)
-    for t in range(len(picks)):
-        size = call_law(law, (run, t + 1))
-        if size < 1:
+    for t in range(len(said)):
+        if forecasts:
+            size = call_law(first, (run, t + 1))
+        else:
+            size, weights[0], values[0] = 1, 1.0, call_move(first, (run, t + 1, 0, drawn[t]))
+        if size < 1 or values[0] == RAISED:
             return 2 * t
         said[t, 0] = size
         for j in range(size):
             said[t, 1 + j], said[t, 1 + len(values) + j] = values[j], weights[j]
-        if call_learn(learn, (run, t + 1, size, picks[t] % size, outcomes[t])) < 0:
+        code = 0
+        if forecasts:
+            code = call_learn(second, (run, t + 1, size, picks[t] % size, outcomes[t]))
+        elif second != 0:
+            code = call_hear(second, (run, t + 1, 0, drawn[t], outcomes[t]))
+        if code < 0:
             return 2 * t + 1
-    return 2 * len(picks)
-
-
-@kernel
-def _moves(move, hear, fields, forecasts, outcomes, said):
-    """Plays a nature; how many steps came to their ends."""
-    run = run_of(fields)
-    for t in range(len(forecasts)):
-        q = call_move(move, (run, t + 1, 0, forecasts[t]))
-        if q == RAISED:
-            return 2 * t
-        said[t] = 1.0, q, 1.0
-        if hear != 0 and call_hear(hear, (run, t + 1, 0, forecasts[t], outcomes[t])) < 0:
-            return 2 * t + 1
-    return 2 * len(forecasts)
+    return 2 * len(said)

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.rounds.law import Floats, Ints, Unplayable, no_law
-from onlinecal.rounds.plain import played, raised_by
+from onlinecal.rounds.law import Floats, Ints, Unplayable
+from onlinecal.rounds.plain import played
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     ATOMS,
@@ -25,6 +25,8 @@ from onlinecal.rounds.steps import (
     call_learn,
     floats_at,
     ints_at,
+    is_law,
+    raised,
     run_of,
 )
 
@@ -41,73 +43,45 @@ class Asked:
     sizes : (runs,) ints
         Atoms of the law of each run.
     atoms, values, weights : (runs, size) arrays
-        Of the laws; places of the grid where there is one. What is beyond the size of a law has no meaning.
+        Of the laws; places of the grid where there is one. They have no meaning beyond the size of a law.
     """
 
     def __init__(self, number: int, words: Floats, places: list[int]) -> None:
         self.number, self.words = number, words
         ints, (atoms, values, weights, end) = words.view(np.int64), places
-        self.sizes = ints[:, 0]
-        self.atoms, self.values, self.weights = (
-            ints[:, atoms:values],
-            words[:, values:weights],
-            words[:, weights:end],
-        )
+        self.sizes, self.atoms = ints[:, 0], ints[:, atoms:values]
+        self.values, self.weights = words[:, values:weights], words[:, weights:end]
 
 
 class Hand:
-    """The player of a forecaster in some runs, for callers that bring questions and outcomes.
-
-    Parameters
-    ----------
-    player : CompiledForecaster
-        Spread over its runs.
-    """
+    """The player of a forecaster, spread over its runs, for callers that bring questions and outcomes."""
 
     def __init__(self, player: CompiledForecaster) -> None:
-        self.player, memory = player, player.memory
-        lengths = (
-            1 + max(memory.context, len(player.needs)),
-            memory.memo,
-            player.size,
-            player.size,
-            player.size,
-        )
+        self.player, memory, size = player, player.memory, player.size
+        lengths = 1 + max(memory.context, len(player.needs)), memory.memo, size, size, size
         self._places: list[int] = np.cumsum(lengths).tolist()
         self._grid = np.zeros(0) if player.grid is None else player.grid
         self._fields, self._left = np.zeros(FIELDS, np.int64), 0
 
     def ask(self, number: int, context: Mapping[str, float] | None = None, time: float = math.nan) -> Asked:
-        """Asks question `number` in all runs.
-
-        Raises
-        ------
-        Unplayable
-            A run states no law.
-        """
-        player, memory = self.player, self.player.memory
-        stream = int((context or {}).get("stream", 0))
-        player.prepare(1, 1, {stream: 1})
+        """Asks question `number` in all runs; `Unplayable` where one states no law."""
+        player, memory, context = self.player, self.player.memory, context or {}
+        player.prepare(1, 1, {int(context.get("stream", 0)): 1})
         if self._left == 0:
             self._left = BLOCK
             player.reserve(BLOCK)
         words = np.zeros((memory.runs, self._places[-1]))
         for i, kind in enumerate(player.needs):
-            words[:, 1 + i] = (context or {})[kind]
+            words[:, 1 + i] = context[kind]
         asked = Asked(number, words, self._places[1:])
         bad, code = played(
             _state, player.steps[0].address, number, time, self._fields, memory.fields(), words,
             tuple(self._places), self._grid,
         )  # fmt: skip
         if bad >= 0:
-            if code == RAISED:
-                raise raised_by(player.steps[0], bad)
-            if code == 0 and player.refusal:
-                raise Unplayable(*player.refusal, bad)
-            if not 1 <= code <= player.size:
-                raise Unplayable(f"stated a law of {code} atoms", f"1 to {player.size}", bad)
-            law = asked.atoms if player.grid is not None else asked.values
-            raise no_law(law[bad, :code], asked.weights[bad, :code], player.grid, bad)
+            size = max(code, 0)
+            law = asked.atoms[bad, :size], asked.values[bad, :size], asked.weights[bad, :size]
+            raise player.no_law(code, law, bad)
         return asked
 
     def tell(self, asked: Asked, drawn: Ints, outcome: Ints) -> None:
@@ -119,9 +93,8 @@ class Hand:
             drawn, outcome,
         )  # fmt: skip
         if bad >= 0:
-            if code == RAISED:
-                raise raised_by(step, bad)
-            raise Unplayable("refused a round that it had played", "to be told it", bad)
+            refused = Unplayable("refused a round that it had played", "to be told it", bad)
+            raise raised(step, bad) if code == RAISED else refused
 
 
 @kernel
@@ -138,27 +111,14 @@ def _run(fields, r, given, words, places):
 
 @kernel
 def _state(step, number, time, fields, given, words, places, grid):
-    """States the laws of all runs; −1, or a run without a law and its size, or what its step returned."""
+    """States the laws of all runs; −1, or a run without a law and its size, or the code of its step."""
     floats_at(address_of(fields), FIELDS)[TIME] = time
-    most = places[3] - places[2]
     for r in range(len(words)):
-        size = call_law(step, (_run(fields, r, given, words, places), number))
-        if not 1 <= size <= most:
+        run = _run(fields, r, given, words, places)
+        size = call_law(step, (run, number))
+        if not 1 <= size <= places[3] - places[2] or not is_law(run, size, grid):
             return r, size
-        at = address_of(words) + 8 * r * words.shape[1]
-        ints_at(at, 1)[0] = size
-        atoms, values = ints_at(at + 8 * places[1], size), floats_at(at + 8 * places[2], size)
-        weights, total = floats_at(at + 8 * places[3], size), 0.0
-        for j in range(size):
-            if len(grid) > 0:
-                values[j] = grid[atoms[j]] if 0 <= atoms[j] < len(grid) else np.nan
-            else:
-                values[j] += 0.0  # −0.0 becomes 0.0
-            if not (weights[j] >= 0.0 and 0.0 <= values[j] <= 1.0):
-                return r, size
-            total += weights[j]
-        if not abs(total - 1.0) <= 1e-9:
-            return r, size
+        ints_at(address_of(words) + 8 * r * words.shape[1], 1)[0] = size
     return -1, 0
 
 

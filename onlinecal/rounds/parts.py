@@ -36,6 +36,7 @@ from onlinecal.rounds.steps import (
     floats_at,
     ints,
     ints_at,
+    is_law,
     memo,
     run_of,
     shared_ints,
@@ -311,23 +312,11 @@ def state_part(run, k, number):
     number below 0.
     """
     row, part = shared_ints(run)[k * PART : (k + 1) * PART], _part(run, k)
-    own, most, points = run[MEMO] + 8 * row[MEMO_AT], row[SIZE], row[POINTS]
     size = call_law(row[LAW], (part, number))
-    if not 1 <= size <= most:
+    if not 1 <= size <= row[SIZE]:
         return size if size == RAISED else 0
-    ints_at(own, 1)[0] = size
-    values, weights = part_law(run, k)
-    atoms, grid = ints_at(own + 8, size), floats_at(row[GRID], points)
-    total, good = 0.0, True
-    for j in range(size):
-        if points > 0:
-            inside = 0 <= atoms[j] < points
-            values[j] = grid[atoms[j]] if inside else np.nan
-        else:
-            values[j] += 0.0  # −0.0 becomes 0.0
-        total += weights[j]
-        good = good and weights[j] >= 0.0 and 0.0 <= values[j] <= 1.0
-    return size if good and abs(total - 1.0) <= 1e-9 else -size
+    ints_at(run[MEMO] + 8 * row[MEMO_AT], 1)[0] = size
+    return size if is_law(part, size, floats_at(row[GRID], row[POINTS])) else -size
 
 
 @part_of_kernel

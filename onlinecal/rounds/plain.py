@@ -1,13 +1,12 @@
 """Players in plain Python as steps: compiled code calls their methods by Python's own functions for C.
 
 A player is an object with the state of one run. Compiled code calls the methods of its `Seat`, which has the numbers
-that go to and fro. An error that a method raises is kept until the engine asks for it (`caught`).
+that go to and fro, and stops at a method that raises an error (`played`).
 """
 
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -35,7 +34,6 @@ from onlinecal.rounds.steps import (
     law_weights,
     learn,
     move,
-    raised,
     reveal,
 )
 
@@ -57,29 +55,13 @@ _float = types.ExternalFunction("PyFloat_FromDouble", types.intp(types.float64))
 _whole = types.ExternalFunction("PyLong_FromLongLong", types.intp(types.int64))
 _drop = types.ExternalFunction("Py_DecRef", types.void(types.intp))
 
-_errors = threading.local()
-
-
-def caught() -> BaseException | None:
-    """The error that a method raised last in this thread, once."""
-    error, _errors.last = getattr(_errors, "last", None), None
-    return error
-
 
 def played(code: Callable[..., Any], *given: Any) -> Any:
-    """Calls compiled code that calls methods; an error that came up on the way into one is raised as it was."""
+    """Calls compiled code that calls methods; raises the error of a method, at which the code stopped."""
     try:
         return code(*given)
     except SystemError as error:  # Python says by it that the code returned while an error was set
         raise error.__cause__ or error from None
-
-
-def raised_by(step: Any, run: int) -> Exception:
-    """The error that a step raised, or that an object in plain Python raised in it; an interrupt is raised at once."""
-    error = caught()
-    if error is not None and not isinstance(error, Exception):
-        raise error
-    return error or raised(step, run)
 
 
 class Round:
@@ -153,72 +135,62 @@ class Seat:
         self._ints: Any = memoryview(self.words.view("q").data)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {
-            name: value for name, value in self.__dict__.items() if name not in ("words", "_floats", "_ints")
-        }
+        return {k: v for k, v in self.__dict__.items() if k not in ("words", "_floats", "_ints")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._enter()
 
     def forecast(self) -> float:
-        """Asks a forecaster; a law that is no number goes where the steps have theirs."""
-        try:
-            round = self._round() if self.shown or self.kept else None
-            said = self.player.forecast(round) if self.shown else self.player.forecast()
-            if type(said) is float:
-                return said
-            if type(said) is not dict and isinstance(said, NUMBERS):
-                return float(said)
-            self._state(law_of(said))
-        except BaseException as error:
-            self._failed(error)
+        """Asks a forecaster; a law of other form than a number goes to the place of the steps' own."""
+        round = self._round() if self.shown or self.kept else None
+        said = self.player.forecast(round) if self.shown else self.player.forecast()
+        if type(said) is float:
+            return said
+        if type(said) is not dict and isinstance(said, NUMBERS):
+            return float(said)
+        law, ints = law_of(said), self._ints
+        if len(law) > ints[SIZE]:
+            expected = f"at most {ints[SIZE]}, or a class attribute `atoms` that is as large"
+            raise Unplayable(f"stated a law of {len(law)} atoms", expected)
+        _floats(ints[VALUES_AT], len(law))[:] = list(map(float, law))
+        _floats(ints[WEIGHTS_AT], len(law))[:] = list(map(float, law.values()))
+        ints[SAID] = len(law)
         return 0.0
 
     def probability(self) -> float:
         """Asks a nature."""
-        try:
-            round = self._round() if self.shown or self.kept else None
-            q = self.player.probability(round) if self.shown else self.player.probability()
-            if type(q) is float:
-                return q
-            if isinstance(q, NUMBERS):
-                return float(q)
-            raise Unplayable(f"stated q = {brief(q)}", "a number in [0, 1]")
-        except BaseException as error:
-            self._failed(error)
-        return 0.0
+        round = self._round() if self.shown or self.kept else None
+        q = self.player.probability(round) if self.shown else self.player.probability()
+        if type(q) is float:
+            return q
+        if isinstance(q, NUMBERS):
+            return float(q)
+        raise Unplayable(f"stated q = {brief(q)}", "a number in [0, 1]")
 
     def update(self, forecast: float, outcome: int) -> None:
         """Tells the player a round."""
-        try:
-            if self.kept:
-                self.player.update(forecast, outcome, self.open.pop(self._ints[NUMBER]))
-            else:
-                self.player.update(forecast, outcome)
-        except BaseException as error:
-            self._failed(error)
+        if self.kept:
+            self.player.update(forecast, outcome, self.open.pop(self._ints[NUMBER]))
+        else:
+            self.player.update(forecast, outcome)
 
     def reveal(self) -> None:
         """Asks a nature for context."""
-        try:
-            said = self.player.context(Round(self.name, self._ints[NUMBER], self._floats[TIME]))
-            places = _floats(self._ints[CONTEXT_AT], len(self.kinds))
-            for i, kind in enumerate(self.kinds):
-                if not isinstance(said[kind], NUMBERS):
-                    raise Unplayable(f"revealed {kind} = {brief(said[kind])}", "a number")
-                places[i] = float(said[kind])
-        except BaseException as error:
-            self._failed(error)
+        said = self.player.context(Round(self.name, self._ints[NUMBER], self._floats[TIME]))
+        places = _floats(self._ints[CONTEXT_AT], len(self.kinds))
+        for i, kind in enumerate(self.kinds):
+            if not isinstance(said[kind], NUMBERS):
+                raise Unplayable(f"revealed {kind} = {brief(said[kind])}", "a number")
+            places[i] = float(said[kind])
 
     def _round(self) -> Round:
         ints, law, forecast, told = self._ints, None, None, None
         sight = Sight.NOTHING if self.sight is None else self.sight
         if sight >= Sight.LAW:
             law, size = dict[float, float](), ints[SIZE]
-            for value, weight in zip(
-                _floats(ints[VALUES_AT], size), _floats(ints[WEIGHTS_AT], size), strict=True
-            ):
+            values, weights = _floats(ints[VALUES_AT], size), _floats(ints[WEIGHTS_AT], size)
+            for value, weight in zip(values, weights, strict=True):
                 if weight > 0.0:
                     law[value] = law.get(value, 0.0) + weight
             if sight >= Sight.DRAW:
@@ -231,20 +203,6 @@ class Seat:
         if self.kept:
             self.open[round.number] = round
         return round
-
-    def _state(self, law: dict[Any, Any]) -> None:
-        size, most = len(law), self._ints[SIZE]
-        if size > most:
-            raise Unplayable(
-                f"stated a law of {size} atoms",
-                f"at most {most}, or a class attribute `atoms` that is as large",
-            )
-        _floats(self._ints[VALUES_AT], size)[:] = [float(value) for value in law]
-        _floats(self._ints[WEIGHTS_AT], size)[:] = [float(weight) for weight in law.values()]
-        self._ints[SAID] = size
-
-    def _failed(self, error: BaseException) -> None:
-        _errors.last, self._ints[SAID] = error, FAILED
 
 
 def _floats(at: int, count: int) -> Any:
@@ -265,15 +223,14 @@ class Objects(Memory):
     def spread(self, runs: range) -> None:
         """Makes an object for each of these runs."""
         super().spread(runs)
-        first = self.seats[0]
-        self.seats = [first, *(self._seat(self.make(run)) for run in runs[1:])]
+        self.seats += [self._seat(self.make(run)) for run in runs[1:]]
         self.make = self._seat = None
 
     def link(self) -> None:
         """Writes down where the methods and words of the seats are."""
         if self.linked:
             return
-        #: what compiled code calls must live as long as its address is known
+        #: compiled code needs each method as long as it knows its address
         self.calls = [[getattr(seat, name) for name in self.methods] for seat in self.seats]
         for row, seat, calls in zip(self.ints, self.seats, self.calls, strict=True):
             row[: len(calls)] = [id(call) for call in calls]
@@ -305,7 +262,7 @@ def _show(run, number, size, forecast):
 
 @kernel
 def _done(words, result):
-    """Drops a result. Without one, an error came up on the way into the method, as by Ctrl-C: `played` raises it."""
+    """Drops a result. Without one a method raised an error, which Python keeps until compiled code returns."""
     if result == 0:
         words[SAID] = FAILED
     _drop(result)

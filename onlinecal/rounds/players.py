@@ -6,11 +6,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+import numpy as np
+
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.validation import count
-from onlinecal.rounds.law import Floats, Ints, brief
-from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, REVEAL, Memory, Step, check_step
+from onlinecal.rounds.law import Floats, Ints, Unplayable, brief
+from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, RAISED, REVEAL, Memory, Step, check_step, raised
 
 
 class CompiledForecaster:
@@ -31,18 +33,13 @@ class CompiledForecaster:
     reserve : callable, optional
         (Memory, rounds) ↦ None: makes room for this number of rounds more, where the state grows.
     alone : bool, default False
-        Whether its law step looks at `drawn_by`, to state no more than the atom that is drawn where the rest is not
-        seen. It must then learn nothing of the rest either.
+        Whether its law step looks at `drawn_by`, to state the drawn atom alone where the rest is not seen. It must then
+        learn nothing of the rest either.
     prepare : callable, optional
         (Memory, asked, open, streams) ↦ None: makes ready for this number of questions, of which at most `open` more
         than now are open at once, and of each stream (a mapping) at most its number.
     refusal : (str, str), optional
         The error where its law step states no atom: what it did, and what was expected.
-
-    Raises
-    ------
-    InvalidParameter
-        A step of another kind, no room for an atom, or a memory without room for the context.
     """
 
     def __init__(
@@ -69,7 +66,7 @@ class CompiledForecaster:
         _check_context(memory, self.needs)
 
     def mismatch(self, specification: Any) -> str:
-        """Describes where it is not what its specification declares; "" for nowhere."""
+        """Describes where it is not as its specification declares; "" for nowhere."""
         undeclared = sorted(set(self.needs) - specification.needs)
         if undeclared:
             return f"its player needs {', '.join(undeclared)}, which the specification does not declare"
@@ -77,6 +74,20 @@ class CompiledForecaster:
         if certifies is not bool(specification.certifies):
             return f"its player {'proves' if certifies else 'does not prove'} totals; the specification says otherwise"
         return ""
+
+    def no_law(self, code: int, law: tuple[Any, Floats, Floats], run: int) -> Exception:
+        """The fault of a run whose law step returned this code and left these atoms, values and weights."""
+        if code == RAISED:
+            return raised(self.steps[0], run)
+        if code == 0 and self.refusal:
+            return Unplayable(*self.refusal, run)
+        if not 1 <= code <= self.size:
+            return Unplayable(f"stated a law of {code} atoms", f"1 to {self.size}", run)
+        (atoms, values, weights), grid = law, self.grid
+        if grid is not None:
+            values = np.array([grid[i] if 0 <= i < len(grid) else math.nan for i in atoms])
+        what = f"stated the forecasts {brief(values)} with weights {brief(weights)}"
+        return Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1", run)
 
     def certificates(self) -> dict[str, Floats]:
         """The totals that it proves of its own play; empty where its specification certifies nothing."""
@@ -104,7 +115,7 @@ class CompiledForecaster:
         return self._prepare is not None
 
     def prepare(self, asked: int, open: int, streams: Mapping[int, int]) -> None:
-        """Makes ready for some questions: their number, the most more that are open at once, and those of streams."""
+        """Makes ready for some questions, as the parameter of this name says."""
         if self._prepare is not None:
             self._prepare(self.memory, asked, open, streams)
 
@@ -130,12 +141,6 @@ class CompiledNature:
     streams_of : callable, optional
         (first, last) ↦ the streams of these questions, (last − first + 1,) whole numbers, as the context "stream" says
         them; it must depend on nothing else. A nature with streams needs it.
-
-    Raises
-    ------
-    InvalidParameter
-        A step of another kind; one that hears without the sight for it; a step and a list of what is revealed of which
-        the other is missing; a memory without room for the context; another `grows_with`.
     """
 
     def __init__(
@@ -152,10 +157,9 @@ class CompiledNature:
         streams_of: Callable[[int, int], Ints] | None = None,
     ) -> None:
         check_step("move", move, MOVE)
-        if hear is not None:
-            check_step("hear", hear, HEAR)
-        if reveal is not None:
-            check_step("reveal", reveal, REVEAL)
+        for name, step, signature in (("hear", hear, HEAR), ("reveal", reveal, REVEAL)):
+            if step is not None:
+                check_step(name, step, signature)
         self.reveals = tuple(sorted(reveals))
         if hear is not None and sight < Sight.HISTORY:
             raise InvalidParameter(f"sight = {sight!r} with a step `hear`; expected HISTORY or more")
@@ -170,7 +174,7 @@ class CompiledNature:
         self._reserve, self.grows_with, self.streams_of = reserve, grows_with, streams_of
 
     def mismatch(self, specification: Any) -> str:
-        """Describes where it is not what its specification declares; "" for nowhere."""
+        """Describes where it is not as its specification declares; "" for nowhere."""
         if self.sight > specification.sight:
             declared = specification.sight.name
             return f"its player has sight {self.sight.name}, but the specification declares {declared}"

@@ -32,64 +32,56 @@ ATOMS = 64
 
 def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
     """Starts a player of the strategy for a game of this horizon, with the stream that belongs to it."""
+    said = f"{role} {strategy_name(strategy)!r}"
     try:
         stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs[:1])
         player = begin(role, strategy, horizon, stream)
         player.memory.spread(runs)
     except OnlinecalError as error:
-        raise InvalidParameter(f"{role} {strategy_name(strategy)!r} at T = {horizon}: {error}") from error
+        raise InvalidParameter(f"{said} at T = {horizon}: {error}") from error
     except MemoryError as error:
         raise InvalidParameter(
-            f"{role} {strategy_name(strategy)!r} needs more memory than there is for {len(runs)} run(s) at T = "
-            f"{horizon}: {error}; expected fewer runs at a time, a shorter horizon or a coarser grid"
+            f"{said} needs more memory than there is for {len(runs)} run(s) at T = {horizon}: {error}; expected fewer "
+            "runs at a time, a shorter horizon or a coarser grid"
         ) from None
     except Exception as error:
-        raise InvalidParameter(
-            f"{role} {strategy_name(strategy)!r} cannot be started at T = {horizon}: {failure(error)}"
-        ) from error
+        raise InvalidParameter(f"{said} cannot be started at T = {horizon}: {failure(error)}") from error
     return player
 
 
 def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
     """Starts a player of one run, made of steps: those of an object in plain Python call its methods."""
-    player = strategy.start(horizon, stream)
+    player, fault = strategy.start(horizon, stream), ""
     if not isinstance(player, CompiledForecaster | CompiledNature):
         fault = plain_fault(role, strategy, player)
-        if fault:
-            raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
-        if is_compiled(player):
-            player = compiled_player(role, strategy, player)
-        else:
-            player = _of_object(role, strategy, horizon, stream, player)
-    fault = player.mismatch(strategy)
+        make = compiled_player if is_compiled(player) else partial(_of_object, horizon, stream)
+        player = None if fault else make(role, strategy, player)
+    fault = fault or player.mismatch(strategy)
     if fault:
         raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
     return player
 
 
-def _of_object(role: str, strategy: Any, horizon: int, stream: Stream, sample: Any) -> Any:
-    """Makes a player of steps from an object of one run, and how objects of other runs are made."""
+def _of_object(horizon: int, stream: Stream, role: str, strategy: Any, sample: Any) -> Any:
+    """Makes a player of steps from an object of one run; those of other runs are made when it is spread."""
     first = [sample]
 
     def make(run: int | None) -> Any:
         return first.pop() if run is None else strategy.start(horizon, stream.over(range(run, run + 1)))
 
-    methods: tuple[str, ...]
-    name, update = strategy_name(strategy), getattr(sample, "update", None)
-    # A third argument with a default is the class's own.
-    kept = update is not None and not takes(update, 2)
-    if role == "forecaster":
-        kinds, sight = sorted(strategy.needs), None
-        shown = not takes(sample.forecast, 0)
-        methods, atoms = ("forecast", "update"), count("atoms", getattr(sample, "atoms", ATOMS))
-    else:
-        kinds, sight = sorted(strategy.reveals), strategy.sight
-        shown, methods = not takes(sample.probability, 0), ("probability", "update", "reveal")
-    seat = partial(Seat, name=name, kinds=kinds, sight=sight, shown=shown, kept=kept)
+    forecasts, update = role == "forecaster", getattr(sample, "update", None)
+    kinds = sorted(strategy.needs if forecasts else strategy.reveals)
+    name = "forecast" if forecasts else "probability"
+    seat = partial(
+        Seat, name=strategy_name(strategy), kinds=kinds, sight=None if forecasts else strategy.sight,
+        # A third argument of `update` with a default is the class's own.
+        shown=not takes(getattr(sample, name), 0), kept=update is not None and not takes(update, 2),
+    )  # fmt: skip
+    methods = (name, "update") if forecasts else (name, "update", "reveal")
     memory = Objects(make, seat, methods, len(kinds))
-    if role == "forecaster":
+    if forecasts:
         return CompiledForecaster(
-            ask_object, tell_object, memory, size=atoms, needs=kinds,
+            ask_object, tell_object, memory, size=count("atoms", getattr(sample, "atoms", ATOMS)), needs=kinds,
             certificates=certified if strategy.certifies else None,
         )  # fmt: skip
     return CompiledNature(
@@ -105,41 +97,42 @@ def certified(memory: Any) -> dict[str, Any]:
 
 
 def check_specification(role: str, strategy: Any) -> None:
-    """Refuses a strategy whose class declares something that is no declaration."""
+    """Refuses a strategy whose class declares something of another kind than expected."""
     kinds = ("needs", "certifies") if role == "forecaster" else ("reveals",)
     for name in kinds:
         value = getattr(strategy, name)
         if not isinstance(value, frozenset | set) or not all(isinstance(kind, str) for kind in value):
-            raise _undeclared(role, strategy, name, value, "a frozenset of names")
+            raise _undeclared(role, strategy, name, "a frozenset of names")
     fault = check_facts(strategy)
     if fault:
         raise InvalidParameter(f"{role} {strategy_name(strategy)!r} declares {fault}")
     if role == "forecaster":
         return
     if not isinstance(strategy.sight, Sight):
-        raise _undeclared(role, strategy, "sight", strategy.sight, "a Sight")
+        raise _undeclared(role, strategy, "sight", "a Sight")
     if strategy.length is not None and not (is_whole(strategy.length) and strategy.length >= 1):
-        raise _undeclared(role, strategy, "length", strategy.length, "None or an integer ≥ 1")
+        raise _undeclared(role, strategy, "length", "None or an integer ≥ 1")
     if "stream" in strategy.reveals and not strategy.streams:
-        what = "their labels, and a player with streams_of(first, last), where 'stream' is revealed"
-        raise _undeclared(role, strategy, "streams", strategy.streams, what)
+        expected = "their labels, and a player with streams_of(first, last), where 'stream' is revealed"
+        raise _undeclared(role, strategy, "streams", expected)
+
+
+def _undeclared(role: str, strategy: Any, name: str, expected: str) -> InvalidParameter:
+    said = f"{role} {strategy_name(strategy)!r} declares {name} = {in_one_line(getattr(strategy, name))}"
+    return InvalidParameter(f"{said}; expected {expected}")
 
 
 def check_pair(forecaster: Any, nature: Any, horizon: int) -> None:
-    """Refuse players that cannot play as long, or a nature that does not reveal what the forecaster needs."""
+    """Refuses players that cannot play as long, or a nature that does not reveal what the forecaster needs."""
     check_specification("forecaster", forecaster)
     check_specification("nature", nature)
-    if nature.length is not None and horizon > nature.length:
-        raise InvalidParameter(
-            f"horizon = {horizon}, but nature {strategy_name(nature)!r} has {nature.length} rounds; "
-            f"expected at most {nature.length}"
-        )
-    longest = getattr(forecaster, "length", None)
-    if longest is not None and horizon > longest:
-        raise InvalidParameter(
-            f"horizon = {horizon}, but forecaster {strategy_name(forecaster)!r} plays {longest} rounds; "
-            f"expected at most {longest}"
-        )
+    for role, player, has in (("nature", nature, "has"), ("forecaster", forecaster, "plays")):
+        length = getattr(player, "length", None)
+        if length is not None and horizon > length:
+            raise InvalidParameter(
+                f"horizon = {horizon}, but {role} {strategy_name(player)!r} {has} {length} rounds; expected at most "
+                f"{length}"
+            )
     missing = sorted(forecaster.needs - nature.reveals)
     if missing:
         raise InvalidParameter(
@@ -148,31 +141,24 @@ def check_pair(forecaster: Any, nature: Any, horizon: int) -> None:
         )
 
 
-def _undeclared(role: str, strategy: Any, name: str, value: Any, expected: str) -> InvalidParameter:
-    return InvalidParameter(
-        f"{role} {strategy_name(strategy)!r} declares {name} = {in_one_line(value)}; expected {expected}"
-    )
-
-
 def plain_fault(role: str, strategy: Any, player: Any) -> str:
     """Describes what is wrong with the methods of an object in plain Python; "" for nothing."""
-    for name, (needed, forbidden, arguments, counts) in _methods(role, strategy).items():
+    names = [n for n in dir(player) if not n.startswith("_") and callable(getattr(player, n, None))]
+    for name, (arguments, counts, needed, forbidden) in _methods(role, strategy).items():
         method = getattr(player, name, None)
-        if needed and not callable(method):
-            near = difflib.get_close_matches(name, _public(player), n=1, cutoff=0.6)
-            return (
-                f"its player has no method {name}({arguments})"
-                + (f", but {near[0]}" if near else "")
-                + f"; {needed}"
-            )
-        if forbidden and callable(method):
-            return f"its player has a method {name}, which is never called, since {forbidden}"
-        if callable(method) and not any(takes(method, n) for n in counts):
-            return f"its player has {name}{inspect.signature(method)}; expected {name}({arguments})"
         if not callable(method):
-            near = difflib.get_close_matches(name, _public(player), n=1, cutoff=0.8)
+            near = difflib.get_close_matches(name, names, n=1, cutoff=0.6 if needed else 0.8)
+            if needed:
+                but = f", but {near[0]}" if near else ""
+                return f"its player has no method {name}({arguments}){but}; {needed}"
             if near and near[0] not in METHODS:
                 return f"its player has a method {near[0]}, which is never called; is {name} meant?"
+        elif forbidden:
+            return (
+                f"its player has a method {name}, which is never called, since the specification {forbidden}"
+            )
+        elif not any(takes(method, n) for n in counts):
+            return f"its player has {name}{inspect.signature(method)}; expected {name}({arguments})"
     if role == "nature" and strategy.sight >= Sight.LAW and takes(player.probability, 0):
         return (
             f"its class declares sight {strategy.sight.name}, but its probability() needs no round, by which it would "
@@ -184,35 +170,26 @@ def plain_fault(role: str, strategy: Any, player: Any) -> str:
 METHODS = ("forecast", "probability", "update", "context", "certificates")
 
 
-def _methods(role: str, strategy: Any) -> dict[str, tuple[str, str, str, tuple[int, ...]]]:
-    """Method → why the object must have it, why it must not, its arguments, and how many it may take."""
+def _methods(role: str, strategy: Any) -> dict[str, tuple[str, tuple[int, ...], str, str]]:
+    """Method → its arguments, how many it may take, why the object must have it, and why it must not."""
     if role == "forecaster":
-        certifies = "the specification certifies something"
+        says = bool(strategy.certifies)
+        why, not_why = "the specification certifies something" * says, "certifies nothing" * (not says)
         return {
-            "forecast": ("expected one", "", "", (0, 1)),
-            "update": ("expected one", "", "forecast, outcome", (2, 3)),
-            "certificates": (certifies, "", "", (0,))
-            if strategy.certifies
-            else ("", "the specification certifies nothing", "", (0,)),
+            "forecast": ("", (0, 1), "expected one", ""),
+            "update": ("forecast, outcome", (2, 3), "expected one", ""),
+            "certificates": ("", (0,), why, not_why),
         }
-    blind = (
-        "" if strategy.sight >= Sight.HISTORY else f"the specification declares sight {strategy.sight.name}"
+    says, sight = bool(strategy.reveals), strategy.sight
+    why, not_why = (
+        "the specification reveals context" * says,
+        "declares nothing that it `reveals`" * (not says),
     )
     return {
-        "probability": ("expected one", "", "", (0, 1)),
-        "update": ("", blind, "forecast, outcome", (2, 3)),
-        "context": (
-            ("the specification reveals context", "", "round", (1,))
-            if strategy.reveals
-            else ("", "the specification declares nothing that it `reveals`", "round", (1,))
-        ),
+        "probability": ("", (0, 1), "expected one", ""),
+        "update": ("forecast, outcome", (2, 3), "", f"declares sight {sight.name}" * (sight < Sight.HISTORY)),
+        "context": ("round", (1,), why, not_why),
     }
-
-
-def _public(player: Any) -> list[str]:
-    return [
-        name for name in dir(player) if not name.startswith("_") and callable(getattr(player, name, None))
-    ]
 
 
 def takes(method: Any, count: int) -> bool:

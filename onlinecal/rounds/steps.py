@@ -20,16 +20,16 @@ Signatures
 
 A code is 0, or negative: the round is none of this player's. A step that raises an error is stopped in its round.
 
-Indices are not checked, as in all compiled code: who reads or writes beyond an array, be it by one place, breaks the
-process or plays with what happens to be there. With ``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR``
-everything is compiled with checks, and an index out of range is an error that a step raises.
+Indices are not checked, as in all compiled code: a step that reads or writes beyond an array breaks the process, or
+plays with the numbers of others. With ``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR`` the step
+raises an error.
 """
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +60,7 @@ INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHT
 #: which the question is asked
 ALONE, UNIFORM, TIME, FIELDS = 22, 23, 24, 25
 
-#: what a call of a step that raised an error comes to: no size, no code and no probability
+#: the result of a step that raised an error: no size, no code and no probability
 RAISED = -(2**63)
 
 
@@ -68,12 +68,8 @@ class Step:
     """A function that is compiled when its address is first asked for."""
 
     def __init__(self, signature: Any, function: Callable[..., Any]) -> None:
-        self.signature, self.function = signature, function
-        self.__doc__, self.__module__, self.__qualname__ = (
-            function.__doc__,
-            function.__module__,
-            function.__qualname__,
-        )
+        self.signature, self.function, self.__doc__ = signature, function, function.__doc__
+        self.__module__, self.__qualname__ = function.__module__, function.__qualname__
 
     @cached_property
     def compiled(self) -> tuple[int, Any]:
@@ -90,11 +86,10 @@ class Step:
 
 
 def check_step(name: str, step: Any, signature: Any) -> None:
-    """Refuses what is no step of this signature: called by its address, it would read what nobody wrote."""
+    """Refuses anything but a step of this signature, as it is called by its address without a look."""
     if not isinstance(step, Step) or step.signature is not signature:
-        raise InvalidParameter(
-            f"{name} = {in_one_line(step)}; expected a function marked as the step `{name}`"
-        )
+        said = f"{name} = {in_one_line(step)}; expected a function marked as the step `{name}`"
+        raise InvalidParameter(said)
 
 
 def raised(step: Step, run: int) -> Unplayable:
@@ -115,26 +110,8 @@ if TYPE_CHECKING:  # steps are written without types, as kernels are
     from typing import no_type_check as move
     from typing import no_type_check as reveal
 else:
-
-    def law(function: Callable[..., Any]) -> Step:
-        """Marks the step that states a law."""
-        return Step(LAW, function)
-
-    def learn(function: Callable[..., Any]) -> Step:
-        """Marks the step in which a forecaster is told a round."""
-        return Step(LEARN, function)
-
-    def move(function: Callable[..., Any]) -> Step:
-        """Marks the step in which nature chooses q."""
-        return Step(MOVE, function)
-
-    def hear(function: Callable[..., Any]) -> Step:
-        """Marks the step in which nature is told a round."""
-        return Step(HEAR, function)
-
-    def reveal(function: Callable[..., Any]) -> Step:
-        """Marks the step in which nature reveals context."""
-        return Step(REVEAL, function)
+    # They mark a function as a step.
+    law, learn, move, hear, reveal = (partial(Step, each) for each in (LAW, LEARN, MOVE, HEAR, REVEAL))
 
 
 # ---------------------------------------------------------------- what a step sees
@@ -232,6 +209,21 @@ def drawn_by(run):
     return np.int64(run[UNIFORM]).view(np.float64) if run[ALONE] != 0 else -1.0
 
 
+@part_of_kernel
+def is_law(run, size, grid):
+    """Writes the values of a law beside its atoms, where there is a grid; whether it is a law."""
+    atoms, values, weights, total = law_atoms(run), law_values(run), law_weights(run), 0.0
+    good = True
+    for j in range(size):
+        if len(grid) > 0:
+            values[j] = grid[atoms[j]] if 0 <= atoms[j] < len(grid) else np.nan
+        else:
+            values[j] += 0.0  # −0.0 becomes 0.0
+        total += weights[j]
+        good = good and weights[j] >= 0.0 and 0.0 <= values[j] <= 1.0
+    return good and abs(total - 1.0) <= 1e-9
+
+
 # ---------------------------------------------------------------- calls by address
 
 
@@ -259,25 +251,22 @@ call_law, call_learn, call_move = _caller(LAW), _caller(LEARN), _caller(MOVE)
 call_hear, call_reveal = _caller(HEAR), _caller(REVEAL)
 
 
-@intrinsic
-def run_of(typingctx: Any, fields: Any) -> Any:
-    """The run whose fields are in this vector, as steps take it."""
+def _start_of(kind: Any, word: bool) -> Any:
+    """A function array ↦ where its first number is, as a pointer or as a `word`."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return context.make_array(signature.args[0])(context, builder, args[0]).data
+    @intrinsic
+    def start(typingctx: Any, array: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            data = context.make_array(signature.args[0])(context, builder, args[0]).data
+            return builder.ptrtoint(data, ir.IntType(64)) if word else data
 
-    return _RUN(fields), codegen
+        return kind(array), codegen
+
+    return start
 
 
-@intrinsic
-def address_of(typingctx: Any, array: Any) -> Any:
-    """The address of an array's first number."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        return builder.ptrtoint(data, ir.IntType(64))
-
-    return types.int64(array), codegen
+#: the run whose fields are in this vector, as steps take it; the address of an array's first number
+run_of, address_of = _start_of(_RUN, False), _start_of(_INT, True)
 
 
 # ---------------------------------------------------------------- memory
@@ -361,7 +350,7 @@ class Memory:
             self.__dict__["floats"] = _in_rows(*state["floats"])
 
     def touched(self) -> None:
-        """Takes note, with the memory of which it is a part, that an array may be another now, as where it grows."""
+        """Takes note, with the memory of which it is a part, that an array may be another now."""
         self.__dict__["known"] = None
         whole = self.__dict__.get("whole")
         if whole is not None:
