@@ -61,31 +61,47 @@ _ROOMS = {
 # A star imports nothing that needs a library which may not be there.
 __all__ = sorted({*_HOMES, *_ROOMS} - {"RecalibratedClassifier", "RiverRecalibrator"})
 
-# ruff: noqa: F401 (for type checkers)
 if TYPE_CHECKING:
-    from onlinecal import exact, exploit, forecasters, growth, measures, natures, search, study, worlds
-    from onlinecal.core import errors
-    from onlinecal.core.errors import OnlinecalError
-    from onlinecal.core.guarantee import Guarantee
-    from onlinecal.core.joint import JointDistribution, of_rounds
-    from onlinecal.decision_makers import responses
-    from onlinecal.decisions import tasks
-    from onlinecal.face import load, play, sweep
-    from onlinecal.forecasts.evaluation import evaluate
-    from onlinecal.forecasts.multiclass import binary_forecasts
-    from onlinecal.forecasts.regression import decomposition, isotonic
-    from onlinecal.forecasts.testers import alpha_n, samples_to_test, t_cal, tolerant_test
-    from onlinecal.growth import rates
-    from onlinecal.monitoring.monitor import Monitor
-    from onlinecal.recalibration.estimator import RecalibratedClassifier
-    from onlinecal.recalibration.maps import fit_recalibration, load_recalibration
-    from onlinecal.recalibration.recalibrator import Recalibrator
-    from onlinecal.recalibration.replay import recalibrate
-    from onlinecal.recalibration.river_model import RiverRecalibrator
-    from onlinecal.recalibration.smoothing import smooth_recalibration
-    from onlinecal.report import plots
-    from onlinecal.report.curves import Curve, Study
-    from onlinecal.rounds.compiled import compiled
+    from onlinecal import exact as exact
+    from onlinecal import exploit as exploit
+    from onlinecal import forecasters as forecasters
+    from onlinecal import growth as growth
+    from onlinecal import measures as measures
+    from onlinecal import natures as natures
+    from onlinecal import search as search
+    from onlinecal import study as study
+    from onlinecal import worlds as worlds
+    from onlinecal.core import errors as errors
+    from onlinecal.core.errors import OnlinecalError as OnlinecalError
+    from onlinecal.core.guarantee import Guarantee as Guarantee
+    from onlinecal.core.joint import JointDistribution as JointDistribution
+    from onlinecal.core.joint import of_rounds as of_rounds
+    from onlinecal.decision_makers import responses as responses
+    from onlinecal.decisions import tasks as tasks
+    from onlinecal.face import load as load
+    from onlinecal.face import play as play
+    from onlinecal.face import sweep as sweep
+    from onlinecal.forecasts.evaluation import evaluate as evaluate
+    from onlinecal.forecasts.multiclass import binary_forecasts as binary_forecasts
+    from onlinecal.forecasts.regression import decomposition as decomposition
+    from onlinecal.forecasts.regression import isotonic as isotonic
+    from onlinecal.forecasts.testers import alpha_n as alpha_n
+    from onlinecal.forecasts.testers import samples_to_test as samples_to_test
+    from onlinecal.forecasts.testers import t_cal as t_cal
+    from onlinecal.forecasts.testers import tolerant_test as tolerant_test
+    from onlinecal.growth import rates as rates
+    from onlinecal.monitoring.monitor import Monitor as Monitor
+    from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier
+    from onlinecal.recalibration.maps import fit_recalibration as fit_recalibration
+    from onlinecal.recalibration.maps import load_recalibration as load_recalibration
+    from onlinecal.recalibration.recalibrator import Recalibrator as Recalibrator
+    from onlinecal.recalibration.replay import recalibrate as recalibrate
+    from onlinecal.recalibration.river_model import RiverRecalibrator as RiverRecalibrator
+    from onlinecal.recalibration.smoothing import smooth_recalibration as smooth_recalibration
+    from onlinecal.report import plots as plots
+    from onlinecal.report.curves import Curve as Curve
+    from onlinecal.report.curves import Study as Study
+    from onlinecal.rounds.compiled import compiled as compiled
 
 
 def __getattr__(name: str) -> Any:

@@ -71,12 +71,12 @@ def run(
 
         print_outlook(loaded.cells, path, resume=resume, as_json=as_json)
         return
-    _say_if_slow(loaded.cells)
     with (
         aside(),
         executor,
         Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session,
     ):
+        _say_if_slow(loaded.cells)
         refused = loaded.cells.incompatible
         notes = [f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in refused[:NAMED]]
         if len(refused) > NAMED:

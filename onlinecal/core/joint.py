@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -274,6 +273,20 @@ class JointDistribution:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+R = TypeVar("R", covariant=True)
+#: inserted into the docstring of a function of Γ, below its first line
+_TAKES = "Takes Γ, or in its place predictions p and outcomes y as two arguments."
+
+
+class OfGamma(Protocol[P, R]):
+    """A function of Γ, or of samples (p, y) in its place."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, gamma: JointDistribution, /, *arguments: P.args, **options: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, p: ArrayLike, y: ArrayLike, /, *arguments: P.args, **options: P.kwargs) -> R: ...
 
 
 def check_gamma(where: str, gamma: Any) -> None:
@@ -283,24 +296,20 @@ def check_gamma(where: str, gamma: Any) -> None:
         raise InvalidData(f"{where}: {type(gamma).__name__} given; expected {expected}")
 
 
-def of_gamma(
-    function: Callable[Concatenate[JointDistribution, P], T],
-) -> Callable[Concatenate[JointDistribution, P], T]:
-    """A function of Γ that also takes samples (p, y), where its options are given by keyword, and refuses all else."""
-    alone = (
-        sum(p.kind <= p.POSITIONAL_OR_KEYWORD for p in inspect.signature(function).parameters.values()) == 1
-    )
+def of_gamma(function: Callable[Concatenate[JointDistribution, P], R]) -> OfGamma[P, R]:
+    """A function of Γ that also takes samples (p, y) in its place, and refuses all else; its docstring says so."""
 
     @wraps(function)
-    def checked(gamma: JointDistribution, *arguments: P.args, **options: P.kwargs) -> T:
+    def checked(gamma: Any, *arguments: Any, **options: Any) -> R:
         if type(gamma) is not JointDistribution:
-            if alone and len(arguments) == 1:
-                samples: Any = (gamma, *arguments)
-                return checked(JointDistribution.from_samples(*samples), **options)  # type: ignore[call-arg]
+            if arguments and hasattr(arguments[0], "__len__") and not isinstance(arguments[0], str):
+                gamma, arguments = JointDistribution.from_samples(gamma, arguments[0]), arguments[1:]
             check_gamma(function.__name__, gamma)
         return function(gamma, *arguments, **options)
 
-    return checked
+    first, _, rest = (function.__doc__ or "").partition("\n\n")
+    checked.__doc__ = f"{first}\n\n    {_TAKES}\n\n{rest}"
+    return cast("OfGamma[P, R]", checked)
 
 
 def encode(p: Floats, y: Floats) -> NDArray[np.int64]:

@@ -8,7 +8,8 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from onlinecal.core._compile import intrinsic, kernel, part_of_kernel
+from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core._machine_code import intrinsic
 
 # Philox 4x64-10 (Salmon, Moraes, Dror and Shaw 2011), as in NumPy: each counter gives four numbers.
 _M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)

@@ -97,9 +97,10 @@ class DecisionTask:
     version: ClassVar[int] = 1
 
     name: str
-    payoffs: tuple[tuple[float, float], ...]
+    #: tuples, whatever is given
+    payoffs: Sequence[Sequence[float]]
     #: no number depends on the names
-    actions: tuple[str, ...] = field(default=(), metadata={"key": False})
+    actions: Sequence[str] = field(default=(), metadata={"key": False})
 
     def __post_init__(self) -> None:
         _check_name(self.name)
@@ -217,7 +218,7 @@ _Line = tuple[Fraction, Fraction, int]  # slope, value at v = 0, minus the actio
 
 
 def best_actions(
-    payoffs: Sequence[tuple[float, float]], tie: float
+    payoffs: Sequence[Sequence[float]], tie: float
 ) -> tuple[NDArray[np.int64], Floats, Floats]:
     """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1) over [0, 1]: its actions, and where its kinks are.
 

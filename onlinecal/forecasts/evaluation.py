@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
@@ -310,7 +310,7 @@ def _intervals(
 
 
 def replicates(
-    functions: list[tuple[str, Function]],
+    functions: Sequence[tuple[str, Function]],
     draw: Callable[[np.random.Generator], JointDistribution],
     times: int,
     generator: np.random.Generator,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -161,7 +161,7 @@ def reliability_frame(
         left = right = gamma.predictions
     else:
         bins = integer("reliability", "bins", bins, 1, 10_000)
-        found = bins_witness(gamma, bins=bins, strategy=strategy)  # type: ignore[arg-type]
+        found = bins_witness(gamma, bins=bins, strategy=cast(Any, strategy))
         starts = found.starts
         if strategy == "width":
             left, right = found.numbers / bins, (found.numbers + 1) / bins

@@ -37,7 +37,8 @@ from llvmlite import ir
 from numba import types
 from numba.np.arrayobj import populate_array
 
-from onlinecal.core._compile import intrinsic, kernel, native, part_of_kernel
+from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core._machine_code import intrinsic, native
 from onlinecal.core.arrays import address
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
@@ -102,6 +103,9 @@ def raised(step: Step, run: int) -> Unplayable:
 def _named(module: str, name: str) -> Any:
     return getattr(importlib.import_module(module), name)
 
+
+#: which the imports below do not do for type checkers
+__all__ = ["hear", "law", "learn", "move", "reveal"]
 
 if TYPE_CHECKING:  # steps are written without types, as kernels are
     from typing import no_type_check as hear

@@ -28,7 +28,8 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     (package / "core").mkdir(parents=True)
     for folder in (package, package / "core"):
         (folder / "__init__.py").write_text("")
-    shutil.copy(Path(onlinecal.__file__).parent / "core" / "_compile.py", package / "core")
+    for name in ("_compile.py", "_machine_code.py"):
+        shutil.copy(Path(onlinecal.__file__).parent / "core" / name, package / "core")
     (package / "core" / "caller.py").write_text(CALLER)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
     if elsewhere:
@@ -52,7 +53,7 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     (package / "core" / "words.py").write_text('"""Other\n\nwords."""\n    # Another comment.\n')
     assert result(20) == (41, 1)
     # The control: without looking numba does play the old step.
-    asleep = "import onlinecal.core._compile as c\nc._forget_stale = lambda folder: None"
+    asleep = "import onlinecal.core._machine_code as c\nc._forget_stale = lambda folder: None"
     assert result(30, asleep) == (41, 1)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -56,7 +57,7 @@ class WorstTask(Witness):
     side = "lower"
 
     kinks: tuple[float, ...]
-    payoffs: tuple[tuple[float, float], ...]
+    payoffs: Sequence[Sequence[float]]
     regret: Regret
 
     @property

@@ -1,0 +1,191 @@
+"""Machine code of kernels by numba, and where it is kept; imported when the first kernel is called."""
+
+import contextlib
+import gc
+import hashlib
+import re
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from numba import extending, njit, types
+from numba._dynfunc import make_function
+from numba.core.caching import FunctionCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
+
+from onlinecal.core._compile import spent
+
+#: a function of a kernel by its machine code; untyped, since it is called with less than it is written with
+intrinsic: Any = extending.intrinsic
+
+_HOW: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
+
+
+class Called(types.Dispatcher):
+    """A part as it is called: it is compiled for numbers, not once more for each constant that it is given."""
+
+    def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
+        args, kws = map(types.unliteral, args), {name: types.unliteral(kind) for name, kind in kws.items()}
+        return super().get_call_type(context, tuple(args), kws)
+
+
+extending.register_model(Called)(extending.models.OpaqueModel)
+
+
+def whole(function: Callable[..., Any]) -> Any:
+    """The function that Python calls."""
+    return _cached(function, _Whole)
+
+
+def part(function: Callable[..., Any], inlined: dict[str, Any]) -> Any:
+    """The function that kernels take in."""
+    return njit(pipeline_class=_Part, **_HOW, **inlined)(function)
+
+
+def native(signature: Any, function: Callable[..., Any]) -> tuple[int, Any]:
+    """Compiles a function of this signature; the address of its code, and what keeps it there.
+
+    The code takes numba's own arguments: result and error by address, then its own. It returns 0 unless it raised an
+    error.
+    """
+    kept = _cached(function, _Step)
+    kept.compile(signature)
+    made = kept.overloads[signature.args]
+    return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name)), kept
+
+
+def _cached(function: Callable[..., Any], compiler: Any) -> Any:
+    """Compiles a function whose machine code is kept."""
+    kept = _can_be_cached(function)
+    compiled = njit(cache=kept, pipeline_class=compiler, **_HOW)(function)
+    if kept:
+        _forget_stale(Path(str(compiled.stats.cache_path)))
+    return compiled
+
+
+class _Whole(Compiler):
+    """Compiles a function with all its parts."""
+
+    def compile_extra(self, function: Any) -> Any:
+        """Without searching for garbage, which would take a tenth of the time."""
+        collecting, began = gc.isenabled(), time.perf_counter()
+        gc.disable()
+        try:
+            made = super().compile_extra(function)
+        finally:
+            if collecting:
+                gc.enable()
+            spent.seconds += time.perf_counter() - began
+        # As after loading kept code: where the code of parts finds what it knows of Python.
+        for environment in made._find_referenced_environments():
+            made.codegen.set_env(environment.env_name, environment)
+        return made
+
+
+# What follows sets flags here and not before: numba compiles its own functions once for all callers with equal flags.
+
+
+class _Step(_Whole):
+    """Compiles a function that Python does not call."""
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.no_cpython_wrapper = True
+        return super().define_pipelines()
+
+
+class _Part(Compiler):
+    """Compiles a function that becomes machine code in others alone, which halves the time for small ones."""
+
+    def define_pipelines(self) -> Any:
+        self.state.flags.no_compile = self.state.flags.no_cpython_wrapper = True
+        self.state.library = _PartLibrary(self.state.targetctx.codegen(), self.state.func_id.func_qualname)
+        return super().define_pipelines()
+
+    def compile_extra(self, function: Any) -> Any:
+        made = super().compile_extra(function)
+        name = make_function(
+            sys.modules[__name__], function.__name__, "", 0, made.environment, (made.library,)
+        )
+        made.target_context.insert_user_function(name, made.fndesc, [made.library])
+        return made._replace(entry_point=name)
+
+
+class _PartLibrary(JITCodeLibrary):
+    """Code that becomes machine code, and is optimised from function to function, in what it becomes a part of."""
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+
+def _can_be_cached(function: Callable[..., Any]) -> bool:
+    """Whether its machine code can be kept: not where no folder can be written, nor that of code without a file."""
+    try:
+        FunctionCache(function)
+    except RuntimeError:
+        if function.__module__.startswith("onlinecal.") and Path(function.__code__.co_filename).is_file():
+            _say_that_nothing_is_kept()
+        return False
+    return True
+
+
+@cache
+def _say_that_nothing_is_kept() -> None:
+    warnings.warn(
+        "compiled code cannot be kept, since neither the package's folder nor the user's cache can be written; each "
+        "start compiles anew. Set NUMBA_CACHE_DIR to a folder that can be written.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+@cache
+def _forget_stale(folder: Path) -> None:
+    """Deletes the machine code in one of numba's folders if the package has changed since it was made.
+
+    Numba renews a kernel when its own file changes, but not when that of a kernel which it calls does, and would then
+    play with yesterday's arithmetic.
+    """
+    stamp, sources = folder / "onlinecal.stamp", _sources()
+    with contextlib.suppress(OSError):  # where nothing can be written, nothing is cached
+        if not stamp.exists() or stamp.read_text() != sources:
+            for index in folder.glob("*.nbi"):
+                index.unlink(missing_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
+            stamp.write_text(sources)
+
+
+#: rooms of which no kernel of another file takes a function or a number; a test holds it
+APART = {
+    "checks",
+    "commands",
+    "exploit",
+    "forecasts",
+    "growth",
+    "monitoring",
+    "recalibration",
+    "report",
+    "search",
+}
+APART |= {"study", "worlds"}
+#: lines that say nothing to a compiler: comments and docstrings
+_WORDS = re.compile(rb'^ *(?:#.*|r?"""[^"]*(?:"{1,2}[^"]+)*""")$', re.MULTILINE)
+
+
+@cache
+def _sources() -> str:
+    """A digest of the code on which kernels of other files depend; an edit of its words keeps their machine code."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.blake2b(digest_size=16)
+    for source in sorted(package.glob("*/**/*.py")):
+        name = source.relative_to(package)
+        if name.parts[0] not in APART:
+            digest.update(f"{name}\n".encode() + _WORDS.sub(b"", source.read_bytes()))
+    return digest.hexdigest()
