@@ -217,9 +217,7 @@ _BELOW, _ABOVE = Fraction(-1), Fraction(2)  # outside of [0, 1]
 _Line = tuple[Fraction, Fraction, int]  # slope, value at v = 0, minus the action
 
 
-def best_actions(
-    payoffs: Sequence[Sequence[float]], tie: float
-) -> tuple[NDArray[np.int64], Floats, Floats]:
+def best_actions(payoffs: Sequence[Sequence[float]], tie: float) -> tuple[NDArray[np.int64], Floats, Floats]:
     """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1) over [0, 1]: its actions, and where its kinks are.
 
     `best` are the actions from v = 0 to v = 1, of equal ones the first; those within `tie` of it at an end are on it.

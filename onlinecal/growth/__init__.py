@@ -218,6 +218,9 @@ class Growth:
     def __repr__(self) -> str:
         return f"Growth({self})"
 
+    def _repr_html_(self) -> str:
+        return f"<p>T^α, α = <b>{self}</b>, with {self.level:.0%}</p>"
+
     def __str__(self) -> str:
         if self.shape == "curved":
             found = "".join(f"; if {form}, α in {_ends(*ends)}" for form, ends in self.fits.items())

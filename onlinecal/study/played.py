@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -163,6 +164,16 @@ class Played(_ByNumber):
     def __repr__(self) -> str:
         said = f"T = {self.horizon:,}, {number_of(self.runs, 'run')}, {', '.join(self.totals)}"
         return f"Played({self.forecaster} against {self.nature}, {said})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: mean totals at each checkpoint."""
+        import pandas as pd
+
+        means = pd.DataFrame(
+            {name: each.mean(axis=1) for name, each in self.totals.items()}, index=self.rounds
+        )
+        said = f"{self.forecaster} against {self.nature}: mean totals over {number_of(self.runs, 'run')}"
+        return f"<p>{escape(said)}</p>" + means.rename_axis("T").to_html(float_format="{:.4g}".format)
 
     @property
     def runs(self) -> int:

@@ -16,4 +16,8 @@ def test_results_in_one_line():
     curve = study.curve("ece")
     assert repr(curve) == f"Curve(ece, {said}, T = {curve.rounds[0]:,} to 64, 2 runs)"
     growth = curve.exponent()
-    assert growth is None or repr(growth) == f"Growth({growth})"
+    assert repr(growth) == f"Growth({growth})"
+    assert f"<b>{growth}</b>, with 95%" in growth._repr_html_()
+    shown = played._repr_html_()
+    assert f"<p>{said}: mean totals over 2 runs</p>" in shown
+    assert f"<td>{played.totals['ece'][-1].mean():.4g}</td>" in shown

@@ -8,8 +8,8 @@ So ∫ t dν ≤ 1 and ∫ (1 − t) dν ≤ 1, and its regret adds up over the 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
