@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import weakref
+from collections.abc import Sequence
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Change, Ends, Ints, Known, Modulus, Sampling, halving, row, seminorm
+from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, halving, row, seminorm
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
 
 # Steps of the grid to a width on which deviations of random bins are found: as many as keep it within so many points,
@@ -24,8 +24,8 @@ _EXACT = 1024
 def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     """Binned error with bins of width ε, averaged over their shift.
 
-    RintCE(Γ, ε) = E over r ~ U[0, ε) of Σ_j |Σ_{v_i ∈ [r + jε, r + (j+1)ε)} r_i|. As r grows, the bins change
-    only where r passes some v_i mod ε, and then one level changes bins: the average is a finite sum, in O(k log k).
+    RintCE(Γ, ε) = E over r ~ U[0, ε) of Σ_j |Σ_{v_i ∈ [r + jε, r + (j+1)ε)} r_i|. A bin begins at each x once, so that
+    this is (1/ε) ∫ |Σ_{v_i ∈ [x, x + ε)} r_i| dx. The sum changes where a level enters or leaves: O(k).
 
     Parameters
     ----------
@@ -46,35 +46,59 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
 
 def random_bin_norm(gamma: JointDistribution, residuals: Floats, *, epsilon: float) -> Floats:
     """`random_interval_ce` as a seminorm of residuals (B, k) at the levels of Γ."""
-    epsilon = positive("epsilon", epsilon, "a positive finite width")
-    v = gamma.predictions
-    if gamma.levels == 1 or epsilon <= float(np.diff(v).min()):
-        return np.asarray(np.abs(residuals).sum(axis=1))  # no two levels ever share a bin
-    return np.asarray(_averages(residuals, *_places(v, epsilon), epsilon))
+    return _by_width(gamma, residuals, [positive("epsilon", epsilon, "a positive finite width")])[:, 0]
 
 
-# The last places for each width: outcomes are drawn hundreds of times for the same predictions, and sorting is slow.
-_KEPT: dict[float, tuple[weakref.ref[Floats], tuple[Floats, Floats, Ints]]] = {}
+def _by_width(gamma: JointDistribution, residuals: Floats, widths: Sequence[float] | Floats) -> Floats:
+    """`random_interval_ce` of each row of residuals (B, k) at each width, (B, widths)."""
+    apart = float(np.diff(gamma.predictions).min()) if gamma.levels > 1 else math.inf
+    found = np.repeat(np.abs(residuals).sum(axis=1)[:, None], len(widths), axis=1)
+    levels, wide = np.append(gamma.predictions, np.inf), np.flatnonzero(np.array(widths) > apart)
+    for i in range(0, len(wide), 4):  # a width that no two levels share has the sum
+        some = wide[i : i + 4]
+        found[:, some] = _averages(levels, residuals, np.resize(np.array(widths)[some], 4))[:, : len(some)]
+    return found
 
 
-def _places(v: Floats, epsilon: float) -> tuple[Floats, Floats, Ints]:
-    """The number of each level's bin, where in it the level is, and the order of the latter."""
-    of, places = _KEPT.get(epsilon, (None, None))
-    if of is None or of() is not v or places is None:  # arrays of Γ are locked
-        # fmod is exact, so v − fmod is a multiple of ε up to one rounding; a plain division could pass an integer.
-        phase = np.fmod(v, epsilon)
-        places = np.rint((v - phase) / epsilon), phase, np.argsort(phase, kind="stable")
-        _KEPT[epsilon] = weakref.ref(v, lambda gone: _KEPT.pop(epsilon, None)), places
-    return places
+@kernel
+def _averages(v, rows, widths):
+    """(1/ε) ∫ |Σ of the r_i with x ≤ v_i < x + ε| dx for each row r and each of four ε; the levels v end in ∞."""
+    out, k = np.empty((len(rows), 4)), len(v) - 1
+    prefix = np.zeros(k + 1)
+    for i in range(len(rows)):
+        prefix[1:] = np.cumsum(rows[i])
+        # Four at a time take as long as one, which waits for what it reads.
+        a, b, c, d = widths
+        one, two, three, four = (0, 1, a, 0.0), (0, 1, b, 0.0), (0, 1, c, 0.0), (0, 1, d, 0.0)
+        for _ in range(2 * k - 1):
+            one, two = _moved(v, prefix, a, *one), _moved(v, prefix, b, *two)
+            three, four = _moved(v, prefix, c, *three), _moved(v, prefix, d, *four)
+        out[i] = one[3] / a, two[3] / b, three[3] / c, four[3] / d
+    return out
+
+
+@part_of_kernel
+def _moved(v, prefix, epsilon, leave, enter, left, integral):
+    """The window [x, x + ε), which has the levels leave … enter − 1, moved to where the next level enters or leaves.
+
+    `left` is the way of x to the next one that leaves. It is made of differences of near levels, which hardly round.
+    """
+    here = v[index(leave)]
+    width = v[index(enter)] - here
+    sooner = min(width - epsilon, 0.0)
+    integral += abs(prefix[index(enter)] - prefix[index(leave)]) * (left + sooner)
+    enters = np.int64(width < epsilon)  # no branch, for none could be foreseen
+    leave, enter = leave + 1 - enters, enter + enters
+    return leave, enter, v[index(leave)] - here - sooner, integral
 
 
 @of_gamma
 def surrogate_interval_ce(gamma: JointDistribution) -> float:
     """Surrogate interval calibration error SintCE(Γ): random bins, at the best width 2^−j.
 
-    SintCE(Γ) = inf over j ≥ 0 of RintCE(Γ, 2^−j) + 2^−j. Halving ε only splits bins: RintCE grows with j, and
-    the search ends when it alone reaches the best sum; below the smallest gap it is the ECE. O(k log k) for each of at
-    most log2(1/smallest gap) widths.
+    SintCE(Γ) = inf over j ≥ 0 of RintCE(Γ, 2^−j) + 2^−j. Halving ε only splits bins, so that RintCE grows with j; below
+    the smallest gap it is the ECE. Widths between two that are known are left out where neither this nor 2^−j lets them
+    be better. O(k) for each of at most log2(1/smallest gap) widths.
 
     Source
     ------
@@ -105,67 +129,28 @@ def _best_width(gamma: JointDistribution) -> tuple[float, int | None]:
     """The value, and the exponent of its width; None is the limit of ever finer bins."""
     best, exponent = float(np.abs(gamma.residuals).sum()), None
     gap = float(np.diff(gamma.predictions).min()) if gamma.levels > 1 else 1.0
-    epsilon, j = 1.0, 0
-    while epsilon > gap:
-        binned = random_interval_ce(gamma, epsilon=epsilon)
-        if binned >= best:
-            break
-        if binned + epsilon < best:
-            best, exponent = binned + epsilon, j
-        epsilon /= 2.0
-        j += 1
+    left, known = set(range(math.ceil(-math.log2(gap)))), {-1: 0.0}
+    near = round(math.log2(gamma.levels) / 3.0)  # of the best width of independent samples, about
+    while left := {j for j in left if known[max(i for i in known if i < j)] + 2.0**-j < best}:
+        tried = sorted(left, key=lambda j: abs(j - near))[:4]
+        left -= set(tried)
+        found = _by_width(gamma, gamma.residuals[None, :], [2.0**-j for j in tried])[0]
+        known |= dict(zip(tried, map(float, found), strict=True))
+        for j in tried:
+            if known[j] + 2.0**-j < best:
+                best, exponent, near = known[j] + 2.0**-j, j, j
     return best, exponent
-
-
-@kernel
-def _average_over_shifts(prefix, number, phase, order, epsilon):
-    """∫ of Σ |bin residual| over the shift, divided by ε.
-
-    Levels of one bin number (at shift 0) form a run; as the shift passes their phases the run's cut moves up
-    through it. What lies above the cut is the bin itself, what lies below belongs to the bin before.
-    """
-    k = len(number)
-    run, start, runs = np.empty(k, np.int64), np.empty(k + 1, np.int64), 0
-    for i in range(k):
-        if i == 0 or number[i] != number[i - 1]:
-            start[runs] = i
-            runs += 1
-        run[i] = runs - 1
-    start[runs] = k
-    cut = start[:runs].copy()
-    total = 0.0
-    for t in range(runs):
-        total += abs(prefix[start[t + 1]] - prefix[start[t]])
-    integral, here = 0.0, 0.0
-    for i in order:
-        integral += total * (phase[i] - here)
-        here = phase[i]
-        t = run[i]
-        # Neighbouring bins share a cut that may have moved; other bins end where the run does.
-        up = start[t + 1]
-        if t + 1 < runs and number[start[t + 1]] == number[start[t]] + 1.0:
-            up = cut[t + 1]
-        down = start[t]
-        if t > 0 and number[start[t - 1]] == number[start[t]] - 1.0:
-            down = cut[t - 1]
-        old = cut[t]
-        new = old + 1
-        total += abs(prefix[up] - prefix[new]) - abs(prefix[up] - prefix[old])
-        total += abs(prefix[new] - prefix[down]) - abs(prefix[old] - prefix[down])
-        cut[t] = new
-    integral += total * (epsilon - here)
-    return integral / epsilon
 
 
 def _width_errors(change: Change) -> Floats:
     """RintCE of the changed residuals at the widths 1/m; of many levels by sums over all windows of a grid."""
+    numbers = halving(change.samples)
+    if change.gamma.levels <= _EXACT:
+        return _by_width(change.gamma, change.residuals, 1.0 / numbers)
     columns = []
-    for m in halving(change.samples):
-        if change.gamma.levels <= _EXACT:
-            columns.append(random_bin_norm(change.gamma, change.residuals, epsilon=1.0 / int(m)))
-            continue
-        shifts = min(max(_POINTS // int(m), _FEWEST), _STEPS)
-        steps = int(m) * shifts
+    for m in map(int, numbers):
+        shifts = min(max(_POINTS // m, _FEWEST), _STEPS)
+        steps = m * shifts
         place = np.minimum((change.gamma.predictions * steps).astype(np.int64), steps - 1)
         starts = np.flatnonzero(np.diff(place, prepend=-1))
         sums = np.zeros((len(change.residuals), steps + 2 * shifts))
@@ -179,7 +164,7 @@ def _width_limits(known: Known, radii: Floats) -> Ends:
     """The best width of those tried from above; from below also all finer ones, for RintCE grows with m."""
     widths = halving(known.samples)
     if (values := known.kept.get("random_interval_ce")) is None:
-        values = np.array([random_interval_ce(known.gamma, epsilon=1.0 / m) for m in widths])
+        values = _by_width(known.gamma, known.gamma.residuals[None, :], 1.0 / widths)[0]
         known.kept["random_interval_ce"] = values
     upper = float((values + radii + 1.0 / widths).min())
     sums = np.minimum.accumulate(np.append(np.inf, values - radii + 1.0 / widths))
@@ -187,20 +172,10 @@ def _width_limits(known: Known, radii: Floats) -> Ends:
     return min(lower, known.ends[0]), max(upper, known.ends[1])
 
 
-@kernel
-def _averages(rows, number, phase, order, epsilon):
-    """`_average_over_shifts` of each row of residuals."""
-    out, prefix = np.empty(rows.shape[0]), np.zeros(rows.shape[1] + 1)
-    for b in range(rows.shape[0]):
-        prefix[1:] = np.cumsum(rows[b])
-        out[b] = _average_over_shifts(prefix, number, phase, order, epsilon)
-    return out
-
-
 MEASURES = (
     row(
         random_interval_ce,
-        "RintCE_ε | BGHN23 Def. 6.5 | O(k log k) | yes | yes | no, for one ε",
+        "RintCE_ε | BGHN23 Def. 6.5 | O(k) | yes | yes | no, for one ε",
         witness=shifted_bins,
         example={"epsilon": 0.1},
         # Residuals change by as much; and the edges of the bins come between v and v' for a share of at most |v − v'|/ε
@@ -222,7 +197,7 @@ MEASURES = (
     ),
     row(
         surrogate_interval_ce,
-        "SintCE | BGHN23 Def. 6.10 | O(k log k) a width | 1/2-Hölder | yes (c = 1/2) | yes (s = 1)",
+        "SintCE | BGHN23 Def. 6.10 | O(k) a width | 1/2-Hölder | yes (c = 1/2) | yes (s = 1)",
         witness=best_width,
         # With s = √δ: a best width of s or more is kept, for at most δ + 2s; a narrower one gives way to the multiple
         # in [s, 2s), which does not raise RintCE, for at most 2s more.
