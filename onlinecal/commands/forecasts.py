@@ -16,6 +16,7 @@ from onlinecal.commands.base import (
     Overwrite,
     Percent,
     Positive,
+    answer,
     argument,
     option,
     page_name,
@@ -289,7 +290,12 @@ def recalibrate(
         if save is not None:
             raise InvalidParameter("--apply with --save; expected one of them")
         count, said = apply_file(file, output, apply, column=column, asked=asked, overwrite=overwrite)
-        print(*said, f"wrote {output}: {number_of(count, 'row')}, the new column is {column!r}", sep="\n")
+        wrote = f"wrote {output}: {number_of(count, 'row')}, the new column is {column!r}"
+        answer(
+            as_json,
+            {"output": str(output), "column": column, "rows": count, "said": said},
+            lambda: [*said, wrote],
+        )
         return
     found, said = recalibrate_file(
         file, output, forecaster, column=column, asked=asked, overwrite=overwrite, bins=bins, horizon=horizon,

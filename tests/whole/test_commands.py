@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 
 import onlinecal as oc
+from onlinecal import cli
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.study.store import Store
@@ -205,6 +206,27 @@ def contents(folder):
 
 def rows(line, cwd, **options):
     return json.loads(onlinecal(f"{line} --json", cwd=cwd, **options).stdout)
+
+
+#: every command that prints results; the others write files
+JSON = [
+    "run small.toml --resume", "status results/small.db", "compare results/small.db", "measure f.csv --draws 0",
+    "recalibrate f.csv --draws 0 -m brier -o r.csv --overwrite", "watch f.csv", "list tasks", "show umbrella",
+    f"check modest:Coin {CHECKED}", "solve --m 1 --horizon 2", "exploit constant --horizon 2",
+    "search --against constant --horizon 8 --runs 1 --evaluations 4 --fresh 2 --overwrite",
+]  # fmt: skip
+WRITERS = {"new", "plot", "report", "measure-again", "export", "merge", "games"}
+
+
+@pytest.mark.parametrize("line", JSON)
+def test_results_as_json(own, line):
+    done = onlinecal(f"{line} --json", cwd=own)
+    texts = done.stdout.splitlines() if line.startswith("watch") else [done.stdout]
+    assert all(json.loads(text) for text in texts)
+
+
+def test_every_command_prints_json_or_writes_files():
+    assert {line.split()[0] for line in JSON} | WRITERS == set(cli.COMMANDS)
 
 
 def test_numbers_as_json(folder):
