@@ -85,8 +85,8 @@ def combinations(
 ) -> list[Entry]:
     """An entry of each combination; `build` makes the strategy of a table with single values."""
     entries = []
-    for place, case in enumerate(found):
-        own = found.label(place, label)
+    for case in found:
+        own = found.label(case, label)
         try:
             entries.append(Entry(build(case.table), own, longest))
         except OnlinecalError as error:

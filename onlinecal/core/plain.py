@@ -208,55 +208,7 @@ def _maker(
     return made
 
 
-class Plain:
-    """The facts that specifications of plain players take from their classes; `make` is as `lifted` returns it."""
-
-    make: Callable[..., Any]
-
-    @property
-    def origin(self) -> Any:
-        """The class of its players, or the object of which they are copies."""
-        return getattr(self.make, "of", None) or getattr(self.make, "origin", self.make)
-
-    def _declared(self, fact: str, kind: type) -> Any:
-        declared = getattr(self.origin, fact, None)
-        return declared if isinstance(declared, kind) else None
-
-    @property
-    def needs_horizon(self) -> bool | None:
-        """The declared fact, or else whether it is told the horizon."""
-        declared = self._declared("needs_horizon", bool)
-        return self.tuned if declared is None else declared
-
-    @property
-    def safe_under_delay(self) -> bool | None:
-        """The fact that its class declares."""
-        return self._declared("safe_under_delay", bool)
-
-    @property
-    def memory(self) -> str | None:
-        """The fact that its class declares."""
-        return self._declared("memory", str)
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Its parameters with their values, also where those are defaults."""
-        origin = getattr(self.make, "origin", self.make)
-        known = _parameters(origin if callable(origin) else type(origin))
-        defaults = {key: p.default for key, p in known.items() if p.default is not p.empty}
-        return defaults | getattr(self.make, "given", {})
-
-    @property
-    def tuned(self) -> bool:
-        """Whether it is told the horizon."""
-        return "horizon" in _parameters(self.make)
-
-    def player(self, horizon: int) -> Any:
-        """A fresh object."""
-        return self.make(horizon=horizon) if self.tuned else self.make()
-
-
-def _parameters(made: Any) -> Mapping[str, inspect.Parameter]:
+def known_parameters(made: Any) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(made).parameters
     except ValueError:  # made in C

@@ -8,15 +8,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
+from onlinecal.core import validation
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, shown
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.plain import Plain, check_made, lifted, no_options
+from onlinecal.core.plain import check_made, known_parameters, lifted, no_options
 from onlinecal.core.strategy import (
     build,
-    check_number,
-    check_probability,
-    check_whole,
     every,
     make,
     memory_of,
@@ -30,7 +28,7 @@ from onlinecal.core.streams import Stream
 #: a function of a parameter's name and value that refuses what is not allowed
 Check = Callable[[str, Any], Any]
 #: a number in [0, 1]; a number of steps of a grid, or an expression in T
-UNIT: Check = check_probability
+UNIT: Check = validation.probability
 STEPS: Check = check_steps
 
 
@@ -100,12 +98,12 @@ def allow(**checks: Check) -> Mapping[str, Check]:
 
 def number(low: float, high: float) -> Check:
     """A number in [low, high]."""
-    return partial(check_number, low=low, high=high)
+    return partial(validation.number, "", least=low, most=high)
 
 
 def whole(low: int, high: int) -> Check:
     """An integer from low to high."""
-    return partial(check_whole, low=low, high=high)
+    return partial(validation.integer, "", least=low, most=high)
 
 
 def expression(low: float, high: float) -> Check:
@@ -196,9 +194,13 @@ class Composition(Specification):
 # ---------------------------------------------------------------- players in plain Python
 
 
-class OfPlain(Plain, Specification):  # type: ignore[override]
-    """A specification that makes players in plain Python."""
+class OfPlain(Specification):
+    """A specification that makes players in plain Python; `make` is as `lifted` returns it.
 
+    Facts are those that the class of the players declares.
+    """
+
+    make: Callable[..., Any]
     name: str
 
     def __post_init__(self) -> None:
@@ -211,6 +213,48 @@ class OfPlain(Plain, Specification):  # type: ignore[override]
 
     def start(self, horizon: int, stream: Stream) -> Any:
         return self.player(horizon)
+
+    def player(self, horizon: int) -> Any:
+        """A fresh object."""
+        return self.make(horizon=horizon) if self.tuned else self.make()
+
+    @property
+    def origin(self) -> Any:
+        """The class of its players, or the object of which they are copies."""
+        return getattr(self.make, "of", None) or getattr(self.make, "origin", self.make)
+
+    def _declared(self, fact: str, kind: type) -> Any:
+        declared = getattr(self.origin, fact, None)
+        return declared if isinstance(declared, kind) else None
+
+    @property
+    def needs_horizon(self) -> bool | None:  # type: ignore[override]
+        """The declared fact, or else whether it is told the horizon."""
+        declared = self._declared("needs_horizon", bool)
+        return self.tuned if declared is None else declared
+
+    @property
+    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
+        """The fact that its class declares."""
+        return self._declared("safe_under_delay", bool)
+
+    @property
+    def memory(self) -> str | None:  # type: ignore[override]
+        """The fact that its class declares."""
+        return self._declared("memory", str)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its parameters with their values, also where those are defaults."""
+        origin = getattr(self.make, "origin", self.make)
+        known = known_parameters(origin if callable(origin) else type(origin))
+        defaults = {key: p.default for key, p in known.items() if p.default is not p.empty}
+        return defaults | getattr(self.make, "given", {})
+
+    @property
+    def tuned(self) -> bool:
+        """Whether it is told the horizon."""
+        return "horizon" in known_parameters(self.make)
 
 
 def specified(

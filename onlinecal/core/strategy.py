@@ -32,7 +32,7 @@ from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, failur
 from onlinecal.core.expressions import value_at
 from onlinecal.core.plain import Copier, Maker
 from onlinecal.core.plain import required as required
-from onlinecal.core.validation import integer, is_number, is_whole, number
+from onlinecal.core.validation import is_number, is_whole
 
 
 def strategy_name(strategy: Any) -> str:
@@ -153,21 +153,6 @@ def make(kind: str, cls: Any, name: str | None = None, **options: Any) -> Any:
         raise InvalidParameter(
             f"{kind} {name or strategy_name(cls)!r} cannot be made: {failure(error)}"
         ) from error
-
-
-def check_probability(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a number in [0, 1]."""
-    number("", name, value, 0.0, 1.0)
-
-
-def check_number(name: str, value: Any, low: float, high: float) -> None:
-    """Refuse a parameter that is not a number in [low, high]."""
-    number("", name, value, low, high)
-
-
-def check_whole(name: str, value: Any, low: int, high: int) -> None:
-    """Refuse a parameter that is not an integer from low to high."""
-    integer("", name, value, low, high)
 
 
 def _words(strategy: Any) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import itertools
 import math
 import types
 import typing
@@ -97,28 +98,16 @@ class Sweep:
     def __len__(self) -> int:
         return math.prod(len(axis.values) for axis in self.axes)
 
-    def __getitem__(self, place: int) -> Case:
-        values = [axis.values[i] for axis, i in zip(self.axes, self._chosen(place), strict=True)]
-        return Case(_filled(self.template, values), self.text(place))
-
     def __iter__(self) -> Iterator[Case]:
-        return (self[i] for i in range(len(self)))
+        texts = ([f"{axis.name} = {text}" for text in axis.texts] for axis in self.axes)
+        chosen = itertools.product(*(axis.values for axis in self.axes))
+        for values, said in zip(chosen, itertools.product(*texts), strict=True):
+            yield Case(_filled(self.template, values), ", ".join(said))
 
-    def _chosen(self, place: int) -> Iterable[Any]:
-        """Which value of each axis."""
-        if not 0 <= place < len(self):
-            raise IndexError(place)
-        return np.unravel_index(place, [len(axis.values) for axis in self.axes]) if self.axes else ()
-
-    def text(self, place: int) -> str:
-        """The values that were chosen, in words."""
-        chosen = zip(self.axes, self._chosen(place), strict=True)
-        return ", ".join(f"{axis.name} = {axis.texts[i]}" for axis, i in chosen)
-
-    def label(self, place: int, given: str | None = None) -> str:
+    def label(self, case: Case, given: str | None = None) -> str:
         """A label of at most `WIDTH` characters if possible: the given one, or the title, and the chosen values."""
-        text, prefix = self.text(place), self.prefix if given is None else given
-        return f"{prefix}, {text}" if text else prefix
+        prefix = self.prefix if given is None else given
+        return f"{prefix}, {case.text}" if case.text else prefix
 
     @cached_property
     def prefix(self) -> str:

@@ -15,8 +15,8 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.strategy import build, check_number, named_table, registry, strategy_name
-from onlinecal.core.validation import integer
+from onlinecal.core.strategy import build, named_table, registry, strategy_name
+from onlinecal.core.validation import integer, number
 from onlinecal.decisions.base import Account, DecisionTask, QuadraticTask, Task, is_task
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.measures.base import Bracket
@@ -182,7 +182,7 @@ class Noisy(_Kept):
     m: int = 100
 
     def __post_init__(self) -> None:
-        check_number("scale", self.scale, 1e-6, 10.0)
+        number("", "scale", self.scale, 1e-6, 10.0)
         if self.noise not in get_args(Noise):
             raise InvalidParameter(
                 f"noise = {self.noise!r}; expected {', '.join(map(repr, get_args(Noise)))}"

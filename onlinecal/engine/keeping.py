@@ -11,8 +11,7 @@ from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.memory import GIB, free_memory
-from onlinecal.core.strategy import check_number
-from onlinecal.core.validation import integer, is_whole
+from onlinecal.core.validation import integer, is_whole, number
 
 #: the finest grid, 16 bytes a point and run
 FINEST = 10**7
@@ -40,7 +39,7 @@ class Exact:
     share: float = 0.5
 
     def __post_init__(self) -> None:
-        check_number("share", self.share, 1e-9, 1.0)
+        number("", "share", self.share, 1e-9, 1.0)
         if self.folder is not None and not Path(self.folder).is_dir():
             raise InvalidParameter(
                 f"history: folder = {self.folder!r} is no folder; expected one for a file of forecasts"

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter, meant
-from onlinecal.core.strategy import check_number, strategy_name
+from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.core.validation import count
+from onlinecal.core.validation import count, number
 from onlinecal.forecasters import (
     FORECASTERS,
     Calibeating,
@@ -76,7 +76,7 @@ class Refitted(Forecaster):
     def __post_init__(self) -> None:
         if self.of not in FITS:
             raise InvalidParameter(f"of = {self.of!r}; expected one of {', '.join(map(repr, FITS))}")
-        check_number("growth", self.growth, 1.0001, 2.0)
+        number("", "growth", self.growth, 1.0001, 2.0)
 
     def start(self, horizon: int, stream: Stream) -> _Refitted:
         """Starts a player that says what it is told until it has learnt."""

@@ -12,8 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure
-from onlinecal.core.strategy import check_number, strategy_key, strategy_label
+from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.core.streams import Stream
+from onlinecal.core.validation import number as check_number
 from onlinecal.rounds.law import Floats
 
 #: size of a block of times, at least and at most
@@ -104,7 +105,7 @@ class Constant(Delays):
     delay: float = 0.0
 
     def __post_init__(self) -> None:
-        check_number("delay", self.delay, 0.0, 1e15)
+        check_number("", "delay", self.delay, 0.0, 1e15)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         return asked + float(self.delay)

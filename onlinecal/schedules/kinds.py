@@ -11,14 +11,13 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter, shown
 from onlinecal.core.files import Table, located, times
-from onlinecal.core.strategy import check_number, check_whole
-from onlinecal.core.validation import is_number
+from onlinecal.core.validation import integer, is_number, number
 from onlinecal.rounds.law import Floats
 from onlinecal.schedules.base import Arrivals, Delays
 
 
 def _check_above_zero(name: str, value: Any, most: float) -> None:
-    check_number(name, value, 0.0, most)
+    number("", name, value, 0.0, most)
     if value == 0:
         raise InvalidParameter(f"{name} = 0; expected a number above 0")
 
@@ -62,7 +61,7 @@ class Bursts(Arrivals):
     every: float | None = None
 
     def __post_init__(self) -> None:
-        check_whole("size", self.size, 1, 10**6)
+        integer("", "size", self.size, 1, 10**6)
         if self.every is not None:
             _check_above_zero("every", self.every, 1e9)
 
@@ -85,7 +84,7 @@ class Geometric(Delays):
     mean: float = 10.0
 
     def __post_init__(self) -> None:
-        check_number("mean", self.mean, 0.0, 1e12)
+        number("", "mean", self.mean, 0.0, 1e12)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         if self.mean == 0:
@@ -146,7 +145,7 @@ class ByOutcome(Delays):
         for name in ("no", "yes"):
             delays = getattr(self, name)
             if is_number(delays):
-                check_number(name, delays, 0.0, 1e15)
+                number("", name, delays, 0.0, 1e15)
             elif not isinstance(delays, Delays) or delays.by_outcome:
                 raise InvalidParameter(
                     f"{name} = {shown(delays)}; expected delays that do not depend on the outcome, or a number"

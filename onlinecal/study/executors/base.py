@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from onlinecal.core import errors
 from onlinecal.core.errors import CellError, InvalidParameter, OnlinecalError, failure, shown, user_lines
-from onlinecal.core.plain import Plain
+from onlinecal.core.specification import OfPlain
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
 from onlinecal.study.plan import Cell
@@ -42,7 +42,7 @@ def seconds_of() -> Callable[[Cell], float]:
     def in_steps(role: str, cell: Cell) -> bool:
         entry = getattr(cell, role)
         if id(entry) not in kinds:
-            kinds[id(entry)] = entry, not isinstance(entry.strategy, Plain) and cell.in_steps(role)
+            kinds[id(entry)] = entry, not isinstance(entry.strategy, OfPlain) and cell.in_steps(role)
         return kinds[id(entry)][1]
 
     return lambda cell: STEPS if in_steps("forecaster", cell) and in_steps("nature", cell) else PYTHON
