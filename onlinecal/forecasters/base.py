@@ -130,7 +130,7 @@ class ScalarPlayer(Protocol):
 
 
 @dataclass(frozen=True)
-class Scalar(OfPlain, Forecaster):  # type: ignore[override]
+class Scalar(OfPlain, Forecaster):
     """Plays a forecaster in plain Python: any object with `forecast()` and `update(forecast, outcome)`.
 
     With an argument more, `forecast(round)` and `update(forecast, outcome, round)` are given the same

@@ -71,7 +71,7 @@ def declared_sight(plain: Any, default: Sight) -> Sight:
 
 
 @dataclass(frozen=True)
-class Scalar(OfPlain, Nature):  # type: ignore[override]
+class Scalar(OfPlain, Nature):
     """Plays a nature in plain Python: an object with `probability()` or `probability(round)`, and maybe `update`.
 
     `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.rounds.plain.Round`) has a number, a time,

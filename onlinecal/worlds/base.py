@@ -69,7 +69,7 @@ class Reacting(World):
 
 
 @dataclass(frozen=True)
-class Simulated(OfPlain, World):  # type: ignore[override]
+class Simulated(OfPlain, World):
     """Plays a world in plain Python: an object with ``run(env, market)``, a generator.
 
     Parameters
