@@ -18,6 +18,8 @@ Floats = NDArray[np.float64]
 
 #: steps of grids on which people's forecasts often are
 GRIDS = (4, 5, 8, 10, 20, 50, 100, 200, 1000)
+#: the level of the test of dependence in the order given
+ORDER = 0.01
 #: below this number of rows all intervals are wide
 SMALL = 100
 #: share of rows on predictions of their own from which they are called distinct
@@ -89,6 +91,17 @@ def cautions(
             + (" and are too optimistic" if drift.correlation > 0.0 and clusters is None else "")
         )
     return said
+
+
+def order_caution(p_value: float) -> list[str]:
+    """A warning about errors that are alike in rows near each other, at the level `ORDER`."""
+    if p_value > ORDER:
+        return []
+    return [
+        f"errors of rows near each other are alike in the order given (p ≤ {p_value:.2g}; of {1 / ORDER:.0f} logs of "
+        "independent rows one says so): intervals and p-values take rows as independent and are too optimistic; name "
+        "what they have in common (--cluster) or their times (--time)"
+    ]
 
 
 def unresolved_bounds(gamma: JointDistribution, unresolved: Floats) -> dict[str, tuple[float, float]]:

@@ -202,8 +202,8 @@ def evaluate(
         named = [one for one in named if one[0] not in refused]
     values = [_checked(name, function, gamma) for (name, function, *_) in named]
     made: list[Interval] | None = None
-    if draws or times or sure:
-        resample = resample_of(gamma, samples, labels)
+    resample = resample_of(gamma, samples, labels) if draws or times or sure or samples else None
+    if resample is not None and (draws or times or sure):
         times = 0 if resample.too_few else times
         if draws or sure:
             made = _intervals(named, values, resample, draws, level, seed, method)
@@ -225,7 +225,7 @@ def evaluate(
             # Values at groups of levels are near those at all levels only where the measure has a modulus.
             mean = None if against.grouped and not _may_move(named[i]) else float(uppers[:, i].mean())
             share = (1 + int((uppers[:, i] >= ends(compared[i])[0] - _TIE).sum())) / (1 + times)
-            limit = p_large_n(record, low, resample)
+            limit = p_large_n(record, low, against.resample)
         if moved is not None:
             value = bracket_of_moved(record, gamma, distance, options)
             if interval.ends is not None and record.modulus is not None:
@@ -240,7 +240,9 @@ def evaluate(
         for_ = "for the value on what the samples were drawn from"
         legend = f"intervals: {100.0 * level:.4g} % each, {for_} ({made_by}){own}"
     grouped = (against.gamma.levels, against.moved) if times and against.grouped else None
-    return Evaluation(gamma, tuple(rows), legend, refused, moved, grouped)
+    return Evaluation(
+        gamma, tuple(rows), legend, refused, moved, grouped, None if samples is None else resample
+    )
 
 
 # ---------------------------------------------------------------- inside

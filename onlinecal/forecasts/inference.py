@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.intervals import FEW, Resample
+from onlinecal.forecasts.intervals import FEW, Resample, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
 
@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 DRAWN_LEVELS = 2000
 #: draws, so that also with many groups a p-value can be small
 GROUP_DRAWS = 9999
+#: rows apart, rows at most, groups of similar forecasts, and permutations of the test of dependence
+LAGS, TESTED, SIMILAR, PERMUTED = 10, 20_000, 20, 199
 # Numbers drawn at once.
 _AT_ONCE = 1 << 20
 # Outcomes of up to this number of rows a level are drawn one by one, which is quicker than how many of them are 1.
@@ -110,6 +112,34 @@ def drift_test(p: Floats, y: Floats, weights: Floats | None = None) -> Drift:
     correlation = float((centred[1:] * centred[:-1]).sum()) / power
     two_sided = math.erfc(math.sqrt(n) * abs(correlation) / math.sqrt(2.0))
     return Drift(statistic, bridge_exceeds(statistic), correlation, two_sided)
+
+
+def dependence_test(p: Floats, y: Floats, seed: int) -> float:
+    """A p-value of the hypothesis that rows are independent in their order, against errors alike in near rows.
+
+    The products of errors of rows up to `LAGS` apart are added. Errors are permuted among rows of similar forecasts,
+    from which their mean is taken, so that miscalibration and forecasts in an order are no evidence. Of more than
+    `TESTED` rows these are the first.
+
+    Source: Wald & Wolfowitz 1943.
+    """
+    p, y = p[:TESTED], y[:TESTED]
+    _, starts = grouped(JointDistribution.from_samples(p, y), SIMILAR)
+    group = np.searchsorted(np.unique(p)[starts], p, side="right") - 1
+    errors = y - p
+    errors -= (np.bincount(group, errors) / np.bincount(group))[group]
+    order, lags = np.argsort(group, kind="stable"), min(LAGS, len(p) - 1)
+
+    def total(e: Floats) -> float:
+        before = np.cumsum(np.concatenate((np.zeros(lags + 1), e)))[:-1]
+        return float(e @ (before[lags:] - before[:-lags])) if lags else 0.0
+
+    seen, as_large, generator = total(errors), 0, np.random.default_rng([seed, 7])
+    for _ in range(PERMUTED):
+        drawn = np.empty(len(p))
+        drawn[order] = errors[np.argsort(group + generator.random(len(p)))]
+        as_large += total(drawn) >= seen - _TIE
+    return (1 + as_large) / (1 + PERMUTED)
 
 
 def bridge_exceeds(x: float) -> float:

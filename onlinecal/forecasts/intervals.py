@@ -141,6 +141,14 @@ class Resample:
         held = mass > 0.0
         return mass[held] ** 2 / squares[held], mass[held] / self.gamma.weight
 
+    def samples_near(self, kernel: Floats | None, place: Ints, means: Floats) -> Floats:
+        """The same near points: (points, places) weights of the places of levels, or each place by itself."""
+        found: Any = [
+            np.bincount(place, part) for part in (self.gamma.counts, self.squares[0] + self.squares[1])
+        ]
+        total, squares = found if kernel is None else (kernel @ found[0], kernel**2 @ found[1])
+        return np.asarray(total**2 / squares)
+
     def bootstrap(self, generator: np.random.Generator) -> JointDistribution:
         """As many samples, drawn with replacement."""
         times = generator.multinomial(self.total, self.shares).astype(float)

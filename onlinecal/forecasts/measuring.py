@@ -15,13 +15,20 @@ from threadpoolctl import threadpool_limits
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
-from onlinecal.forecasts.cautions import cautions, duplicates, tiny_groups, unresolved_caution
-from onlinecal.forecasts.clusters import Clustered, blocks_in_time, resample_of
+from onlinecal.forecasts.cautions import (
+    cautions,
+    duplicates,
+    order_caution,
+    tiny_groups,
+    unresolved_caution,
+)
+from onlinecal.forecasts.clusters import Clustered, blocks_in_time
 from onlinecal.forecasts.evaluation import DECIDING, evaluate, replicates
 from onlinecal.forecasts.inference import (
     Difference,
     Drift,
     calibration_test,
+    dependence_test,
     drift_test,
     holm,
     score_differences,
@@ -187,6 +194,10 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     groups = log.groups or {}
     few_groups(log.source, log.by, len(groups))
     columns = [measured(name, Column.of(log, name), settings) for name in log.forecasts]
+    if log.times is None and log.clusters is None:
+        for one in columns:
+            test = dependence_test(log.forecasts[one.name], log.outcomes, settings.seed)
+            one.cautions.extend(order_caution(test))
     if log.weights is None and log.unresolved:
         for one in columns:
             one.cautions.extend(unresolved_caution(one.gamma, log.unresolved[one.name]))
@@ -220,7 +231,7 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
         # that of single forecasts (Hoeffding 1956).
         chances = None if column.chances is None else column.chances.means
     evaluation = column.evaluate(settings, settings.measures, reference=settings.draws, moved=steps)
-    resample = resample_of(gamma, column.samples, column.clusters)
+    resample = evaluation.resample or Resample(gamma, None)
     by_chance = share = None
     if settings.draws and not resample.too_few:
         against = Reference(resample, chances)

@@ -26,7 +26,7 @@ class Reference:
     def __init__(self, resample: Resample, chances: Floats | None = None) -> None:
         self.gamma, self.moved = resample.gamma, 0.0
         self.starts: NDArray[np.int64] | None = None  # the first level of each group
-        self._resample, self._chances = resample, chances
+        self.resample, self._chances = resample, chances
         # Of samples that are drawn one by one: their chances, the first of each group, and room for what is drawn.
         self._single: tuple[Floats, NDArray[np.int64], Floats, NDArray[np.bool_]] | None = None
         if resample.gamma.levels > MOST_DRAWN:
@@ -43,8 +43,8 @@ class Reference:
         starts = self.starts
         wide = np.repeat(self.gamma.predictions, np.diff(np.append(starts, len(v))))
         self.moved = float(whole.mass @ np.abs(v - wide))
-        if self._resample.weights is None and whole.weight <= _REPEATED * whole.levels:
-            times = self._resample.counts
+        if self.resample.weights is None and whole.weight <= _REPEATED * whole.levels:
+            times = self.resample.counts
             first = np.concatenate(([0], np.cumsum(times)))[starts]
             single = np.repeat(v if self._chances is None else self._chances, times)
             self._single = single, first, np.empty(len(single)), np.empty(len(single), dtype=bool)
@@ -52,14 +52,14 @@ class Reference:
     def draw(self, generator: np.random.Generator) -> JointDistribution:
         """One more draw."""
         if self.starts is None:
-            return self._resample.calibrated(generator, self._chances)
+            return self.resample.calibrated(generator, self._chances)
         if self._single is not None:
             chances, first, drawn, below = self._single
             np.less(generator.random(out=drawn), chances, out=below)
             ones = np.add.reduceat(below, first, dtype=np.int64)
             counts, positives = self.gamma.counts, ones.astype(np.float64)
         else:
-            gamma = self._resample.calibrated(generator, self._chances)
+            gamma = self.resample.calibrated(generator, self._chances)
             counts, positives = (
                 np.add.reduceat(part, self.starts) for part in (gamma.counts, gamma.positives)
             )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
+from onlinecal.forecasts.intervals import Resample
 from onlinecal.measures.scores import brier, log_loss
 from onlinecal.measures.smooth_ece import smooth_ece
 
@@ -107,14 +108,20 @@ class Recalibration:
 
 @of_gamma
 def recalibration(
-    gamma: JointDistribution, *, level: float = 0.95, draws: int = DRAWS, seed: int = 0
+    gamma: JointDistribution,
+    *,
+    level: float = 0.95,
+    draws: int = DRAWS,
+    seed: int = 0,
+    resample: Resample | None = None,
 ) -> Recalibration:
     """Isotonic regression of the outcomes, with two bands for calibrated forecasts: of each value, and of all at once.
 
     Outcomes are drawn with the probabilities forecast, and recalibrated in the same way. The band of each value leaves
     out equally many of the least and of the largest. That of all is wider, by a factor that further curves tell. It
     holds the whole curve with probability `level` at least, since these curves and that of calibrated forecasts are
-    exchangeable.
+    exchangeable. With a `resample` outcomes are drawn as by its `calibrated`; of clusters this is right for many of
+    them, and there is no band for too few.
 
     Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007. Of all values: Myllymäki
     et al. 2017, an envelope of scaled deviations, with scales from other draws.
@@ -128,7 +135,8 @@ def recalibration(
     rounded = gamma.levels > MOST_LEVELS
     own = gamma.round(MOST_LEVELS)[0] if rounded else gamma
     means = isotonic(own)
-    if not level or (counts != np.rint(counts)).any():
+    unknown = (counts != np.rint(counts)).any() if resample is None else bool(resample.too_few)
+    if not level or unknown:
         none = np.full(own.levels, np.nan)
         return Recalibration(own.predictions, means, none, none, none, none, rounded)
     place = np.searchsorted(own.predictions, np.rint(v * MOST_LEVELS) / MOST_LEVELS if rounded else v)
@@ -140,8 +148,13 @@ def recalibration(
     single = bool((counts == 1.0).all())
 
     def curve() -> Floats:
-        # Of one outcome each a comparison is several times as fast.
-        drawn = generator.random(len(v)) < v if single else generator.binomial(counts.astype(np.int64), v)
+        drawn: Any
+        if resample is not None:
+            drawn = resample.calibrated(generator).positives
+        elif single:  # a comparison is several times as fast
+            drawn = generator.random(len(v)) < v
+        else:
+            drawn = generator.binomial(counts.astype(np.int64), v)
         ones = np.add.reduceat(drawn.astype(np.float64), starts)
         return isotonic(JointDistribution.from_counts(own.predictions, own.counts, ones))
 
@@ -170,7 +183,8 @@ class Smoothed:
     at: Floats  # from 0 to 1
     means: Floats  # Σ n_i q_i K(t, v_i) / Σ n_i K(t, v_i)
     density: Floats  # of predictions: Σ w_i K(t, v_i), with integral 1
-    samples: Floats  # how many samples of equal weight would have as much to say: (Σ n_i K)² / Σ n_i K²
+    # how many samples of equal weight would have as much to say: (Σ n_i K)² / Σ n_i K²; 0 of too few clusters
+    samples: Floats
 
     def band(self, level: float) -> tuple[Floats, Floats]:
         """Ends of an interval for the mean outcome near each prediction, each by itself.
@@ -188,8 +202,16 @@ class Smoothed:
 
 
 @of_gamma
-def smoothed(gamma: JointDistribution, *, sigma: float | None = None, points: int = 1001) -> Smoothed:
+def smoothed(
+    gamma: JointDistribution,
+    *,
+    sigma: float | None = None,
+    points: int = 1001,
+    resample: Resample | None = None,
+) -> Smoothed:
     """Kernel regression of outcomes on predictions with a Gaussian that is reflected at 0 and 1.
+
+    With a `resample` the band counts its samples, of weights or clusters.
 
     Source: Błasiok, Nakkiran 2024, §1.1 and §4 (Nadaraya 1964, Watson 1964); the band: Korn, Graubard 1998.
 
@@ -212,7 +234,18 @@ def smoothed(gamma: JointDistribution, *, sigma: float | None = None, points: in
     total = kernel @ counts
     means = np.clip(kernel @ positives / total, 0.0, 1.0)
     density = total * np.exp(-0.5 * least[:, 0]) / (gamma.weight * width * np.sqrt(2.0 * np.pi))
-    return Smoothed(width, at, means, density, total**2 / (kernel**2 @ counts))
+    if resample is None:
+        samples = total**2 / (kernel**2 @ counts)
+    elif resample.too_few:
+        samples = np.zeros(points)
+    else:
+        near_v = np.arange(gamma.levels) if v is gamma.predictions else _nearest(v, gamma.predictions)
+        samples = resample.samples_near(kernel, near_v, means)
+    return Smoothed(width, at, means, density, samples)
+
+
+def _nearest(points: Floats, v: Floats) -> NDArray[np.int64]:
+    return np.searchsorted(0.5 * (points[1:] + points[:-1]), v)
 
 
 def _spread(gamma: JointDistribution) -> tuple[Floats, ...]:

@@ -17,6 +17,8 @@ from onlinecal.measures.base import Bracket, Measure, ends
 if TYPE_CHECKING:
     import pandas as pd
 
+    from onlinecal.forecasts.intervals import Resample
+
 Value = float | Bracket
 
 #: columns of a terminal, in which notes are broken
@@ -58,6 +60,7 @@ class Evaluation:
     )
     # how many groups of levels draws of calibrated outcomes were measured at, and the mean distance from their means
     grouped: tuple[int, float] | None = None
+    resample: Resample | None = None  # of samples with weights or clusters
 
     def __getitem__(self, name: str) -> Value:
         """The value of a measure by its name in the table."""
