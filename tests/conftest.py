@@ -8,6 +8,7 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
 import gc  # noqa: E402
+from collections import Counter  # noqa: E402
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
@@ -22,6 +23,18 @@ settings.load_profile("onlinecal")
 def pytest_configure(config):
     if config.getoption("--full"):
         settings.load_profile("full")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """Of tests marked `one_in(k)` one case in k is fast, other ones for other seeds, and the rest slow."""
+    cases = Counter()
+    for item in items:
+        for mark in item.iter_markers("one_in"):
+            name = item.nodeid.partition("[")[0]
+            if (cases[name] + config.getoption("--seed")) % mark.args[0]:
+                item.add_marker(pytest.mark.slow)
+            cases[name] += 1
 
 
 def pytest_collection_finish(session):

@@ -7,14 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onlinecal import forecasters as f
 from onlinecal.core._compile import part_of_kernel
-from onlinecal.forecasters import (
-    CDLMinimiser,
-    DefensiveForecasting,
-    ForecastHedging,
-    FosterVohra,
-    PerturbedLeader,
-)
 from onlinecal.natures import EarlyStopping
 from onlinecal.rounds.steps import law, law_values, law_weights
 
@@ -24,8 +18,8 @@ def rule_of(spec):
     return part_of_kernel(spec.start(100, None).steps[0].function)
 
 
-_hedge, _neighbours = rule_of(ForecastHedging()), rule_of(FosterVohra())
-_root, _perturb = rule_of(DefensiveForecasting()), rule_of(PerturbedLeader())
+_hedge, _neighbours = rule_of(f.ForecastHedging()), rule_of(f.FosterVohra())
+_root, _perturb = rule_of(f.DefensiveForecasting()), rule_of(f.PerturbedLeader())
 
 
 class Changed:
@@ -40,11 +34,11 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class PlainBiases(CDLMinimiser):
+class PlainBiases(f.CDLMinimiser):
     """Hedges with the biases in place of the weights of AdaNormalHedge."""
 
     def start(self, horizon, stream):
-        return ForecastHedging(self.m).start(horizon, stream)
+        return f.ForecastHedging(self.m).start(horizon, stream)
 
 
 @law
@@ -55,7 +49,7 @@ def _one_sided(run, number):
 
 
 @dataclass(frozen=True)
-class OneSidedPair(Changed, ForecastHedging):
+class OneSidedPair(Changed, f.ForecastHedging):
     """Always plays the lower point of the pair."""
 
     rule = _one_sided
@@ -69,7 +63,7 @@ def _reversed(run, number):
 
 
 @dataclass(frozen=True)
-class WrongSign(Changed, FosterVohra):
+class WrongSign(Changed, f.FosterVohra):
     """Its flow between two points has the wrong sign: each gets the probability of the other."""
 
     rule = _reversed
@@ -83,7 +77,7 @@ def _coarse(run, number):
 
 
 @dataclass(frozen=True)
-class CoarseRoot(Changed, DefensiveForecasting):
+class CoarseRoot(Changed, f.DefensiveForecasting):
     """Plays its root to three digits."""
 
     rule = _coarse
@@ -95,7 +89,7 @@ def _frozen(run, number):
 
 
 @dataclass(frozen=True)
-class FrozenNoise(Changed, PerturbedLeader):
+class FrozenNoise(Changed, f.PerturbedLeader):
     """Has the same noise in every round."""
 
     rule = _frozen

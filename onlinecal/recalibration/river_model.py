@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
@@ -90,6 +91,11 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
     @property
     def _multiclass(self) -> bool:
         return False
+
+    @property
+    def _raw_memory_usage(self) -> int:
+        """Bytes of the classifier and of the state; compiled code, which all models share, is not counted."""
+        return int(self.classifier._raw_memory_usage) + len(pickle.dumps((self._recalibrator, self._open)))
 
     @classmethod
     def _unit_test_params(cls) -> Any:

@@ -6,17 +6,13 @@ from dataclasses import dataclass
 
 import pytest
 
+from onlinecal import forecasters as f
 from onlinecal.checks import conformance as conformance_module
 from onlinecal.checks.conformance import conformance
 from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    Constant,
-    Forecaster,
-    as_forecaster,
-)
 from onlinecal.naming import named
 from onlinecal.natures import Bernoulli, Nature, as_nature
 from onlinecal.rounds.players import CompiledForecaster
@@ -51,7 +47,7 @@ class Forgetful(Half):
 def test_conformance_finds_who_remembers_an_open_round_elsewhere(cls, seed, monkeypatch):
     check = "a question asked while a round is open changes nothing"
     monkeypatch.setattr(conformance_module, "stated_facts", lambda strategy: ())
-    assert next(found for found in conformance(as_forecaster(cls), seed) if found.check == check).fault
+    assert next(found for found in conformance(f.as_forecaster(cls), seed) if found.check == check).fault
 
 
 # ---------------------------------------------------------------- declarations
@@ -76,12 +72,12 @@ def declaring(**what):
         (declaring(reveals="truth"), "declares reveals = 'truth'; expected a frozenset of names"),
         (declaring(reveals={"stream"}), r"declares streams = \(\); expected their labels"),
         (declaring(length="5"), "declares length = '5'; expected None or an integer"),
-        (type("Wants", (Constant,), {"needs": "truth"})(), "declares needs = 'truth'"),
-        (type("Wants", (Constant,), {"certifies": ["ece"]})(), "declares certifies"),
+        (type("Wants", (f.Constant,), {"needs": "truth"})(), "declares needs = 'truth'"),
+        (type("Wants", (f.Constant,), {"certifies": ["ece"]})(), "declares certifies"),
     ],
 )
 def test_what_is_no_declaration_is_refused(strategy, match):
-    pair = (strategy, Bernoulli()) if isinstance(strategy, Forecaster) else (Constant(), strategy)
+    pair = (strategy, Bernoulli()) if isinstance(strategy, f.Forecaster) else (f.Constant(), strategy)
     with pytest.raises(InvalidParameter, match=match):
         Game(*pair, horizon=5, runs=range(1))
     with pytest.raises(InvalidParameter, match=match):
@@ -93,7 +89,7 @@ def test_what_is_no_declaration_is_refused(strategy, match):
 
 
 @dataclass(frozen=True)
-class Rule(Forecaster):
+class Rule(f.Forecaster):
     breaks: str = ""
 
     def start(self, horizon, stream):

@@ -1,6 +1,7 @@
 """What must hold for every registered strategy, whatever it does.
 
-The cases come from the registries (tests/examples.py), so a new strategy is covered when it is registered.
+The cases come from the registries (tests/examples.py), so a new strategy is covered when it is registered. They are
+played in parts, one of which is fast.
 """
 
 import json
@@ -26,6 +27,9 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("examples")
 
 
+PARTS = 3
+
+
 def paired(folder, seed):
     return [_Pair(*pair, seed) for pair in examples.pairs(folder)]
 
@@ -35,19 +39,12 @@ def pairs(folder, seed):
     return paired(folder, seed)
 
 
-@pytest.fixture(scope="session")
-def here(pairs, seed):
-    """The trace of one game of each pair."""
-    return {name(pair): pair.straight for pair in pairs}
-
-
 def name(pair):
     return f"{strategy_key(pair.forecaster)} against {strategy_key(pair.nature)}"
 
 
-def digests(folder, seed):
-    """Of all cases; what the spawned process computes."""
-    return {name(pair): digest(pair.straight) for pair in paired(Path(folder), seed)}
+def digests(pairs):
+    return {name(pair): digest(pair.straight) for pair in pairs}
 
 
 def test_every_strategy_is_covered(pairs):
@@ -55,16 +52,22 @@ def test_every_strategy_is_covered(pairs):
     assert {type(pair.nature) for pair in pairs} >= set(NATURES.values())
 
 
-def test_same_seed_same_trace_in_a_spawned_process_with_another_hash_seed(folder, here, seed):
-    code = (
-        "import json, sys; from tests.checks.test_every_strategy import digests; "
-        "json.dump([hash('a'), digests(sys.argv[1], int(sys.argv[2]))], sys.stdout)"
-    )
+SPAWNED = """
+import json, pathlib, sys
+from tests.checks.test_every_strategy import PARTS, digests, paired
+pairs = paired(pathlib.Path(sys.argv[1]), int(sys.argv[2]))[int(sys.argv[3]) :: PARTS]
+json.dump([hash("a"), digests(pairs)], sys.stdout)
+"""
+
+
+@pytest.mark.one_in(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
+def test_same_seed_same_trace_in_a_spawned_process_with_another_hash_seed(folder, pairs, part, seed):
     root = Path(__file__).parents[2]
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
     other = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     done = subprocess.run(
-        [sys.executable, "-c", code, str(folder), str(seed)],
+        [sys.executable, "-c", SPAWNED, str(folder), str(seed), str(part)],
         env=os.environ | {"PYTHONHASHSEED": other, "PYTHONPATH": path},
         cwd=root,
         capture_output=True,
@@ -73,15 +76,18 @@ def test_same_seed_same_trace_in_a_spawned_process_with_another_hash_seed(folder
     assert done.returncode == 0, done.stderr
     hashed, there = json.loads(done.stdout)
     assert hashed != hash("a")
-    assert [case for case in here if digest(here[case]) != there[case]] == []
+    assert there == digests(pairs[part::PARTS])
 
 
+@pytest.mark.one_in(PARTS)
+@pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.parametrize("check", [check for _, check in CHECKS if check is not _repeat])
-def test_the_checks_find_no_fault_in_ours(check, pairs, here):
+def test_the_checks_find_no_fault_in_ours(check, pairs, part):
     """In the games of all pairs; where a question is asked by hand in each round, in one game of each strategy.
 
     That the same seed plays the same is shown above, and what they state of themselves in test_facts.py.
     """
+    pairs = pairs[part::PARTS]
     if check is _open:
         whose = {id(one): pair for pair in pairs for one in (pair.forecaster, pair.nature)}
         pairs = {id(pair): pair for pair in whose.values()}.values()

@@ -76,6 +76,15 @@ def games(case):
     return [(role, spec, other) if role == "forecaster" else (role, other, spec) for other in against]
 
 
+PARTS = 3
+
+
+@pytest.fixture(params=range(PARTS))
+def some_cases(cases, request):
+    """A part of them; tests that take it are marked `one_in(PARTS)`."""
+    return cases[request.param :: PARTS]
+
+
 def test_everybody_states_everything(cases):
     assert {type(spec) for _, spec, _ in cases} == {*FORECASTERS.values(), *NATURES.values()}
     for role, spec, _ in cases:
@@ -83,7 +92,8 @@ def test_everybody_states_everything(cases):
             assert getattr(spec, fact) is not None, (strategy_key(spec), fact)
 
 
-def test_who_needs_the_horizon(cases, seed, monkeypatch):
+@pytest.mark.one_in(PARTS)
+def test_who_needs_the_horizon(some_cases, seed, monkeypatch):
     """Who says no plays the same at all horizons, for any seed. Who says yes does not.
 
     Of those only who draws numbers could play the same by chance. The likeliest is early stopping: against 0.9 its
@@ -91,7 +101,7 @@ def test_who_needs_the_horizon(cases, seed, monkeypatch):
     exp(−2 · 21.6²/64) < 1e-6.
     """
     monkeypatch.setattr(facts, "MIDDLE", 96)
-    for case in cases:
+    for case in some_cases:
         shown = any(facts.horizon(*game, seed) for game in games(case))
         assert shown is case[1].needs_horizon, strategy_key(case[1])
 
@@ -117,9 +127,10 @@ def mixed(forecaster, nature, seed, rounds):
     return any(game.advance(t) or any(len(law) > 1 for law in game.laws()) for t in rounds)
 
 
-def test_who_plays_on_a_grid_says_so(cases, seed):
+@pytest.mark.one_in(PARTS)
+def test_who_plays_on_a_grid_says_so(some_cases, seed):
     """The steps are those of the player's grid, where it has one; all that is forecast lies on it."""
-    for case in cases:
+    for case in some_cases:
         spec, m = case[1], case[0] == "forecaster" and case[1].steps_at(facts.HORIZON)
         for role, forecaster, nature in games(case)[: case[0] == "forecaster"]:
             game = Game(forecaster, nature, horizon=facts.HORIZON, runs=range(1), seed=seed)
@@ -132,9 +143,10 @@ def test_who_plays_on_a_grid_says_so(cases, seed):
     assert f.EmpiricalMean().steps_at(100) is f.Doubling(f.AlmostOneStepAhead()).steps_at(100) is None
 
 
-def test_who_may_be_told_late(cases, seed, monkeypatch):
+@pytest.mark.one_in(PARTS)
+def test_who_may_be_told_late(some_cases, seed, monkeypatch):
     monkeypatch.setattr(facts, "LATE", 24)
-    for case in cases:
+    for case in some_cases:
         if counts_open(case[1]):
             # It depends on what is open, as it says; its rule is told late in tests/forecasters/test_in_flight.py.
             assert case[1].safe_under_delay
@@ -143,10 +155,11 @@ def test_who_may_be_told_late(cases, seed, monkeypatch):
         assert (not faults) is case[1].safe_under_delay, (strategy_key(case[1]), faults)
 
 
-def test_how_much_state_there_is(cases, seed, monkeypatch):
+@pytest.mark.one_in(PARTS)
+def test_how_much_state_there_is(some_cases, seed, monkeypatch):
     """No more than is stated; and where more is stated there is more, half a number each time."""
     monkeypatch.setattr(facts, "state_bytes", cache(facts.state_bytes))  # which are asked for twice
-    for case in cases:
+    for case in some_cases:
         role, spec, _ = case
         for _, forecaster, nature in games(case)[:1]:
             assert facts.memory(role, forecaster, nature, seed) == "", strategy_key(spec)
@@ -230,9 +243,7 @@ LIARS = [
 @pytest.mark.parametrize(("said", "spec"), LIARS, ids=[f"{said}: {strategy_key(s)}" for said, s in LIARS])
 def test_a_lie_is_found(said, spec, seed, monkeypatch):
     monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())  # of what nobody states
-    found = [finding for finding in conformance(spec, seed) if finding.check.startswith(said)]
-    assert len(found) == 1
-    assert found[0].fault
+    assert next(found for found in conformance(spec, seed) if found.check.startswith(said)).fault
 
 
 class Keeps:

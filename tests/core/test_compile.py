@@ -21,7 +21,8 @@ CALLER = (
 )
 
 
-@pytest.mark.parametrize("elsewhere", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("elsewhere", [False, True])
 def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere):
     """In a package of the same name with nothing but the decorator and two kernels."""
     package = tmp_path / "onlinecal"
@@ -108,9 +109,8 @@ print(game.compiled, game.gammas()[0].counts.sum())
 NO_CACHE = "import numba.core.caching as caching\ncaching.CacheImpl._locator_classes = []\n"
 
 
-@pytest.mark.parametrize(
-    "code", [A_MEASURE, pytest.param(A_GAME, marks=pytest.mark.slow)], ids=["measure", "game"]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("code", [A_MEASURE, A_GAME], ids=["measure", "game"])
 def test_without_a_cache_it_works_and_says_so_once(code):
     done = subprocess.run(
         [sys.executable, "-c", NO_CACHE + code], capture_output=True, text=True, check=False

@@ -142,6 +142,7 @@ def test_values_that_are_the_same_number_are_the_same_value():
     assert key(loop) != key(Plain([1]))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("one", "other"),
     [

@@ -56,6 +56,7 @@ def test_a_notebook_is_told_from_a_terminal(told, monkeypatch):
     assert not in_notebook()
 
 
+@pytest.mark.slow
 def test_figures_show_themselves_once_and_only_those_that_were_made(told, study):
     axes = study.curve("ece", "constant", "drift").plot()
     assert len(told) == 1

@@ -186,6 +186,7 @@ NATURES = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("schedule", [Schedule(), LATE], ids=["at once", "late"])
 @pytest.mark.parametrize(
     "made", [*(("forecaster", k) for k in FORECASTERS), *(("nature", k) for k in NATURES)], ids=str
@@ -522,6 +523,7 @@ def test_what_cannot_be_pickled_is_said_and_the_game_goes_on():
     assert held.resolved == 9
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_left_over_round_after_round():
     class Kept(Notes):
         def update(self, forecast, outcome, round): ...

@@ -120,6 +120,7 @@ def played(game):
     ]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "nature", [Greedy(), KinkApproach(), SparseBias(), Mixture((Greedy(), Bernoulli(), KinkApproach()))]
 )
@@ -136,6 +137,7 @@ def test_a_grid_is_all_the_room_that_levels_need(nature):
     assert abs(kept[0] - kept[1]) < 64
 
 
+@pytest.mark.slow
 def test_no_level_is_written_where_there_is_no_room(seed):
     """As many levels as the grid has points, which are entered in stretches of any length."""
     m = 700
@@ -155,6 +157,7 @@ def test_no_level_is_written_where_there_is_no_room(seed):
             assert (memory.ints[:, ROOM] > m + 1).all()
 
 
+@pytest.mark.slow
 def test_what_grows_with_the_rounds_has_room_for_each(seed):
     pair = ForecastHedging(m=10), Mixture((Greedy(), Remembering()))
     whole = Game(*pair, horizon=6000, runs=range(64), seed=seed)

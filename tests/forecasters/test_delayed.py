@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from onlinecal import forecasters as f
 from onlinecal.checks.conformance import trace
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidForecast
@@ -19,23 +20,6 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import required, strategy_key
 from onlinecal.decisions.tasks import umbrella
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    FORECASTERS,
-    AlmostOneStepAhead,
-    CDLMinimiser,
-    Constant,
-    DefensiveForecasting,
-    Delayed,
-    Doubling,
-    EmpiricalMean,
-    ExpertMixture,
-    ForecastHedging,
-    FosterVohra,
-    LastOutcome,
-    PerturbedLeader,
-    Separate,
-    as_forecaster,
-)
 from onlinecal.forecasters.copies import ADD_UP, ASKED, EACH, HEAD, adds_up
 from onlinecal.measures import MEASURES, ece, kernel_ce, smooth_ce
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Nature, Sawtooth, Streams
@@ -65,7 +49,7 @@ class Turning(Nature):
 
 def test_the_free_copy_with_the_lowest_number_plays():
     """Copies that say what was told them last tell which of them it is."""
-    game = Game(Delayed(LastOutcome()), Drift(), horizon=8, runs=range(1))
+    game = Game(f.Delayed(f.LastOutcome()), Drift(), horizon=8, runs=range(1))
     a, b, c = game.ask(), game.ask(), game.ask()
     game.resolve(b, outcome=0)
     game.resolve(a, outcome=1)
@@ -78,12 +62,12 @@ def test_the_free_copy_with_the_lowest_number_plays():
 @pytest.mark.parametrize(
     ("spec", "nature"),
     [
-        (Delayed(AlmostOneStepAhead()), Drift()),
-        (Delayed(PerturbedLeader(), 12), Drift()),
-        (Doubling(Delayed(PerturbedLeader(), 12)), Drift()),
-        (ExpertMixture((Delayed(AlmostOneStepAhead(), 12), Constant())), Drift()),
-        (Separate(Delayed(PerturbedLeader())), Streams((Drift(), Sawtooth()), "random")),
-        (Separate(Delayed(PerturbedLeader(), 12)), Streams((Drift(), Sawtooth()), "random")),
+        (f.Delayed(f.AlmostOneStepAhead()), Drift()),
+        (f.Delayed(f.PerturbedLeader(), 12), Drift()),
+        (f.Doubling(f.Delayed(f.PerturbedLeader(), 12)), Drift()),
+        (f.ExpertMixture((f.Delayed(f.AlmostOneStepAhead(), 12), f.Constant())), Drift()),
+        (f.Separate(f.Delayed(f.PerturbedLeader())), Streams((Drift(), Sawtooth()), "random")),
+        (f.Separate(f.Delayed(f.PerturbedLeader(), 12)), Streams((Drift(), Sawtooth()), "random")),
     ],
 )
 def test_to_ask_for_the_next_laws_and_to_pickle_change_nothing(spec, nature, seed):
@@ -115,7 +99,7 @@ def test_to_ask_for_the_next_laws_and_to_pickle_change_nothing(spec, nature, see
 
 
 def test_more_open_questions_than_slots_is_an_error_of_that_round():
-    game = Game(Delayed(EmpiricalMean(), 2), Bernoulli(1.0), horizon=9, runs=range(1))
+    game = Game(f.Delayed(f.EmpiricalMean(), 2), Bernoulli(1.0), horizon=9, runs=range(1))
     game.ask(), game.ask()
     said = (
         "an open question in each of its 2 slots and is asked another in round 3, run 0; expected at most 2"
@@ -148,7 +132,7 @@ def test_no_copy_plays_more_rounds_than_it_is_tuned_to(seed):
         cases.append((horizon, slots, rng.integers(0, slots, horizon)))
     for horizon, slots, delays in cases:
         log.clear()
-        game, most = play(Delayed(as_forecaster(Counting), slots), Drift(), delays)
+        game, most = play(f.Delayed(f.as_forecaster(Counting), slots), Drift(), delays)
         each = math.ceil(horizon / slots)
         assert {copy.horizon for copy in log} == {each}
         told = [sorted(copy.mine) for copy in log if copy.mine]
@@ -161,13 +145,13 @@ def test_no_copy_plays_more_rounds_than_it_is_tuned_to(seed):
 
 
 def test_copies_on_different_grids_are_refused():
-    class Fickle(AlmostOneStepAhead):
+    class Fickle(f.AlmostOneStepAhead):
         def start(self, horizon, stream):
             begun.append(self)
             return super().start(len(begun) ** 2, stream)
 
     begun = []
-    game = Game(Delayed(Fickle()), Drift(), horizon=9, runs=range(1))
+    game = Game(f.Delayed(Fickle()), Drift(), horizon=9, runs=range(1))
     with pytest.raises(InvalidForecast, match="copies of one forecaster on different grids"):
         [game.ask() for _ in range(3)]
 
@@ -243,7 +227,7 @@ def test_totals_that_are_said_not_to_add_up_do_not(measure, first, second):
 
 
 def test_what_does_not_add_up_is_no_guarantee():
-    class Promising(Constant):
+    class Promising(f.Constant):
         guarantees = tuple(
             Guarantee(column, "T", float, "deterministic", Sight.DRAW, "nobody", upper=upper)
             for column, upper in [
@@ -260,7 +244,7 @@ def test_what_does_not_add_up_is_no_guarantee():
             ]
         )
 
-    assert [g.measure for g in Delayed(Promising()).guarantees] == ["ece", "swap_regret[umbrella]"]
+    assert [g.measure for g in f.Delayed(Promising()).guarantees] == ["ece", "swap_regret[umbrella]"]
 
 
 # ---------------------------------------------------------------- guarantees
@@ -269,7 +253,7 @@ def test_what_does_not_add_up_is_no_guarantee():
 def test_bounds_that_hold_at_each_round_are_concave():
     """Which `Delayed` takes them to be."""
     found = 0
-    for cls in FORECASTERS.values():
+    for cls in f.FORECASTERS.values():
         for g in () if required(cls) else cls().guarantees:
             if g.anytime and g.upper:
                 found += 1
@@ -302,15 +286,15 @@ def totals(game, guarantee):
 @pytest.mark.parametrize(
     "of",
     [
-        *map(AlmostOneStepAhead, ("T^(1/2)", "T^(1/3)")),
-        DefensiveForecasting(),
-        DefensiveForecasting("gaussian", 0.5),
+        *map(f.AlmostOneStepAhead, ("T^(1/2)", "T^(1/3)")),
+        f.DefensiveForecasting(),
+        f.DefensiveForecasting("gaussian", 0.5),
     ],
     ids=strategy_key,
 )
 def test_bounds_and_certificates_hold_with_delays(of, nature, slots, seed):
     """For every sequence, hence for every seed: by copies, and as the plain forecasters prove it."""
-    spec = of if slots == "plain" else Delayed(of, slots)
+    spec = of if slots == "plain" else f.Delayed(of, slots)
     (name,) = spec.certifies
     options = dict(of.guarantees[0].column.options)
     measure, options = ("kernel_ce", options) if name.startswith("kernel") else ("distance_lower", {})
@@ -326,7 +310,10 @@ def test_bounds_and_certificates_hold_with_delays(of, nature, slots, seed):
 
 def test_bounds_without_delays_are_broken_by_delays():
     """The control: the same bounds for one question at a time."""
-    for of, nature in ((DefensiveForecasting(), Contrarian()), (AlmostOneStepAhead("T^(1/3)"), Turning(100))):
+    for of, nature in (
+        (f.DefensiveForecasting(), Contrarian()),
+        (f.AlmostOneStepAhead("T^(1/3)"), Turning(100)),
+    ):
         game, _ = play(of, nature, [100] * 4000)
         guarantee = of.guarantees[0]
         assert (totals(game, guarantee) > guarantee.delayed(4000, 1)).all()
@@ -335,11 +322,11 @@ def test_bounds_without_delays_are_broken_by_delays():
 
 def test_a_kernel_certificate_that_knows_nothing_of_delays_is_wrong():
     """The root of Σ p(1 − p), which is the certificate where no question is open, is below the error where one is."""
-    game, _ = play(DefensiveForecasting(), Contrarian(), [1] * 2000)
+    game, _ = play(f.DefensiveForecasting(), Contrarian(), [1] * 2000)
     (gamma,) = game.gammas()
     alone = math.sqrt((gamma.counts * gamma.predictions * (1.0 - gamma.predictions)).sum())
     assert alone < total(gamma, "kernel_ce", {}, "lower") < game.certificates()["kernel_ce_certificate"][0]
-    game, _ = play(DefensiveForecasting(), Contrarian(), [0] * 2000)
+    game, _ = play(f.DefensiveForecasting(), Contrarian(), [0] * 2000)
     (gamma,) = game.gammas()
     alone = math.sqrt((gamma.counts * gamma.predictions * (1.0 - gamma.predictions)).sum())
     assert game.certificates()["kernel_ce_certificate"][0] == pytest.approx(alone)
@@ -347,18 +334,18 @@ def test_a_kernel_certificate_that_knows_nothing_of_delays_is_wrong():
 
 def test_the_plain_forecaster_breaks_that_bound():
     """The control, without chance: the plain one says the same until it is told, d + 1 times."""
-    (guarantee, _), delays = Delayed(DefensiveForecasting()).guarantees, [99] * 4000
-    for of, keeps in ((Delayed(DefensiveForecasting()), True), (DefensiveForecasting(), False)):
+    (guarantee, _), delays = f.Delayed(f.DefensiveForecasting()).guarantees, [99] * 4000
+    for of, keeps in ((f.Delayed(f.DefensiveForecasting()), True), (f.DefensiveForecasting(), False)):
         game, most = play(of, Contrarian(), delays)
         assert bool((totals(game, guarantee) <= guarantee.delayed(4000, most)).all()) is keeps
 
 
 @pytest.mark.parametrize("nature", [*HARD, Contrarian("draw")], ids=strategy_key)
-@pytest.mark.parametrize("of", [ForecastHedging(), FosterVohra(), CDLMinimiser()], ids=strategy_key)
+@pytest.mark.parametrize("of", [f.ForecastHedging(), f.FosterVohra(), f.CDLMinimiser()], ids=strategy_key)
 def test_expected_bounds_hold_with_delays(of, nature, seed):
     """And the control: against a nature that sees too much every forecast is wrong by a half at least."""
     for slots, kind in ((None, "out of order"), (2, "constant")):
-        broken = exceeds(Delayed(of, slots), of, slots, nature, kind, seed) > 0.0
+        broken = exceeds(f.Delayed(of, slots), of, slots, nature, kind, seed) > 0.0
         assert broken == (nature.sight is Sight.DRAW)
 
 
@@ -377,18 +364,20 @@ def exceeds(spec, of, slots, nature, kind, seed):
 
 def test_the_bounds_of_games_without_delays(seed):
     """With slots, copies play one after the other."""
-    spec = Delayed(AlmostOneStepAhead(), 5)
+    spec = f.Delayed(f.AlmostOneStepAhead(), 5)
     game = Game(spec, Contrarian(), horizon=2003, runs=range(2), seed=seed)
     game.advance(2003)
     for guarantee in spec.guarantees:
-        own = next(g for g in AlmostOneStepAhead().guarantees if g.column == guarantee.column)
+        own = next(g for g in f.AlmostOneStepAhead().guarantees if g.column == guarantee.column)
         assert guarantee.bound(2003) == 5 * own.bound(401)
         assert (totals(game, guarantee) <= guarantee.bound(2003)).all()
         assert guarantee.delayed(2003, 1) == pytest.approx(guarantee.bound(2003))
         assert guarantee.delayed(2003, 6) == math.inf
-    for guarantee in Delayed(ForecastHedging()).guarantees:
+    for guarantee in f.Delayed(f.ForecastHedging()).guarantees:
         assert (
-            guarantee.delayed(2003, 1) == guarantee.bound(2003) == ForecastHedging().guarantees[0].bound(2003)
+            guarantee.delayed(2003, 1)
+            == guarantee.bound(2003)
+            == f.ForecastHedging().guarantees[0].bound(2003)
         )
 
 
@@ -398,11 +387,11 @@ def test_greed_that_is_told_late_forces_nothing(seed):
     By Hoeffding |E| > 3.9 √T has probability at most 2 exp(−2·3.9²) = 1.3e-13.
     """
     for target in ("ece", "square"):
-        late, _ = play(Constant(0.5), Greedy(target), range(499, -1, -1), seed=seed)
+        late, _ = play(f.Constant(0.5), Greedy(target), range(499, -1, -1), seed=seed)
         assert late.resolved == 500
         assert 500 * MEASURES["ece"].bind()(late.gammas()[0]) < 3.9 * math.sqrt(500) < 100 < 500 / 2
         assert all(guarantee.delayed is None for guarantee in Greedy(target).guarantees)
-        now, _ = play(Constant(0.5), Greedy(target), [0] * 1000, seed=seed)
+        now, _ = play(f.Constant(0.5), Greedy(target), [0] * 1000, seed=seed)
         for guarantee in Greedy(target).guarantees:
             if guarantee.column.kind == "measure":
                 assert (totals(now, guarantee) >= guarantee.bound(1000) - 1e-9).all()
@@ -411,7 +400,7 @@ def test_greed_that_is_told_late_forces_nothing(seed):
 @pytest.mark.parametrize("nature", [Contrarian(), Contrarian("draw")])
 @pytest.mark.parametrize("delay", [0, 7])
 def test_what_is_always_wrong_is_forced_on_the_rounds_that_are_resolved(nature, delay, seed):
-    game, most = play(AlmostOneStepAhead(), nature, [delay] * 500, seed=seed)
+    game, most = play(f.AlmostOneStepAhead(), nature, [delay] * 500, seed=seed)
     assert nature.guarantees
     for guarantee in nature.guarantees:
         if guarantee.column.kind == "measure":
@@ -419,19 +408,19 @@ def test_what_is_always_wrong_is_forced_on_the_rounds_that_are_resolved(nature, 
 
 
 def test_certificates_that_are_not_known_to_add_up_are_left_out():
-    class Proud(Constant):
+    class Proud(f.Constant):
         certifies = frozenset({"of_my_own", "distance_certificate"})
 
         def start(self, horizon, stream):
             return type("Proud", (Half,), {"certificates": lambda _: dict.fromkeys(self.certifies, 1.0)})()
 
-    spec = Delayed(Proud())
+    spec = f.Delayed(Proud())
     assert spec.certifies == {"distance_certificate"}
     game, _ = play(spec, Drift(), [2] * 20, runs=2)
     assert {name: t.tolist() for name, t in game.certificates().items()} == {
         "distance_certificate": [3.0, 3.0]
     }
-    assert play(Delayed(Constant(), 3), Drift(), [2] * 20)[0].certificates() == {}
+    assert play(f.Delayed(f.Constant(), 3), Drift(), [2] * 20)[0].certificates() == {}
 
 
 # ---------------------------------------------------------------- how totals grow with the delay
@@ -441,9 +430,9 @@ DELAYS = (0, 1, 10, 100, 1000)
 #: one step ahead and 0.70 of defensive forecasting, without chance. Of hedging the largest mean of 64 runs was 0.96;
 #: the limit is ten standard errors of the mean of 8 runs away: a false failure has a chance far below 1e-9
 GROWTH = [
-    (AlmostOneStepAhead(), smooth_ce, 1.5, 1 / 2, 1),
-    (DefensiveForecasting(), kernel_ce, 0.8, 1 / 2, 1),
-    (ForecastHedging(), ece, 1.25, 2 / 3, 8),
+    (f.AlmostOneStepAhead(), smooth_ce, 1.5, 1 / 2, 1),
+    (f.DefensiveForecasting(), kernel_ce, 0.8, 1 / 2, 1),
+    (f.ForecastHedging(), ece, 1.25, 2 / 3, 8),
 ]
 
 
@@ -462,7 +451,7 @@ def test_totals_grow_with_a_power_of_the_delay(of, measure, most, power, runs, s
     for delay in DELAYS:
         for nature in (Contrarian(), Turning(delay)):
             found = mean_late(
-                Delayed(of, delay + 1) if slots else of, nature, delay, measure, rounds, runs, seed
+                f.Delayed(of, delay + 1) if slots else of, nature, delay, measure, rounds, runs, seed
             )
             assert found <= most * (1 + delay) ** (1 - power) * rounds**power, (delay, nature, found)
 
@@ -472,5 +461,5 @@ def test_who_is_wrong_in_every_round_grows_faster():
     """The control: a total in proportion to T is beyond these limits until the delay is of the order of T."""
     for delay in DELAYS[:-1]:
         for measure, most, power in ((kernel_ce, 1.5, 1 / 2), (ece, 1.25, 2 / 3)):
-            found = mean_late(LastOutcome(), Contrarian(), delay, measure, 8192, 1)
+            found = mean_late(f.LastOutcome(), Contrarian(), delay, measure, 8192, 1)
             assert found > most * (1 + delay) ** (1 - power) * 8192**power

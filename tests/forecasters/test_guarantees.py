@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal import forecasters as f
+from onlinecal import natures as n
 from onlinecal.checks.facts import playable
 from onlinecal.core._compile import part_of_kernel
 from onlinecal.core.guarantee import Sight
@@ -18,58 +20,34 @@ from onlinecal.core.strategy import required, strategy_key, strategy_label
 from onlinecal.decisions.tasks import external_regret
 from onlinecal.engine.game import Game
 from onlinecal.exploit import exploit
-from onlinecal.forecasters import (
-    AlmostOneStepAhead,
-    BlumMansour,
-    CDLMinimiser,
-    Constant,
-    EmpiricalMean,
-    ForecastHedging,
-    FosterVohra,
-    PerturbedLeader,
-    StepCEMinimiser,
-    ThresholdHedging,
-)
 from onlinecal.forecasters import thresholds as thresholds_module
 from onlinecal.forecasters.thresholds import _memory, best_rate
 from onlinecal.growth import trend as growth_of_ratio
 from onlinecal.measures import cdl, cutoff_ce, ece, step_ce, u_calibration
-from onlinecal.natures import (
-    NATURES,
-    Bernoulli,
-    Contrarian,
-    Drift,
-    Greedy,
-    Markov,
-    Nature,
-    Sawtooth,
-    Sidestepping,
-    UniformTruth,
-)
 from onlinecal.rounds.steps import law, law_weights
 from tests.bounds_in_games import Games
 
 RATE = 1e-9  # of false failures, for each expected bound
-ALTERNATING = Markov(1.0, 1.0)
+ALTERNATING = n.Markov(1.0, 1.0)
 squared = partial(external_regret, task="quadratic")
 #: what is bounded, horizon and runs, parameters of the grid
 BOUNDS = {
-    "ece of hedging": (ForecastHedging, ece, 0, Games(8000, 32, RATE), ("T^(1/3)", 1, 50)),
-    "ece of foster_vohra": (FosterVohra, ece, 0, Games(8000, 32, RATE), ("T^(1/3)", 1, 50)),
-    "cdl": (CDLMinimiser, cdl, 0, Games(8000, 32, RATE), ("T^(1/2)", "2 * T^(1/2)")),
-    "step_ce": (StepCEMinimiser, step_ce, 0, Games(4000, 8, RATE), ("T^(1/2)", 7)),
+    "ece of hedging": (f.ForecastHedging, ece, 0, Games(8000, 32, RATE), ("T^(1/3)", 1, 50)),
+    "ece of foster_vohra": (f.FosterVohra, ece, 0, Games(8000, 32, RATE), ("T^(1/3)", 1, 50)),
+    "cdl": (f.CDLMinimiser, cdl, 0, Games(8000, 32, RATE), ("T^(1/2)", "2 * T^(1/2)")),
+    "step_ce": (f.StepCEMinimiser, step_ce, 0, Games(4000, 8, RATE), ("T^(1/2)", 7)),
     "u_calibration": (
-        ThresholdHedging,
+        f.ThresholdHedging,
         u_calibration,
         0,
         Games(4000, 8, RATE),
         ("4 * T^(1/2)", "T^(1/2)", 7),
     ),
-    "squared loss": (ThresholdHedging, squared, 1, Games(4000, 64, RATE), ("4 * T^(1/2)",)),
+    "squared loss": (f.ThresholdHedging, squared, 1, Games(4000, 64, RATE), ("4 * T^(1/2)",)),
 }
 #: natures that can be made without parameters and play so many rounds, and the hardest of others
-HARD = [cls() for cls in NATURES.values() if not required(cls) and playable(8000, cls()) == 8000]
-HARD += [Greedy("square"), Greedy("kink"), Greedy("kink", kink=0.2), Bernoulli(0.02)]
+HARD = [cls() for cls in n.NATURES.values() if not required(cls) and playable(8000, cls()) == 8000]
+HARD += [n.Greedy("square"), n.Greedy("kink"), n.Greedy("kink", kink=0.2), n.Bernoulli(0.02)]
 
 
 @pytest.mark.parametrize("nature", HARD, ids=strategy_key)
@@ -86,14 +64,14 @@ def test_expected_bounds_are_kept(what, nature, seed):
 
 
 @pytest.mark.parametrize("horizon", [30, 300, 30_000])
-@pytest.mark.parametrize("nature", [Contrarian(), Greedy("kink"), Bernoulli()], ids=strategy_key)
+@pytest.mark.parametrize("nature", [n.Contrarian(), n.Greedy("kink"), n.Bernoulli()], ids=strategy_key)
 def test_threshold_hedging_keeps_its_bound_at_other_horizons(nature, horizon, seed):
-    games, own = Games(horizon, 8, RATE), ThresholdHedging()
+    games, own = Games(horizon, 8, RATE), f.ThresholdHedging()
     assert games.mean_total(own, nature, seed, u_calibration) <= games.allowed(own)
 
 
 @dataclass(frozen=True)
-class OtherWeights(StepCEMinimiser):
+class OtherWeights(f.StepCEMinimiser):
     """A mistake: η is so many times what it should be."""
 
     times: float = 1.0
@@ -101,7 +79,7 @@ class OtherWeights(StepCEMinimiser):
     def start(self, horizon, stream):
         # η depends on T as 1/√T, and the grid is given.
         m = self.steps_at(horizon)
-        player = StepCEMinimiser(m).start(horizon, stream)
+        player = f.StepCEMinimiser(m).start(horizon, stream)
         other = _memory(m, self.times * best_rate(horizon, m) / m, np.zeros(m + 1, np.int64))
         player.memory.floats, player.memory.shared = other.floats, other.shared
         return player
@@ -119,7 +97,7 @@ def _likelier(run, number):
     return size
 
 
-class NoMixing(StepCEMinimiser):
+class NoMixing(f.StepCEMinimiser):
     def start(self, horizon, stream):
         player = super().start(horizon, stream)
         player.steps = _likelier, player.steps[1]
@@ -127,7 +105,7 @@ class NoMixing(StepCEMinimiser):
 
 
 @dataclass(frozen=True)
-class OtherRate(ThresholdHedging):
+class OtherRate(f.ThresholdHedging):
     """A mistake: the rates are so many times what they should be."""
 
     times: float = 1.0
@@ -138,29 +116,29 @@ class OtherRate(ThresholdHedging):
         return player
 
 
-AHEAD, DRAW = AlmostOneStepAhead("T^(1/3)"), Contrarian("draw")
+AHEAD, DRAW = f.AlmostOneStepAhead("T^(1/3)"), n.Contrarian("draw")
 #: what is bounded, who plays instead, against whom, and by how much the bound is broken
 BREAK = [
-    ("ece of hedging", AHEAD, Contrarian(), 1),
-    ("ece of hedging", ForecastHedging(), DRAW, 1),
-    ("ece of foster_vohra", AHEAD, Contrarian(), 1),
-    ("ece of foster_vohra", FosterVohra(), DRAW, 1),
-    ("cdl", AlmostOneStepAhead(), Contrarian(), 1),
-    ("cdl", CDLMinimiser(), DRAW, 1),
-    ("step_ce", OtherWeights(times=1e-3), Greedy("square"), 1),
-    ("step_ce", OtherWeights(times=100.0), Greedy("square"), 2),
-    ("step_ce", NoMixing(), Contrarian(), 2),
-    ("step_ce", StepCEMinimiser(), DRAW, 2),
-    ("u_calibration", OtherRate(times=1e-9), Bernoulli(0.1), 2),
-    ("u_calibration", OtherRate(times=1e3), Contrarian(), 2),
-    ("u_calibration", Constant(0.5), Bernoulli(0.9), 2),
-    ("u_calibration", ThresholdHedging(), DRAW, 2),
+    ("ece of hedging", AHEAD, n.Contrarian(), 1),
+    ("ece of hedging", f.ForecastHedging(), DRAW, 1),
+    ("ece of foster_vohra", AHEAD, n.Contrarian(), 1),
+    ("ece of foster_vohra", f.FosterVohra(), DRAW, 1),
+    ("cdl", f.AlmostOneStepAhead(), n.Contrarian(), 1),
+    ("cdl", f.CDLMinimiser(), DRAW, 1),
+    ("step_ce", OtherWeights(times=1e-3), n.Greedy("square"), 1),
+    ("step_ce", OtherWeights(times=100.0), n.Greedy("square"), 2),
+    ("step_ce", NoMixing(), n.Contrarian(), 2),
+    ("step_ce", f.StepCEMinimiser(), DRAW, 2),
+    ("u_calibration", OtherRate(times=1e-9), n.Bernoulli(0.1), 2),
+    ("u_calibration", OtherRate(times=1e3), n.Contrarian(), 2),
+    ("u_calibration", f.Constant(0.5), n.Bernoulli(0.9), 2),
+    ("u_calibration", f.ThresholdHedging(), DRAW, 2),
     # The other perturbed leader, of which nothing is proved against those that see the law.
-    ("u_calibration", PerturbedLeader(), Greedy("kink"), 1),
+    ("u_calibration", f.PerturbedLeader(), n.Greedy("kink"), 1),
     # A coarse grid, noise that does not fade, and again the other leader.
-    ("squared loss", ThresholdHedging(2), Bernoulli(0.25), 1),
-    ("squared loss", OtherRate(times=0.01), Contrarian(), 1),
-    ("squared loss", PerturbedLeader(), Contrarian(), 1),
+    ("squared loss", f.ThresholdHedging(2), n.Bernoulli(0.25), 1),
+    ("squared loss", OtherRate(times=0.01), n.Contrarian(), 1),
+    ("squared loss", f.PerturbedLeader(), n.Contrarian(), 1),
 ]
 
 
@@ -176,7 +154,7 @@ def test_controls_break_the_bounds(what, playing, nature, factor, seed):
 @pytest.mark.parametrize("times", [1e-9, 1e9])
 @pytest.mark.parametrize("m", [1, 2, 1000])
 def test_extreme_rates_still_give_laws(times, m, seed):
-    for nature in (Contrarian(), Bernoulli()):
+    for nature in (n.Contrarian(), n.Bernoulli()):
         game = Game(OtherRate(m, times), nature, horizon=200, runs=range(4), seed=seed)
         game.advance(200)
         assert game.resolved == 200
@@ -184,8 +162,8 @@ def test_extreme_rates_still_give_laws(times, m, seed):
 
 @pytest.mark.parametrize(
     ("spec", "horizon", "measure"),
-    [*((ForecastHedging(m), T, "ece") for m, T in ((1, 60), (2, 24), (3, 12), (4, 12))),
-     *((StepCEMinimiser(m), T, "step_ce") for m in (1, 2, 4) for T in (1, 2, 6))],
+    [*((f.ForecastHedging(m), T, "ece") for m, T in ((1, 60), (2, 24), (3, 12), (4, 12))),
+     *((f.StepCEMinimiser(m), T, "step_ce") for m in (1, 2, 4) for T in (1, 2, 6))],
 )  # fmt: skip
 def test_the_worst_nature_stays_below_the_bound(spec, horizon, measure):
     """Exactly, over all natures that see the law."""
@@ -197,7 +175,7 @@ def test_the_worst_nature_stays_below_the_bound(spec, horizon, measure):
 
 
 @dataclass(frozen=True)
-class AgainstTheMajority(Nature):
+class AgainstTheMajority(n.Nature):
     """y = 0 if at least half of the atoms lie above one half, else y = 1."""
 
     sight = Sight.LAW
@@ -214,7 +192,7 @@ def test_a_nature_that_sees_the_law_hurts_the_perturbed_leader_in_proportion_to_
     """The docstring's T·E|B/K − 1/2|. Its proof is a sum over rounds of |f − 1/2|, at least as large in the mean, and
     of what the draws add, each round at most 3/2 from its mean given the past: Azuma and Hoeffding at RATE.
     """
-    games, own = Games(8000, 16, RATE), PerturbedLeader(atoms=atoms)
+    games, own = Games(8000, 16, RATE), f.PerturbedLeader(atoms=atoms)
     forced = sum(math.comb(atoms, j) * abs(j / atoms - 0.5) for j in range(atoms + 1)) / 2**atoms
     found = games.mean_total(own, AgainstTheMajority(), seed, u_calibration)
     assert found >= forced * 8000 - 1.5 * math.sqrt(2 * 8000 * math.log(1 / RATE) / 16)
@@ -229,26 +207,26 @@ def test_a_nature_that_sees_the_law_hurts_the_perturbed_leader_in_proportion_to_
 #: its growth exponents were −0.34 … 0.03 with standard deviations up to 0.033, those of the controls 0.37 … 0.55.
 #: This much is five standard deviations from both.
 FLAT = 0.2
-COIN, STEPS = Bernoulli(), Sawtooth()
+COIN, STEPS = n.Bernoulli(), n.Sawtooth()
 KEPT = [
-    *((CDLMinimiser(), nature) for nature in (COIN, Drift(), STEPS, UniformTruth(), Contrarian())),
-    *((BlumMansour(), nature) for nature in (COIN, Drift(), STEPS, UniformTruth(), Contrarian())),
+    *((f.CDLMinimiser(), nature) for nature in (COIN, n.Drift(), STEPS, n.UniformTruth(), n.Contrarian())),
+    *((f.BlumMansour(), nature) for nature in (COIN, n.Drift(), STEPS, n.UniformTruth(), n.Contrarian())),
     *(
-        (PerturbedLeader(), nature)
-        for nature in (COIN, Drift(), STEPS, UniformTruth(), Sidestepping(), ALTERNATING)
+        (f.PerturbedLeader(), nature)
+        for nature in (COIN, n.Drift(), STEPS, n.UniformTruth(), n.Sidestepping(), ALTERNATING)
     ),
 ]
 #: who promises, who plays instead, against whom
 BROKEN = [
-    (CDLMinimiser(), AlmostOneStepAhead(), Contrarian()),
-    (CDLMinimiser(), EmpiricalMean(), Drift()),
-    (BlumMansour(), AlmostOneStepAhead(), Contrarian()),
-    (BlumMansour(), EmpiricalMean(), Drift()),
-    (PerturbedLeader(), EmpiricalMean(), ALTERNATING),  # the leader without noise
+    (f.CDLMinimiser(), f.AlmostOneStepAhead(), n.Contrarian()),
+    (f.CDLMinimiser(), f.EmpiricalMean(), n.Drift()),
+    (f.BlumMansour(), f.AlmostOneStepAhead(), n.Contrarian()),
+    (f.BlumMansour(), f.EmpiricalMean(), n.Drift()),
+    (f.PerturbedLeader(), f.EmpiricalMean(), ALTERNATING),  # the leader without noise
     (
-        PerturbedLeader(),
-        PerturbedLeader(),
-        Contrarian(),
+        f.PerturbedLeader(),
+        f.PerturbedLeader(),
+        n.Contrarian(),
     ),  # who sees the law, which the theorem does not allow
 ]
 

@@ -202,6 +202,7 @@ def truth(name, gamma, options):
     return low - within, high + within
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "options"), MOVED, ids=str)
 @given(gamma=gammas(max_levels=20), most=st.integers(2, 12))
 def test_the_widened_bracket_holds_the_value(name, options, gamma, most):
@@ -231,6 +232,7 @@ def moves(draw):
     return gamma, JointDistribution.from_sorted_levels(*parts), min(moved, 1.0)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "options"), [c for c in MOVED if c[0] != "interval_ce"], ids=str)
 @given(case=moves(), least=st.floats(0, 1))
 def test_the_bracket_holds_the_value_before_the_move(name, options, case, least):

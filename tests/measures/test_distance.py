@@ -152,6 +152,7 @@ def test_the_program_from_inside_has_the_value_of_the_solver(n, shift):
     assert cost == pytest.approx(value, abs=1e-7)
 
 
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("k", [501, 3000])
 @pytest.mark.parametrize("bias", [0.0, 0.05, -0.4])
 def test_brackets_at_many_levels(k, bias):
@@ -172,6 +173,7 @@ def certified(gamma, bracket):
     assert bracket.upper >= max(0.5 * smooth, bias) - 1e-14
 
 
+@pytest.mark.slow
 def test_brackets_of_levels_that_are_hardly_apart(seed):
     """Levels about one to four centres, 1e-17 to 1e-6 apart; residuals from 1e-12 up, weights over 12 orders.
 
@@ -230,6 +232,7 @@ class Fails:
         return scipy.optimize.OptimizeResult(status=4, x=None)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("good", [0, 1, 2])
 @given(gamma=ANY)
 def test_without_an_answer_there_are_certified_bounds(good, gamma):

@@ -104,6 +104,7 @@ def open_gap(record, options, value, gamma):
     return high - low
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
 @given(gamma=FEW)
 def test_honest_witnesses_prove_the_value_from_both_sides(record, options, gamma):
@@ -149,6 +150,7 @@ EXACT = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("name", "options", "so"), EXACT, ids=[f"{name} {options}" for name, options, _ in EXACT]
 )
@@ -207,6 +209,7 @@ def test_what_underflows_is_on_the_safe_side_too(order, mass, mean):
     )  # (1e-290)^(1/100) is 1.3e-3
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
 @given(data=st.data(), gamma=FEW, other=FEW)
 def test_a_forged_witness_never_proves_what_is_false(record, options, data, gamma, other):

@@ -8,37 +8,12 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal import forecasters as f
+from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, ScenarioError
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    AlmostOneStepAhead,
-    Constant,
-    DefensiveForecasting,
-    Delayed,
-    EmpiricalMean,
-    Forecaster,
-    Separate,
-    Truthful,
-)
-from onlinecal.natures import (
-    NATURES,
-    Bernoulli,
-    Contrarian,
-    Drift,
-    Greedy,
-    Markov,
-    Mixture,
-    Nature,
-    RandomWalk,
-    Replay,
-    Sidestepping,
-    Sight,
-    Streams,
-    Switch,
-    UniformTruth,
-)
 from onlinecal.rounds.protocol import begin
 from onlinecal.scenario import load
 from tests.by_hand import noted, outcome_uniforms, revealed
@@ -55,8 +30,8 @@ def coins(nature, forecaster, horizon, seed, runs=3):
 
 
 def test_parts_of_one_kind_have_randomness_of_their_own(seed):
-    both = coins(Mixture((UniformTruth(), UniformTruth())), Constant(), 2000, seed)
-    one = coins(Mixture((UniformTruth(),)), Constant(), 2000, seed)
+    both = coins(n.Mixture((n.UniformTruth(), n.UniformTruth())), f.Constant(), 2000, seed)
+    one = coins(n.Mixture((n.UniformTruth(),)), f.Constant(), 2000, seed)
     # The mean of two independent uniforms has variance 1/24, of two equal ones 1/12. The squared deviation is in
     # [0, 1/4] and 6000 of them are averaged: off by 1/60 with probability below 2·exp(−2·6000·(4/60)²) < 1e-22.
     assert abs(((both - 0.5) ** 2).mean() - 1 / 24) < 1 / 60
@@ -65,7 +40,7 @@ def test_parts_of_one_kind_have_randomness_of_their_own(seed):
 
 @pytest.mark.parametrize("wrong", [1.5, -0.5, float("nan"), "much", [0.5, 0.5, 0.5]])
 def test_a_wrong_part_does_not_hide_in_a_mixture(wrong):
-    class Wrong(Nature):
+    class Wrong(n.Nature):
         def start(self, horizon, stream):
             class Player:
                 def probability(self, round):
@@ -73,31 +48,39 @@ def test_a_wrong_part_does_not_hide_in_a_mixture(wrong):
 
             return Player()
 
-    for nature in (Mixture((Bernoulli(), Wrong())), Switch(Bernoulli(), Wrong(), 2)):
+    for nature in (n.Mixture((n.Bernoulli(), Wrong())), n.Switch(n.Bernoulli(), Wrong(), 2)):
         with pytest.raises(InvalidForecast, match=r"stated q = .* in round"):
-            Game(Constant(), nature, horizon=5, runs=range(2)).advance(5)
+            Game(f.Constant(), nature, horizon=5, runs=range(2)).advance(5)
 
 
 def test_recorded_streams_in_compositions(tmp_path):
     file = tmp_path / "a.csv"
     file.write_text("outcome\n0\n1\n1\n")
-    replay = Replay(str(file))
-    assert Mixture((Bernoulli(), replay)).length == 3
-    assert Mixture((Bernoulli(),)).length is None
+    replay = n.Replay(str(file))
+    assert n.Mixture((n.Bernoulli(), replay)).length == 3
+    assert n.Mixture((n.Bernoulli(),)).length is None
     with pytest.raises(InvalidParameter, match="horizon = 4, but nature 'mixture' has 3 rounds"):
-        Game(Constant(), Mixture((Bernoulli(), replay)), horizon=4, runs=range(1))
-    assert coins(Switch(Bernoulli(0.5), replay, 2), Constant(), 5, 0)[:, 0].tolist() == [0.5, 0.5, 0, 1, 1]
+        Game(f.Constant(), n.Mixture((n.Bernoulli(), replay)), horizon=4, runs=range(1))
+    assert coins(n.Switch(n.Bernoulli(0.5), replay, 2), f.Constant(), 5, 0)[:, 0].tolist() == [
+        0.5,
+        0.5,
+        0,
+        1,
+        1,
+    ]
     with pytest.raises(InvalidParameter, match="switch: 4 of 6 rounds fall to then = replay, which has 3"):
-        Game(Constant(), Switch(Bernoulli(), replay, 2), horizon=6, runs=range(1))
+        Game(f.Constant(), n.Switch(n.Bernoulli(), replay, 2), horizon=6, runs=range(1))
 
 
 def test_nested_natures_have_keys_labels_and_tables(tmp_path):
-    nature = Mixture((Bernoulli(0.25), Switch(Drift(), Greedy("square"))), (3, 1))
+    nature = n.Mixture((n.Bernoulli(0.25), n.Switch(n.Drift(), n.Greedy("square"))), (3, 1))
     assert strategy_key(nature) == (
         'mixture(natures=[bernoulli(q=0.25), switch(at="T/2", first=drift(first=0, last=1), '
         'then=greedy(cells=null, kink=0.5, target="square"))], weights=[3, 1])'
     )
-    assert strategy_key(nature) != strategy_key(Mixture((Bernoulli(0.25), Switch(Drift(), Greedy())), (3, 1)))
+    assert strategy_key(nature) != strategy_key(
+        n.Mixture((n.Bernoulli(0.25), n.Switch(n.Drift(), n.Greedy())), (3, 1))
+    )
     assert strategy_label(nature) == (
         'mixture (natures=[bernoulli (q=0.25), switch (first=drift, then=greedy (target="square"))], weights=[3, 1])'
     )
@@ -158,7 +141,7 @@ def events(order, delays):
 def as_part(role, spec, horizon, path, seed):
     """A specification as another begins it: tuned to this horizon, with the stream of this path."""
 
-    class Part(Forecaster if role == "forecaster" else Nature):
+    class Part(f.Forecaster if role == "forecaster" else n.Nature):
         def start(self, _, stream):
             return begin(role, spec, horizon, Stream(seed, path, range(1)))
 
@@ -169,7 +152,7 @@ def as_part(role, spec, horizon, path, seed):
 
 def alone(i, order, of, nature, delays, seed):
     """Forecasts and outcomes of the rounds of stream i, by one copy against one part, which meet nobody else."""
-    at, separate, mine = f"T={T}", strategy_key(Separate(of)), order.count(i)
+    at, separate, mine = f"T={T}", strategy_key(f.Separate(of)), order.count(i)
     outcomes = outcome_uniforms(nature, T, RUNS, seed)
     copy = as_part("forecaster", of, T, ("forecaster", separate, at, f"stream {i}"), seed)
     part = as_part("nature", nature.parts[i], mine, ("nature", strategy_key(nature), at, f"part {i}"), seed)
@@ -186,21 +169,24 @@ def alone(i, order, of, nature, delays, seed):
     return found
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("delay", [0, 5, "any"])
 @pytest.mark.parametrize(
     "nature",
     [
-        Streams((Greedy(), Drift(), Sidestepping())),
-        Streams((Markov(), RandomWalk(), Contrarian()), "random", (2, 1, 1)),
-        Streams((Mixture((Greedy(), RandomWalk())), Switch(Markov(), Contrarian("draw"), "T/2"))),
+        n.Streams((n.Greedy(), n.Drift(), n.Sidestepping())),
+        n.Streams((n.Markov(), n.RandomWalk(), n.Contrarian()), "random", (2, 1, 1)),
+        n.Streams(
+            (n.Mixture((n.Greedy(), n.RandomWalk())), n.Switch(n.Markov(), n.Contrarian("draw"), "T/2"))
+        ),
     ],
     ids=lambda nature: str(nature.streams),
 )
-@pytest.mark.parametrize("of", [AlmostOneStepAhead(), DefensiveForecasting(), EmpiricalMean()])
+@pytest.mark.parametrize("of", [f.AlmostOneStepAhead(), f.DefensiveForecasting(), f.EmpiricalMean()])
 def test_separate_on_streams_is_each_part_alone(of, nature, delay, seed):
     """Of forecasters that draw nothing; of others see tests/forecasters/test_in_flight.py."""
     delays = np.random.default_rng([seed, 3]).integers(0, 30, T) if delay == "any" else np.full(T, delay)
-    game = Game(Separate(of), nature, horizon=T, runs=range(RUNS), seed=seed, keeps=("stream",))
+    game = Game(f.Separate(of), nature, horizon=T, runs=range(RUNS), seed=seed, keeps=("stream",))
     opened, order = [], order_of(nature, T, seed).whose(1, T).tolist()
     for what, t in events(order, delays):
         if what == "ask":
@@ -225,10 +211,10 @@ def order_of(nature, horizon, seed):
 
 def test_the_shared_forecaster_plays_another_game(seed):
     """The control: one that learns from all streams is right about neither of two opposite coins."""
-    nature = Streams((Bernoulli(1.0), Bernoulli(0.0)))
+    nature = n.Streams((n.Bernoulli(1.0), n.Bernoulli(0.0)))
     briers = [
         oc.play(of, nature, horizon=200, runs=1, seed=seed, measures=["brier"]).curve("brier").mean[-1]
-        for of in (EmpiricalMean(), Separate(EmpiricalMean()))
+        for of in (f.EmpiricalMean(), f.Separate(f.EmpiricalMean()))
     ]
     assert briers[0] > 40
     assert briers[1] == pytest.approx(2 * sum(1 / (k + 2) ** 2 for k in range(100)))
@@ -237,10 +223,10 @@ def test_the_shared_forecaster_plays_another_game(seed):
 # ---------------------------------------------------------------- what a part of several knows
 
 
-class Noting(Nature):
+class Noting(n.Nature):
     """Notes its horizon, the numbers of its rounds, and what it hears."""
 
-    sight = Sight.HISTORY
+    sight = n.Sight.HISTORY
     log: ClassVar[list] = []
 
     def start(self, horizon, stream):
@@ -260,7 +246,7 @@ class Noting(Nature):
 def test_a_part_hears_of_its_own_rounds_and_counts_them():
     log = Noting.log
     log.clear()
-    game = Game(Constant(), Streams((Drift(), Noting(), Drift())), horizon=8, runs=range(1))
+    game = Game(f.Constant(), n.Streams((n.Drift(), Noting(), n.Drift())), horizon=8, runs=range(1))
     opened = [game.ask() for _ in range(8)]
     for late in reversed(opened):
         game.resolve(late)
@@ -268,7 +254,9 @@ def test_a_part_hears_of_its_own_rounds_and_counts_them():
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 1000, 2500])
-@pytest.mark.parametrize("nature", [Streams((Drift(),) * 3), Streams((Drift(),) * 3, "random", (3, 0, 1))])
+@pytest.mark.parametrize(
+    "nature", [n.Streams((n.Drift(),) * 3), n.Streams((n.Drift(),) * 3, "random", (3, 0, 1))]
+)
 def test_each_part_is_tuned_to_the_rounds_that_fall_to_it(nature, horizon, seed):
     order = order_of(nature, horizon, seed)
     mine = order.whose(1, horizon).tolist()
@@ -282,18 +270,18 @@ def test_each_part_is_tuned_to_the_rounds_that_fall_to_it(nature, horizon, seed)
 
 
 def test_compositions_reveal_what_all_parts_reveal_and_see_what_one_sees(seed):
-    assert Switch(UniformTruth(), Bernoulli()).reveals == frozenset()
-    assert Streams((UniformTruth(), UniformTruth())).reveals == {"stream", "truth"}
-    assert Streams((UniformTruth(), Drift())).reveals == {"stream"}
+    assert n.Switch(n.UniformTruth(), n.Bernoulli()).reveals == frozenset()
+    assert n.Streams((n.UniformTruth(), n.UniformTruth())).reveals == {"stream", "truth"}
+    assert n.Streams((n.UniformTruth(), n.Drift())).reveals == {"stream"}
     for parts, sight in [
-        ((Bernoulli(), RandomWalk()), Sight.NOTHING),
-        ((Bernoulli(), Markov()), Sight.HISTORY),
-        ((Markov(), Greedy()), Sight.LAW),
-        ((Contrarian("draw"), Greedy()), Sight.DRAW),
+        ((n.Bernoulli(), n.RandomWalk()), n.Sight.NOTHING),
+        ((n.Bernoulli(), n.Markov()), n.Sight.HISTORY),
+        ((n.Markov(), n.Greedy()), n.Sight.LAW),
+        ((n.Contrarian("draw"), n.Greedy()), n.Sight.DRAW),
     ]:
-        assert Mixture(parts).sight is Switch(*parts).sight is Streams(parts).sight is sight
-    nature = Streams((UniformTruth(), UniformTruth()))
-    log, _ = noted(Separate(Truthful()), nature, 9, 2, seed)
+        assert n.Mixture(parts).sight is n.Switch(*parts).sight is n.Streams(parts).sight is sight
+    nature = n.Streams((n.UniformTruth(), n.UniformTruth()))
+    log, _ = noted(f.Separate(f.Truthful()), nature, 9, 2, seed)
     shown = revealed(nature, 9, 2, seed)
     assert shown["stream"].dtype == np.int64
     assert shown["truth"].tolist() == [round.forecast.tolist() for round in log]
@@ -301,34 +289,38 @@ def test_compositions_reveal_what_all_parts_reveal_and_see_what_one_sees(seed):
 
 def test_a_forecaster_per_stream_needs_streams():
     with pytest.raises(InvalidParameter, match="needs stream, which nature 'drift' does not reveal"):
-        Game(Separate(Constant()), Drift(), horizon=9, runs=range(1))
+        Game(f.Separate(f.Constant()), n.Drift(), horizon=9, runs=range(1))
 
 
 def test_certificates_of_the_streams_add_up(seed):
-    nature = Streams((Contrarian(), Drift()))
-    game = Game(Separate(DefensiveForecasting()), nature, horizon=500, runs=range(2), seed=seed)
+    nature = n.Streams((n.Contrarian(), n.Drift()))
+    game = Game(f.Separate(f.DefensiveForecasting()), nature, horizon=500, runs=range(2), seed=seed)
     game.advance(500)
     totals = [g.weight * oc.measures.kernel_ce(g) for g in game.gammas()]
     assert (np.array(totals) <= game.certificates()["kernel_ce_certificate"]).all()
-    assert Delayed(Separate(DefensiveForecasting())).certifies == {"kernel_ce_certificate"}
+    assert f.Delayed(f.Separate(f.DefensiveForecasting())).certifies == {"kernel_ce_certificate"}
 
 
 # ---------------------------------------------------------------- names, parameters
 
 
 def test_names_of_the_streams():
-    assert Streams((Bernoulli(0.2), Drift(), Drift())).streams == ("bernoulli (q=0.2)", "drift 1", "drift 2")
-    assert Streams((Drift(), Drift()), labels=("a", "b")).streams == ("a", "b")
-    assert all(cls.streams == () for cls in NATURES.values() if cls not in (Streams, Switch))
+    assert n.Streams((n.Bernoulli(0.2), n.Drift(), n.Drift())).streams == (
+        "bernoulli (q=0.2)",
+        "drift 1",
+        "drift 2",
+    )
+    assert n.Streams((n.Drift(), n.Drift()), labels=("a", "b")).streams == ("a", "b")
+    assert all(cls.streams == () for cls in n.NATURES.values() if cls not in (n.Streams, n.Switch))
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         ({"parts": ()}, r"parts = \(\); expected a list of natures"),
-        ({"parts": Drift()}, "expected a list of natures"),
-        ({"parts": (Drift(), Constant())}, r"parts\[1\] = .*expected a nature"),
-        ({"parts": (Drift(), Streams((Drift(),)))}, r"parts\[1\] = streams has streams of its own"),
+        ({"parts": n.Drift()}, "expected a list of natures"),
+        ({"parts": (n.Drift(), f.Constant())}, r"parts\[1\] = .*expected a nature"),
+        ({"parts": (n.Drift(), n.Streams((n.Drift(),)))}, r"parts\[1\] = streams has streams of its own"),
         ({"order": "sorted"}, "order = 'sorted'; expected 'turns' or 'random'"),
         ({"weights": (1, 2)}, "expected order = 'random', or no weights"),
         ({"order": "random", "weights": (1,)}, "expected 2 numbers, one a part"),
@@ -341,35 +333,39 @@ def test_names_of_the_streams():
 )
 def test_parameters_that_make_no_sense_are_refused(options, said):
     with pytest.raises(InvalidParameter, match=said):
-        Streams(**{"parts": (Drift(), Drift()), **options})
+        n.Streams(**{"parts": (n.Drift(), n.Drift()), **options})
 
 
 def test_parts_that_are_too_short_are_refused(tmp_path):
-    rows = Replay(str(recording(tmp_path)))
-    turns = Streams((Drift(), rows))
+    rows = n.Replay(str(recording(tmp_path)))
+    turns = n.Streams((n.Drift(), rows))
     assert turns.length == 2 * rows.length + 1
-    Game(Constant(), turns, horizon=turns.length, runs=range(1))
+    Game(f.Constant(), turns, horizon=turns.length, runs=range(1))
     with pytest.raises(InvalidParameter, match=f"expected at most {turns.length}"):
-        Game(Constant(), turns, horizon=turns.length + 1, runs=range(1))
-    drawn = Streams((Drift(), rows), "random", (0, 1))
+        Game(f.Constant(), turns, horizon=turns.length + 1, runs=range(1))
+    drawn = n.Streams((n.Drift(), rows), "random", (0, 1))
     assert drawn.length is None
     assert drawn.recorded
     with pytest.raises(
         InvalidParameter, match=rf"1201 of 1201 rounds fall to parts\[1\] = replay, which has {rows.length}"
     ):
-        Game(Constant(), drawn, horizon=1201, runs=range(1))
+        Game(f.Constant(), drawn, horizon=1201, runs=range(1))
 
 
 def test_streams_may_follow_each_other(seed):
     """A forecaster per stream plays them, and the streams are those that are revealed."""
-    both = Switch(Streams((Drift(), Markov())), Streams((Markov(), Drift(), Drift()), "random"), 5)
+    both = n.Switch(
+        n.Streams((n.Drift(), n.Markov())), n.Streams((n.Markov(), n.Drift(), n.Drift()), "random"), 5
+    )
     assert both.reveals == {"stream"}
     assert both.streams == ("drift → markov", "markov → drift 1", "drift 2")
-    game = Game(Separate(AlmostOneStepAhead()), both, horizon=90, runs=range(2), seed=seed, keeps=("stream",))
+    game = Game(
+        f.Separate(f.AlmostOneStepAhead()), both, horizon=90, runs=range(2), seed=seed, keeps=("stream",)
+    )
     game.advance(3)
     game.resolve(game.ask())
     game = pickle.loads(pickle.dumps(game))
     game.advance(90)
     told = game.transcripts.of(1)
     assert told.context["stream"].tolist() == game.nature.streams_of(1, 90).tolist()
-    assert Switch(Streams((Drift(), Markov())), Drift()).streams == ()
+    assert n.Switch(n.Streams((n.Drift(), n.Markov())), n.Drift()).streams == ()

@@ -6,38 +6,12 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
-from onlinecal.natures import (
-    NATURES,
-    Bernoulli,
-    Contrarian,
-    Drift,
-    EarlyStopping,
-    Greedy,
-    KinkApproach,
-    LogisticFeatures,
-    LogisticPolicy,
-    Markov,
-    Mixture,
-    Nature,
-    Piecewise,
-    RandomWalk,
-    Ratchet,
-    Replay,
-    Sawtooth,
-    Sidestepping,
-    Sight,
-    SignPreservation,
-    Sinusoid,
-    SparseBias,
-    Switch,
-    UniformTruth,
-    as_nature,
-)
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, move
 from tests import examples
@@ -49,14 +23,14 @@ def test_who_reveals_nothing_cannot_feed_who_needs_it():
         needs = frozenset({"truth"})
 
     with pytest.raises(InvalidParameter, match="needs truth, which nature 'bernoulli' does not reveal"):
-        Game(Needy(), Bernoulli(), horizon=5, runs=range(1))
-    Game(Needy(), UniformTruth(), horizon=5, runs=range(1)).advance(5)
+        Game(Needy(), n.Bernoulli(), horizon=5, runs=range(1))
+    Game(Needy(), n.UniformTruth(), horizon=5, runs=range(1)).advance(5)
 
 
-@pytest.mark.parametrize("cls", [*NATURES.values(), *FORECASTERS.values()], ids=[*NATURES, *FORECASTERS])
+@pytest.mark.parametrize("cls", [*n.NATURES.values(), *FORECASTERS.values()], ids=[*n.NATURES, *FORECASTERS])
 def test_guarantees_are_documented(cls):
     assert "guarantees" not in vars(cls) or "\n    Guarantee\n    ---" in cls.__doc__
-    assert set(FORECASTERS).isdisjoint(NATURES)
+    assert set(FORECASTERS).isdisjoint(n.NATURES)
 
 
 # ---------------------------------------------------------------- sight
@@ -70,13 +44,13 @@ def reads(sight, what):
         found.append(getattr(round, what))
         return 0.5
 
-    return as_nature(type("Reads", (), {"sight": sight, "probability": probability})), found
+    return n.as_nature(type("Reads", (), {"sight": sight, "probability": probability})), found
 
 
-@pytest.mark.parametrize("sight", Sight)
+@pytest.mark.parametrize("sight", n.Sight)
 @pytest.mark.parametrize("what", ["number", "time", "law", "forecast"])
 def test_natures_see_what_they_declare(sight, what):
-    allowed = sight >= {"law": Sight.LAW, "forecast": Sight.DRAW}.get(what, Sight.NOTHING)
+    allowed = sight >= {"law": n.Sight.LAW, "forecast": n.Sight.DRAW}.get(what, n.Sight.NOTHING)
     nature, found = reads(sight, what)
     game = Game(Constant(0.25), nature, horizon=3, runs=range(1))
     if allowed:
@@ -95,14 +69,14 @@ def _peep(run, number, size, forecast):
     return (size + (0.0 if np.isnan(forecast) else 8.0)) / 16.0
 
 
-@pytest.mark.parametrize(("sight", "shown"), list(zip(Sight, (0.0, 0.0, 2 / 16, 10 / 16), strict=True)))
+@pytest.mark.parametrize(("sight", "shown"), list(zip(n.Sight, (0.0, 0.0, 2 / 16, 10 / 16), strict=True)))
 def test_steps_are_shown_what_they_declare(sight, shown):
-    class Peeps(Nature):
+    class Peeps(n.Nature):
         def start(self, horizon, stream):
             return CompiledNature(_peep, Memory(), sight=sight)
 
     Peeps.sight = sight
-    for nature in (Peeps(), Mixture((Peeps(),)), Switch(Peeps(), Contrarian("draw"), 5)):
+    for nature in (Peeps(), n.Mixture((Peeps(),)), n.Switch(Peeps(), n.Contrarian("draw"), 5)):
         assert truths_of_pair(nature) == shown
 
 
@@ -128,23 +102,23 @@ def by_mean(self, round):
     return float(sum(p * w for p, w in round.law.items()) < 0.5)
 
 
-@pytest.mark.parametrize("sight", ["law", "LAW", Sight.LAW])
+@pytest.mark.parametrize("sight", ["law", "LAW", n.Sight.LAW])
 def test_a_plain_nature_sees_the_law_that_it_declares(sight, seed):
-    spec = as_nature(opposite(sight, by_mean))
-    assert spec.sight is Sight.LAW
-    assert outcomes(spec, seed) == outcomes(Contrarian(), seed)
+    spec = n.as_nature(opposite(sight, by_mean))
+    assert spec.sight is n.Sight.LAW
+    assert outcomes(spec, seed) == outcomes(n.Contrarian(), seed)
 
 
 def test_a_plain_nature_sees_the_draw_that_it_declares(seed):
-    spec = as_nature(opposite("draw", lambda self, round: float(round.forecast < 0.5)))
-    assert outcomes(spec, seed) == outcomes(Contrarian("draw"), seed)
+    spec = n.as_nature(opposite("draw", lambda self, round: float(round.forecast < 0.5)))
+    assert outcomes(spec, seed) == outcomes(n.Contrarian("draw"), seed)
 
 
 def test_a_law_is_shown_as_a_distribution():
     seen = []
     nature = opposite("law", lambda self, round: seen.append(round.law) or 0.5)
     twice = Written([([0.25, 0.75, 0.25, 1.0], [0.25, 0.5, 0.25, 0.0])])
-    Game(twice, as_nature(nature), horizon=1, runs=range(2)).advance(1)
+    Game(twice, n.as_nature(nature), horizon=1, runs=range(2)).advance(1)
     assert seen == [{0.25: 0.5, 0.75: 0.5}] * 2
 
 
@@ -217,9 +191,9 @@ def test_natures_depend_on_a_law_as_a_distribution(seed, tmp_path):
         :, 0
     ]
     others = [rewritten(*law, u, generator) for law, u in zip(laws, uniforms, strict=True)]
-    seen = [nature for nature in examples.natures(tmp_path) if nature.sight >= Sight.LAW]
+    seen = [nature for nature in examples.natures(tmp_path) if nature.sight >= n.Sight.LAW]
     assert len({type(nature) for nature in seen}) >= 9
-    for nature in [*seen, KinkApproach(cells=7)]:
+    for nature in [*seen, n.KinkApproach(cells=7)]:
         assert answers(nature, laws, outcomes) == answers(nature, others, outcomes), nature
 
 
@@ -229,31 +203,32 @@ def test_natures_depend_on_a_law_as_a_distribution(seed, tmp_path):
 @pytest.mark.parametrize(
     ("cls", "refused"),
     [
-        (Bernoulli, [{"q": 1.01}, {"q": math.nan}]),
-        (Drift, [{"first": -0.1}]),
-        (Sawtooth, [{"cycles": x} for x in (-1, "T^(1/0)", math.inf)]),
-        (Sinusoid, [{"period": 0.5}, {"amplitude": 0.6}, {"period": "__import__('os')"}]),
-        (UniformTruth, [{"low": low, "high": high} for low, high in ((0.5, 0.4), (-0.1, 1), (0, 1.1))]),
-        (LogisticFeatures, [{"slope": 1e3}, {"bend": 0}]),
-        (RandomWalk, [{"step": 0}, {"step": 5}, {"step": True}, {"edge": 0}, {"first": 0.001}]),
-        (Piecewise, [{"segments": 0}, {"segments": 5, "change_rate": 0.1}, {"change_rate": 1.5}, {"change_rate": "T"}]),
-        (Markov, [{"p01": 1.5}, {"p10": math.nan}]),
-        (EarlyStopping, [{"bias": 0}, {"bias": "T^(1/0)"}]),
-        (Sidestepping, [{"cells": 0}, {"cells": "__import__('os')"}]),
-        (Contrarian, [{"sees": "all"}]),
-        (Greedy, [{"target": "cdl"}, {"kink": 1.5}, {"cells": 0}, {"cells": 2.0}]),
-        (KinkApproach, [{"kink": 1.5}, {"dwell": 0}, {"dwell": math.nan}, {"cells": 0}, {"cells": True}]),
-        (SparseBias, [{"kink": -0.1}, {"reach": 0.0}, {"reach": math.inf}]),
-        (LogisticPolicy, [{"weights": (1,) * 7}, {"weights": "12345678"}, {"weights": (math.nan,) * 8}]),
-        (Ratchet, [{"width": -1.0}, {"kink": 2}, {"low": math.inf}]),
-        (SignPreservation, [{"cells": 0}, {"cells": 11}, {"rounds": 0}, {"rounds": 65}, {"rounds": 2.5}]),
-        (Replay, [{"file": 3}, {"file": "a.csv", "base": 3}, {"file": "a.csv", "time": 3}]),
-        (Mixture, [
-            {"natures": ()}, {"natures": "bernoulli"}, {"natures": (Bernoulli(), Constant())},
-            {"natures": (Bernoulli(),), "weights": (0,)}, {"natures": (Bernoulli(), Drift()), "weights": (1,)},
-            {"natures": (Bernoulli(), Drift()), "weights": (1, -1)},
+        (n.Bernoulli, [{"q": 1.01}, {"q": math.nan}]),
+        (n.Drift, [{"first": -0.1}]),
+        (n.Sawtooth, [{"cycles": x} for x in (-1, "T^(1/0)", math.inf)]),
+        (n.Sinusoid, [{"period": 0.5}, {"amplitude": 0.6}, {"period": "__import__('os')"}]),
+        (n.UniformTruth, [{"low": low, "high": high} for low, high in ((0.5, 0.4), (-0.1, 1), (0, 1.1))]),
+        (n.LogisticFeatures, [{"slope": 1e3}, {"bend": 0}]),
+        (n.RandomWalk, [{"step": 0}, {"step": 5}, {"step": True}, {"edge": 0}, {"first": 0.001}]),
+        (n.Piecewise, [{"segments": 0}, {"segments": 5, "change_rate": 0.1},
+                       {"change_rate": 1.5}, {"change_rate": "T"}]),
+        (n.Markov, [{"p01": 1.5}, {"p10": math.nan}]),
+        (n.EarlyStopping, [{"bias": 0}, {"bias": "T^(1/0)"}]),
+        (n.Sidestepping, [{"cells": 0}, {"cells": "__import__('os')"}]),
+        (n.Contrarian, [{"sees": "all"}]),
+        (n.Greedy, [{"target": "cdl"}, {"kink": 1.5}, {"cells": 0}, {"cells": 2.0}]),
+        (n.KinkApproach, [{"kink": 1.5}, {"dwell": 0}, {"dwell": math.nan}, {"cells": 0}, {"cells": True}]),
+        (n.SparseBias, [{"kink": -0.1}, {"reach": 0.0}, {"reach": math.inf}]),
+        (n.LogisticPolicy, [{"weights": (1,) * 7}, {"weights": "12345678"}, {"weights": (math.nan,) * 8}]),
+        (n.Ratchet, [{"width": -1.0}, {"kink": 2}, {"low": math.inf}]),
+        (n.SignPreservation, [{"cells": 0}, {"cells": 11}, {"rounds": 0}, {"rounds": 65}, {"rounds": 2.5}]),
+        (n.Replay, [{"file": 3}, {"file": "a.csv", "base": 3}, {"file": "a.csv", "time": 3}]),
+        (n.Mixture, [
+            {"natures": ()}, {"natures": "bernoulli"}, {"natures": (n.Bernoulli(), Constant())},
+            {"natures": (n.Bernoulli(),), "weights": (0,)}, {"natures": (n.Bernoulli(), n.Drift()), "weights": (1,)},
+            {"natures": (n.Bernoulli(), n.Drift()), "weights": (1, -1)},
         ]),
-        (Switch, [{"first": Bernoulli(), "then": Bernoulli}, {"first": Bernoulli(), "then": Drift(), "at": -1}]),
+        (n.Switch, [{"first": n.Drift(), "then": n.Drift}, {"first": n.Drift(), "then": n.Drift(), "at": -1}]),
     ],
 )  # fmt: skip
 def test_parameters_out_of_range(cls, refused):
@@ -264,4 +239,4 @@ def test_parameters_out_of_range(cls, refused):
 
 def test_an_expression_that_is_out_of_range_only_at_this_horizon():
     with pytest.raises(InvalidParameter, match=r"change_rate = '20/T', which is 2 at T = 10; expected"):
-        Game(Constant(), Piecewise(change_rate="20/T"), horizon=10, runs=range(1))
+        Game(Constant(), n.Piecewise(change_rate="20/T"), horizon=10, runs=range(1))

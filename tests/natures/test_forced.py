@@ -7,31 +7,12 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal import forecasters as f
+from onlinecal import natures as n
 from onlinecal.core.guarantee import Forecasters
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import (
-    AlmostOneStepAhead,
-    CDLMinimiser,
-    Constant,
-    DefensiveForecasting,
-    EmpiricalMean,
-    Forecaster,
-    ForecastHedging,
-    PerturbedLeader,
-    StepCEMinimiser,
-)
 from onlinecal.measures import MEASURES, cdl, cfdl, cutoff_ce, ece, smooth_ce, u_calibration
-from onlinecal.natures import (
-    Bernoulli,
-    Contrarian,
-    EarlyStopping,
-    Greedy,
-    HalfCrossing,
-    KinkApproach,
-    LogisticPolicy,
-    SparseBias,
-)
 from onlinecal.natures._levels import FIRST, HEAD, LEVELS, MASK, ROOM
 from onlinecal.natures.adaptive import _coins, _fall
 from onlinecal.natures.adversarial import always_wrong
@@ -44,7 +25,7 @@ from tests.natures.quarters import Quarters
 
 
 @dataclass(frozen=True)
-class Balancing(Forecaster):
+class Balancing(f.Forecaster):
     """Keeps the coins of early stopping going: beside 1/2, and the farther the nearer the bias is to where they end."""
 
     bias: float
@@ -67,7 +48,7 @@ class _Balancing:
 
 def ends(forecaster, bias, horizon, runs, seed):
     """Whether the coins of each run have ended, and the total of its measures."""
-    game = Game(forecaster, EarlyStopping(bias), horizon=horizon, runs=range(runs), seed=seed)
+    game = Game(forecaster, n.EarlyStopping(bias), horizon=horizon, runs=range(runs), seed=seed)
     game.advance(horizon)
     totals = [[horizon * measure(gamma) for gamma in game.gammas()] for measure in (smooth_ce, cutoff_ce)]
     return game.nature.memory.floats[:, 0] != 0.5, np.array(totals)
@@ -91,6 +72,7 @@ def test_the_step_of_the_proof_of_early_stopping(bias, share):
         assert (drift(b, delta, beta) > 2.0 * delta**2 - 1.5 * c).any()
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("bias", [1.5, 4.0, 9.0])
 def test_coins_of_early_stopping_end_against_who_keeps_them_going(bias, seed):
     runs, horizon = 64, math.ceil(1.5 * _coins(bias))
@@ -100,14 +82,15 @@ def test_coins_of_early_stopping_end_against_who_keeps_them_going(bias, seed):
     assert (~ended).mean() <= 2 / 3 + 0.41
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("horizon", [2000, 8000])
 @pytest.mark.parametrize(
     "forecaster",
-    [DefensiveForecasting(), ForecastHedging(), StepCEMinimiser(), Balancing(5.0), Quarters()],
+    [f.DefensiveForecasting(), f.ForecastHedging(), f.StepCEMinimiser(), Balancing(5.0), Quarters()],
     ids=strategy_key,
 )
 def test_early_stopping_forces_its_bound(forecaster, horizon, seed):
-    own = EarlyStopping()
+    own = n.EarlyStopping()
     for guarantee, totals in zip(
         own.guarantees, ends(forecaster, own.bias, horizon, 64, seed)[1], strict=True
     ):
@@ -120,13 +103,13 @@ def test_early_stopping_forces_its_bound(forecaster, horizon, seed):
 def test_early_stopping_forces_no_more_than_two_and_a_half_times_its_bound(seed):
     # The negative control of the test above. K29* pays twice the bound; the standard deviation of a run is a tenth of
     # the bound, so the mean of 64 runs would have to be 40 standard errors off.
-    own, horizon = EarlyStopping(), 8000
-    totals = ends(DefensiveForecasting(), own.bias, horizon, 64, seed)[1][0]
+    own, horizon = n.EarlyStopping(), 8000
+    totals = ends(f.DefensiveForecasting(), own.bias, horizon, 64, seed)[1][0]
     assert totals.mean() < 2.5 * own.guarantees[0].bound(horizon)
 
 
 def test_what_early_stopping_states_of_its_bound():
-    (smooth, cutoff), root = EarlyStopping().guarantees, 1 / 3
+    (smooth, cutoff), root = n.EarlyStopping().guarantees, 1 / 3
     assert cutoff.bound(5000) == smooth.bound(5000)
     assert smooth.bound(2000) == pytest.approx(0.125 * 2000**root, rel=0.01)
     assert all(smooth.bound(t) > t**root / 5 for t in np.geomspace(1e6, 1e12, 25))
@@ -134,17 +117,19 @@ def test_what_early_stopping_states_of_its_bound():
     assert smooth.bound(100) == 0.0
     assert _coins(1e6) / 1e18 == pytest.approx(64 / np.pi**2, rel=0.05)
     # A larger bias is not reached for sure.
-    assert EarlyStopping("T^(1/3)").guarantees[0].bound(10**6) == 0.0
+    assert n.EarlyStopping("T^(1/3)").guarantees[0].bound(10**6) == 0.0
 
 
 # ---------------------------------------------------------------- always wrong
 
 
 @pytest.mark.parametrize(
-    "forecaster", [Constant(0.5), Constant(0.2), EmpiricalMean(), AlmostOneStepAhead()], ids=strategy_key
+    "forecaster",
+    [f.Constant(0.5), f.Constant(0.2), f.EmpiricalMean(), f.AlmostOneStepAhead()],
+    ids=strategy_key,
 )
 @pytest.mark.parametrize(
-    "nature", [Contrarian(), Contrarian("draw"), Greedy(), Greedy("square")], ids=strategy_key
+    "nature", [n.Contrarian(), n.Contrarian("draw"), n.Greedy(), n.Greedy("square")], ids=strategy_key
 )
 def test_every_deterministic_forecaster_is_hurt(forecaster, nature, seed):
     assert len(nature.guarantees) == 4
@@ -159,20 +144,20 @@ def test_every_deterministic_forecaster_is_hurt(forecaster, nature, seed):
 
 def test_who_hedges_is_hurt_by_those_alone_who_see_the_draw(seed):
     """And a coin does not do what greed does."""
-    (bound,) = ForecastHedging().guarantees
+    (bound,) = f.ForecastHedging().guarantees
     allowed = bound.bound(8000) + bound.slack(8000, 8, 1e-9)
-    for nature, hurt in ((Contrarian(), False), (Greedy(), False), (Contrarian("draw"), True)):
-        totals = measured(ForecastHedging(), nature, ece, 8000, seed, runs=8)
+    for nature, hurt in ((n.Contrarian(), False), (n.Greedy(), False), (n.Contrarian("draw"), True)):
+        totals = measured(f.ForecastHedging(), nature, ece, 8000, seed, runs=8)
         assert (totals.min() >= 4000) if hurt else (totals.mean() < allowed < 950)
     # |Σ(y − ½)| > 300 of 2000 coins has probability below 2·exp(−2·300²/2000) < 2e-39.
-    assert measured(Constant(0.5), Bernoulli(), ece, 2000, seed, runs=2).max() < 300
-    assert Greedy("kink").guarantees == Greedy(cells=3).guarantees == ()
+    assert measured(f.Constant(0.5), n.Bernoulli(), ece, 2000, seed, runs=2).max() < 300
+    assert n.Greedy("kink").guarantees == n.Greedy(cells=3).guarantees == ()
 
 
 def test_what_is_always_wrong_is_forced_to_the_digit():
     """Contrarian against 0.3 and 0.5: the shares of T are the least that are possible, or T itself."""
     for p, quadratic in ((0.5, 0.25), (0.3, 0.49)):
-        game = Game(oc.forecasters.Constant(p), Contrarian(), horizon=50, runs=range(1))
+        game = Game(oc.forecasters.Constant(p), n.Contrarian(), horizon=50, runs=range(1))
         game.advance(50)
         (gamma,) = game.gammas()
         found = {"ece": ece(gamma), "v_cdl": MEASURES["v_cdl"].function(gamma),
@@ -192,16 +177,16 @@ def test_minus_zero_is_the_level_zero():
     said, outcomes = [1.0] * 3 + [-0.0] * 5, [0] * 3 + [1] * 5
     for told, q in ((3, 0.0), (8, 1.0)):
         spec = reciting([*said[:told], {-0.0: 0.5, 1.0: 0.5}])
-        game = Game(spec, Greedy("square"), horizon=9, runs=range(1))
+        game = Game(spec, n.Greedy("square"), horizon=9, runs=range(1))
         for outcome in outcomes[:told]:
             game.resolve(game.ask(), outcome=outcome)
         assert game.ask().probability == q
 
 
-@pytest.mark.parametrize("nature", [Greedy(), KinkApproach()], ids=strategy_key)
+@pytest.mark.parametrize("nature", [n.Greedy(), n.KinkApproach()], ids=strategy_key)
 def test_the_table_grows_and_loses_no_level(nature, seed):
     """Against a forecaster that never repeats itself; kept of a level is its bias, or how often it was drawn."""
-    game = Game(EmpiricalMean(), nature, horizon=3000, runs=range(3), seed=seed)
+    game = Game(f.EmpiricalMean(), nature, horizon=3000, runs=range(3), seed=seed)
     game.advance(3000)
     memory = game.nature.memory
     assert memory.floats.shape[1] > FIRST
@@ -211,7 +196,7 @@ def test_the_table_grows_and_loses_no_level(nature, seed):
         order = np.argsort(values)
         assert (values[order] == gamma.predictions).all()
         bias = gamma.positives - gamma.counts * gamma.predictions
-        kept = bias if nature == Greedy() else gamma.counts
+        kept = bias if nature == n.Greedy() else gamma.counts
         assert memory.floats[r][:levels][order] == pytest.approx(kept, abs=1e-9)
         # The numbers of a level to come are there, too. Each level is at one place; half of the places are free.
         assert levels < memory.floats.shape[1] == memory.ints[r, ROOM]
@@ -225,7 +210,7 @@ def test_the_table_grows_and_loses_no_level(nature, seed):
 
 
 def test_half_crossing_makes_the_leader_without_noise_wrong_in_every_round(seed):
-    assert measured(EmpiricalMean(), HalfCrossing(), u_calibration, 2000, seed).min() > 0.49 * 2000
+    assert measured(f.EmpiricalMean(), n.HalfCrossing(), u_calibration, 2000, seed).min() > 0.49 * 2000
 
 
 @pytest.mark.slow
@@ -240,9 +225,9 @@ def test_the_figures_of_half_crossing(seed):
         (40_000, 6.6, 0.37),
     ):
         root = math.sqrt(horizon)
-        fresh = measured(PerturbedLeader(), HalfCrossing(), u_calibration, horizon, seed).mean() / root
+        fresh = measured(f.PerturbedLeader(), n.HalfCrossing(), u_calibration, horizon, seed).mean() / root
         assert 0.9 - 0.55 < fresh < 1.2 + 0.55
-        kept = measured(FrozenNoise(), HalfCrossing(), u_calibration, horizon, seed).mean() / root
+        kept = measured(FrozenNoise(), n.HalfCrossing(), u_calibration, horizon, seed).mean() / root
         assert kept == pytest.approx(frozen, abs=5 * error)
     assert kept > 2 * fresh
 
@@ -254,12 +239,12 @@ def by_logs(horizon):
 #: nature, forecaster, unit of T·CDL, tolerance, and shares of the unit by horizon: over 16 runs standard errors were at
 #: most a fifth of the tolerance
 FIGURES = [
-    (KinkApproach(), CDLMinimiser(), by_logs, 0.065, {10**3: 0.31, 10**4: 0.36, 10**5: 0.40, 10**6: 0.47}),
-    (KinkApproach(), ForecastHedging("T^(1/2)"), by_logs, 0.06, dict.fromkeys((10**3, 10**4, 10**5, 10**6), 0.14)),
-    (LogisticPolicy(), CDLMinimiser(), by_logs, 0.1, {10**3: 0.31, 10**4: 0.31, 10**5: 0.23}),
-    (SparseBias(), ForecastHedging("T^(1/2)"), math.sqrt, 0.35, {10**3: 1.5, 10**4: 2.1, 10**5: 3.5, 10**6: 5.7}),
-    (SparseBias(), CDLMinimiser(), math.sqrt, 0.35, {10**3: 1.8, 10**4: 1.4, 10**5: 1.4, 10**6: 1.5}),
-    (SparseBias(), ForecastHedging(), lambda t: t ** (2 / 3), 0.035,
+    (n.KinkApproach(), f.CDLMinimiser(), by_logs, 0.065, {10**3: 0.31, 10**4: 0.36, 10**5: 0.40, 10**6: 0.47}),
+    (n.KinkApproach(), f.ForecastHedging("T^(1/2)"), by_logs, 0.06, dict.fromkeys((10**3, 10**4, 10**5, 10**6), 0.14)),
+    (n.LogisticPolicy(), f.CDLMinimiser(), by_logs, 0.1, {10**3: 0.31, 10**4: 0.31, 10**5: 0.23}),
+    (n.SparseBias(), f.ForecastHedging("T^(1/2)"), math.sqrt, 0.35, {10**3: 1.5, 10**4: 2.1, 10**5: 3.5, 10**6: 5.7}),
+    (n.SparseBias(), f.CDLMinimiser(), math.sqrt, 0.35, {10**3: 1.8, 10**4: 1.4, 10**5: 1.4, 10**6: 1.5}),
+    (n.SparseBias(), f.ForecastHedging(), lambda t: t ** (2 / 3), 0.035,
      {10**3: 0.32, 10**4: 0.25, 10**5: 0.26, 10**6: 0.21}),
 ]  # fmt: skip
 
@@ -275,4 +260,4 @@ def test_the_figures_of_those_about_a_kink(nature, forecaster, unit, tolerance, 
 
 def test_kink_approach_does_not_hurt_whom_it_is_not_made_for(seed):
     """Plain biases keep the bound of hedging against it: the mistake is one of the CDL minimiser's rule."""
-    assert measured(PlainBiases(), KinkApproach(), cdl, 2000, seed).mean() < 0.25 * by_logs(2000)
+    assert measured(PlainBiases(), n.KinkApproach(), cdl, 2000, seed).mean() < 0.25 * by_logs(2000)

@@ -131,6 +131,7 @@ def test_equal_questions_and_forgotten_ones():
     for p in (0.1, 0.3, 0.3, 0.5, 0.7):
         model.predict_proba_one({"p": p})
     assert len(model._open) == 2
+    assert 500 < model._raw_memory_usage < 50_000  # without compiled code, of which parts may be gone
     for p in (0.1, 0.3, 0.3, 0.7):
         model.learn_one({"p": p}, True)
     assert model._recalibrator.told == 4

@@ -20,21 +20,13 @@ import pytest
 from scipy.stats import binomtest
 
 import onlinecal as oc
+from onlinecal import forecasters as f
 from onlinecal import play
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.forecasters import (
-    Calibeating,
-    Constant,
-    DefensiveForecasting,
-    EmpiricalMean,
-    ForecastHedging,
-    Unchanged,
-    as_forecaster,
-)
 from onlinecal.measures import smooth_ce
 from onlinecal.natures import Bernoulli
 from onlinecal.worlds import WORLDS, Beds, Machines, Parts, Queue, as_world, observe
@@ -73,7 +65,7 @@ def noted(world, horizon, says=0.5, run=0, seed=0):
     """The questions (number, time, base) and outcomes (number, outcome) of a run, as the forecaster sees them."""
     del OBJECTS[:]
     simulation = Simulation(
-        as_forecaster(Notes, {"says": says}), world, horizon=horizon, runs=range(run, run + 1), seed=seed
+        f.as_forecaster(Notes, {"says": says}), world, horizon=horizon, runs=range(run, run + 1), seed=seed
     )
     simulation.advance(horizon)
     player = next(each for each in OBJECTS if each.context)
@@ -225,7 +217,7 @@ DEFEATING = [Queue(reacts="leave"), Beds(reacts="act"), Machines(reacts="act"), 
 @pytest.mark.parametrize("world", DEFEATING, ids=str)
 def test_high_forecasts_fail_or_come_true(world):
     def share(reacts, p):
-        simulation = Simulation(Constant(p), replace(world, reacts=reacts), horizon=1000, runs=range(6))
+        simulation = Simulation(f.Constant(p), replace(world, reacts=reacts), horizon=1000, runs=range(6))
         simulation.advance(1000)
         return np.array([gamma.base_rate for gamma in simulation.gammas()])
 
@@ -239,11 +231,11 @@ def test_high_forecasts_fail_or_come_true(world):
 def test_calibeating_mends_the_formula_where_customers_leave():
     for seed in range(2):
         values = {}
-        for forecaster in (Unchanged(), Calibeating()):
+        for forecaster in (f.Unchanged(), f.Calibeating()):
             simulation = Simulation(forecaster, Queue(reacts="leave"), horizon=2000, runs=range(2), seed=seed)
             simulation.advance(2000)
             values[type(forecaster)] = np.mean([smooth_ce(gamma) for gamma in simulation.gammas()])
-        assert values[Unchanged] > 0.1 > 5 * values[Calibeating]
+        assert values[f.Unchanged] > 0.1 > 5 * values[f.Calibeating]
 
 
 # ---------------------------------------------------------------- the same numbers
@@ -261,7 +253,7 @@ def state(simulation):
 
 @pytest.mark.parametrize("world", ALL, ids=str)
 def test_pauses_pickles_and_batches_do_not_matter(world):
-    for forecaster in (ForecastHedging(), DefensiveForecasting(), as_forecaster(Mean)):
+    for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), f.as_forecaster(Mean)):
         whole = Simulation(forecaster, world, horizon=300, runs=range(3), seed=5)
         other = Simulation(forecaster, world, horizon=300, runs=range(3), seed=5)
         whole.advance(150)
@@ -294,7 +286,7 @@ class Mean:
 def test_a_plain_forecaster_hears_the_same_world():
     for history in ("exact", 50):
         gammas = []
-        for forecaster in (EmpiricalMean(), as_forecaster(Mean)):
+        for forecaster in (f.EmpiricalMean(), f.as_forecaster(Mean)):
             simulation = Simulation(forecaster, Queue(), horizon=500, runs=range(2), history=history)
             simulation.advance(500)
             gammas.append(state(simulation))
@@ -333,7 +325,7 @@ class Bakery:
 
 def test_a_world_of_ones_own_has_streams_and_cuts():
     simulation = Simulation(
-        ForecastHedging(),
+        f.ForecastHedging(),
         as_world(Bakery),
         horizon=600,
         runs=range(2),
@@ -415,7 +407,7 @@ class Odd:
     ],
 )  # fmt: skip
 def test_a_world_that_goes_wrong_is_named(fault, words):
-    simulation = Simulation(EmpiricalMean(), as_world(Odd, {"fault": fault}), horizon=40, runs=range(3, 4))
+    simulation = Simulation(f.EmpiricalMean(), as_world(Odd, {"fault": fault}), horizon=40, runs=range(3, 4))
     with pytest.raises((InvalidData, InvalidForecast), match=words) as first:
         simulation.advance(40)
     with pytest.raises(InvalidForecast) as again:
@@ -424,10 +416,10 @@ def test_a_world_that_goes_wrong_is_named(fault, words):
 
 
 def test_a_world_may_end_after_its_last_question():
-    simulation = Simulation(EmpiricalMean(), as_world(Odd), horizon=51, runs=range(1))
+    simulation = Simulation(f.EmpiricalMean(), as_world(Odd), horizon=51, runs=range(1))
     simulation.advance(51)
     assert simulation.resolved == 51
-    assert Simulation(EmpiricalMean(), as_world(Odd), horizon=52, runs=range(1)).parts[0].most == 0
+    assert Simulation(f.EmpiricalMean(), as_world(Odd), horizon=52, runs=range(1)).parts[0].most == 0
 
 
 class Fails:
@@ -458,7 +450,7 @@ class Fails:
     ],
 )  # fmt: skip
 def test_a_forecaster_that_fails_is_named_with_round_and_run(how, words):
-    simulation = Simulation(as_forecaster(Fails, {"how": how}), Queue(), horizon=40, runs=range(1))
+    simulation = Simulation(f.as_forecaster(Fails, {"how": how}), Queue(), horizon=40, runs=range(1))
     with pytest.raises(InvalidForecast, match=words):
         simulation.advance(40)
 
@@ -477,7 +469,7 @@ class Restless:
 
 
 def test_a_world_that_plays_another_course_when_it_is_played_again_is_named():
-    simulation = Simulation(EmpiricalMean(), as_world(Restless), horizon=40, runs=range(1))
+    simulation = Simulation(f.EmpiricalMean(), as_world(Restless), horizon=40, runs=range(1))
     simulation.advance(20)
     again = pickle.loads(pickle.dumps(simulation))
     with pytest.raises(InvalidData, match="took another course when it was played again"):
@@ -491,8 +483,11 @@ def test_bad_parameters_and_parts_are_refused():
         (lambda: Machines(shape=math.nan), "shape = nan"),
         (lambda: Parts(lot=0.5), "lot = 0.5"),
         (lambda: as_world(Mean), "expected a World, or a class with run"),
-        (lambda: Simulation(Calibeating(), as_world(Bakery), horizon=9, runs=range(1)), "needs base"),
-        (lambda: Simulation(Constant(), Queue(), horizon=9, runs=range(1)).advance(10), "beyond the horizon"),
+        (lambda: Simulation(f.Calibeating(), as_world(Bakery), horizon=9, runs=range(1)), "needs base"),
+        (
+            lambda: Simulation(f.Constant(), Queue(), horizon=9, runs=range(1)).advance(10),
+            "beyond the horizon",
+        ),
         (lambda: Queue().start(9, None), "is a world"),
     ]:
         with pytest.raises(InvalidParameter, match=words):
@@ -511,7 +506,7 @@ def test_every_world_is_registered_with_its_sight():
 
 def test_a_study_of_worlds_has_bounds_where_open_questions_are_counted(tmp_path):
     study = play(
-        ["defensive_forecasting", ForecastHedging()],
+        ["defensive_forecasting", f.ForecastHedging()],
         [Machines(machines=5, reacts="act"), Beds(), Queue(), Bernoulli(0.3)],
         horizon=400, runs=4, measures=["kernel_ce", "ece"],
         decision_makers=[{"task": "umbrella", "count": 2, "stay": 5}],
@@ -535,11 +530,11 @@ def test_a_study_of_worlds_has_bounds_where_open_questions_are_counted(tmp_path)
 
 def test_worlds_declare_how_many_questions_are_open():
     for world in (Machines(machines=3), Beds(beds=4)):
-        simulation = Simulation(Constant(), world, horizon=500, runs=range(2))
+        simulation = Simulation(f.Constant(), world, horizon=500, runs=range(2))
         simulation.advance(500)
         assert simulation.most == world.open_at_once
     with pytest.raises(InvalidData, match="has 2 questions open; it declares open_at_once = 1"):
-        Simulation(Constant(), as_world(Crowd), horizon=9, runs=range(1)).advance(9)
+        Simulation(f.Constant(), as_world(Crowd), horizon=9, runs=range(1)).advance(9)
 
 
 class Crowd:
@@ -593,7 +588,7 @@ def test_delays_carry_news():
     # docs/worlds.md: of the first 100 questions, those that are known when the next is asked, and all.
     known, every = [], []
     for run in range(40):
-        rounds = observe(Constant(), Queue(patience=4.0), horizon=300, run=run)
+        rounds = observe(f.Constant(), Queue(patience=4.0), horizon=300, run=run)
         first = rounds.numbers <= 100
         now = rounds.asked[rounds.numbers == 101][0]
         known.append(rounds.outcomes[first & (rounds.known < now)].mean())
@@ -674,7 +669,7 @@ def test_runs_that_are_added_later_are_the_same(tmp_path):
 
 
 def test_the_picture_of_a_world_shows_its_rounds():
-    rounds = observe(Unchanged(), Queue(reacts="leave"), horizon=300)
+    rounds = observe(f.Unchanged(), Queue(reacts="leave"), horizon=300)
     above, middle, below = oc.plots.world(rounds, context="queue", first=100)
     order = np.argsort(rounds.numbers)[:100]
     (queue,) = above.get_lines()
@@ -719,12 +714,12 @@ def test_ways_to_give_a_world():
         (Eager, "Eager"), (Eager(), "Eager"), (make_eager, "make_eager"), (partial(Eager), "Eager"),
         (make_queue, 'queue (reacts="leave")'), (partial(Queue, reacts="leave"), 'queue (reacts="leave")'),
     ]:  # fmt: skip
-        study = play(Constant(0.25), world, horizon=40, runs=2, measures=["ece"])
+        study = play(f.Constant(0.25), world, horizon=40, runs=2, measures=["ece"])
         assert study.natures == [label]
-    simulation = Simulation(Constant(0.25), as_world(Eager), horizon=40, runs=range(2))
+    simulation = Simulation(f.Constant(0.25), as_world(Eager), horizon=40, runs=range(2))
     simulation.advance(40)
     assert [levels(gamma) for gamma in simulation.gammas()] == [([0.25], [40.0], [20.0])] * 2
-    early = Simulation(Constant(0.25), as_world(Eager), horizon=40, runs=range(2))
+    early = Simulation(f.Constant(0.25), as_world(Eager), horizon=40, runs=range(2))
     early.advance(7)
     again = pickle.loads(pickle.dumps(early))
     again.advance(40)
@@ -742,7 +737,7 @@ class Runner:
 
 
 def test_a_nature_with_a_method_run_is_a_nature():
-    assert play(Constant(), Runner, horizon=20, runs=1).cells[0].loop != "simpy"
+    assert play(f.Constant(), Runner, horizon=20, runs=1).cells[0].loop != "simpy"
 
 
 def declaring(**facts):
