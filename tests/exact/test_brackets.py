@@ -16,6 +16,7 @@ OTHERS = ("smooth_ce", "kernel_ce", "cutoff_ce", "step_ce")
 ROUNDED = 1e-9
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("measure", "m", "horizon"),
     [*(("ece", m, 24) for m in (1, 2, 3, 4)), *((measure, 2, 12) for measure in OTHERS), ("smooth_ce", 1, 9),
@@ -109,6 +110,7 @@ def charged_by_the_rules(measure, m, horizon, most, sign):
     return value((0,) * (m + 1), horizon)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("measure", OTHERS)
 @pytest.mark.parametrize(("m", "clip"), [(1, 1.0), (2, 1.0), (3, 1.4)])
 def test_those_of_other_measures_are_the_games_of_the_proof(measure, m, clip):

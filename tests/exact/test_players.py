@@ -34,7 +34,7 @@ def test_who_sees_the_draw_takes_more():
 
 
 def test_maximin_takes_the_value_at_least_from_everybody_on_the_grid():
-    m, horizon = 2, 4
+    m, horizon = 2, 3
     value = solve(m, horizon).value
     rules = [
         f.Minimax(m), f.ForecastHedging(m), f.CDLMinimiser(m), f.AlmostOneStepAhead(m), f.FosterVohra(m),

@@ -22,6 +22,7 @@ PROGRAM = 1e-7  # of a linear program
 OF_BIASES = tuple(name for name, measure in MEASURES.items() if of_biases(measure) and not measure.example)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("measure", ["ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce", "cdl", "v_cdl",
                                      "subsampled_smooth_ce"])  # fmt: skip
 @pytest.mark.parametrize(("m", "horizon"), [(1, 4), (2, 3), (3, 2)])
@@ -30,6 +31,7 @@ def test_as_a_program_in_every_state(measure, m, horizon):
     assert solve(m, horizon, measure).value == pytest.approx(expected, abs=PROGRAM)
 
 
+@pytest.mark.slow
 def test_a_measure_that_is_a_bracket():
     found = solve(2, 2, "distance_lower")
     assert found.value == pytest.approx(value_by_programs("distance_lower", 2, 2), abs=PROGRAM)
@@ -55,6 +57,7 @@ def test_moving_at_once_is_worth_what_seeing_the_law_is(measure):
     assert at_once.value == law.value == pytest.approx(expected, abs=PROGRAM)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("m", "horizon"), [(1, 3), (2, 3), (3, 2)])
 @pytest.mark.parametrize("measure", ["ece", "step_ce", "smooth_ce", "cdl"])
 def test_against_who_sees_the_draw_laws_are_of_no_use(measure, m, horizon):
@@ -63,6 +66,7 @@ def test_against_who_sees_the_draw_laws_are_of_no_use(measure, m, horizon):
     assert solve(m, horizon, measure, "draw").value == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sight", ["law", "draw"])
 @pytest.mark.parametrize(
     ("m", "horizon", "measure"),

@@ -59,6 +59,7 @@ def test_the_free_copy_with_the_lowest_number_plays():
     assert float(game.ask().forecast[0]) == 1.0
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("spec", "nature"),
     [
@@ -176,6 +177,7 @@ def total(gamma, name, options, end):
     return gamma.weight * float(getattr(value, end, value))
 
 
+@pytest.mark.slow
 @given(gammas(5), gammas(5))
 def test_totals_that_are_said_to_add_up_do(first, second):
     both = whole(first, second)
@@ -281,6 +283,7 @@ def totals(game, guarantee):
     return np.array([panel.read(gamma)[0] for gamma in game.gammas()])
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("slots", [None, 20, "plain"])
 @pytest.mark.parametrize("nature", HARD, ids=strategy_key)
 @pytest.mark.parametrize(
@@ -340,6 +343,7 @@ def test_the_plain_forecaster_breaks_that_bound():
         assert bool((totals(game, guarantee) <= guarantee.delayed(4000, most)).all()) is keeps
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("nature", [*HARD, Contrarian("draw")], ids=strategy_key)
 @pytest.mark.parametrize("of", [f.ForecastHedging(), f.FosterVohra(), f.CDLMinimiser()], ids=strategy_key)
 def test_expected_bounds_hold_with_delays(of, nature, seed):

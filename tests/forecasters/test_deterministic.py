@@ -77,6 +77,7 @@ def test_the_certificate_is_above_the_true_distance_of_every_sequence(horizon):
     assert (far > np.abs(state[:, :-1]).sum(axis=1) / m + ROUNDING).any()
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("horizon", [1, 10, 5000])
 @pytest.mark.parametrize("name", NATURES)
 def test_almost_one_step_ahead_keeps_its_word(name, horizon, seed, against):
@@ -186,6 +187,7 @@ def defensive_ratio(forecaster, nature, horizon, seed, runs=4):
     return worst
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", NATURES)
 def test_defensive_forecasting_keeps_its_word(name, seed, against):
     for kernel, scale in KERNELS:
@@ -230,6 +232,7 @@ class _Coarse:
         return {"kernel_ce_certificate": math.sqrt(self.variance)}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("digits", [1, None])
 def test_worse_points_break_the_word(digits, seed):
     """A root to one digit, and plain K29. Against a contrarian, which uses every slip; the game is deterministic."""

@@ -50,6 +50,7 @@ HARD = [cls() for cls in n.NATURES.values() if not required(cls) and playable(80
 HARD += [n.Greedy("square"), n.Greedy("kink"), n.Greedy("kink", kink=0.2), n.Bernoulli(0.02)]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("nature", HARD, ids=strategy_key)
 @pytest.mark.parametrize("what", BOUNDS)
 def test_expected_bounds_are_kept(what, nature, seed):

@@ -182,7 +182,7 @@ def rewritten(values, weights, u, generator):
 
 def test_natures_depend_on_a_law_as_a_distribution(seed, tmp_path):
     """To the last digit where sums of weights are exact, as of these; of others up to the order of summation."""
-    generator, laws, horizon = np.random.default_rng(seed), [], 300
+    generator, laws, horizon = np.random.default_rng(seed), [], 100
     for _ in range(horizon):
         weights = [[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.25, 0.25, 0.5]][generator.integers(3)]
         laws.append((generator.choice(9, 3, replace=False) / 8, np.array(weights)))

@@ -96,6 +96,7 @@ def test_hjty24_errors_come_down_to_the_shift(seed):
     assert medians[low, 2049] > 0.005
 
 
+@pytest.mark.slow
 def test_hjty24_the_mean_of_ten_sets_of_the_authors_is_one_of_ours(seed):
     """Theirs would be outside of the middle 98 % of ours once in 50 times, had it the same law. By the test's seed: of
     40,000 means 9.7 % were below it, and with 9 % fewer than 10 of 1,000 are with a probability below 1e-12, by

@@ -33,6 +33,7 @@ def taught(mine, p, y):
 # ---------------------------------------------------------------- scikit-learn
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("estimator", "way"), [(None, "aggregated"), (LogisticRegression(), "platt")])
 def test_scikit_learns_own_checks(estimator, way):
     found = check_estimator(oc.RecalibratedClassifier(estimator, forecaster=way), on_skip=None, on_fail=None)
@@ -100,6 +101,7 @@ def test_what_scikit_learn_users_get_wrong():
 # ---------------------------------------------------------------- river
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "options", [{}, {"forecaster": "platt", "open_at_most": 3}], ids=["default", "platt"]
 )
@@ -147,6 +149,7 @@ def test_equal_questions_and_forgotten_ones():
     assert named.predict_one({"p": 0.5}) == "yes"
 
 
+@pytest.mark.slow
 def test_without_the_libraries():
     uses = {
         "oc.RecalibratedClassifier": "needs scikit-learn",

@@ -57,6 +57,7 @@ def test_calibeating_by_its_definition(seed):
     assert found.after["brier"] == pytest.approx(((found.forecasts - y) ** 2).mean())
 
 
+@pytest.mark.one_in(4)
 @every_way
 def test_another_future_changes_nothing_before_it(way, bins, seed):
     """Nor what is not known yet: the outcome of row i is known at times[i] + 10."""
@@ -100,6 +101,7 @@ def test_outcomes_are_learnt_when_they_are_known():
     assert never.tolist() == [0.5, 0.5, 0.25]
 
 
+@pytest.mark.slow
 def test_it_mends_what_is_wrong(seed):
     """y ~ Ber(p²): recalibration gains (p − p²)² on average, 1/30, less what learning costs. 3000 rounds; the standard
     error of the mean difference is below 0.004, so half of the gain is five of them away: failures < 1e-6."""
@@ -209,6 +211,7 @@ def expected(score, p, q):
     return -q * np.log(p) - (1.0 - q) * np.log(1.0 - p)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("slope", [0.4, 1.0])
 def test_intervals_of_scores_hold_the_mean_expected_difference(seed, slope):
     """They are made for 95 %; fewer than the 1e-8 quantile of Binomial(400, 0.93). A third as wide, they hold 63 %."""
@@ -250,6 +253,7 @@ def test_intervals_of_other_measures_hold_the_change(full, seed):
         assert many >= stats.binom.ppf(1e-8, runs, 0.93), name
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rate", [0.5, 0.02])
 def test_intervals_of_scores_hold_it_for_rare_events(seed, rate):
     """Made for 95 %; fewer than the 1e-8 quantile of Binomial(300, 0.94). By Student's law they held 70 % to 93 %."""

@@ -22,6 +22,7 @@ def study():
     )  # fmt: skip
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_every_number_is_there_with_all_its_digits(study, tmp_path, name):
     path = tmp_path / "sub" / name

@@ -419,6 +419,7 @@ HARD = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PLOTS)
 def test_they_draw_whatever_there_is_and_what_evaluate_returns(name, gamma):
     (plot, own), (p, y) = PLOTS[name], samples()

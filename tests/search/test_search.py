@@ -4,15 +4,14 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import onlinecal as oc
-from onlinecal.cli import app
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.scenario import load
 from onlinecal.search import search, worst
 from onlinecal.search.spaces import table_of
 from onlinecal.search.worst import Cube
+from tests.command_line import onlinecal
 from tests.readme import ROOT
 
 #: without free parameters, which no optimiser is needed for
@@ -165,26 +164,23 @@ def test_a_forecaster_as_a_table():
 
 
 def test_the_command(tmp_path):
-    file = tmp_path / "found.toml"
-    given = ["search", "--against", "constant", "--measure", "ece", "--horizon", "60", "--runs", "2", "--fresh", "4",
-             "--nature", "contrarian", "--nature", "{ name = 'bernoulli', q = 0.9 }", "-o", str(file)]  # fmt: skip
-    done = CliRunner().invoke(app, given)
-    assert done.exit_code == 0, done.output
-    for text in (
+    line = "search --against constant --measure ece --horizon 60 --runs 2 --fresh 4 --nature contrarian"
+    line += " --nature \"{ name = 'bernoulli', q = 0.9 }\" -o "
+    said = onlinecal(line + "found.toml", cwd=tmp_path).stdout
+    for words in (
         "nature    { name",
         "estimate  T·ece = ",
         "from 4 fresh games of T = 60",
         "√T ln T",
-        f"scenario  {file}",
+        "scenario  found",
     ):
-        assert text in done.stdout
-    assert load(file).scenario.horizons == [60]
-    again = CliRunner().invoke(app, given)
-    assert again.exit_code == 2
-    assert "exists; expected the name of a new file" in again.stderr
-    said = json.loads(CliRunner().invoke(app, [*given[:-1], str(tmp_path / "b.toml"), "--json"]).stdout)
-    assert said["nature"] == search("constant", "ece", natures=["contrarian", {"name": "bernoulli", "q": 0.9}],
-                                    horizon=60, runs=2, fresh=4, progress=False).nature  # fmt: skip
+        assert words in said
+    assert load(tmp_path / "found.toml").scenario.horizons == [60]
+    assert (
+        "exists; expected the name of a new file" in onlinecal(line + "found.toml", cwd=tmp_path, rc=2).stderr
+    )
+    said = json.loads(onlinecal(line + "b.toml --json", cwd=tmp_path).stdout)
+    assert said["nature"] == search("constant", "ece", natures=FIXED[:2], **SMALL).nature
 
 
 @pytest.mark.slow

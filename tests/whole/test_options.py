@@ -1,8 +1,6 @@
 """The options of the commands: one meaning a letter, help in words, and no option in a text that no command has."""
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +8,7 @@ import typer
 
 import onlinecal
 from onlinecal.cli import COMMANDS, app
+from tests.command_line import onlinecal as said_by
 
 PACKAGE = Path(onlinecal.__file__).parent
 ROOT = PACKAGE.parent
@@ -81,16 +80,7 @@ def test_help_names_values_in_words():
         assert not re.search(r"<\w|\[\[", said), said
 
 
-def said(*line):
-    return subprocess.run(
-        [sys.executable, "-m", "onlinecal", *line], capture_output=True, text=True, check=True
-    ).stdout
-
-
-@pytest.mark.parametrize("line", [(), ("measure",)])
-def test_h_is_help(line):
-    assert said(*line, "-h") == said(*line, "--help")
-
-
-def test_version():
-    assert said("--version") == f"onlinecal {onlinecal.__version__}\n"
+@pytest.mark.parametrize("line", ["", "measure "])
+def test_h_is_help(line, tmp_path):
+    short, long = (said_by(line + option, cwd=tmp_path).stdout for option in ("-h", "--help"))
+    assert short == long
