@@ -1,8 +1,8 @@
 """How the inner steps are compiled: one decorator, so that all kernels follow one arithmetic.
 
-The machine code is cached on disk. No `fastmath`: the order of floating-point operations is part of the
-result, and a measure gives the same digits with compilation switched off (`NUMBA_DISABLE_JIT=1`). Numba is imported
-when the first kernel is called.
+The machine code is cached on disk. No `fastmath`: the order of floating-point operations is part of the result. A
+measure gives the same digits without compilation (`NUMBA_DISABLE_JIT=1`). Numba is imported when the first kernel
+is called.
 """
 
 import os
@@ -20,13 +20,13 @@ def _kernel(function: Callable[..., Any]) -> Any:
 
 
 def _part_of_kernel(function: Callable[..., Any]) -> Any:
-    """The same for one that becomes a part of each kernel that calls it, as a call with arrays takes its time."""
+    """The same for a part of each kernel that calls it, as a call with arrays takes its time."""
     return _compiled(function, forceinline=True)
 
 
 if TYPE_CHECKING:
-    # A kernel has the types that numba finds where it is called, so it is written without: whoever checks types is
-    # told to ask for none here, and takes it for `Any`. Every other function states its types.
+    # Numba finds the types of a kernel where it is called, so that it is written without. Checkers of types are
+    # told to ask for none here, and take it for `Any`. Every other function states its types.
     from typing import no_type_check as kernel
     from typing import no_type_check as part_of_kernel
 else:
@@ -84,7 +84,7 @@ spent = _Spent()
 
 @part_of_kernel
 def index(i: Any) -> Any:
-    """The same index, of which the compiled code is to know that it is not negative: one that is counts from the end,
-    which takes three more instructions.
+    """The same index, not negative to the compiled code. Indices that count from the end take three more
+    instructions.
     """
     return np.uint64(i)

@@ -20,14 +20,14 @@ from numba.core.compiler import Compiler
 
 from onlinecal.core._compile import spent
 
-#: a function of a kernel by its machine code; untyped, since it is called with less than it is written with
+#: a function of a kernel by its machine code; untyped, since its call has fewer arguments than its definition
 intrinsic: Any = extending.intrinsic
 
 _HOW: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 
 
 class Called(types.Dispatcher):
-    """A part as it is called: it is compiled for numbers, not once more for each constant that it is given."""
+    """A part as it is called: compiled for numbers, not for each constant that it is given."""
 
     def get_call_type(self, context: Any, args: Any, kws: Any) -> Any:
         args, kws = map(types.unliteral, args), {name: types.unliteral(kind) for name, kind in kws.items()}
@@ -60,7 +60,7 @@ def native(signature: Any, function: Callable[..., Any]) -> tuple[int, Any]:
 
 
 def _cached(function: Callable[..., Any], compiler: Any) -> Any:
-    """Compiles a function whose machine code is kept."""
+    """Compiles a function and keeps the machine code."""
     kept = _can_be_cached(function)
     compiled = njit(cache=kept, pipeline_class=compiler, **_HOW)(function)
     if kept:
@@ -87,7 +87,7 @@ class _Whole(Compiler):
         return made
 
 
-# What follows sets flags here and not before: numba compiles its own functions once for all callers with equal flags.
+# The next classes set flags late, as numba compiles its own functions once for all callers with equal flags.
 
 
 class _Step(_Whole):
@@ -126,7 +126,7 @@ class _PartLibrary(JITCodeLibrary):
 
 
 def _can_be_cached(function: Callable[..., Any]) -> bool:
-    """Whether its machine code can be kept: not where no folder can be written, nor that of code without a file."""
+    """Whether its machine code can be kept: a folder must be writable, and the code lie in a file."""
     try:
         FunctionCache(function)
     except RuntimeError:
@@ -150,7 +150,7 @@ def _say_that_nothing_is_kept() -> None:
 def _forget_stale(folder: Path) -> None:
     """Deletes the machine code in one of numba's folders if the package has changed since it was made.
 
-    Numba renews a kernel when its own file changes, but not when that of a kernel which it calls does, and would then
+    Numba renews a kernel when its own file changes. When the file of a called kernel changes it does not, and would
     play with yesterday's arithmetic.
     """
     stamp, sources = folder / "onlinecal.stamp", _sources()
@@ -181,7 +181,7 @@ _WORDS = re.compile(rb'^ *(?:#.*|r?"""[^"]*(?:"{1,2}[^"]+)*""")$', re.MULTILINE)
 
 @cache
 def _sources() -> str:
-    """A digest of the code on which kernels of other files depend; an edit of its words keeps their machine code."""
+    """A digest of the code on which kernels of other files depend; docstrings and comments do not count."""
     package = Path(__file__).parents[1]
     digest = hashlib.blake2b(digest_size=16)
     for source in sorted(package.glob("*/**/*.py")):

@@ -1,4 +1,4 @@
-"""Arrays that are written once and then only read, and the one rule by which a value in [0, 1] falls into a cell."""
+"""Arrays that are written once and then only read; and the rule by which values fall into cells."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def address(array: Any) -> int:
 
 
 def cells(v: Any, m: Any) -> Any:
-    """The number j of the cell [j/m, (j + 1)/m) of v in [0, 1], with edges as rounded to floats; m of v = 1."""
+    """The number j of the cell [j/m, (j + 1)/m) of v in [0, 1]; m for v = 1. Edges are rounded to floats."""
     nearest = np.rint(v * m)
     return np.int64(nearest) - (v < nearest / m)
 

@@ -24,7 +24,7 @@ ACCOUNT = ("payoff", "external_regret", "action_swap_regret", "swap_regret")
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """A column of totals: a measure of the catalogue, a function of Γ, a certificate of a player, or a task.
+    """A column of totals, of a measure, a function of Γ, a certificate of a player, or a task.
 
     `options` are those that were set, `response` is "" for the best one, and `end` is an end of a bracket. A
     ``"decision_task"`` has finitely many actions with payoffs in [0, 1]; an ``"other_task"`` is a class of a user.
@@ -164,7 +164,9 @@ SHORT = 20
 
 
 def _plain(value: Any) -> Any:
-    """A value that can be compared and written into a file: of other objects the text, or the digest of the content."""
+    """A value that can be compared and written into a file. Other objects become their text, or the digest of their
+    content.
+    """
     array = isinstance(value, np.ndarray)
     if array and value.size <= SHORT:
         value = value.tolist()

@@ -1,8 +1,8 @@
 """The content of what is played, as plain data: parameters, versions of built-in code, the source of other code.
 
-Two things of the same content give the same numbers. The source of users' code is a digest of the module of a class or
-function, the one under which it was named, and the modules that they import, as far as they are not installed or belong
-to the same package. Comments, layout and files that are read do not count.
+Two things of the same content give the same numbers. The source of users' code is a digest of modules: those of
+classes and functions, those that name them, and imported ones. Installed modules count where they belong to the
+same package. Comments, layout and files that are read do not count.
 """
 
 from __future__ import annotations
@@ -259,7 +259,7 @@ def _modules(first: str) -> dict[str, tuple[Path, str]]:
 
 
 def named_in(thing: Any, module: ModuleType) -> None:
-    """Note that a user named a thing as one of this module, so that the module's code counts for it."""
+    """Notes that a user named a thing as one of this module; then the module's code counts for it."""
     _NAMED.setdefault(id(thing), (thing, {}))[1][module.__name__] = module
 
 

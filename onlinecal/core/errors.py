@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-#: the errors themselves; what else is here is for those who raise them
+#: the errors themselves; the rest is for code that raises them
 __all__ = [
     "CellError", "InvalidData", "InvalidForecast", "InvalidParameter", "OnlinecalError", "ScenarioError", "SightError",
     "StoreError", "UnknownName", "WorkerError",
@@ -84,7 +84,7 @@ ALSO = {"smce": "smoothce", "smece": "smoothece", "ucal": "ucalibration", "k29st
 
 
 def meant(kind: str, name: str, known: Iterable[str], see: str = "") -> str:
-    """The one of the `known` names that is meant; `UnknownName` where it is none, or not one alone.
+    """The one of the `known` names that is meant; `UnknownName` where there is no such name, or several.
 
     Capitals, spaces, hyphens and underscores make no difference, so that labels are names; `ALSO` has other names.
 

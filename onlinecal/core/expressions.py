@@ -67,7 +67,7 @@ def depends_on_horizon(expression: float | str) -> bool:
 
 
 def _at_some(check: Callable[[int], Any]) -> None:
-    """Refuse an expression that `check` refuses at every T that is tried; which T will be played is not known yet."""
+    """Refuses an expression that `check` refuses at every T that is tried, as the horizon is not known yet."""
     for horizon in TRIED:
         try:
             check(horizon)

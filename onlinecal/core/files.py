@@ -93,7 +93,7 @@ def pieces(
     part: tuple[int, int] | None = None,
     wanted: Sequence[str] | None = None,
 ) -> Iterator[Rows]:
-    """The rows of a file, all at once or some at a time; once at least, if only with no rows."""
+    """Yields the rows of a file, all at once or in parts; at least one part, perhaps without rows."""
     name = "standard input" if str(source) == "-" else str(source)
     check_delimiter(delimiter)
     if is_parquet(source):
@@ -172,7 +172,7 @@ def _utf8(file: Any, name: str, encoding: str | None, left: int | None, chunk: i
 
 
 def _blocks(chunks: Iterator[bytes], size: int | None) -> Iterator[bytes]:
-    """Whole lines, of `size` bytes or some more at a time, or all of them; no cell that holds line ends is cut."""
+    """Yields whole lines, all or about `size` bytes at a time; no cell that holds line ends is cut."""
     rest = b"" if size is not None else b"".join(chunks)
     for data in chunks:
         rest += data

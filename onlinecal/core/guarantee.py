@@ -1,6 +1,6 @@
-"""Proved bounds as data that plots draw, tables print and tests check, and what follows from them by A ≤ c·B.
+"""Proved bounds as data for plots, tables and tests, and bounds that follow from them by A ≤ c·B.
 
-A bound on the total of B from above is then one on A, and a bound on A from below one on B.
+A bound on the total of B from above gives one on A. A bound on A from below gives one on B.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def log(horizon: float) -> float:
 
 @dataclass(frozen=True)
 class Potential:
-    """A number (Γ, T) ↦ `of` with a mean over the law that no round raises by more than the mean of `growth` (Γ, v, T).
+    """A number (Γ, T) ↦ `of`. No round raises its mean over the law by more than the mean of `growth` (Γ, v, T).
 
     For either outcome the mean is a finite sum, so that every round is a test of the rule. Without `growth` it proves a
     bound from below: no round lowers it, whatever is drawn. If `linear`, a round is shared out among all forecasts.
@@ -95,15 +95,15 @@ class Guarantee:
     upper : bool
         Whether it bounds the total from above (forecasters) or from below (natures).
     anytime : bool
-        Whether the bound holds at every round t by its value at t; else only by its value at the horizon to which
-        the player is tuned.
+        Whether the bound holds at every round t by its value at t. Otherwise it holds at the horizon to which the
+        player is tuned.
     slack : callable, optional
-        Of an expected bound: (T, runs, δ) ↦ the excess of the mean total of the runs that has probability at most δ.
+        Of an expected bound: (T, runs, δ) ↦ an excess of the mean total of the runs. Its probability is at most δ.
     potential : Potential, optional
         Of a bound that is proved by one.
     delayed : callable, optional
-        (T, most questions that are open at once, with the one being asked) ↦ the bound on the total over the resolved
-        rounds of a game with delays. T is the horizon; of a bound from below, the number of resolved rounds.
+        (T, most open questions) ↦ the bound on the total over the resolved rounds of a game with delays. The
+        question being asked is open, too. T is the horizon; of a bound from below, the number of resolved rounds.
     """
 
     column: Column
@@ -197,13 +197,13 @@ RELATIONS = (
     Relation("surrogate_interval_ce", "ece", f"{_BGHN}, Definition 6.10, at ever narrower intervals"),
     Relation("distance_lower", "smooth_ce", f"{_BGHN}, Theorem 7.3", 2.0),
     Relation("smooth_ce", "distance_lower", f"{_BGHN}, Theorem 7.3", 2.0),
-    # The theorem has 3. On the line the squared norm of f in the space of the kernel is ½∫(f² + f'²). A weight of smCE,
-    # continued by e^{−|x|} on both sides, has ½(∫₀¹(f² + f'²) + f(0)² + f(1)²) ≤ 2, and one with f² and f'² near 1
-    # throughout comes near that.
+    # The theorem has 3. On the line the squared norm of f in the space of the kernel is ½∫(f² + f'²). A weight of
+    # smCE is continued by e^{−|x|} on both sides. It has ½(∫₀¹(f² + f'²) + f(0)² + f(1)²) ≤ 2. One with f² and f'²
+    # near 1 throughout comes near that.
     Relation("smooth_ce", "kernel_ce", f"after {_BGHN}, Theorem 8.5, whose 3 can be √2", math.sqrt(2.0)),
     Relation("smooth_ce", "ece", "|ω| ≤ 1"),
-    # For ω that attains smCE and its convolution ω_σ with the reflected kernel: E[ω r] = E[ω_σ r] + E[(ω − ω_σ) r],
-    # at most smECE_σ + σ √(2/π), and both terms are at most their factor times smECE at σ = smECE.
+    # Let ω attain smCE, and ω_σ be its convolution with the reflected kernel. E[ω r] = E[ω_σ r] + E[(ω − ω_σ) r] is
+    # at most smECE_σ + σ √(2/π). At σ = smECE both terms are at most their factor times smECE.
     Relation("smooth_ce", "smooth_ece", "after Błasiok and Nakkiran 2024, Lemma 8", 1.8),
     Relation("smooth_ece", "ece", "the kernel averages"),
     Relation("kernel_ce", "ece", "K ≤ 1"),
@@ -223,8 +223,8 @@ RELATIONS = (
     Relation("external_regret", "action_swap_regret", "fewer swaps"),
     Relation("external_regret", "u_calibration", "UCal is the largest over all tasks"),
     Relation("u_calibration", "cdl", "Kleinberg et al. 2023: fewer swaps"),
-    # R_ext(t) = Σ_{v ≤ t} w (q − t) or −Σ_{v > t} w (q − t), each at most the bias of its interval, and the measure of
-    # the kinks of a task with payoffs in [0, 1] is at most 2.
+    # R_ext(t) is Σ_{v ≤ t} w (q − t) or −Σ_{v > t} w (q − t). Each is at most the bias of its interval. The measure
+    # of the kinks of a task with payoffs in [0, 1] is at most 2.
     Relation("u_calibration", "cutoff_ce", "external regret at a kink is at most the bias of an interval", 2.0),
     Relation("scdl", "cdl", "Bairaktari et al. 2026, Lemma 3.4"),
     Relation("scdl_binned", "cdl", "Bairaktari et al. 2026, Lemma 3.4"),

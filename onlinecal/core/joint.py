@@ -98,8 +98,8 @@ class JointDistribution:
         check_unit("p", p)
         check_outcomes(p, y)
         if weights is None:
-            # A double in [0, 1] has its two top bits clear, so (bits of p, y) fits one integer with the order of
-            # (p, y): one plain sort, several times faster than sorting an index.
+            # A double in [0, 1] has its two top bits clear. So (bits of p, y) fits one integer with the order of
+            # (p, y). One plain sort is several times faster than sorting an index.
             keys = encode(p, y)
             del y  # a copy, where outcomes were given as whole numbers
             keys.sort()
@@ -252,7 +252,7 @@ class JointDistribution:
         return self.from_sorted_levels(v[order], n[order], s[order], q[order])
 
     def round(self, m: int) -> tuple[JointDistribution, float]:
-        """Every prediction moved to the nearest i/m (ties to the even i), and the mean distance E|v − i/m| moved."""
+        """Γ with each prediction moved to the nearest i/m (ties to the even i), and the mean distance moved."""
         m = integer("round", "m", m, 1, FINEST)
         grid = np.rint(self.predictions * m) / m
         moved = float(self.mass @ np.abs(grid - self.predictions))
@@ -297,7 +297,7 @@ def check_gamma(where: str, gamma: Any) -> None:
 
 
 def of_gamma(function: Callable[Concatenate[JointDistribution, P], R]) -> OfGamma[P, R]:
-    """A function of Γ that also takes samples (p, y) in its place, and refuses all else; its docstring says so."""
+    """A function of Γ that also takes samples (p, y), and refuses all else; its docstring says so."""
 
     @wraps(function)
     def checked(gamma: Any, *arguments: Any, **options: Any) -> R:

@@ -17,7 +17,7 @@ _STATM = Path("/proc/self/statm")
 def free_memory() -> float:
     """Bytes that can be had now without swapping; infinity where the system does not say.
 
-    The files that the system keeps at hand count as free; limits of a control group and of the process count.
+    Files that the system keeps at hand count as free. Limits of a control group and of the process count, too.
     """
     found = [math.inf]
     for read in (_available, _left_of_limit, _left_of_addresses):

@@ -1,4 +1,4 @@
-"""Modules of users, imported by name or from a file; what goes wrong on the way is said with its place."""
+"""Modules of users, imported by name or from a file; errors are named with their place."""
 
 from __future__ import annotations
 
@@ -64,8 +64,8 @@ def _look_in(folder: Path) -> None:
 
 
 def _imported(whose: str, module: str, folder: Path | None) -> ModuleType:
-    # Python takes what it compiled before for the module where its source has been edited within the same second to the
-    # same length: so that what is played is what is written, nothing compiled is kept.
+    # Python may take a compiled module for a source that was edited within the same second to the same length. So
+    # that the written code is played, nothing compiled is kept.
     compiled, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     importlib.invalidate_caches()
     try:

@@ -1,8 +1,8 @@
-"""Players that somebody wrote in plain Python, for one run: how a fresh one is made, and what it is called.
+"""Players of one run in plain Python: how a fresh one is made, and its name.
 
-A forecaster is any class with `forecast()` and `update(forecast, outcome)`, a nature any class with `probability()` and
-maybe `update(forecast, outcome)`. It may be given as the class, as a function that makes one, with parameters for
-either (`functools.partial`, or a table in a scenario), or as an object, of which every run gets a deep copy.
+A forecaster is any class with `forecast()` and `update(forecast, outcome)`, a nature any class with `probability()`
+and maybe `update(forecast, outcome)`. It may be given as the class or as a function that makes one. Either may have
+parameters (`functools.partial`, or a table in a scenario). Of an object every run gets a deep copy.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Maker:
 
 @dataclass(frozen=True, eq=False)
 class Copier:
-    """Makes a fresh object by copying one; `thing` is a copy of what was given, so that it stays as it is."""
+    """Makes a fresh object by copying one. `thing` is a copy of the given object, which stays as it is."""
 
     version: ClassVar[int] = 1
 
@@ -108,9 +108,10 @@ def lifted(
 ) -> tuple[Any, str, Any]:
     """How objects with these methods (name → arguments) are made of a class, function, partial or object.
 
-    Returns `make`, to be called without arguments or with `horizon`; a name; and a sample that has the methods: the
-    class, the object, or what the function made when it was tried. A sample may also be a finished specification, which
-    is then to be taken instead. `called` is its name in messages, `refuse` the error for what is nothing of the kind.
+    Returns `make`, a name, and a sample that has the methods. `make` is called without arguments or with `horizon`.
+    The sample is the class, the object, or the result of the function when it was tried. It may also be a finished
+    specification, which is then taken. `called` is its name in messages, `refuse` the error for what is nothing of
+    the kind.
     """
     has = " and ".join(f"{method}({arguments})" for method, arguments in methods.items())
     expected = f"expected a {role.capitalize()}, or a class with {has}"

@@ -1,4 +1,4 @@
-"""Progress of work: a bar on a terminal or in a notebook, a line now and then in a file; and pictures in a notebook."""
+"""Progress of work: bars on terminals and in notebooks, lines in files; and pictures in notebooks."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _Shown = tuple[Callable[[str], Any], float, Callable[[], Any]]
 class Progress:
     """Counts work and shows the share done, the rate and the time left.
 
-    `shown` is True for a display from the start, and False for none. Without it a bar is shown after two seconds, or a
-    line every half minute where stderr is not a terminal.
+    `shown` is True for a display from the start, and False for none. Otherwise a bar is shown after two seconds.
+    Where stderr is not a terminal, a line is written every half minute.
     """
 
     def __init__(self, total: int, shown: bool | None = None, unit: str = "run-rounds") -> None:

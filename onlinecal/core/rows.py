@@ -207,7 +207,7 @@ def _numbers(cells: pl.Series, words: bool = True) -> tuple[Floats, bool, NDArra
 
 
 def moments(cells: pl.Series) -> tuple[Floats, bool, NDArray[np.bool_]]:
-    """A column of times, each cell as `as_time` reads it; NaN for none, and for a kind other than the first.
+    """A column of times, as `as_time` reads each cell. NaN stands for no time, and for another kind than the first.
 
     Also False, and which cells are empty, as `_numbers`.
     """
@@ -255,7 +255,7 @@ WORDS = {"true": 1.0, "false": 0.0}
 
 
 def as_number(cell: str) -> tuple[float | None, bool]:
-    """The float64 next to what is written, NaN for nothing, None for no number; and whether it has a per cent sign.
+    """The float64 next to a text, and whether that has a per cent sign. NaN is nothing, None no number.
 
     A decimal comma will do. Python would read 1_0 as 10, and digits of every script.
     """
@@ -299,8 +299,8 @@ def _equal(text: str, other: str) -> bool:
 def as_time(cell: str) -> tuple[float | None, bool]:
     """The number of a cell that holds a time, or None; and whether it is a date.
 
-    A finite number is itself. A date of ISO 8601, with or without a time of day and a zone (default UTC), is days since
-    1970, to the microsecond; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
+    A finite number is itself. A date of ISO 8601 is days since 1970, to the microsecond. It may have a time of day
+    and a zone (default UTC). 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
     """
     text = cell.strip()
     try:

@@ -7,15 +7,15 @@ Facts are what strategies state of themselves; `onlinecal.checks.facts` measures
 `needs_horizon`
     The play may depend on the horizon that the player is started with. False: it is the same for every horizon.
 `safe_under_delay`
-    Rounds may be resolved late and in any order: what is stated in a round depends on its number, on its context or
-    what nature sees of it, and on the rounds told before, in the order in which they were told; not on when other
-    questions were asked, answered or not. "The last outcome" then is the last that was told. What is proved of play
-    without delays is not said to hold with them. Only who shares questions out by what is open (`counts_open`, of
-    `Delayed` and what is made of it) may depend on that, too.
+    Rounds may be resolved late and in any order. A statement depends on the round's number, on its context or what
+    nature sees of it. It depends on the rounds told before, in their order. It does not depend on when other
+    questions were asked or answered. "The last outcome" then is the last that was told. Proofs for play without
+    delays are not said to hold with them. Strategies that share questions out by what is open may depend on that
+    (`counts_open`, of `Delayed` and what is made of it).
 `memory`
-    How the state of a run grows, ``"O(m)"``: in t, the rounds played, in T, and in parameters, at most so fast. Beside
-    it there may be what all runs share, which grows with t no faster. Rounds that are open have memory of their own.
-    `unit_bytes` says how many bytes one unit takes, at most; batches of runs are made so that they fit.
+    The growth of the state of a run, ``"O(m)"``, in t (the rounds played), T and parameters. Beside it there may be
+    memory that all runs share, which grows with t no faster. Open rounds have memory of their own. `unit_bytes`
+    says how many bytes one unit takes, at most; batches of runs are made so that they fit.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from onlinecal.core.validation import is_number, is_whole
 
 
 def strategy_name(strategy: Any) -> str:
-    """The name in scenarios and tables: the class in snake case, or the name that a plug-in was called by.
+    """The name in scenarios and tables: the class in snake case, or the name of a plug-in.
 
     >>> class CDLMinimiser: ...
     >>> strategy_name(CDLMinimiser)
@@ -54,12 +54,12 @@ def parameters(strategy: Any) -> dict[str, Any]:
 
 
 def strategy_key(strategy: Any) -> str:
-    """Who plays, as text: ``bernoulli(q=0.5)``. Streams use it: players of one text face the same randomness.
+    """The player as text: ``bernoulli(q=0.5)``. Streams use it: players of one text face the same randomness.
 
-    It is not what results are kept under, for it says nothing of code (see `onlinecal.core.content`). A strategy that
-    reads a file adds the digest of what it read, its attribute `fingerprint`, and keeps the path out with the field
-    metadata ``{"key": False}``; a parameter that was added later is not in the text where it is the default
-    (``{"key": "unless default"}``).
+    It is not what results are kept under, for it says nothing of code (see `onlinecal.core.content`). A strategy
+    that reads a file adds the digest of the file, its attribute `fingerprint`. The field metadata
+    ``{"key": False}`` keeps the path out. ``{"key": "unless default"}`` is for a parameter that was added later: it
+    is in the text unless it is the default.
     """
     keyed = {field.name for field in keyed_fields(strategy)}
     values = [f"{key}={_text(value)}" for key, value in sorted(parameters(strategy).items()) if key in keyed]
@@ -72,8 +72,7 @@ def strategy_key(strategy: Any) -> str:
 def strategy_label(strategy: Any) -> str:
     """A short name for people: the parameters only where they differ from the defaults, also in nested strategies.
 
-    A strategy that is named by a parameter, as a lifted plug-in is, shows neither the name again nor what it calls, but
-    what it calls that with.
+    A lifted plug-in is named by a parameter, and shows only the values that it is called with.
     """
     fields = [f for f in dataclasses.fields(strategy) if f.init] if dataclasses.is_dataclass(strategy) else []
     changed = [f.name for f in fields if _differs(getattr(strategy, f.name), f.default)]
@@ -89,7 +88,7 @@ def strategy_label(strategy: Any) -> str:
 
 
 def title(made: Any) -> str:
-    """The usual name of a thing that a class or function makes: of a specification its class in words, else the name.
+    """The usual name of a thing that is made: a specification's class in words, else the name.
 
     >>> class CDLMinimiser:
     ...     def start(self, horizon, stream): ...
@@ -122,7 +121,7 @@ def registry(classes: Iterable[type]) -> dict[str, type]:
 def named_table(
     what: str, spec: Any, expected: str = "a name or a table with a name"
 ) -> tuple[str, dict[str, Any]]:
-    """Name and options of what a scenario gives by its name, or by a table with a name; `what` begins the refusal."""
+    """Name and options of a name, or of a table with a name; `what` begins the refusal."""
     if isinstance(spec, str):
         return spec, {}
     if isinstance(spec, Mapping) and isinstance(spec.get("name"), str):
@@ -231,7 +230,7 @@ def counts_open(strategy: Any) -> bool:
 
 
 def memory_of(parts: Mapping[str, Any]) -> str | None:
-    """The growth of a strategy made of others that keeps nothing but their states, from where each is in the whole.
+    """The growth of a strategy that keeps nothing but the states of its parts; a path leads to each part.
 
     >>> from onlinecal.forecasters import Constant, ForecastHedging
     >>> memory_of({"of[0]": Constant(), "of[1]": ForecastHedging()})
@@ -248,7 +247,7 @@ def memory_of(parts: Mapping[str, Any]) -> str | None:
 
 
 def memory_at(strategy: Any, rounds: int, horizon: int) -> float:
-    """The value of the growth that a strategy states, after so many rounds of a game of this horizon."""
+    """The value of the growth that a strategy states, after `rounds` rounds of a game of this horizon."""
 
     def parameter(found: re.Match[str]) -> str:
         value = strategy

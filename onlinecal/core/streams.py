@@ -13,8 +13,8 @@ from onlinecal.core.uniforms import fill_uniforms
 class Stream:
     """Uniforms on [0, 1) for a range of runs; run r's are the same in whatever batch it is played.
 
-    Each run has a Philox generator of its own whose key is a hash of (seed, path, run), so streams are independent
-    for every practical purpose, need no order of creation, and do not depend on Python's hash seed. They are NumPy's:
+    Each run has a Philox generator. Its key is a hash of (seed, path, run). Streams are independent for every
+    practical purpose and need no order of creation. Python's hash seed does not matter. They are NumPy's:
     `numpy.random.Generator(numpy.random.Philox(key=…)).random()` gives the same numbers.
 
     Parameters
@@ -42,7 +42,7 @@ class Stream:
         self.keys = np.array([(key & _WORD, key >> 64) for key in keys], np.uint64).reshape(-1, 2)
 
     def child(self, *path: str) -> Stream:
-        """A stream for a part of whom this one is for; what has been drawn from this one does not matter."""
+        """A stream for a part of the owner of this one; earlier draws from this one do not matter."""
         seed, above, runs = self._origin
         return Stream(seed, (*above, *path), runs)
 
@@ -60,8 +60,8 @@ class Stream:
     def block(self, rounds: int, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers.
 
-        With `out`, an earlier block of this stream that is done with, of as many rounds, nothing is allocated: the
-        numbers are written into it, and it is what is returned.
+        With `out`, an earlier block of this stream of the same number of rounds, nothing is allocated. The numbers
+        are written into it, and it is returned.
         """
         self._next += rounds
         return self.block_from(self._next - rounds, rounds, out)
@@ -70,8 +70,8 @@ class Stream:
         self, first: int, rounds: int, out: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
         """Numbers first, first + 1, … of every run, (rounds, runs); `block` goes on where it was."""
-        # Transposed without a copy: a round reads one number of each run, and the next rounds find their neighbours
-        # in the cache.
+        # Transposed without a copy. A round reads one number of each run, and the next rounds find theirs in the
+        # cache.
         block = np.empty((len(self.keys), rounds)).T if out is None else out
         for row, keys in zip(block.T, self.keys, strict=True):
             fill_uniforms(keys, first, row)

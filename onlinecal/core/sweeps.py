@@ -1,7 +1,7 @@
 """Tables of parameters in which some have several values: every combination, each made when it is asked for.
 
-A list is several values of a parameter that takes one, and one value of a parameter that takes a list: the type of the
-parameter decides. ``{each = […]}`` is several values of any parameter.
+A list gives several values of a parameter that takes one, and one value of a parameter that takes lists. The type
+of the parameter decides. ``{each = […]}`` is several values of any parameter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ RESERVED = ("name", "label", "longest")
 class Kind(NamedTuple):
     """The values that a parameter takes: whether a list or a table is one of them, whether numbers are integers.
 
-    `role` says what tables with a name stand for in it; "" for the same as the table in which it stands.
+    `role` is the kind of thing that a table with a name gives; "" for that of the table around it.
     """
 
     list: bool = False
@@ -120,8 +120,8 @@ class Sweep:
 def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
     """The combinations of a table with a name; `find` says what such tables stand for.
 
-    Each parameter has a value, a list of values, ``{each: […]}``, a range, or a table with a name, in which the same
-    may stand. A list may hold such tables and ranges.
+    Each parameter has a value, a list of values, ``{each: […]}``, a range, or a table with a name. Such tables are
+    swept, too. A list may hold such tables and ranges.
     """
     try:
         return _sweep(role, table, find)

@@ -64,8 +64,8 @@ def four_uniforms(keys, block, out):
 
 @part_of_kernel
 def next_uniform(keys, index, cache):
-    """Number `index` of a stream that is asked for one number after the other: `cache`, five numbers of which the first
-    begins as −1, keeps the four that are made at a time.
+    """Number `index` of a stream that is asked for one number after the other. `cache` has five numbers, the first
+    of which begins as −1; it keeps the four that are made at a time.
     """
     block = index >> 2
     if cache[0] != block:

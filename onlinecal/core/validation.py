@@ -81,7 +81,7 @@ def choice(where: str, name: str, value: Any, known: tuple[str, ...]) -> str:
 
 
 def as_float(value: Any) -> float:
-    """A real number as a float; infinite where it is too large for one, NaN for the NaN of decimals that signals."""
+    """A real number as a float. Too large numbers become infinite, and the signalling NaN of decimals NaN."""
     try:
         return float(value)
     except OverflowError:

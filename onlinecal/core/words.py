@@ -46,7 +46,7 @@ def at_most(number: float, digits: int) -> str:
 
 
 def with_error(number: float, error: float, digits: int = 12) -> str:
-    """A number that is wrong by at most `error`, and by how much the digits that are written are at most.
+    """A number with an error of at most `error`, and a bound on that of the written digits.
 
     >>> with_error(6.509627442442, 2e-13), with_error(0.5, 0.0)
     ('6.50962744244 ± 3e-12', '0.5 ± 0')

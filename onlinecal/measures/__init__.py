@@ -1,8 +1,8 @@
 """The calibration measures: pure functions of Γ.
 
-Exported and yet not in the catalogue: `subsampled_*_sampled`, which are random; `true_distance`, which needs the
-sequence of rounds; `bregman`, which is given a function; `distance_in_metric`, which has no `Sampling`; and those that
-return more than a number (`brier_decomposition`, `soft_rounding`, `consistency_exponents`).
+Some exported functions are not in the catalogue. `subsampled_*_sampled` are random, `true_distance` needs the
+sequence of rounds, and `bregman` is given a function. `distance_in_metric` has no `Sampling`.
+`brier_decomposition`, `soft_rounding` and `consistency_exponents` return more than a number.
 """
 
 from collections.abc import Mapping, Sequence
@@ -77,7 +77,7 @@ def _record(name: str) -> Measure:
 def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     """The value of a measure with the witnesses that prove it.
 
-    A witness proves a bound: a weight function, a task or an interval bounds a supremum below; a partition or a
+    A witness proves a bound. A weight function, a task or an interval bounds a supremum below. A partition or a
     coupling bounds an infimum above. Plain sums and means over subsets have none.
 
     Parameters
@@ -91,9 +91,9 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     -------
     Explanation
         `value`, `witnesses`, and `verify()`: the bracket that follows from them alone. It holds the exact value,
-        rounding included. It closes within 1e-9 but for `distance_lower` and `interval_ce_bracket` (their own bracket),
-        `smooth_ece` and `smooth_ece_at` (their stated error), `kernel_ce` with a Gaussian narrower than 0.0224 (1e-7),
-        `distance_upper` and `interval_ce` with width="max".
+        rounding included. It closes within 1e-9, with exceptions. `distance_lower` and `interval_ce_bracket` have
+        their own bracket, `smooth_ece` and `smooth_ece_at` their stated error. `kernel_ce` with a Gaussian narrower
+        than 0.0224 has 1e-7. `distance_upper`, and `interval_ce` with width="max", are open, too.
 
     Examples
     --------
@@ -119,9 +119,9 @@ def consistency_exponents(
 ) -> Consistency:
     """The exponents c and s of the consistency of a measure, as they show on families of Γ.
 
-    A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. On a family that nears
-    calibration, c is at most the least slope of ln μ against the logarithm of the lower distance, and s at least the
-    largest against that of the upper one: exponents can be refuted, not proved.
+    A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. Take a family that nears
+    calibration. c is at most the least slope of ln μ against the logarithm of the lower distance. s is at least the
+    largest against that of the upper one. Exponents can be refuted, not proved.
 
     Parameters
     ----------

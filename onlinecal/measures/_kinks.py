@@ -1,12 +1,13 @@
-"""Regret as a function of the kink of a task, the worst mixture of kinks, and how far samples move either.
+"""Regret as a function of the kink of a task; its worst mixture of kinks, and its change on samples.
 
-A task with payoffs in [0, 1] acts like a measure ν ≥ 0 of kinks t with ∫(1 − t) dν ≤ 1 and ∫ t dν ≤ 1, and
-its regret is ∫ R dν for a density R. The dual of maximising over ν asks for the lowest line above R, so the
-worst regret is twice the upper concave envelope of R at t = 1/2, and at most two kinks carry the worst ν.
+A task with payoffs in [0, 1] acts like a measure ν ≥ 0 of kinks t with ∫(1 − t) dν ≤ 1 and ∫ t dν ≤ 1. Its regret
+is ∫ R dν for a density R. The dual of maximising over ν asks for the lowest line above R. So the worst regret is
+twice the upper concave envelope of R at t = 1/2. At most two kinks carry the worst ν.
 
-A regret is a supremum of means E[u(σ, y) − u(response to v, y)], hence sublinear in the masses of (v, y): with S(D) the
-same supremum for a change D of the masses, the value rises by at most S(D) and falls by at most S(−D). For kinks it is
-S(t) = Σ_{v ≤ t} (D_1 − t D)_+ + Σ_{v ≥ t} (t D − D_1)_+, where D = D_0 + D_1 is the change of a level's mass.
+A regret is a supremum of means E[u(σ, y) − u(response to v, y)], hence sublinear in the masses of (v, y). With S(D)
+the same supremum for a change D of the masses, the value rises by at most S(D). It falls by at most S(−D). For
+kinks it is S(t) = Σ_{v ≤ t} (D_1 − t D)_+ + Σ_{v ≥ t} (t D − D_1)_+, where D = D_0 + D_1 is the change of a level's
+mass.
 """
 
 from __future__ import annotations
@@ -53,15 +54,16 @@ def falling(t, last, n, q, out):
 
 @kernel
 def _lines(t, end, n, q, out, way):
-    """Add the lines that begin at a point, each at its own where `end` is empty, and go on that way, 1 or −1.
+    """Add lines from where they begin onwards, in the direction `way`, 1 or −1. Where `end` is empty, each begins
+    at its own point.
 
-    A term is a line from its first point to where t reaches q. Lines are followed by their joint slope, a sum of whole
-    numbers where n are counts, so that no large sums cancel.
+    A term is a line from its first point to where t reaches q. Lines are followed by their joint slope. It is a sum
+    of whole numbers where n are counts, so that no large sums cancel.
     """
     # Point c of the way is `start + way·c`, and there `way` times what is there: the same digits in a mirror.
     size, levels = t.shape[0], n.shape[0]
     start = 0 if way > 0 else size - 1
-    # Of lines that each begin at a point of their own, beginnings need no memory, and ends only where there are any.
+    # Lines that each begin at a point of their own need no memory for it. Their ends need some.
     own = len(end) < levels
     jump, slope = np.zeros(0 if own else size), np.zeros(0 if own else size)
     for i in range(levels):
@@ -139,9 +141,10 @@ def density(v, n, q):
 def external_density(v, n, q):
     """max(R_ext, 0) at the level sets, weighted by n.
 
-    With G(t) = Σ n (q − t) over v ≤ t and H(t) = Σ n (t − q) over v ≥ t, the regret for a fixed action is the larger of
-    the two. A level at t may be left out of either, to the decision maker's harm; but G without it is the line from the
-    level before, below 0 at t = 1, so the envelope stays the same (for H, the line from the level after, and t = 0).
+    With G(t) = Σ n (q − t) over v ≤ t and H(t) = Σ n (t − q) over v ≥ t, the regret for a fixed action is the
+    larger of the two. A level at t may be left out of either, to the decision maker's harm. But G without it is the
+    line from the level before, below 0 at t = 1. So the envelope stays the same (for H, the line from the level
+    after, and t = 0).
     """
     k = v.shape[0]
     out = np.zeros(k)
@@ -283,7 +286,7 @@ def _worst(t, place, ones, mass, kind):
 
 @kernel
 def _signed_rising(t, first, ones, mass, out):
-    """Add Σ (D_1 − t_c D)_+ over the levels with first ≤ c, whose changes have either sign."""
+    """Add Σ (D_1 − t_c D)_+ over the levels with first ≤ c; changes have either sign."""
     size = len(t)
     weight, mean, height = np.empty(len(ones)), np.empty(len(ones)), np.zeros(size)
     slope, used, begin = np.zeros(size), 0, np.empty(len(ones), np.int64)
@@ -421,6 +424,6 @@ def grids_limits(known: Known, radii: Floats, values: Floats) -> Ends:
     width = 1.0 / halving(known.samples)
     upper = float(np.maximum(values + radii, width).min())
     best = np.minimum.accumulate(np.append(np.inf, np.maximum(values - radii, width)))
-    # Of a calibrated Γ, and where nothing shows that it is none, the value may be 0.
+    # The value may be 0 of a calibrated Γ, and where nothing shows that Γ is not calibrated.
     lower = float(np.minimum(best[:-1], values - radii).max())
     return min(lower, known.ends[0]), max(upper, known.ends[1])

@@ -33,8 +33,8 @@ GAFFKE = "quantiles of means with random weights and one more sample of an extre
 class Change:
     """Changes of the mass of each level and outcome: `zeros`, `ones` (B, k).
 
-    `samples` is n, of weighted samples (Σ w)²/Σ w²; `origin` is Γ before its predictions were rounded, and `place` the
-    level of `gamma` for each level of `origin`.
+    `samples` is n; of weighted samples (Σ w)²/Σ w². `origin` is Γ before its predictions were rounded. `place` is
+    the level of `gamma` for each level of `origin`.
     """
 
     gamma: JointDistribution
@@ -247,9 +247,9 @@ class Measure:
     def bind(self, **options: Any) -> Callable[[JointDistribution], Any]:
         """The measure with its options fixed, for Γ with any number of levels.
 
-        Every measure takes `max_levels` here. Above it (default: its `limit`) the result is a `Bracket`: from its
-        `fallback`, or by moving predictions to a grid of `max_levels` points and widening by the `modulus`.
-        `distance_upper` has its own.
+        Every measure takes `max_levels` here. Above it (default: its `limit`) the result is a `Bracket`. It comes
+        from the `fallback`; or predictions move to a grid of `max_levels` points, and the `modulus` widens the
+        value. `distance_upper` has its own.
         """
         own = "max_levels" in self.options and self.fallback is None
         most = self._checked(options, not own)
@@ -277,7 +277,9 @@ class Measure:
         return bracket_of_moved(self, gamma, moved, options)
 
     def may_bracket(self, options: Mapping[str, Any], levels: int | None = None) -> bool:
-        """Whether what `bind` returns can give a `Bracket` on Γ of so many levels (default: of any number)."""
+        """Whether the measure as bound by `bind` can give a `Bracket` on Γ of this number of levels (default: of
+        any).
+        """
         if self.bracket:
             return True
         most = options.get("max_levels")

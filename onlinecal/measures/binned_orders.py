@@ -34,16 +34,16 @@ def binned_ce(
     """Binned calibration error of order p: (Σ_j w_j |q_j − v_j|^p)^{1/p} over bins, in [0, 1].
 
     Bins are those of `binned_ece` with mass w_j, mean outcome q_j and mean prediction v_j; p = ∞ is the largest
-    |q_j − v_j| (MCE), p = 1 is `binned_ece`. With the strategy "sweep" (ECE_sweep) bins are those of "quantile", and
-    their number is the largest b such that for every number up to b mean outcomes do not fall from one bin to the next.
+    |q_j − v_j| (MCE), p = 1 is `binned_ece`. With the strategy "sweep" (ECE_sweep) bins are those of "quantile".
+    Their number is the largest b such that, for every number up to b, mean outcomes do not fall between bins.
 
     Parameters
     ----------
     order : float, default 2
         p ≥ 1; `math.inf` is allowed.
     bins : int or sequence of float, optional
-        Their number, for a sweep the most that is tried; or, in place of a strategy, edges that increase from 0 to 1:
-        bins are [a, b), the last one closed. Default: 10; for a sweep 1000.
+        Their number, for a sweep the most that is tried. Edges that increase from 0 to 1 take the place of a
+        strategy: bins are [a, b), the last one closed. Default: 10; for a sweep 1000.
     strategy : {"width", "quantile", "sweep"}, default "width"
         The first two as in `binned_ece`. A sweep to b bins takes O(k + b² log k).
     debiased : bool, default False
@@ -53,9 +53,9 @@ def binned_ce(
 
     Source
     ------
-    Kumar, Liang, Ma 2019, Definition 2.1 and §5 (debiased; in the terms of Brier's decomposition Bröcker 2012);
-    Naeini, Cooper, Hauskrecht 2015 for MCE; Roelofs, Cain, Shlens, Mozer 2022 for the sweep, and on the bias of all of
-    them; Błasiok, Gopalan, Hu, Nakkiran 2023, eq. (4), for any partition into intervals.
+    Kumar, Liang, Ma 2019, Definition 2.1 and §5. Bröcker 2012 debiases in the terms of Brier's decomposition.
+    Naeini, Cooper, Hauskrecht 2015 for MCE. Roelofs, Cain, Shlens, Mozer 2022 for the sweep, and on the bias of
+    all. Błasiok, Gopalan, Hu, Nakkiran 2023, eq. (4), for any partition into intervals.
 
     Deviations
     ----------
@@ -88,8 +88,8 @@ def soft_binned_ece(
 ) -> float:
     """Binned calibration error with soft bins: each prediction is in all bins, in shares that fall with the distance.
 
-    (Σ_j W_j |E_j|^p)^{1/p} with the shares u_j(v) = exp(−(v − c_j)²/T) / Σ_l exp(−(v − c_l)²/T) for the middles
-    c_j = (j − ½)/m, the masses W_j = E[u_j(v)] and the errors E_j = E[u_j(v) (y − v)]/W_j: differentiable in the
+    (Σ_j W_j |E_j|^p)^{1/p} with the shares u_j(v) = exp(−(v − c_j)²/T) / Σ_l exp(−(v − c_l)²/T) for the middles c_j
+    = (j − ½)/m. Masses are W_j = E[u_j(v)], errors E_j = E[u_j(v) (y − v)]/W_j. It is differentiable in the
     predictions, a loss to train with. In [0, 1], for p = 1 at most `ece`; O(k m).
 
     Parameters
@@ -284,8 +284,9 @@ MEASURES = (
             share=lambda **options: 0.0,
             instead="binned_ece, or fewer bins",
         ),
-        # Σ_j |u_j'| = (2/T) E|c − E c| ≤ 1/T for the law u_1, …, u_m of the middles c. So the sums R_j of the residuals
-        # move by (1 + 1/T) δ in all and the masses W_j by δ/T; |R|^p W^{1−p} has slopes of at most p and p − 1 in them.
+        # Σ_j |u_j'| = (2/T) E|c − E c| ≤ 1/T for the law u_1, …, u_m of the middles c. So the sums R_j of the
+        # residuals move by (1 + 1/T) δ in all and the masses W_j by δ/T. |R|^p W^{1−p} has slopes of at most p and
+        # p − 1 in them.
         modulus=Modulus(
             "((p + (2p − 1)/T) δ)^(1/p)",
             "Σ|u_j'| ≤ 1/T for the shares, and |R_j| ≤ W_j",

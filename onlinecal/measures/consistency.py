@@ -56,7 +56,7 @@ class Consistency:
     ----------
     measure : str
     complete, sound : mapping
-        Family → slope of ln μ against ln of the lower distance, and of the upper one; infinite where μ is 0.
+        Family → slope of ln μ against ln of the lower distance, and of the upper one. It is infinite where μ is 0.
     """
 
     measure: str

@@ -115,7 +115,7 @@ def cutoff_ce(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_interval(gamma: JointDistribution) -> Interval:
-    """The interval whose bias is `cutoff_ce`."""
+    """The interval with the bias `cutoff_ce`."""
     _, low, _, high = extremes(gamma.residuals)
     return _between(gamma, low, high)
 
@@ -142,7 +142,7 @@ def step_ce(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_prefix(gamma: JointDistribution) -> Interval:
-    """The predictions up to a threshold whose bias is `step_ce`, as an interval from 0."""
+    """The predictions up to a threshold with the bias `step_ce`, as an interval from 0."""
     low, at_low, high, at_high = extremes(gamma.residuals)
     if max(-low, high) == 0.0:
         return EMPTY
@@ -169,8 +169,8 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     Parameters
     ----------
     weights : callable, (k,) array_like, list of them, or None
-        ω as a function of an array of predictions, or its values at the level sets in ascending order; or several ω.
-        None is ω = 1: calibration in the large, |E[y] − E[v]|.
+        ω as a function of an array of predictions, or its values at the ascending level sets. Several ω may be
+        given. None is ω = 1: calibration in the large, |E[y] − E[v]|.
 
     Source
     ------
@@ -290,14 +290,14 @@ MEASURES = (
         cutoff_ce,
         "cutCE, ECCE-R | RSBRW25; AGTTX22 | O(k) | no | yes | yes",
         tail=range_exceeds,
-        # At a kink t a monotone swap changes what is done on an interval I that ends at t, and gains ± Σ_I w (q − t),
-        # which is at most |Σ_I r|, since v is on that side of t where it helps. The kinks of a task weigh at most 2. (A
-        # swap that takes an action that is never best is below a mean of such ones.)
+        # At a kink t a monotone swap changes the action on an interval I that ends at t. It gains ± Σ_I w (q − t),
+        # at most |Σ_I r|, since v is on that side of t where it helps. The kinks of a task weigh at most 2. (A swap
+        # that takes an action that is never best is below a mean of such ones.)
         decisions="regret of every task against monotone swaps ≤ 2 cutCE",
         witness=worst_interval,
         counterpart=prefix_sums_witness,
-        # (1 − v) 1_I and v 1_I have one top, of at most 1, so that each is a mixture of intervals; by DKW, E of the
-        # largest error over prefixes of either outcome is at most √(π/2n), and an interval is between two prefixes.
+        # (1 − v) 1_I and v 1_I have one top, of at most 1, so that each is a mixture of intervals. By DKW, E of the
+        # largest error over prefixes of either outcome is at most √(π/2n). An interval is between two prefixes.
         sampling=seminorm(cutoff_norm, means=lambda samples: np.array([4.0 * _PREFIX])),
     ),
     row(

@@ -55,10 +55,10 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
 def cdl(gamma: JointDistribution) -> float:
     """Calibration decision loss: the largest swap regret over all decision tasks with payoffs in [0, 1].
 
-    CDL = 2 × (upper concave envelope of R on [0, 1]) at t = 1/2, with the regret density of a kink t
-    R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]. A task with payoffs in [0, 1] is a
-    measure of kinks with bounded moments, and the envelope is the dual of the best one. Exactly 0 where every level has
-    q_i = v_i; `worst_decision_task` attains it.
+    CDL = 2 × (upper concave envelope of R on [0, 1]) at t = 1/2, with the regret density of a kink t R(t) = Σ w_i [
+    (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]. A task with payoffs in [0, 1] is a measure of kinks
+    with bounded moments. The envelope is the dual of the best one. Exactly 0 where every level has q_i = v_i;
+    `worst_decision_task` attains it.
 
     Source
     ------
@@ -74,7 +74,7 @@ def cdl(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_decision_task(gamma: JointDistribution) -> WorstTask:
-    """The decision task whose swap regret is `cdl`: two or three actions, with explicit payoffs."""
+    """The decision task with the swap regret `cdl`: two or three actions, with explicit payoffs."""
     return worst_task(cdl_of_levels(gamma.predictions, gamma.counts, gamma.means), "swap")
 
 
@@ -100,7 +100,7 @@ def v_cdl(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_kink(gamma: JointDistribution) -> WorstTask:
-    """The two-action task whose swap regret is `v_cdl`."""
+    """The two-action task with the swap regret `v_cdl`."""
     value, t = _v_cdl(gamma.predictions, gamma.counts, gamma.means)
     if value <= 0.0:
         return WorstTask((), ((1.0, 0.0),), "swap")
@@ -135,7 +135,7 @@ def u_calibration(gamma: JointDistribution) -> float:
 
 @of_gamma
 def worst_external_task(gamma: JointDistribution) -> WorstTask:
-    """The decision task whose external regret is `u_calibration`."""
+    """The decision task with the external regret `u_calibration`."""
     return worst_task(_external(gamma.predictions, gamma.counts, gamma.means), "external")
 
 

@@ -1,8 +1,8 @@
 """Lower distance from calibration: the nearest calibrated distribution, by a linear program on a line.
 
-A calibrated distribution puts mass t(u) on nodes u, a share u of it with y = 1; a transport of Γ to it bounds the
-distance from above. Potentials a (of y = 1) and b (of y = 0) are 1-Lipschitz with u a(u) + (1 − u) b(u) ≤ 0 at every u
-in [0, 1]; then E[a(v) y + b(v)(1 − y)] is a bound from below.
+A calibrated distribution puts mass t(u) on nodes u, a share u of it with y = 1. A transport of Γ to it bounds the
+distance from above. Potentials a (of y = 1) and b (of y = 0) are 1-Lipschitz with u a(u) + (1 − u) b(u) ≤ 0 at
+every u in [0, 1]; then E[a(v) y + b(v)(1 − y)] is a bound from below.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from onlinecal.measures.interval import MOST, best_partition
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from onlinecal.measures.witnesses.distances import CalibratedCoupling, lipschitz
 
-# Multiples of a smooth weight that are tried as potentials: a half is always feasible, all of it where the error is a
-# bias.
+# Multiples of a smooth weight that are tried as potentials. A half is always feasible, all of it where the error is
+# a bias.
 _SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
@@ -102,9 +102,9 @@ def _linear_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, 
 def _steep_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, Floats]:
     """The same for a and b that fall from both ends of a gap with slope 1 until they meet.
 
-    Each is the larger of two lines. Where both are the one from the left, the sum is linear in u; where a is the one
-    from the right and b that from the left, it is convex: neither is largest inside the gap. With a from the left
-    and b from the right it is −2u² + (α − β + 1) u + β, α = a + u at the left end, β = b − u at the right one.
+    Each is the larger of two lines. Where both are the one from the left, the sum is linear in u. Where a is the
+    one from the right and b that from the left, it is convex. Neither is largest inside the gap. With a from the
+    left and b from the right it is −2u² + (α − β + 1) u + β, α = a + u at the left end, β = b − u at the right one.
     """
     x, y = nodes[:-1], nodes[1:]
     alpha, beta = ones[:-1] + x, zeros[1:] - y
@@ -114,7 +114,7 @@ def _steep_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, F
 
 
 def _largest(nodes: Floats, at_nodes: Floats, top: Floats, inside: Callable[[Floats, Floats], Floats]) -> Any:
-    """Of both ends of each gap and the place `top` from its left end, the largest value and where it is."""
+    """The largest value of both ends of each gap and of the place `top` from its left end; and its place."""
     u = nodes[:-1] + top
     values = np.stack((inside(u, top), at_nodes[:-1], at_nodes[1:]))
     best = values.argmax(axis=0)
@@ -156,7 +156,8 @@ def near_bounds(gamma: JointDistribution) -> tuple[Floats, Floats, Floats, Float
 # Even nodes to begin with, where not every level is a node.
 _NODES = 1000
 _ROUNDS = 30
-# So many levels, apart from those that share a node, are nodes from the start. A program of 10 000 takes some seconds.
+# This number of levels, apart from those that share a node, are nodes from the start. A program of 10 000 takes
+# some seconds.
 _FEW = 502
 _MOST_NODES = 10_000
 # Levels this share of the width wanted apart are one node.
@@ -164,7 +165,7 @@ _APART = 0.05
 
 
 def bracketed(gamma: JointDistribution, width: float, seconds: float) -> Plan:
-    """Nodes, arriving mass and potentials whose bounds are at most `width` apart, if they get there in time."""
+    """Nodes, arriving mass and potentials with bounds at most `width` apart, if they get there in time."""
     if float(np.abs(gamma.residuals).sum()) <= width:
         return near_bounds(gamma)
     best, plan = _refined(gamma, width, time.monotonic() + seconds)
@@ -195,8 +196,8 @@ def _refined(gamma: JointDistribution, width: float, end: float) -> tuple[float,
             if not program.cross(where[excess > max(0.25 * width, 0.01 * float(excess.max()))]):
                 break
             continue
-        # Levels inside a cell keep the program's value below the coupling's cost: then the levels themselves,
-        # if not too many, are better nodes; else halve all cells.
+        # Levels inside a cell keep the program's value below the coupling's cost. Then the levels themselves, if
+        # not too many, are better nodes. Else halve all cells.
         finer = spaced(with_ends(gamma.predictions, program.nodes), _APART * width)
         every_level = len(finer) <= _MOST_NODES
         if not every_level:
@@ -223,11 +224,10 @@ def distance_lower(
     """Lower distance from calibration: the cheapest coupling of Γ with a perfectly calibrated distribution.
 
     dCE_low(Γ) = min over (u, v, y) with (v, y) ~ Γ and E[y | u] = u of E|u − v|. With t(u) ≥ 0 the mass that
-    arrives at u and C_y(x) = Γ(v ≤ x, y), this is
-    min over t of ∫ |C_1(x) − Σ_{u≤x} u t(u)| + |C_0(x) − Σ_{u≤x} (1−u) t(u)| dx,
-    on finitely many u a linear program along a line, of O(nodes) variables. Its potentials a, b give the dual bound
-    E[a(v) y + b(v)(1 − y)] − δ, δ = max over all u in [0, 1] of u a(u) + (1−u) b(u), in closed form between
-    nodes; the maxima become new u.
+    arrives at u and C_y(x) = Γ(v ≤ x, y), this is min over t of ∫ |C_1(x) − Σ_{u≤x} u t(u)| + |C_0(x) − Σ_{u≤x}
+    (1−u) t(u)| dx. On finitely many u it is a linear program along a line, of O(nodes) variables. Its potentials a,
+    b give the dual bound E[a(v) y + b(v)(1 − y)] − δ, δ = max over all u in [0, 1] of u a(u) + (1−u) b(u), in
+    closed form between nodes. The maxima become new u.
 
     Parameters
     ----------
@@ -240,12 +240,12 @@ def distance_lower(
     Returns
     -------
     Bracket
-        As `distance_lower_witness` proves it: above by a coupling, below by a dual function; [0, 0] where the mean of
-        every level is its prediction. No wider than the tolerance, save where 30 refinements, 10 000 nodes or the time
-        do not reach it, or the solver's answer is not good enough. Never wider than from smCE/2 to the lesser of ECE
-        and, for k ≤ 200 000, intCE. Levels closer than 1/20 of the tolerance share a node. Up to 500 nodes, all levels
-        are nodes; beyond, nodes are even at first, each level is split linearly onto its two neighbours, and an
-        interior point method solves the program. Some 20 ms at k = 60, 3 ms at k = 25 000.
+        As `distance_lower_witness` proves it: above by a coupling, below by a dual function. It is [0, 0] where the
+        mean of every level is its prediction. No wider than the tolerance, with exceptions. 30 refinements, 10 000
+        nodes or the time may not reach it, or the solver's answer not be good enough. Never wider than from smCE/2
+        to the lesser of ECE and, for k ≤ 200 000, intCE. Levels closer than 1/20 of the tolerance share a node. Up
+        to 500 nodes, all levels are nodes. Beyond, nodes are even at first, and each level is split linearly onto
+        its two neighbours. An interior point method solves the program. Some 20 ms at k = 60, 3 ms at k = 25 000.
 
     Source
     ------
@@ -258,7 +258,8 @@ def distance_lower(
     (0.1, True)
     """
     plan = distance_lower_witness(gamma, tolerance=tolerance, time_limit=time_limit)
-    # Rounding has its place in a proof; but a Γ that is calibrated to the last digit is its own calibrated neighbour.
+    # Rounding has its place in a proof. But a Γ that is calibrated to the last digit is its own calibrated
+    # neighbour.
     return plan.bracket(gamma) if gamma.residuals.any() else Bracket(0.0, 0.0)
 
 

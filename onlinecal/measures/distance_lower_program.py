@@ -1,4 +1,4 @@
-"""The linear program of the lower distance on nodes of a line, by a solver, or from inside in time O(nodes) a step."""
+"""The linear program of the lower distance on nodes of a line: by a solver, or from inside."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WIDE = 1e-5
 # Where in the room between its neighbours a new crossing comes, beside the place asked for.
 _AROUND = np.array([-0.2, -0.02, 0.0, 0.02, 0.2])
 # The solver's tolerances are 1e-10, and it drops coefficients below 1e-9. So mass is in units of a tenth of all
-# residuals, costs are 100 times and shares 30 times as large: then neither is felt. (Far more, and it fails often.)
+# residuals, costs are 100 times and shares 30 times as large. Then neither is felt. (Far more, and it fails often.)
 _UNIT, _COST, _SHARE = 0.1, 100.0, 30.0
 # How far apart the values of a solution from inside may be, as a share of the width wanted.
 _INNER = 1e-3
@@ -89,13 +89,13 @@ def spaced(places, apart):
 class Program:
     """The program on some nodes, and its crossings.
 
-    Variables: t(u) ≥ 0, and the flow of ones and of zeros to the right and to the left across each gap. At node u the
-    ones that are there and flow in, less those that flow out, are u t(u), the zeros (1 − u) t(u). It is written for t
-    less the mass that Γ has at the node, so that the right-hand side is the residual there.
+    Variables: t(u) ≥ 0, and the flow of ones and of zeros to the right and to the left across each gap. At node u
+    the ones that are there and flow in, less those that flow out, are u t(u), the zeros (1 − u) t(u). It is written
+    for t less the mass of Γ at the node, so that the right-hand side is the residual there.
 
-    A crossing is a t(u) inside a gap, whose ones come from the left end and whose zeros from the right one. Where no
-    level is inside, potentials that fall as steeply as they can from both ends leave no other constraint there, so
-    crossings at the right u make the program exact.
+    A crossing is a t(u) inside a gap. Its ones come from the left end and its zeros from the right one. Where no
+    level is inside, take potentials that fall as steeply as they can from both ends. They leave no other constraint
+    there, so crossings at the right u make the program exact.
     """
 
     def __init__(self, gamma: JointDistribution, nodes: Floats, every_level: bool) -> None:
@@ -146,7 +146,8 @@ class Program:
         crossing = u * (u - self.nodes[gap]) + (1.0 - u) * (self.nodes[gap + 1] - u)
         unit = _UNIT * max(float(np.abs(self.residual).sum()), width)
         least = np.concatenate((-self.mass / (_SHARE * unit), np.zeros(len(u) + 4 * (n - 1))))
-        # No flow need be above 1; told so, the solver cannot take rounding in a cycle of flows for an unbounded gain.
+        # No flow need be above 1. Told so, the solver cannot take rounding in a cycle of flows for an unbounded
+        # gain.
         most = np.full(len(least), 1.0 / unit)
         for method, presolve in (("highs-ds", True), ("highs-ds", False), ("highs-ipm", True)):
             if (left := end - time.monotonic()) <= 0.0:
@@ -190,11 +191,11 @@ class Program:
 def interior_plan(
     nodes: Floats, ones: Floats, zeros: Floats, gap: float
 ) -> tuple[Floats, Floats, Floats] | None:
-    """Potentials and arriving mass whose values are about `gap` apart, nearly feasible; None where it is not reached.
+    """Potentials and arriving mass with values about `gap` apart, nearly feasible; None where it is not reached.
 
-    Maximises E[a] over the ones + E[b] over the zeros, for 1-Lipschitz a and b with u a(u) + (1 − u) b(u) ≤ 0 at the
-    nodes, by Mehrotra's predictor and corrector (1992). The multipliers of the last constraint are the arriving mass.
-    Of the five constraints a node has, each joins it to itself or to the next one: the equations of a step are
+    Maximises E[a] over the ones + E[b] over the zeros, for 1-Lipschitz a and b with u a(u) + (1 − u) b(u) ≤ 0 at
+    the nodes, by Mehrotra's predictor and corrector (1992). The multipliers of the last constraint are the arriving
+    mass. Each of the five constraints of a node joins it to itself or to the next one. The equations of a step are
     tridiagonal in blocks of two.
     """
     a, b, arriving, reached = _interior(nodes, ones, zeros, gap, _STEPS, _BACK)

@@ -12,9 +12,9 @@ from onlinecal.measures.witnesses.weights import Metric, steps_of
 
 # Where h may be steep: as near to the ends as predictions are told apart from them.
 _NEAR = 1e-9
-# Up to so many levels, each is a node of its own.
+# Up to this number of levels, each is a node of its own.
 _FEW = 1000
-# At so many places it is looked how far potentials break their bounds between nodes.
+# At this number of places it is looked how far potentials break their bounds between nodes.
 _PLACES = 2**19
 # No potential need leave [−1, 1], so nodes that are 2 or more apart do not constrain each other.
 _FAR = 2.0
@@ -24,24 +24,26 @@ _FAR = 2.0
 def distance_in_metric(gamma: JointDistribution, *, metric: Metric = "logit", nodes: int = 400) -> Bracket:
     """Distance from calibration under the metric |h(u) − h(v)| + |y − z| of predictions and outcomes, in [0, ece].
 
-    The least E[|h(u) − h(v)| + |y − z|] over all couplings of (v, y) ~ Γ with a perfectly calibrated (u, z). Its dual
-    is the largest E[a(v) y + b(v) (1 − y)] over a and b that change by at most |h(u) − h(v)|, differ by at most 1, and
-    have u a(u) + (1 − u) b(u) ≤ 0 for all u: a linear program on finitely many nodes, whose value is above. Below, its
-    potentials, linear in h between nodes, lowered by what they break the last bound by in between.
+    The least E[|h(u) − h(v)| + |y − z|] over all couplings of (v, y) ~ Γ with a perfectly calibrated (u, z). Its
+    dual is the largest E[a(v) y + b(v) (1 − y)] over a and b with three properties. They change by at most |h(u) −
+    h(v)|, differ by at most 1, and have u a(u) + (1 − u) b(u) ≤ 0 for all u. It is a linear program on finitely
+    many nodes, with a value above. Below, its potentials, linear in h between nodes, lowered by what they break the
+    last bound by in between.
 
     Parameters
     ----------
     metric : {"identity", "logit"} or callable, default "logit"
-        h, as in `smooth_ce`. With "identity" the distance is at most `distance_lower`, for which no outcome may be
-        exchanged, and at least a quarter of it.
+        h, as in `smooth_ce`. With "identity" the distance is at most `distance_lower`, which exchanges no outcome,
+        and at least a quarter of it.
     nodes : int, default 400
         Nodes beside the levels, from 2 to 10,000: half of them even in u, half in h.
 
     Returns
     -------
     Bracket
-        Of 141 Γ of 1 to 1000 levels the default left a width of at most 2.8e-4 with "logit" and 2.3e-5 with "identity".
-        Of more levels, those that are no nodes are moved to the nearest ones, and how far is added to both sides.
+        Of 141 Γ of 1 to 1000 levels the default left a width of at most 2.8e-4 with "logit" and 2.3e-5 with
+        "identity". Of more levels, those that are no nodes are moved to the nearest ones. The distance moved is
+        added to both sides.
 
     Source
     ------
@@ -83,7 +85,7 @@ def _nodes(gamma: JointDistribution, metric: Metric, count: int) -> Floats:
 
 
 def _at_nodes(gamma: JointDistribution, metric: Metric, u: Floats) -> tuple[Floats, Floats, float]:
-    """Mass of ones and zeros at the nodes, and what it costs to move the levels there that are none."""
+    """Mass of ones and zeros at the nodes, and the cost of moving the other levels there."""
     v = gamma.predictions
     right = np.minimum(np.searchsorted(u, v), len(u) - 1)
     left = np.where(u[right] == v, right, right - 1)
@@ -150,8 +152,8 @@ def _feasible(apart, a, b):
 def _excess(u: Floats, a: Floats, b: Floats, metric: Metric) -> float:
     """How much u a(u) + (1 − u) b(u) is above 0 somewhere at most, with a and b linear in h between nodes.
 
-    Where h is infinite at an end, a and b are constant up to it. Between two places of a gap u and h are between those
-    there, and so is the sum, which is linear in either, between its values at the four corners.
+    Where h is infinite at an end, a and b are constant up to it. Between two places of a gap u and h are between
+    those there. So is the sum, which is linear in either, between its values at the four corners.
     """
     parts = max(_PLACES // len(u), 8)
     shares = np.arange(parts + 1) / parts

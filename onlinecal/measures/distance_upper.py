@@ -24,15 +24,15 @@ _BLOCKS = 1000
 def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket:
     """Upper distance from calibration: the cheapest way to move whole levels so that all are calibrated.
 
-    dCE_up(Γ) = min over partitions of the levels into groups, contiguous or not, each moved to its mean outcome, of
-    Σ_i w_i |v_i − mean of i's group|.
+    dCE_up(Γ) = min over partitions of the levels into groups, contiguous or not, of Σ_i w_i |v_i − mean of i's
+    group|.
 
     Parameters
     ----------
     max_levels : int, default 12, 1 to 16
-        Exact by enumeration (O(3^k)) up to this k, else a bracket. Then below: the lower end of `distance_lower`;
-        above: the best of the partition of `interval_ce`, the levels alone (the ECE), and contiguous groups that end at
-        up to 1000 blocks.
+        Exact by enumeration (O(3^k)) up to this k, else a bracket. Then the lower end is that of `distance_lower`.
+        The upper end is the best of three: the partition of `interval_ce`, the levels alone (the ECE), groups of up
+        to 1000 blocks.
 
     Source
     ------
@@ -195,12 +195,12 @@ LARGEST_ORDER = 20.0
 def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds: int = 200) -> Bracket:
     """Distance of a finished sequence from the nearest perfectly calibrated one, divided by its length.
 
-    CalDist(p, y)/T = min over partitions of the rounds into groups, each forecast by its mean outcome, of
-    (1/T) Σ_t |p_t − mean of t's group|; of order r, the root ((1/T) Σ_t |p_t − mean of t's group|^r)^{1/r}.
+    Each group of a partition of the rounds is forecast by its mean outcome. CalDist(p, y)/T = min over partitions
+    of (1/T) Σ_t |p_t − mean of t's group|; of order r, the root ((1/T) Σ_t |p_t − mean of t's group|^r)^{1/r}.
 
-    Among partitions with given numbers of ones and zeros in each group, the cheapest matches the ones in the order of
-    their predictions to the groups in the order of their means, and the zeros likewise, since the cost is convex in the
-    difference. So a program over how many ones and zeros have been used finds the minimum over all partitions.
+    Take partitions with given numbers of ones and zeros in each group. The cheapest matches the ones, in the order
+    of predictions, to the groups in the order of means. Zeros likewise, since the cost is convex in the difference.
+    So a program over how many ones and zeros have been used finds the minimum over all partitions.
 
     Parameters
     ----------
@@ -215,18 +215,18 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     Returns
     -------
     Bracket
-        Of width 0 for T ≤ max_rounds; otherwise from `distance_lower`, which is below the distance of every order, to
-        the distance of the groups of `distance_upper`.
+        Of width 0 for T ≤ max_rounds. Otherwise from `distance_lower`, which is below the distance of every order,
+        to the distance of the groups of `distance_upper`.
 
     Source
     ------
-    Qiao, Zheng (2024), CalDist; Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.1 with the metrics ℓ_r and the
-    uniform distribution on the rounds; §4 and §5 for its place between the bounds.
+    Qiao, Zheng (2024), CalDist. Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.1 with the metrics ℓ_r and the
+    uniform distribution on the rounds. §4 and §5 for its place between the bounds.
 
     Deviations
     ----------
-    Predictors of the definition are functions of the round, so that outcomes of one round are certain: of a predictor
-    on points with given probabilities it is the distance of what was drawn.
+    Predictors of the definition are functions of the round, so that outcomes of one round are certain. Of a
+    predictor on points with given probabilities it is the distance of the draws.
 
     Examples
     --------
@@ -277,11 +277,11 @@ def _cheapest(ones, zeros, order):
 
 @kernel
 def _moved(own, others, order, positive):
-    """[end, i, j]: the cost of the last of so many of these rounds in a group of i ones and j zeros; infinite for none.
+    """[end, i, j]: the cost of the last of `end` rounds in a group of i ones and j zeros; or infinite.
 
-    Numbers with a common divisor are left out: that many groups of one mean cost the same. No term is ever subtracted,
-    so that small costs keep their digits: a window of length n is the end of one block of n and the beginning of the
-    next.
+    Numbers with a common divisor are left out: that many groups of one mean cost the same. No term is ever
+    subtracted, so that small costs keep their digits. A window of length n is the end of one block of n and the
+    beginning of the next.
     """
     n = len(own)
     most_ones, most_zeros = (n, others) if positive else (others, n)

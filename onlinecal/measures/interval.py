@@ -31,12 +31,12 @@ def least_max_width(
 ) -> tuple[float, float, Ints]:
     """min over W of H(W) + W, searched until it is found or H was evaluated `most` times: bounds, and a partition.
 
-    H falls as W grows. So W in an interval (left, right) cannot give less than H(right) + left, nor can any
-    W ≥ best − H(right) give less than the best value so far. The interval with the lowest bound is halved; where the
-    groups found for a W are all narrower, those widths from their greatest up to W are done with. Where the lower half
+    H falls as W grows. So W in an interval (left, right) cannot give less than H(right) + left. No W ≥ best −
+    H(right) can give less than the best value so far. The interval with the lowest bound is halved. Where the
+    groups found for a W are all narrower, widths from their greatest up to W are done with. Where the lower half
     held no width, the upper half is left from its greatest one. When no bound is below the best value, that is the
-    least. `low` and `high` are where each level, or block of levels, begins and ends. The partition is where the group
-    that ends at b begins, for each b.
+    least. `low` and `high` are where each level, or block of levels, begins and ends. The partition is where the
+    group that ends at b begins, for each b.
     """
     values, rank = np.unique(prefix, return_inverse=True)
     # A word for every 32 ranks, one for every 32 words, and so on up to a single one.
@@ -75,11 +75,11 @@ def _narrow(prefix, rank, low, high, starts, widest):
     """Least cost of groups of which none is wider than `widest`, in O(k log k).
 
     cost[b] = min of cost[a] + |P_b − P_a| over the a from which a group to b is not too wide. These a are a window.
-    (1) For a < a' in it, cost[a'] ≤ cost[a] + |P_a' − P_a|: the group from a to a' is not too wide either.
-    (2) If cost[a] ≥ cost[a'] + |P_a' − P_a|, then for every b to come a' is as good as a, and it stays in the window
-    for longer: a can be dropped. For those kept, (1) and (2) say |cost[a'] − cost[a]| ≤ |P_a' − P_a|. So for a P_b the
-    best of those with P_a ≤ P_b is the one with the greatest P_a, and likewise above: two candidates, found in a set
-    of ranks.
+    (1) For a < a' in it, cost[a'] ≤ cost[a] + |P_a' − P_a|: the group from a to a' is not too wide either. (2) If
+    cost[a] ≥ cost[a'] + |P_a' − P_a|, then for every b to come a' is as good as a. It stays in the window for
+    longer: a can be dropped. For those kept, (1) and (2) say |cost[a'] − cost[a]| ≤ |P_a' − P_a|. So for a P_b the
+    best of those with P_a ≤ P_b is the one with the greatest P_a. Likewise above: two candidates, found in a set of
+    ranks.
     """
     k = len(low)
     members = np.zeros(starts[-1] + 1, np.int64)
@@ -191,12 +191,13 @@ _TRIED = 32
 def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None) -> float:
     """Interval calibration error intCE(Γ): binned error plus bin width, at the best partition.
 
-    intCE(Γ) = min over interval partitions of Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j); with width="max" the
-    second sum is the largest width. An interval need be no wider than the levels in it. Mean width: a dynamic program
-    over end points, O(k²) at worst, O(k^(5/3)) as a rule. Going left from b, no group wider than a…b can win once F(a)
-    + mass·width − |residual| of a…b, or |r_1 + … + r_b| + mass·width, reaches the best so far. Maximum width: H(W) =
-    least binned error with widths ≤ W takes O(k log k). It falls with W, so H(W_2) + W_1 bounds all of (W_1, W_2];
-    halving stops where no part can win: after a few hundred widths as a rule, O(k) at worst.
+    intCE(Γ) = min over interval partitions of Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j); with width="max"
+    the second sum is the largest width. An interval need be no wider than the levels in it. Mean width: a dynamic
+    program over end points, O(k²) at worst, O(k^(5/3)) as a rule. The search goes left from b. No group wider than
+    a…b can win once F(a) + mass·width − |residual| of a…b reaches the best so far, or |r_1 + … + r_b| + mass·width
+    does. Maximum width: H(W) = least binned error with widths ≤ W takes O(k log k). It falls with W, so H(W_2) +
+    W_1 bounds all of (W_1, W_2]. Halving stops where no part can win: after a few hundred widths as a rule, O(k) at
+    worst.
 
     Parameters
     ----------
@@ -240,11 +241,11 @@ def least_costs(
 def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000) -> Bracket:
     """A certified bracket of `interval_ce` for any number of levels, in O(k log k + m²).
 
-    Mean width. Above: the best partition whose intervals end between blocks of equally many levels, or the ECE.
-    Below: smCE(Γ) ≤ intCE(Γ), since a 1-Lipschitz weight gains at most |Σ_{i ∈ I} r_i| + mass(I) width(I) / 2
-    on an interval I. The ends meet where all residuals have one sign: both are the bias |Σ r_i|. Otherwise smCE may
-    be as small as intCE²/32.
-    Maximum width: the search of `interval_ce` on all levels, stopped after 32 widths; some percent apart as a rule.
+    Mean width. Above: the best partition with intervals that end between blocks of equally many levels, or the ECE.
+    Below: smCE(Γ) ≤ intCE(Γ), since a 1-Lipschitz weight gains at most |Σ_{i ∈ I} r_i| + mass(I) width(I) / 2 on an
+    interval I. The ends meet where all residuals have one sign: both are the bias |Σ r_i|. Otherwise smCE may be as
+    small as intCE²/32. Maximum width: the search of `interval_ce` on all levels, stopped after 32 widths; some
+    percent apart as a rule.
 
     Parameters
     ----------
@@ -310,7 +311,7 @@ def _bracket_witness(
 def _bracket_counterpart(
     gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000
 ) -> LeastCosts | LipschitzWeights:
-    """What proves its lower end: Lipschitz weights, or least costs where every level is a block."""
+    """The proof of its lower end: Lipschitz weights, or least costs where every level is a block."""
     _check_width(width)
     if count("blocks", blocks) >= gamma.levels:
         return least_costs(gamma, width=width, max_levels=gamma.levels)
@@ -371,7 +372,7 @@ def _mean_program(prefix, mass, low, high):
                 best = here + residual
                 start = a
             # For a' < a: cost[a] ≤ cost[a'] + (group a'…a). Its residual differs from that of a'…b by at most
-            # `residual`, its mass·width is less by at least that of a…b: a'…b costs at least here − residual.
+            # `residual`. Its mass·width is less by at least that of a…b. So a'…b costs at least here − residual.
             # Also the residuals of all groups together are at least |prefix[b]|.
             if here - residual >= best or wide + least >= best:
                 break

@@ -25,14 +25,15 @@ def kernel_ce(
 ) -> float:
     """Kernel calibration error kCE^K(Γ): the RKHS norm of the residual's mean embedding, in [0, 1].
 
-    kCE^K(Γ) = sup over ‖w‖_K ≤ 1 of E[w(v)(y − v)] = sqrt(Σ_ij r_i r_j K(v_i, v_j)), with K(u, v) = exp(−|u − v|/scale)
-    ("laplace"), exp(−((u − v)/scale)²) ("gaussian") or ((1 + (2u − 1)(2v − 1))/2)^degree ("polynomial"). All are
-    computed as the root of a sum of squares, so small values keep their digits: Laplace through the Markov property,
-    r'Kr = B_1² + Σ_{i>1} (1 − ρ_{i−1}²) B_i² with B_i = r_i + ρ_i B_{i+1} and ρ_i = exp(−(v_{i+1} − v_i)/scale), in
-    O(k); the polynomial as Σ_j C(d, j) 2^−d (Σ_i r_i (2v_i − 1)^j)², in O(k degree). The Gaussian by the features
-    exp(−z²/2) zⁿ/sqrt(n!) of z = sqrt(2)(v − 1/2)/scale, cut where the rest is below 1e-17 in the result, in
-    O(k/scale²) (rounding: some 1e-16/scale², relative). Below scale 0.0224 by the sum over pairs within 6.3 scales,
-    O(k²) at worst; right to 1e-15 in the square, thus to 4e-8 where the result is near 0.
+    kCE^K(Γ) = sup over ‖w‖_K ≤ 1 of E[w(v)(y − v)] = sqrt(Σ_ij r_i r_j K(v_i, v_j)), with K(u, v) = exp(−|u −
+    v|/scale) ("laplace"), exp(−((u − v)/scale)²) ("gaussian") or ((1 + (2u − 1)(2v − 1))/2)^degree ("polynomial").
+    All are computed as the root of a sum of squares, so small values keep their digits. Laplace uses the Markov
+    property: r'Kr = B_1² + Σ_{i>1} (1 − ρ_{i−1}²) B_i² with B_i = r_i + ρ_i B_{i+1} and ρ_i = exp(−(v_{i+1} −
+    v_i)/scale), in O(k). The polynomial is Σ_j C(d, j) 2^−d (Σ_i r_i (2v_i − 1)^j)², in O(k degree). The Gaussian
+    uses the features exp(−z²/2) zⁿ/sqrt(n!) of z = sqrt(2)(v − 1/2)/scale. They are cut where the rest is below
+    1e-17 in the result, in O(k/scale²) (rounding: some 1e-16/scale², relative). Below scale 0.0224 it is the sum
+    over pairs within 6.3 scales, O(k²) at worst. That is right to 1e-15 in the square, thus to 4e-8 where the
+    result is near 0.
 
     Parameters
     ----------
@@ -203,11 +204,11 @@ def atb(gamma: JointDistribution) -> float:
 
     ATB(Γ) = ∫_0^1 [ (Σ_{v_i < t} r_i)² + (Σ_{v_i ≥ t} r_i)² ] dt = Σ_ij r_i r_j (1 − |v_i − v_j|), in O(k).
 
-    Of samples it is truthful: given the probabilities of the events, no predictions have a smaller expected ATB. The
-    variances of the two sums add to the same whatever is predicted, and only the truth has no squared bias beside them.
-    smCE²/5 ≤ ATB ≤ smCE: ω(v) = Σ_j r_j (1 − |v − v_j|) is 1-Lipschitz and at most 1, so ATB = Σ r_i ω(v_i) ≤ smCE. By
-    parts from t = 1/2, residuals against any such ω sum to at most ∫ (|P| + |S| + max(|P|, |S|)) dt ≤ √5 √ATB, with P
-    and S the two sums at t.
+    Of samples it is truthful: given the probabilities of the events, no predictions have a smaller expected ATB.
+    The variances of the two sums add to the same for all predictions. Only the truth has no squared bias beside
+    them. smCE²/5 ≤ ATB ≤ smCE: ω(v) = Σ_j r_j (1 − |v − v_j|) is 1-Lipschitz and at most 1, so ATB = Σ r_i ω(v_i) ≤
+    smCE. By parts from t = 1/2, residuals against any such ω sum to at most ∫ (|P| + |S| + max(|P|, |S|)) dt ≤ √5
+    √ATB, with P and S the two sums at t.
 
     Source
     ------

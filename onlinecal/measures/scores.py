@@ -41,7 +41,7 @@ def brier(gamma: JointDistribution) -> float:
 
     Source
     ------
-    Brier 1950, who summed over both outcomes: twice this.
+    Brier 1950, with a sum over both outcomes: twice this.
 
     Examples
     --------
@@ -77,7 +77,7 @@ def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
 def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
     """Bregman divergence of the means from the predictions: the calibration part of a proper score.
 
-    D_φ(J_Γ ‖ J) = Σ w_i [φ(q_i) − φ(v_i) − φ'(v_i) (q_i − v_i)], for the score whose expected payoff is the convex φ.
+    D_φ(J_Γ ‖ J) = Σ w_i [φ(q_i) − φ(v_i) − φ'(v_i) (q_i − v_i)], for the score with the convex expected payoff φ.
     At least 0, and 0 for calibrated forecasts; infinite for "log" where what happened was called impossible. Not
     scaled.
 
@@ -162,7 +162,7 @@ def nce(gamma: JointDistribution) -> float:
 
     Source
     ------
-    Siu, Gish & Richardson 1997, who report 1 − this; in this orientation He et al. 2014 ("normalised entropy").
+    Siu, Gish & Richardson 1997 report 1 − this; in this orientation He et al. 2014 ("normalised entropy").
 
     Examples
     --------
@@ -205,7 +205,7 @@ def _log_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:
 
 def _mean_change(change: Change, losses: Losses) -> Floats:
     """Changes of a mean loss."""
-    # What was called impossible is not in the sample, or the mean is infinite.
+    # An outcome that was called impossible is not in the sample, or the mean is infinite.
     zeros, ones = (np.where(np.isfinite(part), part, 0.0) for part in losses(change.gamma)[:2])
     return np.asarray(change.zeros @ zeros + change.ones @ ones)
 
@@ -231,7 +231,7 @@ def _nce_change(change: Change) -> Floats:
 
 
 def _nce_limits(known: Known, radii: Floats) -> Ends:
-    """Quotients of all pairs of log loss and base rate that the radii leave; near its least value NCE is curved."""
+    """Quotients of pairs of log loss and base rate within the radii; near its least value NCE is curved."""
     b, ratio = known.gamma.base_rate, known.ends[0]
     rates = b + float(radii[1]) * np.linspace(-1.0, 1.0, 129)
     inside = rates[(rates > 0.0) & (rates < 1.0)]
@@ -254,8 +254,8 @@ MEASURES = (
             means=lambda samples: np.array([0.5]),
             spread=1.0,
         ),
-        # Who carries an umbrella of cost c if v > c loses, against one who knows y, c where y = 0 and v > c, and 1 − c
-        # where y = 1 and v ≤ c: over all c that is v²/2 or (1 − v)²/2.
+        # Carrying an umbrella of cost c if v > c loses, against knowing y, c where y = 0 and v > c. It loses 1 − c
+        # where y = 1 and v ≤ c. Over all c that is v²/2 or (1 − v)²/2.
         decisions="twice the mean loss against foresight over cost-loss tasks with a uniform cost",
     ),
     row(

@@ -15,9 +15,9 @@ from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWe
 def isotonic_dual(v, r):
     """smCE in the identity metric.
 
-    The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s), so only
-    the queue Q_s of that walk (fed by d where P > s, drained where P < s) at its end is needed, for s between
-    0 and P_k: smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds. Q is mass on the line: a heap with the largest P on top.
+    The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s). Let Q_s be the
+    queue at the end of that walk, fed by d where P > s and drained where P < s. Only Q_s for s between 0 and P_k is
+    needed: smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds. Q is mass on the line: a heap with the largest P on top.
     """
     k = len(v)
     end = 0.0
@@ -110,8 +110,8 @@ def _sink(at, mass, size, key, weight):
 def chain_dual(distances, r):
     """smCE for any distances, and the interval [low_i, high_i] to which the way back clips the dual's g_i.
 
-    H_i(g) = min over g_1 … g_i with g_i = g of the dual objective so far is convex; its break points have
-    total mass 2, at first all at 0. Level i adds 2 d_i at P_i; |g_{i+1} − g_i| then takes d_i at each end.
+    H_i(g) = min over g_1 … g_i with g_i = g of the dual objective so far is convex. Its break points have total
+    mass 2, at first all at 0. Level i adds 2 d_i at P_i; |g_{i+1} − g_i| then takes d_i at each end.
     """
     k = len(r)
     low, high = np.zeros(k), np.zeros(k)
@@ -264,11 +264,10 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     """Smooth calibration error smCE(Γ): the largest correlation of the residual with a Lipschitz weight.
 
     smCE(Γ) = max Σ_i r_i ω_i over |ω_i| ≤ 1, |ω_{i+1} − ω_i| ≤ h(v_{i+1}) − h(v_i), with h(v) = v. For another
-    increasing h it is the weak calibration error under the metric |h(u) − h(v)|.
-    By duality it is min Σ_i |g_i − g_{i−1}| + Σ_i d_i |P_i − g_i| over g with g_0 = 0, g_k = P_k, where
-    P_i = r_1 + … + r_i and d_i is the distance from level i to i + 1. For h(v) = v the distances add to at
-    most 1, and then a monotone g is optimal: |P_k| plus the error of an isotonic L1 regression of the P_i.
-    Exact up to rounding, in O(k log k) at worst.
+    increasing h it is the weak calibration error under the metric |h(u) − h(v)|. By duality it is min Σ_i |g_i −
+    g_{i−1}| + Σ_i d_i |P_i − g_i| over g with g_0 = 0, g_k = P_k, where P_i = r_1 + … + r_i and d_i is the distance
+    from level i to i + 1. For h(v) = v the distances add to at most 1, and a monotone g is optimal. The value is
+    |P_k| plus the error of an isotonic L1 regression of the P_i. Exact up to rounding, in O(k log k) at worst.
 
     Parameters
     ----------
@@ -310,13 +309,14 @@ def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> 
 def earthmover_distance(gamma: JointDistribution) -> float:
     """Earth mover's distance between Γ and the same predictions with right outcomes, (v, ỹ) with ỹ ~ Ber(v).
 
-    With the metric |u − v| + |y − z| of points (u, y), (v, z) it is, by Kantorovich and Rubinstein, the largest
-    Σ_i r_i ω_i over |ω_i| ≤ 1 that are 2-Lipschitz in v: such are the differences f(v, 1) − f(v, 0) of 1-Lipschitz f.
-    smooth_ce ≤ it ≤ 2 smooth_ce, and it is at most `ece`, which is the same with the distance 1 between any two points.
+    The metric of points (u, y), (v, z) is |u − v| + |y − z|. By Kantorovich and Rubinstein it is the largest Σ_i
+    r_i ω_i over |ω_i| ≤ 1 that are 2-Lipschitz in v. Such are the differences f(v, 1) − f(v, 0) of 1-Lipschitz f.
+    smooth_ce ≤ it ≤ 2 smooth_ce, and it is at most `ece`, which is the same with the distance 1 between any two
+    points.
 
     Source
     ------
-    Gopalan & Hu 2025, §3.2 and Lemma 3.4, whose proof of the duality is taken to both sides.
+    Gopalan & Hu 2025, §3.2 and Lemma 3.4, with the proof of the duality taken to both sides.
 
     Examples
     --------

@@ -19,13 +19,13 @@ from onlinecal.measures.witnesses.kernels import SmoothedSigns
 Transform = Literal["identity", "logit"]
 
 _COARSE = 4096
-# So many are slow enough that a shorter line is looked for.
+# This number of steps is slow enough that a shorter line is looked for.
 _LONG = 1 << 16
 # Accuracy wanted at a given σ, and of the fixed point.
 _AT = 1e-7
 _FIXED = {"identity": 1e-6, "logit": 1e-5}
-# The proof of a fixed point interpolates on a mesh of 2^20 steps, which errs by this times (h/σ)² Σ|r|, and needs so
-# many steps to a σ.
+# The proof of a fixed point interpolates on a mesh of 2^20 steps. It errs by this times (h/σ)² Σ|r|, and needs this
+# number of steps to a σ.
 _PROOF, _PROOF_STEPS = 0.121, 3.0
 
 
@@ -34,9 +34,9 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
     """Smoothed calibration error at scale σ: ∫ |residual smoothed by a Gaussian of width σ|.
 
     smECE_σ(Γ) = ∫_0^1 |r̂_σ(t)| dt, r̂_σ(t) = Σ_i r_i K_σ(v_i, t) with the Gaussian reflected at 0 and 1; in
-    cosines a_0 + 2 Σ_{j≥1} a_j exp(−(πjσ)²/2) cos(πjt), a_j = Σ_i r_i cos(πjv_i).
-    With "logit" the integral is over the log odds, where nothing needs reflecting; levels at 0 and 1 are
-    infinitely far and add their |r_i|. Non-increasing in σ.
+    cosines a_0 + 2 Σ_{j≥1} a_j exp(−(πjσ)²/2) cos(πjt), a_j = Σ_i r_i cos(πjv_i). With "logit" the integral is over
+    the log odds, where nothing needs reflecting. Levels at 0 and 1 are infinitely far and add their |r_i|.
+    Non-increasing in σ.
 
     Parameters
     ----------
@@ -48,10 +48,10 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
     Returns
     -------
     float
-        In [0, 1]. Levels are spread linearly on a mesh of spacing h = L/N and transformed (scipy.fft); the error is at
-        most 0.242 (h/σ)² Σ|r_i|, and N is chosen to make that 1e-7, up to N = 2^20. So it is ≤ 1e-7 for "identity" and
-        σ ≥ 5e-4, and ≤ 2.3e-5 at σ = 1e-4. For "logit" L is the range of the log odds plus 18 σ; gaps wider than 18 σ
-        are cut to that. O(k + N log N).
+        In [0, 1]. Levels are spread linearly on a mesh of spacing h = L/N and transformed (scipy.fft). The error is
+        at most 0.242 (h/σ)² Σ|r_i|, and N is chosen to make that 1e-7, up to N = 2^20. So it is ≤ 1e-7 for
+        "identity" and σ ≥ 5e-4, and ≤ 2.3e-5 at σ = 1e-4. For "logit" L is the range of the log odds plus 18 σ;
+        gaps wider than 18 σ are cut to that. O(k + N log N).
 
     Source
     ------
@@ -72,8 +72,8 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
 def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -> float:
     """SmoothECE: the one σ* at which the error smoothed at scale σ* equals σ*.
 
-    smECE(Γ) = σ* with smECE_{σ*}(Γ) = σ*, of `smooth_ece_at`. Since that does not increase in σ,
-    |smECE_σ − σ| at any σ bounds the distance to σ*: the search stops when it and the mesh error are small.
+    smECE(Γ) = σ* with smECE_{σ*}(Γ) = σ*, of `smooth_ece_at`. Since that does not increase in σ, |smECE_σ − σ| at
+    any σ bounds the distance to σ*. The search stops when it and the mesh error are small.
 
     Parameters
     ----------
@@ -83,10 +83,10 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
     Returns
     -------
     float
-        In [0, 1]; exactly 0 if all r_i = 0. "identity": error at most 1.1e-6 where the value is 5e-4 or more or k ≤ 50,
-        at most 1e-4 always. "logit": error at most 1.1e-5 where k ≤ 100, or where the log odds are within ±12 and the
-        value is 4e-3 or more; otherwise half of what is left when the finest mesh (N = 2^20) resolves no more. The
-        error of a value is the `within` of its `explain`. O(k + N log N), N some 350/σ* ("identity").
+        In [0, 1]; exactly 0 if all r_i = 0. "identity": error at most 1.1e-6 where the value is 5e-4 or more or k ≤
+        50, at most 1e-4 always. "logit": error at most 1.1e-5 where k ≤ 100. Also where the log odds are within ±12
+        and the value is 4e-3 or more. Otherwise it is half of what is left when the finest mesh (N = 2^20) resolves
+        no more. The error of a value is the `within` of its `explain`. O(k + N log N), N some 350/σ* ("identity").
 
     Source
     ------
@@ -115,10 +115,11 @@ def _fixed_point(gamma: JointDistribution, transform: Transform) -> tuple[float,
         error = slack + line.bound(sigma, mesh) if line.resolves(sigma, mesh) else math.inf
         if error <= 1.1 * accuracy:
             return min(max(sigma, low), high), error
-        # The root is off by the error of its mesh; a mesh fine enough there may still be too coarse at the next.
+        # The root is off by the error of its mesh. A mesh fine enough there may still be too coarse at the next.
         finer = line.mesh(max(sigma - slack, 1e-300), accuracy)
         if finer >= _LONG or mesh == FINEST:
-            # So many steps are slow, or too few; but where σ is small Gaussians reach less far: a shorter line will do.
+            # This number of steps is slow, or too small. But where σ is small Gaussians reach less far: a shorter
+            # line will do.
             below, above = line.around(sigma, mesh)
             low, high = max(low, below), max(low, below, min(high, above))
             if line.shortened(high) <= 0.5 * line.length:
@@ -164,7 +165,7 @@ def _signs(
         return SmoothedSigns(sigma, np.zeros(0), 1, transform, measure)
     mesh = line.mesh(sigma, 1e-6)
     curve = line.curve(sigma, mesh)
-    # What is nothing but rounding has no sign of its own.
+    # A value that is nothing but rounding has no sign of its own.
     seen = np.flatnonzero(np.abs(curve) > 1e-12 * np.abs(curve).max())
     if len(seen) == 0:
         return SmoothedSigns(sigma, np.zeros(0), 1, transform, measure)
@@ -306,7 +307,7 @@ def sigma_cells(gamma: JointDistribution, *, sigma: float, transform: str = "ide
 def _smoothed(
     gamma: JointDistribution, residuals: Floats, transform: str, sigmas: Floats, steps: float
 ) -> Floats:
-    """(B, J): ∫ |residual smoothed by σ_j|, each on a mesh of so many steps to σ_j."""
+    """(B, J): ∫ |residual smoothed by σ_j|, each on a mesh with a number of steps to σ_j."""
     line = Line(gamma, transform, float(sigmas.max()))
     fixed = np.zeros(len(residuals))
     if transform == "logit":

@@ -11,10 +11,10 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution
 
-# A mesh of spacing h errs by at most this times (h/σ)² Σ|r|: twice (linear spreading of the levels, linear
-# interpolation before the integral) 1/8 times E|Z² − 1| = 4 φ(1) = 0.96788, Z normal; rounded up.
+# A mesh of spacing h errs by at most this times (h/σ)² Σ|r|. Levels are spread and then interpolated linearly:
+# twice 1/8 times E|Z² − 1| = 4 φ(1) = 0.96788, Z normal; rounded up.
 _MESH = 0.242
-# So many steps to a σ at least: then the cosines that the mesh does not have are below exp(−(2π)²/2) < 3e-9.
+# At least this number of steps to a σ: then the cosines that the mesh does not have are below exp(−(2π)²/2) < 3e-9.
 _STEPS = 2.0
 FINEST = 1 << 20
 # exp(−9²/2) < 3e-18: cosines beyond, and parts of a Gaussian further out, do not count.
@@ -24,8 +24,8 @@ _REACH = 9.0
 class Line:
     """The residuals on a line of length L, cut to where anything is; `width` is the largest σ that it is for.
 
-    Gaussians further apart than 2 · 9 σ do not meet: wider gaps between levels are cut to that, and no mesh is spent on
-    them. The ends fade out likewise.
+    Gaussians further apart than 2 · 9 σ do not meet. Wider gaps between levels are cut to that, and no mesh is
+    spent on them. The ends fade out likewise.
     """
 
     def __init__(self, gamma: JointDistribution, transform: str, width: float) -> None:
@@ -60,7 +60,7 @@ class Line:
         return float(_shortened(self.coordinate, *self.ends, _REACH * width))
 
     def mesh(self, sigma: float, accuracy: float) -> int:
-        """The number of steps whose error at σ is at most `accuracy`, if there is one below 2^20."""
+        """The number of steps with an error at σ of at most `accuracy`, if there is one below 2^20."""
         need = self.length / sigma * max(_STEPS, math.sqrt(_MESH * self.moving / accuracy))
         if need >= FINEST:
             return FINEST

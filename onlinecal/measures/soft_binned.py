@@ -1,4 +1,4 @@
-"""Soft-binned calibration decision loss, and the response to a forecast whose regret it bounds: rounding to a grid."""
+"""Soft-binned calibration decision loss; and rounding to a grid, the response with a regret that it bounds."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ from onlinecal.measures.witnesses.distances import GridThreshold, grid_bounds, t
 class SoftRounding(Witness):
     """Round the prediction at random to a neighbouring multiple of 1/m, keeping the mean; then best-respond.
 
-    With the m at which `scdl` attains its minimum, the swap regret of this response is at most 4 SCDL, for every task
-    with payoffs in [0, 1]; for every m it is at most 2 (SCDL_m + 1/m). As a witness of `scdl`, m must be a power of
-    two: max(SCDL_m, 1/m) is an upper bound, and SCDL_m and SCDL_2m, 1/m and 2/m give a lower one.
+    Take the m at which `scdl` attains its minimum. The swap regret of this response is at most 4 SCDL, for every
+    task with payoffs in [0, 1]. For every m it is at most 2 (SCDL_m + 1/m). As a witness of `scdl`, m must be a
+    power of two. max(SCDL_m, 1/m) is an upper bound; SCDL_m and SCDL_2m, 1/m and 2/m give a lower one.
 
     Attributes
     ----------
@@ -77,12 +77,11 @@ class SoftRounding(Witness):
     def draw(self, p: ArrayLike, *, seed: int) -> Floats:
         """Predictions rounded at random, each by itself; `rounded` is their expectation.
 
-        With m points and n predictions, the swap regret of best responses to the draws is at most 2 (SCDL_m + 1/m +
-        √((m + 1)/n) + √(2 ln(1/δ)/n)), for all tasks with payoffs in [0, 1] at once, with probability 1 − δ or more
-        (Lemma 7.4 and Theorem 4.4, with our constants). Proof: mass and mass of ones at the m + 1 points have standard
-        deviations whose sum is at most √((m + 1)/n), the loss at a threshold changes by no more than these do, and one
-        draw changes it by 2/n at most (McDiarmid). CDL of what lies on the grid is at most 2 (SCDL_m + 1/m) (Lemma
-        4.3).
+        Take m points and n predictions. With probability 1 − δ, the swap regret of best responses is at most 2
+        (SCDL_m + 1/m + √((m + 1)/n) + √(2 ln(1/δ)/n)), for all tasks at once (payoffs in [0, 1]; Lemma 7.4 and
+        Theorem 4.4, with our constants). Proof: mass and mass of ones at the m + 1 points have standard deviations
+        with a sum of at most √((m + 1)/n). The loss at a threshold changes by no more than these do. One draw
+        changes it by 2/n at most (McDiarmid). CDL of what lies on the grid is at most 2 (SCDL_m + 1/m) (Lemma 4.3).
         """
         v = vector("p", p)
         if len(v):
@@ -222,8 +221,8 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
 def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: bool = True) -> float:
     """Soft-binned decision loss at one threshold i of the grid of multiples of 1/m.
 
-    Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+, with W_j and Q_j as in `scdl_binned`, which is the
-    largest of these: the loss of a decision maker whose action changes between (i − 1)/m and i/m. O(k).
+    Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+, with W_j and Q_j as in `scdl_binned`, the largest
+    of these. It is the loss of a decision maker with an action that changes between (i − 1)/m and i/m. O(k).
 
     Parameters
     ----------
@@ -273,9 +272,9 @@ def scdl(gamma: JointDistribution) -> float:
     """Soft-binned calibration decision loss.
 
     min over m = 1, 2, 4, …, 2⁵⁰ of max(SCDL_m, 1/m): the grid is as fine as the error allows. SCDL_m rises and 1/m
-    falls, so the search ends at the first m with SCDL_m ≥ 1/m. As SCDL_m ≤ CDL ≤ 2 ECE, it begins late. Exactly 0 where
-    every level has q_i = v_i. `soft_rounding` is the response whose swap regret is at most 4 times this, for every
-    task.
+    falls, so the search ends at the first m with SCDL_m ≥ 1/m. As SCDL_m ≤ CDL ≤ 2 ECE, it begins late. Exactly 0
+    where every level has q_i = v_i. `soft_rounding` is the response with a swap regret of at most 4 times this, for
+    every task.
 
     Source
     ------
@@ -339,8 +338,8 @@ def _modulus(where: str, moved: float, *, m: int = 16, threshold: int = 1, soft:
 def _scdl_m(v, n, s, m, soft):
     """SCDL_m, weighted by n.
 
-    As a function of i the sum is convex between two grid points with mass, so the maximum is at i = j or j +
-    1 for one of them.
+    As a function of i the sum is convex between two grid points with mass. So the maximum is at i = j or j + 1 for
+    one of them.
     """
     index, weight, ones = points(v, n, s, m, soft)
     size = index.shape[0]
@@ -424,7 +423,7 @@ MEASURES = (
             limits=_limits,
             means=grids_means,
         ),
-        # With s = √δ: a best 1/m of s or more is kept, for at most 2δ/s; a finer grid gives way to one with 1/m in
+        # With s = √δ: a best 1/m of s or more is kept, for at most 2δ/s. A finer grid gives way to one with 1/m in
         # [s, 2s), which does not raise SCDL_m, for at most 2s.
         modulus=Modulus(
             "2√δ",

@@ -1,7 +1,7 @@
 """Calibration errors of random subsets of the rounds: smooth and step calibration, subsampled.
 
 A forecaster that knows the probabilities can cancel the bias of chance by false forecasts. In a random half of the
-rounds it does not cancel, so that little is gained: these measures are truthful up to a constant (Haghtalab et al.
+rounds it does not cancel, so that little is gained. These measures are truthful up to a constant (Haghtalab et al.
 2024). They are functions of Γ and of the number of rounds.
 """
 
@@ -31,13 +31,14 @@ MOST = 10_000_000
 #: how many are kept at once
 BLOCK = 4096
 
-# Values that are less likely than this are left out: as many as there can be change no result above rounding.
+# Values less likely than this are left out; together they change no result above rounding.
 _LEAST = 1e-24
 
-# Of so many trials the probabilities are rounded once, as quotients of whole numbers; of more they are SciPy's.
+# Up to this number of trials the probabilities are rounded once, as quotients of whole numbers; of more they are
+# SciPy's.
 _EXACT = 1000
 
-# P(|A − n/2| > x) ≤ 2 exp(−2x²/n) of a binomial A: so many √n away nothing is that likely.
+# P(|A − n/2| > x) ≤ 2 exp(−2x²/n) of a binomial A: this multiple of √n away nothing is that likely.
 _SPREAD = 5.4
 
 
@@ -92,7 +93,7 @@ def _summed(place: Ints, chance: Floats) -> Floats:
 
 
 def combinable(gamma: JointDistribution, most: int) -> list[Law] | None:
-    """The laws of all levels where they have at most so many combinations."""
+    """The laws of all levels where they have at most `most` combinations."""
     laws, combinations = [], 1
     for law in _laws(gamma, most):
         if law is None or (combinations := combinations * len(law[0])) > most:
@@ -117,7 +118,7 @@ def enumerated(laws: list[Law]) -> Iterator[tuple[Floats, Floats]]:
 
 
 def largest_prefix(gamma: JointDistribution, most: int) -> float | None:
-    """E of the largest size of a prefix sum; None where more than `most` states come up, or 16 as many to be merged."""
+    """E of the largest size of a prefix sum; None beyond `most` states, or 16 times as many before merging."""
     at, largest, chance = np.zeros(1), np.zeros(1), np.ones(1)
     for law in _laws(gamma, most):
         if law is None or len(at) * len(law[0]) > min(16 * most, MOST):
@@ -164,25 +165,25 @@ class Estimate:
 def subsampled_smooth_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Bracket:
     """Subsampled smooth calibration error SSCE: the mean of the smooth calibration error over subsets of the rounds.
 
-    T · SSCE = E_S [ sup over 1-Lipschitz ω with |ω| ≤ 1 of Σ_{t ∈ S} ω(p_t) (y_t − p_t) ], where each of the T rounds
-    belongs to S with probability 1/2, independently. At most `subsets` classes of subsets with different residuals are
-    enumerated, each in O(k log k); then the bracket has no width. Beyond, with e_t = y_t − p_t: at least ½ smCE and
-    ‖e‖/√8 over T, at most ½ smCE + R/2 with R no less than the mean supremum over random signs of the e_t, and at most
-    ½ E|y − p|. For calibrated forecasts it falls with T: at most R/2, of the order of 1/√T. Divided by T, as all
-    measures here.
+    T · SSCE = E_S [ sup over 1-Lipschitz ω with |ω| ≤ 1 of Σ_{t ∈ S} ω(p_t) (y_t − p_t) ], where each of the T
+    rounds belongs to S with probability 1/2, independently. At most `subsets` classes of subsets with different
+    residuals are enumerated, each in O(k log k); then the bracket has no width. Beyond, with e_t = y_t − p_t, it is
+    at least ½ smCE and ‖e‖/√8 over T. It is at most ½ smCE + R/2 with R no less than the mean supremum over random
+    signs of the e_t, and at most ½ E|y − p|. For calibrated forecasts it falls with T: at most R/2, of the order of
+    1/√T. Divided by T, as all measures here.
 
     Parameters
     ----------
     gamma : JointDistribution
-        Γ of T rounds. A whole weight counts as so many rounds of weight 1; where weights are not whole, the bracket
-        holds for all rounds that there can have been.
+        Γ of T rounds. A whole weight counts as that number of rounds of weight 1. Where weights are not whole, the
+        bracket holds for all rounds that are possible.
     subsets : int, default 4096, from 1 to 10^7
         The most classes that are enumerated.
 
     Source
     ------
-    Haghtalab, Qiao, Yang & Zhao 2024 (NeurIPS; arXiv 2407.13979), the definition of SSCE, from its statement in
-    abstracts and in later papers. The bounds: Jensen's inequality for the mean residuals, half of those of all rounds;
+    Haghtalab, Qiao, Yang & Zhao 2024 (NeurIPS; arXiv 2407.13979), the definition of SSCE. We know it from abstracts
+    and later papers. The bounds: Jensen's inequality for the mean residuals, half of those of all rounds;
     Khinchine's inequality E|Σ ε_t e_t| ≥ ‖e‖/√2; and ω(p) = ω(c) + ∫_c^p ω' with c = ½.
 
     Examples
@@ -202,9 +203,9 @@ def subsampled_step_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Brac
     """Subsampled step calibration error StepCE_sub: the mean of the step calibration error over subsets of the rounds.
 
     T · StepCE_sub = E_S [ max over t of |Σ_{s ∈ S, p_s ≤ t} (y_s − p_s)| ], where each of the T rounds belongs to S
-    with probability 1/2, independently. The bracket has no width where at most `subsets` pairs of a prefix sum and its
-    largest size so far come up at any level, as on a grid. Beyond, with e_t = y_t − p_t: at least ½ stepCE and ‖e‖/√8
-    over T, at most ½ stepCE + ‖e‖/(√2 T), and at most ½ E|y − p|. Divided by T, as all measures here.
+    with probability 1/2, independently. The bracket has no width where levels have at most `subsets` pairs of a
+    prefix sum and its largest size. Beyond, with e_t = y_t − p_t: at least ½ stepCE and ‖e‖/√8 over T, at most ½
+    stepCE + ‖e‖/(√2 T), and at most ½ E|y − p|. Divided by T, as all measures here.
 
     Parameters
     ----------
@@ -236,8 +237,8 @@ def subsampled_smooth_ce_sampled(
 ) -> Estimate:
     """`subsampled_smooth_ce` estimated by the mean over subsets that are drawn.
 
-    The interval is the mean ± √(Σ (y_t − p_t)² ln(2/δ) / (2R)) / T, cut at 0: without a round t the supremum changes by
-    at most |y_t − p_t|, and McDiarmid's inequality (1989) holds for every T and R.
+    The interval is the mean ± √(Σ (y_t − p_t)² ln(2/δ) / (2R)) / T, cut at 0. Without a round t the supremum
+    changes by at most |y_t − p_t|, and McDiarmid's inequality (1989) holds for every T and R.
 
     Parameters
     ----------

@@ -13,10 +13,10 @@ from onlinecal.core.validation import positive
 from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, halving, row, seminorm
 from onlinecal.measures.witnesses.bins import BestWidth, ShiftedBins
 
-# Steps of the grid to a width on which deviations of random bins are found: as many as keep it within so many points,
-# but not fewer than 4, with which predictions move by 1/8 of the width at most, nor more than 32.
+# Deviations of random bins are found on a grid. Its steps to a width keep it within `_POINTS` points, but are 4 to
+# 32. With 4, predictions move by 1/8 of the width at most.
 _POINTS, _FEWEST, _STEPS = 4096, 4, 32
-# Up to so many levels they are found exactly.
+# Up to this number of levels they are found exactly.
 _EXACT = 1024
 
 
@@ -178,15 +178,15 @@ MEASURES = (
         "RintCE_ε | BGHN23 Def. 6.5 | O(k) | yes | yes | no, for one ε",
         witness=shifted_bins,
         example={"epsilon": 0.1},
-        # Residuals change by as much; and the edges of the bins come between v and v' for a share of at most |v − v'|/ε
-        # of the shifts, whereupon a residual of at most 1 leaves one bin for another.
+        # Residuals change by as much. Edges of bins come between v and v' for a share of at most |v − v'|/ε of the
+        # shifts. Then a residual of at most 1 leaves one bin for another.
         sampling=seminorm(
             random_bin_norm,
             cells=lambda gamma, epsilon: np.unique(
                 np.floor(gamma.predictions / epsilon), return_inverse=True
             )[1],
             instead="random_interval_ce with a larger ε, or smooth_ce",
-            # By Cauchy–Schwarz, of so many bins.
+            # By Cauchy–Schwarz, with this number of bins.
             means=lambda samples, epsilon: np.array([math.sqrt(math.ceil(1.0 / epsilon) + 1.0)]),
         ),
         modulus=Modulus(
@@ -199,8 +199,8 @@ MEASURES = (
         surrogate_interval_ce,
         "SintCE | BGHN23 Def. 6.10 | O(k) a width | 1/2-Hölder | yes (c = 1/2) | yes (s = 1)",
         witness=best_width,
-        # With s = √δ: a best width of s or more is kept, for at most δ + 2s; a narrower one gives way to the multiple
-        # in [s, 2s), which does not raise RintCE, for at most 2s more.
+        # With s = √δ: a best width of s or more is kept, for at most δ + 2s. A narrower one gives way to the
+        # multiple in [s, 2s), which does not raise RintCE, for at most 2s more.
         sampling=Sampling(
             _width_errors,
             "RintCE(2^−j) is a seminorm that grows with j (BGHN23 §6.2)",

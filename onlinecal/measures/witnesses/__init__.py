@@ -1,7 +1,7 @@
 """Witnesses: proofs of the values of the measures, each from the definition alone; no measure is imported here.
 
-A witness holds a few numbers; `bracket` computes the bounds that follow for a given Γ. To add one: a class of
-`base.Witness` in the file of its kind, and a function that finds it, named in the row of the measure.
+A witness holds a few numbers; `bracket` computes the bounds that follow for a given Γ. To add one, write a class of
+`base.Witness` in the file of its kind. The row of the measure names the function that finds it.
 """
 
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness

@@ -1,8 +1,8 @@
 """Witnesses, objects that prove a bound of a measure on a given Γ; the compensated sums that they use; explanations.
 
-The error of each sum below is at most `SLACK` times the sum of the absolute values of its terms, where the terms are
-products of at most three numbers of Γ. For n terms a compensated sum errs by u·|sum| + (n·u)²·Σ|terms|, u = 2⁻⁵³, which
-is u·Σ|terms| in all as long as n < 10⁷; a residual w_i (q_i − v_i) by 4u of itself.
+Terms of the sums below are products of at most three numbers of Γ. The error of a sum is at most `SLACK` times the
+sum of the absolute values of its terms. For n terms a compensated sum errs by u·|sum| + (n·u)²·Σ|terms|, u = 2⁻⁵³.
+That is u·Σ|terms| in all as long as n < 10⁷; a residual w_i (q_i − v_i) by 4u of itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def residuals(gamma: JointDistribution) -> Floats:
 def means_rounded(gamma: JointDistribution) -> float:
     """The largest |q_i − s_i/n_i| of the levels: how far rounding has moved the mean of n_i rounds with s_i ones.
 
-    A larger difference than 4 units is that of outcomes 1 whose mass underflowed: there the mean was given.
+    A larger difference than 4 units comes from outcomes 1 with a mass that underflowed: there the mean was given.
     """
     return float(_means_rounded(np.array(gamma.counts), np.array(gamma.positives), np.array(gamma.means)))
 
@@ -67,8 +67,8 @@ def grouped(x: Floats, group: Ints, groups: int) -> Floats:
 def lines(x: Floats, first: Ints, n: Floats, c: Floats) -> Floats:
     """Σ n_l (c_l − x_j)_+ over the l with first_l ≤ j, for each point x_j; the points ascend.
 
-    The height falls with the joint slope of the lines that have begun and not ended; a line ends at the first point at
-    or beyond c_l. Besides what lies between c_l and that point, terms add to 2 Σ n_l (c_l − x_{first_l})_+.
+    The height falls with the joint slope of the lines that have begun and not ended. A line ends at the first point
+    at or beyond c_l. Besides what lies between c_l and that point, terms add to 2 Σ n_l (c_l − x_{first_l})_+.
     """
     ends = np.searchsorted(x, c)
     used = first < ends
@@ -78,7 +78,7 @@ def lines(x: Floats, first: Ints, n: Floats, c: Floats) -> Floats:
     return np.asarray(_lines(*arguments))
 
 
-# Kernels get copies above: a view, or an array that is not to be written, would be compiled anew.
+# Kernels get copies above: a view, or an array that is not to be written, would be compiled again.
 
 
 @kernel
@@ -168,7 +168,8 @@ About = Mapping[str, Mapping[str, Any]]
 WRONG = 1e-9
 """A condition of a proof may be missed by this much, for rounding; the bound pays for it. More is refused."""
 
-# What products below 1e-308 lose is absolute, not relative; far more than that, also after division by a small mass.
+# The loss of products below 1e-308 is absolute, not relative; far more than that, also after division by a small
+# mass.
 _UNDERFLOW = 1e-250
 
 _IN_WORDS: dict[Side, str] = {"lower": "lower bound", "upper": "upper bound", "both": "lower and upper bound"}
@@ -208,8 +209,8 @@ class Witness(ABC):
     """An object that proves a bound of a measure, for any Γ that it fits.
 
     `bracket` computes from the definition of the measure and from this object alone. Whatever the object holds, the
-    result is a true bound for just that Γ, with rounding on the safe side; an object from which none follows is
-    refused. Where Γ was given counts the bound is for their quotients, and where it was given means for these.
+    result is a true bound for just that Γ, with rounding on the safe side. An object without a bound is refused.
+    Where Γ was given counts the bound is for their quotients, and where it was given means for these.
 
     Attributes
     ----------

@@ -37,13 +37,14 @@ from onlinecal.measures.witnesses.base import (
 class Bins(Witness):
     """Which levels lie in which bin: the binned error, and the width of the bins, term by term.
 
-    That each level lies in its bin is checked with the edges of `binned_ece`. By "quantile" an edge is the share j/m of
-    the mass; where masses are not whole numbers, rounding (1e-12) may decide on which side of it a level lies.
+    That each level lies in its bin is checked with the edges of `binned_ece`. By "quantile" an edge is the share
+    j/m of the mass. Where masses are not whole numbers, rounding (1e-12) may decide on which side of it a level
+    lies.
 
     Attributes
     ----------
     numbers, starts : (b,) ints
-        The bins that hold a level, ascending, from 0 to bins − 1; and the first level in each of them.
+        The bins that hold a level, ascending, from 0 to bins − 1. `starts` has the first level in each of them.
     bins, strategy, measure :
         As of the measure, "binned_ece" or "binned_ece_width".
     """
@@ -178,7 +179,8 @@ def _shifted(gamma: JointDistribution, r: Floats, epsilon: float) -> tuple[float
         return size * (1.0 - SLACK), size * (1.0 + SLACK)
     integral, error = _sliding(gamma.predictions, np.concatenate((np.zeros(1), running(r))), epsilon)
     slack = error + SLACK * (integral + size)
-    # The bias and the ECE are bounds too, and closer where bins are so narrow that lengths are rounded to pieces.
+    # The bias and the ECE are bounds too. They are closer where bins are so narrow that lengths are mostly
+    # rounding.
     bias = abs(total(r)) - SLACK * size
     return max(integral - slack, bias), min(integral + slack, size * (1.0 + SLACK))
 
@@ -262,10 +264,11 @@ class IntervalPartition(Witness):
 class LeastCosts(Witness):
     """A cost F_b for the levels up to b that no partition of them undercuts.
 
-    If F_b ≤ F_a + |r_{a+1} + … + r_b| + (w_{a+1} + … + w_b)(v_b − v_{a+1}) for all a < b, F_0 = 0, then the intervals
-    of any partition add up to F_k at least, also by the largest width, which the mean is not above. By how much this
-    fails at b is taken from F_b and all later ones. The check looks at pairs in O(k²) at worst; it stops for b where
-    those before follow from the ones checked, so that it takes about as long as the dynamic program.
+    If F_b ≤ F_a + |r_{a+1} + … + r_b| + (w_{a+1} + … + w_b)(v_b − v_{a+1}) for all a < b, F_0 = 0, then the
+    intervals of any partition add up to F_k at least. This holds also by the largest width, which the mean is not
+    above. By how much this fails at b is taken from F_b and all later ones. The check looks at pairs in O(k²) at
+    worst. It stops for b where those before follow from the checked ones, and takes about as long as the dynamic
+    program.
     """
 
     side = "lower"
@@ -306,8 +309,8 @@ def _undercut(costs, prefix, mass, v):
             residual = abs(prefix[b] - prefix[a])
             wide = (mass[b] - mass[a]) * (v[b - 1] - v[a])
             most = max(most, costs[b] - costs[a] - wide - residual)
-            # For a' < a, with the inequality for a' and a known: F_a' + cost(a', b) ≥ F_a − cost(a', a) + cost(a', b),
-            # and the residuals of these two differ by at most `residual`, their widths by at least `wide`. Also
+            # For a' < a, with the inequality for a' and a known: F_a' + cost(a', b) ≥ F_a − cost(a', a) + cost(a',
+            # b). The residuals of these two differ by at most `residual`, their widths by at least `wide`. Also
             # F_a' + |P_b − P_a'| ≥ |P_b| − below.
             if costs[a] + wide - residual >= costs[b] or wide + abs(prefix[b]) - below >= costs[b]:
                 break

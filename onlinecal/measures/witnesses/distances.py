@@ -35,9 +35,9 @@ from onlinecal.measures.witnesses.base import (
 class Potentials(Witness):
     """Potentials a(u), b(u) of y = 1 and y = 0: they prove that no calibrated distribution is nearer to Γ.
 
-    Made 1-Lipschitz on the levels, and extended from them as low as that allows, they prove
-    E[a(v) y + b(v) (1 − y)] − max over all u in [0, 1] of u a(u) + (1 − u) b(u). They are given at nodes, ascending
-    values in [0, 1]; in between they are linear, beyond constant.
+    They are made 1-Lipschitz on the levels, and extended from them as low as that allows. They prove E[a(v) y +
+    b(v) (1 − y)] − max over all u in [0, 1] of u a(u) + (1 − u) b(u). They are given at nodes, ascending values in
+    [0, 1]; in between they are linear, beyond constant.
     """
 
     side = "lower"
@@ -59,8 +59,9 @@ class Potentials(Witness):
 class CalibratedCoupling(Witness):
     """A calibrated distribution near Γ, and dual potentials that prove that none is much nearer.
 
-    Above, the cost of moving the ones and zeros of Γ there, ∫ |C_1 − S_1| + |C_0 − S_0|, after the nodes are drawn
-    towards 0 or 1 by what rounding has left between the two mean outcomes. Below, as `Potentials`.
+    Above, the cost of moving the ones and zeros of Γ there, ∫ |C_1 − S_1| + |C_0 − S_0|. Before, the nodes are
+    drawn towards 0 or 1 by the difference that rounding has left between the two mean outcomes. Below, as
+    `Potentials`.
 
     Attributes
     ----------
@@ -81,7 +82,7 @@ class CalibratedCoupling(Witness):
 
     @property
     def potentials(self) -> Potentials:
-        """What proves the lower bound, alone."""
+        """The proof of the lower bound, alone."""
         return Potentials(self.nodes, self.ones, self.zeros)
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
@@ -119,9 +120,9 @@ class CalibratedCoupling(Witness):
 class LevelGroups(Witness):
     """A partition of the levels, by the group of each; each group is forecast by its mean outcome instead.
 
-    These are the calibrated post-processings of Gopalan and Hu 2025, Definition 6.3: levels of which one value is made
-    are a group, and the value is calibrated where it is their mean outcome. Every level in a group of its own is the
-    recalibration of Definition 6.4, which moves predictions by the ECE.
+    These are the calibrated post-processings of Gopalan and Hu 2025, Definition 6.3. Levels of which one value is
+    made are a group. The value is calibrated where it is their mean outcome. Every level in a group of its own is
+    the recalibration of Definition 6.4, which moves predictions by the ECE.
     """
 
     side = "upper"
@@ -210,9 +211,9 @@ def lipschitz(v: Floats, values: Floats) -> Floats:
 def _largest(v: Floats, a: Floats, b: Floats) -> float:
     """max over u in [0, 1] of u a(u) + (1 − u) b(u), a and b extended from the levels as low as 1-Lipschitz can be.
 
-    In the gap from one level to the next each first falls with slope 1 and then rises. Between the two turns and the
-    ends of the gap this is a quadratic; where both rise or both fall it is linear or convex, and where a rises while b
-    falls convex, so that only where a falls while b rises it can be largest inside.
+    In the gap from one level to the next each first falls with slope 1 and then rises. Between the two turns and
+    the ends of the gap this is a quadratic. Where both rise or both fall it is linear or convex. Where a rises
+    while b falls it is convex. So only where a falls while b rises can it be largest inside.
     """
     # The ends of the line stand for levels: there the potentials are what the next level leaves.
     x = np.concatenate(([0.0], v, [1.0]))
@@ -288,8 +289,8 @@ def grid_bounds(gamma: JointDistribution, m: int) -> tuple[float, float]:
 def threshold_losses(gamma: JointDistribution, m: int, soft: bool, also: int = 1) -> tuple[Ints, Floats]:
     """Thresholds i, `also` among them, where the loss can be largest, and the loss at each.
 
-    With W_j and S_j the mass and the mass of outcomes 1 that are rounded to j/m, it is Σ_{j<i} (S_j − W_j i/m)_+ +
-    Σ_{j≥i} (W_j (i − 1)/m − S_j)_+: convex between two points with mass, hence largest for i = j or j + 1 of one.
+    W_j and S_j are the mass and the mass of outcomes 1 that are rounded to j/m. It is Σ_{j<i} (S_j − W_j i/m)_+ +
+    Σ_{j≥i} (W_j (i − 1)/m − S_j)_+, convex between two points with mass, hence largest for i = j or j + 1 of one.
     """
     w = masses(gamma)
     down, up = _neighbours(gamma.predictions, m, soft)

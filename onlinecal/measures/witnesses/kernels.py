@@ -43,10 +43,11 @@ MOST_DEGREE = 1000
 class KernelWeights(Witness):
     """The weight function w = Σ_j c_j K(v_j, ·) of RKHS norm 1 that attains a kernel calibration error.
 
-    Below, Σ r_i w(v_i) / max(1, ‖w‖). Above, the norm of the residual's own Σ r_j K(v_j, ·). Both functions are written
-    in orthonormal coordinates of the kernel: of the Laplace kernel along the levels from the left, of the Gaussian by
-    Taylor's series about the middle of the levels, so that small norms keep their digits, of the polynomial kernel by
-    powers of 2v − 1. Gaussians narrower than 0.0224 are summed over pairs, right to 1e-15 in the square.
+    Below, Σ r_i w(v_i) / max(1, ‖w‖). Above, the norm of the residual's own Σ r_j K(v_j, ·). Both functions are
+    written in orthonormal coordinates of the kernel. Those of the Laplace kernel go along the levels from the left.
+    Those of the Gaussian are Taylor's series about the middle of the levels, so that small norms keep their digits.
+    Those of the polynomial kernel are powers of 2v − 1. Gaussians narrower than 0.0224 are summed over pairs, right
+    to 1e-15 in the square.
 
     Attributes
     ----------
@@ -160,8 +161,8 @@ def _carry(fall, c):
 def _series(v: Floats, c: Floats, scale: float) -> tuple[Floats, float]:
     """Coordinates of Σ c_i K(v_i, ·) for the Gaussian kernel, and the norm of their error.
 
-    With z = sqrt(2)(v − middle)/scale these are Σ c_i exp(−z²/2) zⁿ/sqrt(n!), cut where the weights of a Poisson law of
-    mean z² leave less than 1e-34; the norm of all of one K(v, ·) is 1.
+    With z = sqrt(2)(v − middle)/scale these are Σ c_i exp(−z²/2) zⁿ/sqrt(n!). They are cut where the weights of a
+    Poisson law of mean z² leave less than 1e-34. The norm of all of one K(v, ·) is 1.
     """
     z = (v - 0.5 * (v[0] + v[-1])) * (math.sqrt(2.0) / scale)
     mean = max(float((z * z).max()), 1e-300)
@@ -245,7 +246,7 @@ _ACCURACY = 1e-7
 _FINEST = 1 << 20
 # exp(−9²/2) < 3e-18: cosines beyond, and parts of a Gaussian further out, do not count.
 _FAR_OUT = 9.0
-# So many cosines of levels are some seconds.
+# This number of cosines of levels takes some seconds.
 _MOST = 2_000_000_000
 
 
@@ -253,10 +254,10 @@ _MOST = 2_000_000_000
 class SmoothedSigns(Witness):
     """The sign s(t) of the residual smoothed at scale σ: it sees the whole smoothed error, ∫ s(t) r̂_σ(t) dt.
 
-    Below, Σ r_i E[s(v_i + σZ)], Z normal and s reflected at 0 and 1, in closed form: no other |s| ≤ 1 sees more. Above,
-    ∫ |r̂_σ| of the linear interpolation of r̂_σ on a mesh of spacing h, with its cosines summed over the levels, and
-    0.121 (h/σ)² Σ|r_i|, made 1e-7 up to 2^20 steps; never more than Σ|r_i|. The interpolation of more than 2·10⁹
-    cosines (levels times frequencies) is left out: then only Σ|r_i| is proved above.
+    Below, Σ r_i E[s(v_i + σZ)], Z normal and s reflected at 0 and 1, in closed form: no other |s| ≤ 1 sees more.
+    Above, ∫ |r̂_σ| of the linear interpolation of r̂_σ on a mesh of spacing h, with its cosines summed over the
+    levels. To this comes 0.121 (h/σ)² Σ|r_i|, made 1e-7 up to 2^20 steps; never more than Σ|r_i|. The interpolation
+    of more than 2·10⁹ cosines (levels times frequencies) is left out: then only Σ|r_i| is proved above.
 
     As smECE_σ does not increase with σ, its fixed point is at least min(σ, smECE_σ) and at most max(σ, smECE_σ).
 
@@ -385,15 +386,16 @@ def _above(v: Floats, r: Floats, size: float, sigma: float, logit: bool) -> floa
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = 0.5 * (a * a + b * b) / np.abs(a - b)
     integral = total(np.where(a * b >= 0.0, 0.5 * (height[:-1] + height[1:]), crossing)) / mesh
-    # The transform errs by some units times log2 of its length in the root of the mean square, and that of the curve
-    # is at most size/narrow; angles by 4 units of π j, turned steps by less than 2e-14, each sum by a unit a level.
+    # The transform errs by some units times log2 of its length in the root of the mean square. That of the curve is
+    # at most size/narrow. Angles err by 4 units of π j, turned steps by less than 2e-14, each sum by a unit a
+    # level.
     rounded = (1e-13 + 4e-14 * math.log2(mesh) + len(v) * UNIT) / narrow + 8.0 * UNIT / narrow**2
     return integral + _MESH * (1.0 / (mesh * narrow)) ** 2 * size + rounded * size
 
 
 @kernel
 def _cosines(place, r, terms):
-    """a_j = Σ_i r_i cos(πj place_i), each angle turned by steps of π place_i and set anew every 32 steps."""
+    """a_j = Σ_i r_i cos(πj place_i), each angle turned by steps of π place_i and set again every 32 steps."""
     sums = np.zeros(terms)
     for i in range(place.shape[0]):
         angle = math.pi * place[i]

@@ -1,8 +1,8 @@
 """Witnesses of the decision measures: the worst task, and a curve above the regret of every kink.
 
-A task with payoffs in [0, 1] whose actions, ordered by the predictions they answer, change at kinks t_j is a measure
-ν = Σ c_j δ(t_j): from one action to the next the payoff falls by c_j t_j if y = 0 and rises by c_j (1 − t_j) if y = 1.
-So ∫ t dν ≤ 1 and ∫ (1 − t) dν ≤ 1, and its regret adds up over the kinks: it is ∫ R dν.
+Order the actions of a task with payoffs in [0, 1] by the predictions they answer. If they change at kinks t_j, the
+task is a measure ν = Σ c_j δ(t_j). From one action to the next the payoff falls by c_j t_j if y = 0 and rises by
+c_j (1 − t_j) if y = 1. So ∫ t dν ≤ 1 and ∫ (1 − t) dν ≤ 1, and its regret adds up over the kinks: it is ∫ R dν.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _TIE = 1e-12
 class WorstTask(Witness):
     """A decision task that attains the value of a measure.
 
-    Its regret is that of the task with kinks exactly at `kinks`, which has these payoffs up to rounding; it is divided
-    by the span of its payoffs where rounding has left that above 1.
+    Its regret is that of the task with kinks exactly at `kinks`, which has these payoffs up to rounding. It is
+    divided by the span of its payoffs where rounding has left that above 1.
 
     Attributes
     ----------
@@ -84,8 +84,8 @@ class WorstTask(Witness):
             each = [total(w * np.where(there, np.abs(q - x), 0.0)) for there, x in zip(at, t, strict=True)]
             return float(share @ each) * (1.0 - SLACK) / span, math.inf
         gains = [w * (q - x) for x in t]
-        # Fixed action a is higher than what levels below a kink up to the a-th answer, and lower than what those
-        # above a later kink do. A level on a kink answers as the decision maker comes to regret.
+        # Fixed action a is higher than the answers of levels below a kink up to the a-th. It is lower than those of
+        # levels above a later kink. A level on a kink answers as the decision maker comes to regret.
         pairs = list(zip(t, gains, strict=True))
         up = [total(np.where(v < x, g, np.where(v == x, np.maximum(g, 0.0), 0.0))) for x, g in pairs]
         down = [total(np.where(v > x, -g, np.where(v == x, np.maximum(-g, 0.0), 0.0))) for x, g in pairs]
@@ -128,9 +128,9 @@ class WorstTask(Witness):
 class RegretBound(Witness):
     """A curve that the regret R(t) of no kink t exceeds, so that no task regrets more than twice its height at 1/2.
 
-    For all tasks the curve is a line, height + slope (t − 1/2). As ∫ t dν and ∫ (1 − t) dν are at most 1, ∫ R dν is at
-    most the sum of the line's values at 0 and 1, which is 2 height. For tasks of one kink ("v_cdl"), whose share is at
-    most 1/max(t, 1 − t), the curve is 2 height max(t, 1 − t). For "u_calibration" R is that of external regret.
+    For all tasks the curve is a line, height + slope (t − 1/2). ∫ t dν and ∫ (1 − t) dν are at most 1. So ∫ R dν is
+    at most the sum of the line's values at 0 and 1, 2 height. Tasks of one kink ("v_cdl") have a share of at most
+    1/max(t, 1 − t), and the curve is 2 height max(t, 1 − t). For "u_calibration" R is that of external regret.
     """
 
     side = "upper"
@@ -165,8 +165,7 @@ class RegretBound(Witness):
 def kink_regrets(gamma: JointDistribution, measure: str) -> tuple[Floats, Floats, float]:
     """Points t in [0, 1], the regret R(t) of a kink there, and the size that its rounding error is relative to.
 
-    R is linear between two neighbours, where it is at most what the line between their values gives; 0, 1/2 and 1 are
-    among the points.
+    Between two neighbours R is at most the line between their values. 0, 1/2 and 1 are among the points.
     """
     v, q, w = gamma.predictions, gamma.means, masses(gamma)
     if measure == "u_calibration":

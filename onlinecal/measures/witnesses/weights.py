@@ -116,8 +116,8 @@ def _norm(w: Floats, x: Floats, p: float) -> float:
 class LipschitzWeights(Witness):
     """Weights ω_i that attain a smooth calibration error: Σ r_i ω_i for |ω_i| ≤ 1 that are Lipschitz in v.
 
-    What |ω_{i+1} − ω_i| exceeds d(v_i, v_{i+1}) by, in sum E over the levels, changes no weight by more than E when it
-    is taken away; so (Σ r_i ω_i − E Σ |r_i|) / (max |ω_i| + E) is proved, whatever rounding has done.
+    Let |ω_{i+1} − ω_i| exceed d(v_i, v_{i+1}) by E in sum over the levels. Taking that away changes no weight by
+    more than E. So (Σ r_i ω_i − E Σ |r_i|) / (max |ω_i| + E) is proved, whatever rounding has done.
 
     Attributes
     ----------
@@ -173,8 +173,8 @@ class CancelledResiduals(Witness):
     """Residuals carried to other levels, where they cancel, at the price of the distance: they bound every weight.
 
     With P_i = r_1 + … + r_i and any g_1, …, g_{k−1}, carrying P_i − g_i from level i to i + 1 leaves the residuals
-    g_i − g_{i−1} (g_0 = 0, g_k = P_k). A weight ω with |ω_i| ≤ 1 sees at most Σ |g_i − g_{i−1}| of these, and sees
-    a residual change by at most its distance when it is carried: Σ |P_i − g_i| d(v_i, v_{i+1}).
+    g_i − g_{i−1} (g_0 = 0, g_k = P_k). A weight ω with |ω_i| ≤ 1 sees at most Σ |g_i − g_{i−1}| of these. A
+    residual that is carried changes for it by at most the distance: Σ |P_i − g_i| d(v_i, v_{i+1}).
 
     Attributes
     ----------
@@ -313,8 +313,8 @@ EMPTY = Interval(1.0, 0.0, 1)
 class PrefixSums(Witness):
     """A least and a greatest sum of residuals from the lowest prediction up to any threshold: P_j = r_1 + … + r_j.
 
-    lower ≤ P_j ≤ upper for every j, P_0 = 0 included. The bias of an interval is the difference of two such sums, hence
-    at most upper − lower; that below a threshold is one of them.
+    lower ≤ P_j ≤ upper for every j, P_0 = 0 included. The bias of an interval is the difference of two such sums,
+    hence at most upper − lower. That below a threshold is one of them.
     """
 
     side = "upper"
