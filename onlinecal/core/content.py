@@ -1,6 +1,6 @@
 """The content of what is played, as plain data: parameters, versions of built-in code, the source of other code.
 
-Two things of the same content give the same numbers. The source of users' code is a digest of modules: those of
+Two things of the same content give the same numbers. The source of users' code is a digest of the modules of
 classes and functions, those that name them, and imported ones. Installed modules count where they belong to the
 same package. Comments, layout and files that are read do not count.
 """

@@ -11,7 +11,7 @@ Facts are what strategies state of themselves; `onlinecal.checks.facts` measures
     nature sees of it. It depends on the rounds told before, in their order. It does not depend on when other
     questions were asked or answered. "The last outcome" then is the last that was told. Proofs for play without
     delays are not said to hold with them. Strategies that share questions out by what is open may depend on that
-    (`counts_open`, of `Delayed` and what is made of it).
+    (`counts_open`, of `Delayed`).
 `memory`
     The growth of the state of a run, ``"O(m)"``, in t (the rounds played), T and parameters. Beside it there may be
     memory that all runs share, which grows with t no faster. Open rounds have memory of their own. `unit_bytes`

@@ -114,7 +114,7 @@ def _steep_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, F
 
 
 def _largest(nodes: Floats, at_nodes: Floats, top: Floats, inside: Callable[[Floats, Floats], Floats]) -> Any:
-    """The largest value of both ends of each gap and of the place `top` from its left end; and its place."""
+    """The largest value at both ends of each gap and at the place `top` from the left end; and its place."""
     u = nodes[:-1] + top
     values = np.stack((inside(u, top), at_nodes[:-1], at_nodes[1:]))
     best = values.argmax(axis=0)

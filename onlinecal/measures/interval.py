@@ -194,10 +194,10 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     intCE(Γ) = min over interval partitions of Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j); with width="max"
     the second sum is the largest width. An interval need be no wider than the levels in it. Mean width: a dynamic
     program over end points, O(k²) at worst, O(k^(5/3)) as a rule. The search goes left from b. No group wider than
-    a…b can win once F(a) + mass·width − |residual| of a…b reaches the best so far, or |r_1 + … + r_b| + mass·width
-    does. Maximum width: H(W) = least binned error with widths ≤ W takes O(k log k). It falls with W, so H(W_2) +
-    W_1 bounds all of (W_1, W_2]. Halving stops where no part can win: after a few hundred widths as a rule, O(k) at
-    worst.
+    a…b can win once its F(a) + mass·width − |residual| reaches the best so far. The same holds for |r_1 + … + r_b|
+    + mass·width. Maximum width: H(W) = least binned error with widths ≤ W takes O(k log k). It falls with W, so
+    H(W_2) + W_1 bounds all of (W_1, W_2]. Halving stops where no part can win: after a few hundred widths as a
+    rule, O(k) at worst.
 
     Parameters
     ----------
