@@ -17,6 +17,7 @@ from onlinecal.rounds.steps import (
     CONTEXT,
     FIELDS,
     MEMO,
+    SIDE,
     UNIFORM,
     VALUES,
     WEIGHTS,
@@ -38,14 +39,14 @@ from onlinecal.rounds.steps import (
 from onlinecal.rounds.steps import TIME as FIELD_TIME
 
 #: the table. Lanes, their words, the address of the first. The runs from first to last. Events, rows (0 where there is
-#: one part) and which of them. Questions before. The steps. Whether nature sees the draw; whether nature does not see
-#: the law. Which of nature's numbers of context the forecaster takes. The grid. The histories of the parts. Open
-#: questions: address, bytes of a run, words of a question, whether each run has its own. The first word of each field
-#: of one. Where resolved rounds are logged, and in how many words. The times of the questions, 0 where these are
-#: their numbers. The reason that stopped a run. Without events: the lag, in questions, from question to outcome; the
-#: number of open questions; the places of the next and of the oldest.
+#: one part) and which of them. Questions before. The steps. Whether nature sees the draw (1), or the side of the mean
+#: alone (the place of `SIDE`); whether nature does not see the law. Which of nature's numbers of context the forecaster
+#: takes. The grid. The histories of the parts. Open questions: address, bytes of a run, words of a question, whether
+#: each run has its own. The first word of each field of one. Where resolved rounds are logged, and in how many words.
+#: The times of the questions, 0 where these are their numbers. The reason that stopped a run. Without events: the lag,
+#: in questions, from question to outcome; the number of open questions; the places of the next and of the oldest.
 (
-    LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, DRAW,
+    LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, SEEN,
     FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
     AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, LOGGED_WORDS, TIMES, WHAT, RUN, ROUND, CODE, Q,
     STOPPED_LANE, LAG, WAITING, NEWEST, OLDEST, TABLE,
@@ -119,7 +120,7 @@ def _play(table, playing, late):
     length, lanes, number = 8 * table[LENGTH], table[LANE], table[NUMBER]
     steps = table[LAW], table[LEARN], table[MOVE], table[HEAR], table[REVEAL]
     facts = (
-        table[FORECAST_ALONE], table[DRAW], table[GATHER], table[TAKEN], table[GRID], table[POINTS], table[LOG],
+        table[FORECAST_ALONE], table[SEEN], table[GATHER], table[TAKEN], table[GRID], table[POINTS], table[LOG],
         table[LOG_RUN], table[LOGGED_WORDS], table[TIMES], number,
     )  # fmt: skip
     parts, first, last = table[PARTS], table[FIRST], table[LAST]
@@ -304,9 +305,12 @@ def _draw(lane, number, facts):
 @part_of_kernel
 def _choose(lane, number, steps, facts):
     """Asks nature in this lane, and draws the outcome. What stopped it, or `FINE`; q; the outcome."""
-    move, draw, own = steps[2], facts[1], ints_at(lane, VECTORS)
+    move, kind, own, seen = steps[2], facts[1], ints_at(lane, VECTORS), np.nan
     nature = run_of(ints_at(lane + 8 * THEIRS, FIELDS))
-    seen = law_values(run_of(own))[index(own[PICK])] if draw else np.nan
+    if kind == SIDE:
+        seen = float(own[SIDE])
+    elif kind:
+        seen = law_values(run_of(own))[index(own[PICK])]
     q = call_move(move, (nature, number, min(own[SIZE], len(law_values(nature))), seen))
     y = np.int64(q == 1.0)
     if q != y:

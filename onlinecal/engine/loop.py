@@ -58,8 +58,9 @@ class Loop:
     def __init__(self, forecaster: Any, nature: Any, keys: tuple[Any, Any], kept: Sequence[str] = ()) -> None:
         self.forecaster, self.nature, self.keys, self.kept = forecaster, nature, keys, tuple(kept)
         self.runs, self.size = forecaster.memory.runs, forecaster.size
+        self.by_side = nature.by_side and forecaster.tells_side
         #: atoms of the law that nature is shown, at most
-        self.shown = self.size if nature.sight >= Sight.LAW else 0
+        self.shown = self.size if nature.sight >= Sight.LAW and not self.by_side else 0
         # Where in nature's context each number of the forecaster's is.
         kinds = (*forecaster.needs, *self.kept)
         self.gather = np.array([nature.reveals.index(kind) for kind in kinds], np.int64)
@@ -198,7 +199,7 @@ class Loop:
         if not len(self.gather):
             table[k.REVEAL] = 0
         said = {
-            k.LAST: count, k.NUMBER: asked, k.DRAW: theirs.sight >= Sight.DRAW,
+            k.LAST: count, k.NUMBER: asked, k.SEEN: k.SIDE if self.by_side else theirs.sight >= Sight.DRAW,
             k.FORECAST_ALONE: mine.alone and not whole and not self.shown, k.GATHER: address(self.gather),
             k.TAKEN: len(self.gather), k.GRID: address(self.grid), k.POINTS: len(self.grid), k.PARTS: address(parts),
             k.LAG: lag, k.WAITING: open, k.NEWEST: asked % (lag + 1), k.OLDEST: (asked - open) % (lag + 1),

@@ -28,6 +28,7 @@ from onlinecal.rounds.steps import (
     own_uniforms,
     scratch,
     shared,
+    state_side,
 )
 
 
@@ -206,7 +207,11 @@ class ThresholdHedging(OnGrid):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         m = self.steps_at(horizon)
         memory = Memory(ints=2, shared=[m, RATE])
-        return CompiledForecaster(_shake, count_ones, memory, size=m + 1, grid=grid_of(m), alone=True)
+        # On a coarse grid all weight may be on 1/2, wherever the mean of the outcomes is.
+        fine = RATE * math.sqrt(horizon) <= 2.0 * m
+        return CompiledForecaster(
+            _shake, count_ones, memory, size=m + 1, grid=grid_of(m), alone=True, tells_side=fine
+        )
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -318,6 +323,8 @@ def _shake(run, number):
     t = state[0] + 1
     # η_t (ones + ½ − (i − ½)t/m) is a difference of whole numbers, times a scale.
     scale, head, twice = shared(run)[1] / (2.0 * m * math.sqrt(t)), m * (2 * state[1] + 1) + t, 2 * t
+    # The law is symmetric about (ones + ½)/t before it is moved into [0, 1], and more ones shift it up.
+    state_side(run, 2 * state[1] + 1 - t)
     if u >= 0.0:
         atoms[0], weights[0] = _drawn(u, m, head, twice, scale), 1.0
         return 1

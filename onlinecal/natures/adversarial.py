@@ -22,6 +22,9 @@ from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights
 class Contrarian(Nature):
     """Does the opposite: y = 1 if and only if the forecast is below one half.
 
+    The mean of a law counts as one half where its parts above and below differ by no more than 1e-9 of their sum,
+    Σ w |v − 1/2|: that much is left to rounding.
+
     Parameters
     ----------
     sees : {"law", "draw"}, default "law"
@@ -39,6 +42,7 @@ class Contrarian(Nature):
     Dawid 1985, "The impossibility of inductive inference"; Oakes 1985, "Self-calibrating priors do not exist".
     """
 
+    version: ClassVar[int] = 2
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
     allowed = allow(sees=word("law", "draw"))
 
@@ -49,8 +53,9 @@ class Contrarian(Nature):
         return Sight.LAW if self.sees == "law" else Sight.DRAW
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        move = _contradict_draw if self.sees == "draw" else _contradict_mean
-        return CompiledNature(move, Memory(), sight=self.sight)
+        if self.sees == "draw":
+            return CompiledNature(_contradict_draw, Memory(), sight=self.sight)
+        return CompiledNature(_contradict_mean, Memory(), sight=self.sight, by_side=True)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -90,12 +95,20 @@ def _share_of_resolved(share: int, resolved: float, most: int) -> float:
     return resolved / share
 
 
+#: the part of Σ w |v − 1/2| that is rounding
+TIE = 1e-9
+
+
 @move
 def _contradict_mean(run, number, size, forecast):
-    values, weights, mean = law_values(run), law_weights(run), 0.0
+    if size == 0:
+        return 1.0 if forecast < 0.0 else 0.0
+    values, weights, lean, spread = law_values(run), law_weights(run), 0.0, 0.0
     for j in range(size):
-        mean += weights[j] * values[j]
-    return 1.0 if mean < 0.5 else 0.0
+        part = weights[j] * (values[j] - 0.5)
+        lean += part
+        spread += abs(part)
+    return 1.0 if lean < -TIE * spread else 0.0
 
 
 @move

@@ -35,6 +35,8 @@ class CompiledForecaster:
     alone : bool, default False
         Whether its law step looks at `drawn_by`, to state the drawn atom alone where the rest is not seen. It must then
         learn nothing of the rest either.
+    tells_side : bool, default False
+        Whether its law step calls `state_side` in each round.
     prepare : callable, optional
         (Memory, asked, open, streams) ↦ None: makes ready for this number of questions, of which at most `open` more
         than now are open at once, and of each stream (a mapping) at most its number.
@@ -54,13 +56,14 @@ class CompiledForecaster:
         certificates: Callable[[Memory], dict[str, Floats]] | None = None,
         reserve: Callable[[Memory, int], None] | None = None,
         alone: bool = False,
+        tells_side: bool = False,
         prepare: Callable[[Any, int, int, Mapping[int, int]], None] | None = None,
         refusal: tuple[str, str] | None = None,
     ) -> None:
         check_step("law", law, LAW)
         check_step("learn", learn, LEARN)
         self.steps, self.memory, self.size, self.grid = (law, learn), memory, count("size", size), grid
-        self.needs, self.alone = tuple(sorted(needs)), alone
+        self.needs, self.alone, self.tells_side = tuple(sorted(needs)), alone, tells_side
         self._certify, self._reserve, self._prepare = certificates, reserve, prepare
         self._refusal = refusal
         _check_context(memory, self.needs)
@@ -138,6 +141,8 @@ class CompiledNature:
     grows_with : {"rounds", "levels"}
         When it grows: in each round, or only in those whose forecast is one that was not drawn before. Then `reserve`
         is called with no more than the number of different forecasts that there can be, and must mean these.
+    by_side : bool, default False
+        Whether nothing of the law matters to its step `move` but the side of 1/2 on which the mean is.
     streams_of : callable, optional
         (first, last) ↦ the streams of these questions, (last − first + 1,) whole numbers, as the context "stream" says
         them; it must depend on nothing else. A nature with streams needs it.
@@ -154,6 +159,7 @@ class CompiledNature:
         reveals: Any = (),
         reserve: Callable[[Memory, int], None] | None = None,
         grows_with: Literal["rounds", "levels"] = "rounds",
+        by_side: bool = False,
         streams_of: Callable[[int, int], Ints] | None = None,
     ) -> None:
         check_step("move", move, MOVE)
@@ -172,6 +178,7 @@ class CompiledNature:
             raise InvalidParameter(f"grows_with = {brief(grows_with)}; expected 'rounds' or 'levels'")
         self.steps, self.memory, self.sight = (move, hear, reveal), memory, sight
         self._reserve, self.grows_with, self.streams_of = reserve, grows_with, streams_of
+        self.by_side = by_side
 
     def mismatch(self, specification: Any) -> str:
         """Describes where it is not as its specification declares; "" for nowhere."""

@@ -12,7 +12,9 @@ Signatures
 ``learn(run, number, size, drawn, outcome) -> code``
     A resolved round: its law is in the same arrays, the atom at place `drawn` was drawn.
 ``move(run, number, size, forecast) -> q``
-    Nature's probability of y = 1. What its sight does not allow is not there: `size` is 0, `forecast` NaN.
+    Nature's probability of y = 1. What its sight does not allow is not there: `size` is 0, `forecast` NaN. One that
+    looks at nothing of a law but the side of 1/2 on which its mean is (`by_side`) is given that as `forecast`, with a
+    `size` of 0, where the forecaster tells it (`state_side`).
 ``hear(run, number, size, forecast, outcome) -> code``
     A resolved round, for natures that see the history.
 ``reveal(run, number) -> code``
@@ -58,8 +60,8 @@ REVEAL = _INT(_RUN, _INT)
 #: the places of a run's arrays: the address of each, and its length behind
 INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHTS, MEMO = range(0, 22, 2)
 #: whether no more of the law will be looked at than the atom that is drawn, the uniform that draws it, and the time at
-#: which the question is asked
-ALONE, UNIFORM, TIME, FIELDS = 22, 23, 24, 25
+#: which the question is asked; the side of 1/2 on which the mean of the law is
+ALONE, UNIFORM, TIME, SIDE, FIELDS = 22, 23, 24, 25, 26
 
 #: the result of a step that raised an error: no size, no code and no probability
 RAISED = -(2**63)
@@ -226,6 +228,12 @@ def is_law(run, size, grid):
         total += weights[j]
         good = good and weights[j] >= 0.0 and 0.0 <= values[j] <= 1.0
     return good and abs(total - 1.0) <= 1e-9
+
+
+@kernel
+def state_side(run, side):
+    """States the side of 1/2 on which the mean of the law is: a negative number, 0 or a positive one."""
+    run[SIDE] = side
 
 
 # ---------------------------------------------------------------- calls by address

@@ -116,7 +116,8 @@ class Turns:
 
 class Contrary:
     def probability(self, round):
-        return 1.0 if sum(v * w for v, w in round.law.items()) < 0.5 else 0.0
+        parts = [w * (v - 0.5) for v, w in round.law.items()]
+        return 1.0 if sum(parts) < -1e-9 * sum(map(abs, parts)) else 0.0
 
 
 class ContraryDraw:

@@ -13,12 +13,16 @@ from scipy.special import expit
 
 from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.streams import Stream
 from onlinecal.decisions.tasks import external_regret
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import ForecastHedging, ThresholdHedging
 from onlinecal.forecasters import perturbed as module
 from onlinecal.measures import u_calibration
 from onlinecal.natures import Bernoulli, Contrarian, Drift
+from onlinecal.rounds.players import CompiledNature
+from onlinecal.rounds.steps import Memory
+from onlinecal.schedules import Constant, Schedule
 from tests.by_hand import Driven
 
 ROUNDING = 1e-9
@@ -102,6 +106,54 @@ def test_the_atom_is_drawn_alone_as_from_the_law(state, uniforms, data):
     for u in uniforms:
         drawn = list(law)[int(np.searchsorted(sums, u, side="right"))]
         assert module._drawn(u, *as_kernels_take_it(*state)) == drawn
+
+
+def side_of(m, rounds, ones):
+    """The sign of the mean of the law less ½, exactly; and the one that the formula has."""
+    mean = sum(Fraction(i, m) * Fraction(w) for i, w in law_of(m, rounds, ones).items())
+    return np.sign(float(mean - Fraction(1, 2))), np.sign(2 * ones - rounds)
+
+
+@given(st.integers(1, 3000), st.data())
+def test_the_side_of_the_mean_is_that_of_its_formula_on_fine_grids(m, data):
+    rounds = data.draw(st.integers(0, m * m // 4 - 1 if m > 1 else 0))
+    ones = data.draw(st.one_of(st.integers(0, rounds), st.integers(-1, 1).map(lambda d: rounds // 2 + d)))
+    ones = min(max(ones, 0), rounds)
+    exact, said = side_of(m, rounds, ones)
+    assert exact == said
+
+
+def test_on_coarse_grids_the_side_is_not_told():
+    """There all weight may be on ½."""
+    assert side_of(2, 10**5, 49_999) == (0, -1)
+    started = {
+        m: ThresholdHedging(m).start(10**5, Stream(0, (), range(1))).tells_side for m in (2, 632, 633, 1265)
+    }
+    assert started == {2: False, 632: False, 633: True, 1265: True}
+
+
+class ByLaw(Contrarian):
+    """The contrarian with the whole law before it."""
+
+    def start(self, horizon, stream):
+        return CompiledNature(super().start(horizon, stream).steps[0], Memory(), sight=self.sight)
+
+
+@pytest.mark.parametrize("m", [3, 40, "4 * T^(1/2)"])
+@pytest.mark.parametrize("delay", [0, 3])
+def test_who_goes_by_the_side_plays_as_who_sees_the_law(m, delay):
+    schedule = Schedule(delays=Constant(delay))
+    games = [
+        Game(ThresholdHedging(m), nature, horizon=2000, runs=range(3), seed=1, schedule=schedule)
+        for nature in (Contrarian(), ByLaw())
+    ]
+    for game in games:
+        game.advance(2000)
+    for side, law in zip(games[0].gammas(), games[1].gammas(), strict=True):
+        assert (side.counts.tolist(), side.positives.tolist()) == (
+            law.counts.tolist(),
+            law.positives.tolist(),
+        )
 
 
 # ---------------------------------------------------------------- the proof

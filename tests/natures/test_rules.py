@@ -164,7 +164,8 @@ class Contrarian(Of):
         pass
 
     def q(self, law, u):
-        return float(sum(v * w for v, w in law.items()) < 0.5)
+        parts = [w * (v - 0.5) for v, w in law.items()]
+        return float(sum(parts) < -1e-9 * sum(map(abs, parts)))
 
 
 class Levels(Of):
