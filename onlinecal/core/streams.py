@@ -57,22 +57,16 @@ class Stream:
         stream._together = True
         return stream
 
-    def block(self, rounds: int, out: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers.
-
-        With `out`, an earlier block of this stream of the same number of rounds, nothing is allocated. The numbers
-        are written into it, and it is returned.
-        """
+    def block(self, rounds: int) -> NDArray[np.float64]:
+        """The next `rounds` uniforms of every run, shape (rounds, runs); blocks of any size give the same numbers."""
         self._next += rounds
-        return self.block_from(self._next - rounds, rounds, out)
+        return self.block_from(self._next - rounds, rounds)
 
-    def block_from(
-        self, first: int, rounds: int, out: NDArray[np.float64] | None = None
-    ) -> NDArray[np.float64]:
+    def block_from(self, first: int, rounds: int) -> NDArray[np.float64]:
         """Numbers first, first + 1, … of every run, (rounds, runs); `block` goes on where it was."""
         # Transposed without a copy. A round reads one number of each run, and the next rounds find theirs in the
         # cache.
-        block = np.empty((len(self.keys), rounds)).T if out is None else out
+        block = np.empty((len(self.keys), rounds)).T
         for row, keys in zip(block.T, self.keys, strict=True):
             fill_uniforms(keys, first, row)
         return block

@@ -19,17 +19,29 @@ from onlinecal.measures.witnesses.weights import ErrorWeights
 
 def bins_of_levels(gamma: JointDistribution, m: int, strategy: str) -> tuple[Ints, Ints]:
     """The number of the bin of each level, and the levels at which bins start."""
-    if strategy == "width":
-        place, edge = gamma.predictions, lambda j: j / m
-        number = np.minimum((place * m).astype(np.int64), m - 1)
-    else:
-        n = gamma.counts
-        place, edge = (2.0 * np.cumsum(np.append(0.0, n[:-1])) + n) * m, lambda j: 2.0 * j * gamma.weight
-        number = np.minimum((place / (2.0 * gamma.weight)).astype(np.int64), m - 1)
-    # A product or quotient may be off by one: the edges decide.
-    number -= place < edge(number)
-    number += (number < m - 1) & (place >= edge(number + 1))
+    number = _numbers(gamma.predictions, gamma.counts, gamma.weight, m, strategy == "width")
     return number, np.flatnonzero(np.diff(number, prepend=-1))
+
+
+@kernel
+def _numbers(v, n, weight, m, by_width):
+    """The bin of each level: by its prediction against j/m, or by the middle of its rounds against j W/m."""
+    out, below, j = np.empty(len(v), np.int64), 0.0, 0
+    for i in range(len(v)):
+        if by_width:
+            if j < m - 1 and v[i] >= (j + 1) / m:
+                j = min(cell(v[i], m), m - 1)
+        else:
+            # Weights of whole rounds make every comparison exact.
+            middle = (2.0 * below + n[i]) * m
+            if j < m - 1 and middle >= 2.0 * (j + 1) * weight:
+                # A quotient may be off by one: the edges decide.
+                j = min(np.int64(middle / (2.0 * weight)), m - 1)
+                j -= middle < 2.0 * j * weight
+                j += j < m - 1 and middle >= 2.0 * (j + 1) * weight
+            below += n[i]
+        out[i] = j
+    return out
 
 
 def level_errors(change: Change, *, order: float = 1.0) -> Floats:
@@ -222,47 +234,23 @@ def bins_witness(
 def _in_bins(measure: str, gamma: JointDistribution, bins: Any, strategy: Any) -> tuple[float, float]:
     """Binned ECE and average width."""
     m = integer(measure, "bins", bins, 1, MAX_BINS)
-    if choice(measure, "strategy", strategy, ("width", "quantile")) == "width":
-        return _equal_width(gamma.predictions, gamma.mass, gamma.residuals, m)
-    return _equal_mass(gamma.predictions, gamma.counts, gamma.weight, gamma.mass, gamma.residuals, m)
+    by = choice(measure, "strategy", strategy, ("width", "quantile"))
+    number = _numbers(gamma.predictions, gamma.counts, gamma.weight, m, by == "width")
+    return _sums(number, gamma.predictions, gamma.mass, gamma.residuals, m if by == "width" else 0)
 
 
 @kernel
-def _equal_width(v, w, r, m):
-    gap, width, total, mass, j = 0.0, 0.0, 0.0, 0.0, 0
-    for i in range(v.shape[0]):
-        if j < m - 1 and v[i] >= (j + 1) / m:
+def _sums(number, v, w, r, m):
+    """Σ |Σ r| over the bins, and their mean width: 1/m, or for m = 0 from the least to the greatest level."""
+    gap, width, total, mass, first = 0.0, 0.0, 0.0, 0.0, 0
+    for i in range(len(v)):
+        total += r[i]
+        mass += w[i]
+        if i + 1 == len(v) or number[i + 1] != number[i]:
             gap += abs(total)
-            width += mass * ((j + 1) / m - j / m)
-            total, mass = 0.0, 0.0
-            j = min(cell(v[i], m), m - 1)
-        total += r[i]
-        mass += w[i]
-    return gap + abs(total), width + mass * ((j + 1) / m - j / m)
-
-
-@kernel
-def _equal_mass(v, n, weight, w, r, m):
-    # Weights of whole rounds make every comparison below exact: (2 N_{<i} + n_i) m against 2 (j+1) N.
-    gap, width, total, mass, below = 0.0, 0.0, 0.0, 0.0, 0.0
-    first, j = 0, 0
-    for i in range(v.shape[0]):
-        middle = (2.0 * below + n[i]) * m
-        if j < m - 1 and middle >= 2.0 * (j + 1) * weight:
-            if i > first:
-                gap += abs(total)
-                width += mass * (v[i - 1] - v[first])
-            total, mass = 0.0, 0.0
-            first = i
-            j = min(max(int(middle / (2.0 * weight)), j + 1), m - 1)
-            while j < m - 1 and middle >= 2.0 * (j + 1) * weight:
-                j += 1
-            while middle < 2.0 * j * weight:
-                j -= 1
-        total += r[i]
-        mass += w[i]
-        below += n[i]
-    return gap + abs(total), width + mass * (v[v.shape[0] - 1] - v[first])
+            width += mass * ((number[i] + 1) / m - number[i] / m if m > 0 else v[i] - v[first])
+            total, mass, first = 0.0, 0.0, i + 1
+    return gap, width
 
 
 _FEWER = "binned_ece with fewer bins, or smooth_ce"
