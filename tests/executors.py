@@ -61,7 +61,8 @@ def tables(path):
                 "failed": "SELECT key, error FROM failed",
                 "columns": 'SELECT key, name, "column", content FROM columns',
                 "gammas": "SELECT key, run, packed FROM gammas JOIN games ON id = game",
-                "games": "SELECT key, content, times, held, totals, open, people, accounts FROM games",
+                "games": "SELECT key, content, times, held, open, people, accounts FROM games",
+                "totals": 'SELECT key, "column", round, run, total FROM totals JOIN games ON id = game',
             }.items()
         }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +15,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError,
 from onlinecal.core.progress import Progress
 from onlinecal.measures.base import bracket_of_moved, ends
 from onlinecal.study.entries import Planned
-from onlinecal.study.gammas import Gammas, Kept, Packed, exact, unpacked
+from onlinecal.study.gammas import Kept, Packed, exact, unpacked
 from onlinecal.study.lock import writing
 from onlinecal.study.panel import Asked, Panel, measured
 from onlinecal.study.plan import Cell
@@ -30,63 +30,51 @@ _ROUNDS = "the rounds are read one by one"
 # ---------------------------------------------------------------- of a plan
 
 
-class Piece(NamedTuple):
-    """Some measures and tasks of a cell, in its runs from `first` up to, not including, `last`."""
+class Task(NamedTuple):
+    """Measures and tasks of a cell that are missing in some runs: its panel, from `cell.first` up to `cell.runs`."""
 
-    panel: Panel
-    first: int
-    last: int
+    cell: Cell
+    #: whether they are computed from level sets that are kept, or else played
+    kept: bool
+    #: whether the runs have been played before
+    again: bool = True
 
+    @property
+    def reasons(self) -> Iterator[tuple[str, str]]:
+        """Why runs that are there are played again, and for which measures and tasks: (reason, name)."""
+        if self.again and not self.kept:
+            for asked in self.cell.panel.measures:
+                yield _NOT_EXACT if asked.needs is None else _ROUNDS, asked.name
+            yield from ((_NOT_EXACT, task.name) for task in self.cell.panel.tasks)
 
-def missing(cell: Cell, held: Mapping[Held, int]) -> list[Cell]:
-    """The parts of a cell that are to be played: every column in the runs in which it is not there."""
-    there = {c: min(held.get(h, 0), cell.runs) for c, h in cell.held.items()}
-    marks = sorted({*there.values(), cell.runs})
-    return [
-        replace(cell, panel=_only(cell, [c for c, n in there.items() if n <= first]), first=first, runs=last)
-        for first, last in pairwise(marks)
-    ]
-
-
-def missing_of_played(cell: Cell, held: Mapping[Held, int]) -> dict[Column, int]:
-    """The columns that are not there in all runs that were played, each with the number of runs in which it is."""
-    played = min(cell.runs, max(held.values(), default=0))
-    return {c: n for c, h in cell.held.items() if (n := held.get(h, 0)) < played}
-
-
-def computable(
-    cell: Cell, held: Mapping[Held, int], gammas: Packed
-) -> tuple[list[Piece], dict[str, list[str]]]:
-    """The missing columns that can be computed from level sets, and why others cannot: reason → their names."""
-    late = missing_of_played(cell, held)
-    played = min(cell.runs, max(held.values(), default=0))
-    # Where the game itself has moved the predictions, what is kept gives the numbers that playing gives.
-    usable = {run for run, packed in gammas.items() if cell.panel.moved or exact(packed)}
-    pieces: list[Piece] = []
-    reasons: dict[str, list[str]] = {}
-    for first in sorted(set(late.values())):
-        panel = _only(cell, [c for c, n in late.items() if n == first])
-        of_gamma = panel.of_gamma()
-        if of_rounds := [asked.name for asked in panel.measures if asked.needs is not None]:
-            reasons.setdefault(_ROUNDS, []).extend(of_rounds)
-        if of_gamma is None:
-            continue
-        last = next((run for run in range(first, played) if run not in usable), played)
-        if last > first:
-            pieces.append(Piece(of_gamma, first, last))
-        if last < played:
-            names = [asked.name for asked in of_gamma.measures] + [task.name for task in of_gamma.tasks]
-            reasons.setdefault(_NOT_EXACT, []).extend(names)
-    return pieces, reasons
+    def computed(self, gammas: Packed) -> dict[Held, Floats]:
+        """The totals, from packed level sets."""
+        cell = self.cell
+        whom = f"{cell.forecaster.label!r} against {cell.nature_label!r}"
+        own, runs = [*cell.panel.held().values()], range(cell.first, cell.runs)
+        return _totals(_read(cell.panel), own, gammas, runs, cell.times, cell.nature.strategy.streams, whom)
 
 
-def read_again(cell: Cell, piece: Piece, gammas: Packed) -> dict[Held, Floats]:
-    """The totals of a piece of a cell, (n, runs) each, from level sets that are kept."""
-    whom = f"{cell.forecaster.label!r} against {cell.nature_label!r}"
-    streams, runs = cell.nature.strategy.streams, range(piece.first, piece.last)
-    return _totals(
-        _read(piece.panel), [*piece.panel.held().values()], gammas, runs, cell.times, streams, whom
-    )
+def tasks(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], Packed]) -> list[Task]:
+    """All that is missing of a cell, of which the file has columns in so many runs: computed first, and then played."""
+    there = {column: min(held.get(h, 0), cell.runs) for column, h in cell.held.items()}
+    done = min(cell.runs, max(held.values(), default=0))
+    found: list[Task] = []
+    kept: set[int] = set()
+    if any(n < done for n in there.values()):
+        # Where the game itself has moved the predictions, what is kept gives the numbers that playing gives.
+        kept = {run for run, packed in gammas().items() if cell.panel.moved or exact(packed)}
+    for first in sorted({n for n in there.values() if n < done}):
+        last = next((run for run in range(first, done) if run not in kept), done)
+        panel = _only(cell, [c for c, n in there.items() if n == first]).of_gamma()
+        if panel is not None and last > first:
+            found.append(Task(replace(cell, panel=panel, first=first, runs=last), True))
+            there |= dict.fromkeys(found[-1].cell.columns, last)
+    for first, last in pairwise(sorted({*there.values(), done, cell.runs})):
+        if late := [c for c, n in there.items() if n <= first]:
+            rest = replace(cell, panel=_only(cell, late), first=first, runs=last)
+            found.append(Task(rest, False, first < done))
+    return found
 
 
 def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
@@ -202,47 +190,36 @@ def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, s
     Returns to how many cells something was added, and (measure or task, why it cannot be computed) → cells.
     """
     with writing(path), Store.open(path, write=True) as store:
-        planned, cells = store.finished(), store.results().cells
-        if not cells:
+        plan, held, finished = store.plan(), store.held(), {cell.key for cell in store.finished()}
+        if not finished:
             raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
-        shown: dict[str, tuple[Held, ...]] = {}
+        # Columns that are there, and not shown, need not be computed.
+        now = [
+            _with_those_there(cell, held[cell.key], panel) if cell.key in finished else cell for cell in plan
+        ]
+        cells, shown = store.results(now).cells, {cell.key: cell.columns for cell in now}
         reasons: dict[tuple[str, str], list[str]] = {}
         with Progress(sum(cell.horizon for cell in cells)) as progress:
-            for plan, cell in zip(planned, cells, strict=True):
+            for planned, cell in zip(store.finished(now), cells, strict=True):
                 progress.describe(f"{cell.forecaster} vs {cell.nature}, T = {cell.horizon:,}, from Γ")
-                columns, why = _add(store, plan, cell, panel)
-                for reason, names in why.items():
-                    for name in names:
-                        reasons.setdefault((name, reason), []).append(str(plan))
-                if columns != plan.columns:
-                    shown[plan.key] = columns
+                found, why = measured_later(cell, panel)
+                for reason, name in ((reason, name) for reason, names in why.items() for name in names):
+                    reasons.setdefault((name, reason), []).append(str(planned))
+                assert found.origin is not None
+                own = {found.origin.columns[c]: found.totals[c.name] for c in found.columns}
+                if any(held[planned.key].get(h, 0) < planned.runs for h in own):
+                    store.add_columns(planned.key, own)
+                shown[planned.key] = tuple(h for h in own if h.column.kind != "certificate")
                 progress.advance(cell.horizon)
-        if shown:
-            everything = [p._replace(columns=shown.get(p.key, p.columns)) for p in store.plan()]
-            store.put_plan(store.meta, everything)
+        new = [cell._replace(columns=shown[cell.key]) for cell in plan]
+        if new != plan:
+            store.put_plan(store.meta, new)
             store.forget_replaced()
-    return len(shown), reasons
+    return sum(old != cell for old, cell in zip(plan, new, strict=True)), reasons
 
 
-def _add(
-    store: Store, plan: Planned, cell: Played, panel: Panel
-) -> tuple[tuple[Held, ...], dict[str, list[str]]]:
-    """Puts the columns that can be computed into the file: those that are to be shown, and why others cannot be."""
-    there = store.held()[plan.key]
-    asked = panel.held(cell.streams).values()
-    # Columns that are there, and not shown, need not be computed.
-    ready = [held for held in asked if there.get(held, 0) >= plan.runs and held not in plan.columns]
-    names = {held.column for held in ready}
-    left = panel.only({c for c in panel.columns if c not in names})
-    found, why = measured_later(replace(cell, gammas=Gammas(store.gammas(plan.key))), left)
-    assert found.origin is not None
-    own = [found.origin.columns[c] for c in found.columns if c.kind != "certificate"]
-    new = [held for held in own if held not in plan.columns]
-    for first in {there.get(held, 0) for held in new}:
-        totals = {
-            h: found.totals[h.column.name][:, first:] for h in new if there.get(h, 0) == first < plan.runs
-        }
-        if totals:
-            store.add_columns(plan.key, totals, first)
-    taken = {held.column for held in (*ready, *new)}
-    return (*(h for h in plan.columns if h.column not in taken), *ready, *new), why
+def _with_those_there(cell: Planned, held: Mapping[Held, int], panel: Panel) -> Planned:
+    streams = list(dict.fromkeys(h.column.stream for h in cell.columns if h.column.stream))
+    ready = {h.column: h for h in panel.held(streams).values() if held.get(h, 0) >= cell.runs}
+    left = (h for h in cell.columns if ready.get(h.column, h) == h)
+    return cell._replace(columns=tuple(dict.fromkeys((*left, *ready.values()))))

@@ -15,14 +15,13 @@ from onlinecal.core.columns import Held
 from onlinecal.core.content import differences, digest
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.writing import EXISTS
-from onlinecal.study.entries import Numbers, Planned
-from onlinecal.study.gammas import Packed, together
+from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writing
-from onlinecal.study.played import Joined, Results
+from onlinecal.study.played import Batch, Results, together
 from onlinecal.study.store import Store, check_replaceable
 
-#: key → content, numbers, and level sets
-Games = dict[str, tuple[Mapping[str, Any], Numbers, Packed]]
+#: key → content and numbers
+Games = dict[str, tuple[Mapping[str, Any], Batch]]
 
 
 def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
@@ -44,8 +43,8 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
         columns = tuple(h for h in held if h.column.kind != "certificate")
         said = cell.horizon, cell.runs, cell.recorded, cell.sight, cell.promises, columns, cell.steps
         plan.append(Planned._make((key, *labels, *said)))
-        numbers = Numbers("", cell.rounds, held, cell.seconds, cell.loop, cell.open, cell.people)
-        games.setdefault(key, (game, numbers, cell.gammas.runs))
+        batch = Batch(0, cell.rounds, held, cell.loop, cell.open, cell.seconds, cell.people, cell.gammas.runs)
+        games.setdefault(key, (game, batch))
     meta = {"name": results.name, "title": results.title, "scenario": "", "version": onlinecal.__version__}
     if results.cells[0].people is not None:
         meta["people"] = json.dumps(results.cells[0].people.labels)
@@ -60,9 +59,9 @@ def _write(
             if not overwrite:
                 raise StoreError(f"{path} {EXISTS}")
             check_replaceable(path)
-        with Store.create(path, meta, plan) as store, store.together():
+        with Store.create(path, meta, plan) as store, store.transaction():
             for key, game in games.items():
-                store.insert(key, *game)
+                store.add(key, *game)
 
 
 # ---------------------------------------------------------------- several files as one
@@ -74,8 +73,8 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
     Of a cell that several of them have, it takes all runs and columns. Its runs are those of the file with the most;
     columns that another one has in fewer runs are kept, and shown when they are computed or played in the others.
 
-    Returns remarks: what differs between the files and is no contradiction, and what is not shown. Other numbers under
-    one key, or other games under the same labels, are refused by the name of the cell.
+    Returns remarks: differences of the files that are no contradiction, and columns that are not shown. Other numbers
+    under one key, or other games under the same labels, are refused by the name of the cell.
     """
     if len(paths) < 2:
         raise StoreError("one results file is nothing to merge; expected at least two")
@@ -143,15 +142,20 @@ class _Merged:
         self._done |= {(cell.key, cell.runs) for cell in store.finished()}
         names_of = {cell.key: str(cell) for cell in plan}
         for key, content in contents.items():
-            numbers, gammas = store.numbers(key), store.gammas(key)
+            numbers = store.numbers(key)
             assert numbers is not None
+            numbers = numbers._replace(gammas=store.gammas(key))
             if key in self.games:
-                _, old, before = self.games[key]
-                where = f"{names_of.get(key, key)}: {self._from[key]} and {store.path}"
-                numbers, gammas = _both(old, numbers, where), together(before, gammas)
-            else:
-                self._from[key] = store.path
-            self.games[key] = content, numbers, gammas
+                old = self.games[key][1]
+                if other := _contradiction(old, numbers):
+                    raise StoreError(
+                        f"{names_of.get(key, key)}: {self._from[key]} and {store.path} contradict each other in "
+                        f"{other}; expected the same numbers of the same game; play one of them again"
+                    )
+                more = max(old, numbers, key=lambda each: max(t.shape[1] for t in each.totals.values()))
+                numbers = together([old, numbers])._replace(seconds=more.seconds)
+            self._from.setdefault(key, store.path)
+            self.games[key] = content, numbers
 
     def _planned(self, rows: Sequence[Planned]) -> Planned:
         """One row of several for the same game under the same labels."""
@@ -171,36 +175,19 @@ class _Merged:
         return first._replace(runs=runs, columns=tuple(columns), promises=tuple(promises))
 
 
-def _both(one: Numbers, other: Numbers, where: str) -> Numbers:
-    """All runs and columns of both, which agree where both have something."""
-    late = one.open != other.open and "simpy" not in (one.loop, other.loop)
-    if not np.array_equal(one.rounds, other.rounds) or late:
-        raise StoreError(f"{where} contradict each other in their checkpoints; expected the same of one game")
-    totals = dict(one.totals)
-    for held, new in other.totals.items():
-        old = totals.get(held, new[:, :0])
-        shared = min(old.shape[1], new.shape[1])
-        if old[:, :shared].tobytes() != new[:, :shared].tobytes():
-            run = int(np.argmax((old[:, :shared] != new[:, :shared]).any(axis=0)))
-            raise StoreError(
-                f"{where} contradict each other in {held.column.name} of run {run}; expected the same numbers of "
-                "the same game; play one of them again"
-            )
-        if new.shape[1] > old.shape[1]:
-            totals[held] = new
-    loop = one.loop if one.loop == other.loop else "both"
-    more = max(one, other, key=lambda numbers: max(t.shape[1] for t in numbers.totals.values()))
-    people = _people(one.people, other.people, where)
-    open = tuple(map(max, one.open, other.open))
-    return one._replace(totals=totals, seconds=more.seconds, loop=loop, open=open, people=people)
-
-
-def _people(one: Joined | None, other: Joined | None, where: str) -> Joined | None:
-    if one is None or other is None:
-        return one or other
-    shared = min(one.cdl.shape[1], other.cdl.shape[1])
-    if one.of_runs(shared, ()) != other.of_runs(shared, ()):
-        raise StoreError(
-            f"{where} contradict each other in what became of decision makers; play one of them again"
-        )
-    return max(one, other, key=lambda people: people.cdl.shape[1])
+def _contradiction(one: Batch, other: Batch) -> str:
+    """Where two batches of one game differ in the runs and columns that both have; "" for nowhere."""
+    if not np.array_equal(one.rounds, other.rounds):
+        return "their checkpoints"
+    if one.open != other.open and "simpy" not in (one.loop, other.loop):  # in a world each run has its own
+        return "open questions"
+    for held in (held for held in one.totals if held in other.totals):
+        shared = min(one.totals[held].shape[1], other.totals[held].shape[1])
+        old, new = (each.totals[held][:, :shared] for each in (one, other))
+        if old.tobytes() != new.tobytes():
+            return f"{held.column.name} of run {int(np.argmax((old != new).any(axis=0)))}"
+    if one.people is not None and other.people is not None:
+        shared = min(one.people.cdl.shape[1], other.people.cdl.shape[1])
+        if one.people.of_runs(shared, ()) != other.people.of_runs(shared, ()):
+            return "the accounts of decision makers"
+    return ""

@@ -1,27 +1,24 @@
-"""SQLite as results are kept in it: its tables, whole files, transactions that wait, errors that say what to do.
+"""Results as an SQLite database: its tables, files that are whole, transactions that wait, errors that say what to do.
 
-What was played is kept under what it depends on: a game under its players, horizon, checkpoints, seed, schedule and
-decision makers; below it each column of totals under the measure or task that it is of. The plan says which of it is
-shown, under which labels and in which order: forecasters that are the same share their numbers, and numbers that no
-longer fit are not shown.
+A game is kept under all that its rounds depend on: players, horizon, checkpoints, seed, schedule and decision makers;
+below it each column of totals under the measure or task that it is of. The plan lists the cells that are shown, under
+which labels and in which order.
 
-    meta(key, value)    name, title, scenario (the file's text), options (what was given in place of its keys), version,
-                        people (labels of decision makers), incompatible (pairs that cannot be played, and why); plan,
-                        JSON: cells (key of the game, labels of forecaster, nature and schedule, horizon, runs, whether
-                        outcomes are recorded, what nature sees of forecasts, steps of the forecaster's grid, its panel,
-                        its promises with their bounds), panels (keys of columns), promises; seal of all of these
-    columns(key, name, column, content)   column: what the name stands for, as JSON; content: what its numbers depend on
-                        beside the game, as JSON; key: the digest of both
-    games(id, key, content, times, held, totals, seconds, loop, open, people, accounts, seal)   content: all that the
-                        rounds depend on, as JSON, and key its digest; times: the checkpoints, a JSON list; held: a JSON
-                        list of [column, runs]; totals: T·μ of these columns one after the other, each
-                        (checkpoints, runs) numbers of 8 bytes, IEEE 754, the lowest byte first; open: questions without
-                        an outcome at each checkpoint; people, accounts: decision makers who join and leave, and their
-                        numbers (`study.entries`)
-    gammas(game, run, packed, seal)   the level sets of a run at all checkpoints (`study.gammas`)
+    meta(key, value)    name, title, scenario (the file's text), options (given in place of its keys), version, people
+                        (labels of decision makers), incompatible (pairs that cannot be played, and why); plan, JSON:
+                        cells (key of the game, labels of forecaster, nature and schedule, horizon, runs, whether
+                        outcomes are recorded, sight of nature, steps of the forecaster's grid, its panel, its promises
+                        with their bounds), panels (keys of columns), promises; checksum of all of these
+    columns(key, name, column, content)   column: the parts of the name, JSON; content: all that its numbers depend on
+                        beside the game, JSON; key: the digest of both
+    games(id, key, content, times, held, seconds, loop, open, people, accounts, checksum)   content: all that the rounds
+                        depend on, JSON, and key its digest; times: the checkpoints, a JSON list; held: a JSON list of
+                        [key of a column, runs]; open: questions without an outcome at each checkpoint; people,
+                        accounts: decision makers who join and leave, and their numbers (`study.entries`)
+    totals(game, "column", round, run, total)   T·μ; column is a place in the list `held` of the game, from 0
+    gammas(game, run, packed, checksum)   the level sets of a run at all checkpoints (`study.gammas`)
     failed(key, error, at)   games that could not be played, why, and when that was last tried
-
-Seals are checksums. `onlinecal export` writes the totals as a table for other tools.
+    results             a view: the totals of the cells of the plan, with their labels and the names of columns
 """
 
 from __future__ import annotations
@@ -29,49 +26,57 @@ from __future__ import annotations
 import sqlite3
 import struct
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from onlinecal.core.errors import StoreError
 
-#: "ocal": tells our files from other databases
+#: "ocal": tells results files from other databases
 APPLICATION = 0x6F63616C
 #: of the schema; a change of the tables raises it
-FORMAT = 7
-#: statements that make the tables; a change raises `FORMAT`
+FORMAT = 8
 SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE columns (key TEXT PRIMARY KEY, name TEXT NOT NULL, "column" TEXT NOT NULL, content TEXT NOT NULL);
 CREATE TABLE games (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, content TEXT NOT NULL, times TEXT NOT NULL, held TEXT NOT NULL,
-    totals BLOB NOT NULL, seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL,
-    accounts BLOB NOT NULL, seal TEXT NOT NULL);
+    seconds REAL NOT NULL, loop TEXT NOT NULL, open TEXT NOT NULL, people TEXT NOT NULL, accounts BLOB NOT NULL,
+    checksum TEXT NOT NULL);
+CREATE TABLE totals (
+    game INTEGER NOT NULL REFERENCES games, "column" INTEGER NOT NULL, round INTEGER NOT NULL, run INTEGER NOT NULL,
+    total NOT NULL, PRIMARY KEY (game, "column", round, run)) WITHOUT ROWID;
 CREATE TABLE gammas (
-    game INTEGER NOT NULL REFERENCES games, run INTEGER NOT NULL, packed BLOB NOT NULL, seal TEXT NOT NULL,
+    game INTEGER NOT NULL REFERENCES games, run INTEGER NOT NULL, packed BLOB NOT NULL, checksum TEXT NOT NULL,
     PRIMARY KEY (game, run));
 CREATE TABLE failed (key TEXT PRIMARY KEY, error TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
+CREATE VIEW results AS
+    SELECT json_extract(cell.value, '$[1]') AS forecaster, json_extract(cell.value, '$[2]') AS nature,
+        json_extract(cell.value, '$[3]') AS schedule, json_extract(cell.value, '$[4]') AS horizon,
+        columns.name AS "column", round, run, total
+    FROM meta JOIN json_each(meta.value, '$.cells') AS cell JOIN games ON games.key = json_extract(cell.value, '$[0]')
+        JOIN totals ON game = games.id AND run < json_extract(cell.value, '$[5]')
+        JOIN json_each(games.held) AS each ON each.key = totals."column"
+        JOIN columns ON columns.key = json_extract(each.value, '$[0]')
+    WHERE meta.key = 'plan';
 """
 #: seconds to wait for another program that holds the file before a cell that has been played is given up
 PATIENCE = 300.0
 
 
 class Database:
-    """A results file as a database. Nothing is written but in a `transaction`, nothing read but in one or in `reading`.
+    """A results file as a database. Opened to be read, it has the state of that moment as long as it is open.
 
     Every method raises StoreError where another program holds the file, or it is full, read-only or damaged.
     """
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
-        self.path = path
-        self.run = connection.execute
-        self.run_many = connection.executemany
-        self._connection = connection
-        self._taken_back = 0
+        self.path, self._connection = path, connection
 
     @classmethod
-    def create(cls, path: Path, schema: str, fill: Callable[[Database], None]) -> Database:
-        """A new file with these tables and all that `fill` puts into them, in place of what lies at `path` before.
+    def create(cls, path: Path, fill: Callable[[Database], None]) -> Database:
+        """A new file with all that `fill` puts into its tables, in place of another one at `path`.
 
         That stays until the new file is whole. Only for the holder of the lock (`study.lock.writing`).
         """
@@ -81,7 +86,7 @@ class Database:
             _remove(new)
             with _explained(path), closing(_connect(new, create=True)) as connection:
                 connection.executescript(
-                    f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; BEGIN; {schema} COMMIT;"
+                    f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; BEGIN; {SCHEMA} COMMIT;"
                 )
                 fill(cls(path, connection))
             if path.exists():
@@ -99,7 +104,7 @@ class Database:
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Database:
-        """An existing file of ours; to `write` in it, only for the holder of the lock."""
+        """An existing results file; to `write` in it, only for the holder of the lock."""
         if not path.is_file():
             hint = "" if path.exists() else "; `onlinecal run SCENARIO` makes one"
             raise StoreError(f"{path}: {'not a file' if path.exists() else 'no such results file'}{hint}")
@@ -108,36 +113,46 @@ class Database:
                 f"{path} is {'cut short' if size else 'empty'}, and not a results file of onlinecal"
             )
         with _explained(path):
-            connection = _connect(path.resolve())
+            database = cls(path, _connect(path.resolve()))
             try:
-                application, version = (
-                    connection.execute(f"PRAGMA {name}").fetchone()[0]
-                    for name in ("application_id", "user_version")
-                )
-                if application != APPLICATION:
-                    raise StoreError(f"{path} is a database, but not a results file of onlinecal")
-                if version != FORMAT:
-                    raise StoreError(f"{path} {_other_format(version)}")
-                database = cls(path, connection)
-                if write:
-                    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-                    if found != "ok":
-                        raise StoreError(f"{path}: {_DAMAGED.format(error=found.splitlines()[-1])}")
-                    # Readers are kept out while a cell is committed, not while it is written.
-                    connection.execute("PRAGMA cache_spill = OFF")
-                    # A file that cannot be written is refused now, not after the first cell.
-                    with database.transaction(patience=5.0):
-                        pass
-                else:
-                    connection.execute("PRAGMA query_only = ON")
+                database._begin(write)
             except BaseException:
-                connection.close()
+                database.close()
                 raise
         return database
+
+    def _begin(self, write: bool) -> None:
+        ((application,),), ((version,),) = map(self.run, ("PRAGMA application_id", "PRAGMA user_version"))
+        if application != APPLICATION:
+            raise StoreError(f"{self.path} is a database, but not a results file of onlinecal")
+        if version != FORMAT:
+            raise StoreError(f"{self.path} {_other_format(version)}")
+        if not write:
+            self.run("BEGIN")
+            self._insist("SELECT 1 FROM sqlite_master", 30.0)  # none can read while a writer commits
+            return
+        ((found,),) = self.run("PRAGMA integrity_check(1)")
+        if found != "ok":
+            raise StoreError(f"{self.path}: {_DAMAGED.format(error=found.splitlines()[-1])}")
+        # Readers are kept out while a cell is committed, not while it is written.
+        self.run("PRAGMA cache_spill = OFF")
+        # A file that cannot be written is refused now, not after the first cell.
+        with self.transaction(patience=5.0):
+            pass
 
     def close(self) -> None:
         """Closes the file; all that is not committed is gone."""
         self._connection.close()
+
+    def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """The rows that a statement returns."""
+        with _explained(self.path):
+            return self._connection.execute(statement, values).fetchall()
+
+    def run_many(self, statement: str, rows: Iterable[Sequence[Any]]) -> None:
+        """Runs a statement with each of these rows."""
+        with _explained(self.path):
+            self._connection.executemany(statement, rows)
 
     @contextmanager
     def transaction(self, patience: float | None = None) -> Iterator[None]:
@@ -152,35 +167,14 @@ class Database:
                 self._insist("COMMIT", patience)
             finally:
                 if self._connection.in_transaction:
-                    self._taken_back += 1
                     self._connection.rollback()
-
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Reads one state of the file, whatever is written meanwhile; a part of a transaction around it."""
-        if self._connection.in_transaction:
-            yield
-            return
-        with _explained(self.path):
-            self.run("BEGIN")
-            try:
-                self._insist("SELECT 1 FROM sqlite_master", 30.0)  # none can read while a writer commits
-                yield
-            finally:
-                self._connection.rollback()
-
-    @property
-    def state(self) -> tuple[int, int, int]:
-        """Another value after any write, by this connection or another."""
-        (others,) = self.run("PRAGMA data_version").fetchone()
-        return others, self._connection.total_changes, self._taken_back
 
     def _insist(self, statement: str, patience: float | None) -> None:
         """Waits for other programs, in small steps, so that an interrupt is heard."""
         until = time.monotonic() + (PATIENCE if patience is None else patience)
         while True:
             try:
-                self.run(statement)
+                self._connection.execute(statement)
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
@@ -188,7 +182,7 @@ class Database:
 
 
 def format_of(path: Path) -> int | None:
-    """The format of a results file of ours, even a damaged one; None for any other file."""
+    """The format of a results file, even a damaged one; None for any other file."""
     try:
         with path.open("rb") as file:
             head = file.read(72)
@@ -237,7 +231,7 @@ def _remove(*files: Path) -> None:
 
 @contextmanager
 def _explained(path: Path) -> Iterator[None]:
-    """SQLite's errors as ours."""
+    """Raises SQLite's errors as StoreError."""
     try:
         yield
     except UnicodeDecodeError:  # SQLite's message, which quotes damaged text

@@ -1,21 +1,18 @@
-"""A cell in a results file: how it is planned, and the numbers that were played, with their checksum."""
+"""Rows of a results file: a cell as it is planned, and the numbers of a game with their checksum."""
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
-import math
-import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.columns import Held
 from onlinecal.core.guarantee import Sight
-from onlinecal.study.played import Floats, Joined, Promise
+from onlinecal.study.played import Batch, Joined, Promise
 
 
 class Planned(NamedTuple):
@@ -49,48 +46,47 @@ class Planned(NamedTuple):
         return min(self.runs, min((held.get(column, 0) for column in self.columns), default=0))
 
 
-class Numbers(NamedTuple):
-    """The numbers of a game: checkpoints, totals, (n, runs), of each column, open questions, accounts.
+#: the columns of the table of games behind its id
+GAME = "key", "content", "times", "held", "seconds", "loop", "open", "people", "accounts", "checksum"
 
-    A column that was asked for later may be there for fewer runs. `content` is `Cell.content` as JSON.
-    """
 
-    content: str
-    rounds: NDArray[np.int64]
-    totals: Mapping[Held, Floats]
-    seconds: float
-    loop: str
-    open: tuple[int, ...]
-    people: Joined | None
+def game_row(key: str, content: str, numbers: Batch) -> tuple[Any, ...]:
+    """The row of a game, whose totals are of `Held` columns."""
+    held = json.dumps([[column.key, totals.shape[1]] for column, totals in numbers.totals.items()])
+    people, accounts = _packed(numbers.people)
+    times, opened = json.dumps(numbers.rounds.tolist()), json.dumps(numbers.open)
+    row = key, content, times, held, numbers.seconds, numbers.loop, opened, people, accounts
+    return *row, checksum(*row, *(totals.astype("<f8").tobytes() for totals in numbers.totals.values()))
 
-    def row(self, key: str) -> tuple[Any, ...]:
-        """The row of the table of games."""
-        held = json.dumps([[column.key, totals.shape[1]] for column, totals in self.totals.items()])
-        blob = b"".join(totals.astype("<f8").tobytes() for totals in self.totals.values())
-        times, people = json.dumps(self.rounds.tolist()), _packed(self.people)
-        row = key, self.content, times, held, blob, self.seconds, self.loop, json.dumps(self.open), *people
-        return *row, seal(*row)
 
-    @classmethod
-    def read(cls, row: Sequence[Any], columns: Mapping[str, Held]) -> Numbers | None:
-        """The numbers in a row of the table; None where its checksum is another, or a column is not there."""
-        *said, found = row
-        if seal(*said) != found:
+def total_rows(game: int, numbers: Batch) -> Iterator[tuple[int, int, int, int, float]]:
+    """Rows of the table of totals."""
+    for place, totals in enumerate(numbers.totals.values()):
+        for round, of_runs in zip(numbers.rounds.tolist(), totals.tolist(), strict=True):
+            yield from ((game, place, round, run, total) for run, total in enumerate(of_runs))
+
+
+def numbers_of(row: Sequence[Any], totals: Sequence[Any], columns: Mapping[str, Held]) -> Batch | None:
+    """The numbers in a row of games and in its totals; None where something else has changed them."""
+    *said, sealed = row
+    _, _, times, held, seconds, loop, opened, people, accounts = said
+    try:
+        rounds, at = np.array(json.loads(times), np.int64), 0
+        table = np.fromiter((total for (total,) in totals), np.float64, len(totals))
+        found = {}
+        for key, runs in json.loads(held):
+            found[columns[key]] = table[at : at + len(rounds) * runs].reshape(len(rounds), runs)
+            at += len(rounds) * runs
+        if checksum(*said, *(totals.astype("<f8").tobytes() for totals in found.values())) != sealed:
             return None
-        _, content, times, held, blob, seconds, loop, opened, people, accounts = said
-        rounds = np.array(json.loads(times), dtype=np.int64)
-        table, at, totals = np.frombuffer(blob, "<f8").astype(np.float64), 0, {}
-        for key, n in json.loads(held):
-            if key not in columns:
-                return None
-            totals[columns[key]] = table[at : at + len(rounds) * n].reshape(len(rounds), n)
-            at += len(rounds) * n
         who = _unpacked(people, accounts) if people else None
-        return cls(content, rounds, totals, seconds, loop, tuple(json.loads(opened)), who)
+        return Batch(0, rounds, found, loop, tuple(json.loads(opened)), seconds, who)
+    except (TypeError, ValueError, LookupError):
+        return None
 
 
-def seal(*said: Any) -> str:
-    """The checksum of a row."""
+def checksum(*said: Any) -> str:
+    """A digest of the parts of a row."""
     state = hashlib.sha256(
         repr([each for each in said if not isinstance(each, bytes)]).encode(errors="replace")
     )
@@ -100,46 +96,24 @@ def seal(*said: Any) -> str:
     return state.hexdigest()[:32]
 
 
-# ---------------------------------------------------------------- the accounts of decision makers
-
-
 def _packed(people: Joined | None) -> tuple[str, bytes]:
-    """The attributes of decision makers as JSON, and all numbers, little-endian and compressed."""
+    """Decision makers: labels, tasks and responses as JSON, and NumPy's file of all numbers."""
     if people is None:
         return "", b""
-    entries = np.array(list(people.entries.values()))
-    said = {name: getattr(people, name) for name in ("labels", "tasks", "responses")} | {
-        "join": people.join.tolist(),
-        "leave": [None if math.isinf(time) else time for time in people.leave.tolist()],
-        "entries": list(people.entries),
-        "shape": entries.shape,
+    numbers: dict[str, Any] = {
+        "join": people.join,
+        "leave": people.leave,
+        "cdl": people.cdl,
+        **people.entries,
     }
-    numbers = np.concatenate([entries.ravel(), people.cdl.ravel()]) + 0.0
-    return json.dumps(said), zlib.compress(numbers.astype("<f8").tobytes())
+    file = io.BytesIO()
+    np.savez_compressed(file, **numbers)
+    return json.dumps([people.labels, people.tasks, people.responses]), file.getvalue()
 
 
 def _unpacked(said: str, held: bytes) -> Joined:
-    who = json.loads(said)
-    numbers = np.frombuffer(zlib.decompress(held), "<f8").astype(np.float64)
-    size = math.prod(who["shape"])
-    return Joined(
-        tuple(who["labels"]),
-        tuple(who["tasks"]),
-        tuple(who["responses"]),
-        np.array(who["join"], np.float64),
-        np.array([math.inf if time is None else time for time in who["leave"]], np.float64),
-        dict(zip(who["entries"], numbers[:size].reshape(who["shape"]), strict=True)),
-        numbers[size:].reshape(who["shape"][2:]),
-    )
-
-
-def joined(old: Joined | None, new: Joined | None, first: int) -> Joined | None:
-    """The same decision makers in more runs, the new ones from `first` on; where both have a run the old one stays."""
-    if old is None or new is None:
-        return None
-    again = old.cdl.shape[1] - first
-    entries = {
-        name: np.concatenate([old.entries[name], new.entries[name][:, :, again:]], axis=2)
-        for name in new.entries
-    }
-    return replace(old, entries=entries, cdl=np.concatenate([old.cdl, new.cdl[:, again:]], axis=1))
+    labels, tasks, responses = map(tuple, json.loads(said))
+    with np.load(io.BytesIO(held)) as file:
+        numbers = dict(file)
+    join, leave, cdl = (numbers.pop(name) for name in ("join", "leave", "cdl"))
+    return Joined(labels, tasks, responses, join, leave, numbers, cdl)

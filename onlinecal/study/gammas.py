@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -237,32 +237,26 @@ def exact(packed: bytes) -> bool:
     return bool(packed[0])
 
 
-def together(one: Packed, other: Packed) -> dict[int, bytes]:
-    """The runs of both; where both have one, the first that has it exactly, if any does."""
-    return {**other, **one, **{r: p for r, p in other.items() if exact(p) and not exact(one.get(r, p))}}
-
-
 class Gammas:
-    """The Γ of a cell, run by run."""
+    """The Γ of a cell, run by run; packed, or a function that reads those of a run, or (None) of all."""
 
-    def __init__(self, runs: Packed = MappingProxyType({})) -> None:
-        self._runs = runs
+    def __init__(self, packed: Packed | Callable[[int | None], Packed] = MappingProxyType({})) -> None:
+        self._packed = packed
         #: run, checkpoint and what was read last
         self._last: tuple[int, int, list[Kept]] = -1, -1, []
 
     @property
     def runs(self) -> Packed:
         """Packed level sets of each run."""
-        return self._runs
+        return self._read(None)
 
-    def one(self, run: int) -> bytes | None:
-        """Packed level sets of a run, or None."""
-        return self.runs.get(run)
+    def _read(self, run: int | None) -> Packed:
+        return self._packed(run) if callable(self._packed) else self._packed
 
     def of(self, checkpoint: int, run: int, stream: int | None = None) -> Kept | None:
         """Level sets of a run, over the rounds of a stream or (None) of all; None where nothing is."""
         if self._last[:2] != (run, checkpoint):
-            packed = self.one(run)
+            packed = self._read(run).get(run)
             if packed is None:
                 return None
             self._last = run, checkpoint, next(islice(unpacked(packed), checkpoint, None))

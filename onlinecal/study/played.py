@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column, Held
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
-from onlinecal.study.gammas import Gammas, Kept
+from onlinecal.study.gammas import Gammas, Kept, Packed, exact
 
 Floats = NDArray[np.float64]
 
@@ -85,6 +85,77 @@ class Joined(_ByNumber):
         """The accounts of the first runs, under these labels."""
         entries = {name: entry[:, :, :runs] for name, entry in self.entries.items()}
         return replace(self, labels=tuple(labels), entries=entries, cdl=self.cdl[:, :runs])
+
+
+class Batch(NamedTuple):
+    """The numbers of some runs of a cell; it can be pickled.
+
+    Attributes
+    ----------
+    first : int
+        The number of the first of the runs.
+    rounds : (n,) ints
+        Checkpoints.
+    totals : mapping to (n, runs) floats
+        T·μ by `Column`, or in a results file by `Held`, where a column may be there in fewer runs.
+    loop : str
+        Which loop played.
+    open : tuple of int
+        Questions without an outcome at each checkpoint; of worlds the most of any run. Empty without a schedule.
+    seconds : float
+    people : Joined or None
+        The accounts of decision makers.
+    gammas : mapping of int to bytes
+        Γ of each run at all checkpoints, packed (`onlinecal.study.gammas`).
+    """
+
+    first: int
+    rounds: NDArray[np.int64]
+    totals: Mapping[Any, Floats]
+    loop: str
+    open: tuple[int, ...]
+    seconds: float = 0.0
+    people: Joined | None = None
+    gammas: Packed = {}  # noqa: RUF012  # none is changed
+
+
+def together(parts: Sequence[Batch]) -> Batch:
+    """The runs of several batches, each of which begins where those before it end, or before.
+
+    Of a run that several have the first counts; of level sets the first that is exact.
+    """
+    one, first = parts[0], parts[0].first
+    columns = dict.fromkeys(column for part in parts for column in part.totals)
+    totals = {c: _runs(first, ((p.first, p.totals[c]) for p in parts if c in p.totals)) for c in columns}
+    gammas: dict[int, bytes] = {}
+    for run, packed in (each for part in parts for each in part.gammas.items()):
+        if run not in gammas or (exact(packed) and not exact(gammas[run])):
+            gammas[run] = packed
+    who = [(part.first, part.people) for part in parts if part.people is not None]
+    people = who[0][1] if who else None
+    if people is not None:
+        entries = {e: _runs(first, ((at, each.entries[e]) for at, each in who)) for e in people.entries}
+        people = replace(people, entries=entries, cdl=_runs(first, ((at, each.cdl) for at, each in who)))
+    return one._replace(
+        totals=totals,
+        loop=one.loop if {part.loop for part in parts} == {one.loop} else "both",
+        # In a world each run has its own; the most of any run counts.
+        open=tuple(map(max, zip(*(part.open for part in parts), strict=True))),
+        seconds=sum(part.seconds for part in parts),
+        people=people,
+        gammas=gammas,
+    )
+
+
+def _runs(first: int, parts: Iterable[tuple[int, Floats]]) -> Floats:
+    """Arrays whose last axis is of runs as one; each begins at a run that is there already, or the next."""
+    found = []
+    for begins, values in parts:
+        if begins > first:
+            raise StoreError(f"runs {first} to {begins - 1} are not there; go on with --resume")
+        found.append(values[..., first - begins :])
+        first = max(first, begins + values.shape[-1])
+    return found[0] if len(found) == 1 else np.concatenate(found, axis=-1)
 
 
 @dataclass(frozen=True)

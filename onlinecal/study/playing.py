@@ -9,8 +9,8 @@ from contextlib import closing
 from onlinecal.core.progress import Progress
 from onlinecal.study.executors.base import Done, Event, Executor, Failed, Fault, Unit, units
 from onlinecal.study.plan import Cell
-from onlinecal.study.played import Played
-from onlinecal.study.run import join
+from onlinecal.study.played import Batch, Played, together
+from onlinecal.study.run import played as result_of
 
 #: how often a unit is played again where its worker is gone
 AGAIN = 3
@@ -34,17 +34,17 @@ def play_cells(
     ------
     cell : Cell
     played : Played or Fault
-        What came out, or why nothing did: other units of that cell are forgotten.
+        Its numbers, or why there are none: other units of that cell are forgotten.
     """
     with closing(play_groups(cells, progress, executor)) as groups:
-        for group in groups:
-            yield from group
+        for cell, found in (each for group in groups for each in group):
+            yield cell, found if isinstance(found, Fault) else result_of(cell, found)
 
 
 def play_groups(
     cells: Sequence[Cell], progress: Progress, executor: Executor
-) -> Generator[list[tuple[Cell, Played | Fault]], None, None]:
-    """The same in lists: all that has been finished since the last."""
+) -> Generator[list[tuple[Cell, Batch | Fault]], None, None]:
+    """The same in lists of all that has been finished since the last, as numbers."""
     again: deque[Unit] = deque()
     under_way: dict[Unit, int] = {}  # and how many run-rounds of them have been told
     lost: dict[Unit, int] = defaultdict(int)
@@ -63,7 +63,7 @@ def play_groups(
                 return unit
         return next((unit for unit in fresh if unit.cell not in failed), None)
 
-    def taken(event: Event) -> Played | Fault | None:
+    def taken(event: Event) -> Batch | Fault | None:
         """The result of its cell, if it is known now."""
         unit, cell = event.unit, cells[event.unit.cell]
         told = under_way.pop(unit)
@@ -76,8 +76,7 @@ def play_groups(
             if sum(part.unit.last - part.unit.first for part in parts) < cell.runs - cell.first:
                 return None
             del played[unit.cell]
-            parts.sort(key=lambda part: part.unit.first)
-            return join(cell, [part.batch for part in parts], sum(part.seconds for part in parts))
+            return together(sorted((part.batch for part in parts), key=lambda batch: batch.first))
         progress.advance(-told)
         if isinstance(event, Failed):
             fault = event.fault

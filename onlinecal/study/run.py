@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -26,7 +26,7 @@ from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.plan import Cell
-from onlinecal.study.played import Joined, Played
+from onlinecal.study.played import Batch, Joined, Played, together
 from onlinecal.study.promises import promises, steps
 from onlinecal.worlds.simulation import Simulation
 
@@ -39,36 +39,6 @@ ROOM = 2**30
 STRETCH = 0.1
 
 
-class Batch(NamedTuple):
-    """Totals and more of some runs of a cell; it can be pickled.
-
-    Attributes
-    ----------
-    totals : dict of Column to (n, runs) floats
-        At each checkpoint.
-    loop : str
-        Which loop played.
-    open : tuple of int
-        Questions without an outcome at each checkpoint; of worlds the most of any run.
-    accounts : (entries, n, k, runs) floats
-        Of the decision makers.
-    cdl : (k, runs) floats, or None
-        Of their tenures.
-    first : int
-        The number of the first of the runs.
-    gammas : list of bytes
-        Γ of each run at all checkpoints, packed (`onlinecal.study.gammas`); empty where nothing is kept.
-    """
-
-    totals: dict[Column, Any]
-    loop: str
-    open: tuple[int, ...]
-    accounts: Any
-    cdl: Any
-    first: int
-    gammas: list[bytes]
-
-
 def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Played:
     """Plays one cell in this process and reads its panel at the checkpoints.
 
@@ -79,12 +49,12 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
     progress : callable, optional
         Told the run-rounds played since it was last told.
     """
-    began, size = time.perf_counter(), batch_size(cell)
+    size = batch_size(cell)
     batches = [
         play_batch(cell, range(first, min(first + size, cell.runs)), progress, threads=cores())
         for first in range(cell.first, cell.runs, size)
     ]
-    return join(cell, batches, time.perf_counter() - began)
+    return played(cell, together(batches))
 
 
 def cores() -> int:
@@ -123,46 +93,27 @@ def _bytes_of_run(cell: Cell) -> float:
     return bytes_of_run(cell.forecaster.strategy, cell.nature.strategy, cell.horizon, kept)
 
 
-def join(cell: Cell, batches: Sequence[Batch], seconds: float) -> Played:
-    """The result of a cell, of batches of its runs in their order."""
-    columns = tuple(batches[0].totals)
-    names = [column.name for column in columns]
+def played(cell: Cell, batch: Batch) -> Played:
+    """The result of a cell, of all its runs."""
+    columns = tuple(batch.totals)
+    totals = {column.name: total for column, total in batch.totals.items()}
     return Played(
         forecaster=cell.forecaster.label,
         nature=cell.nature_label,
         horizon=cell.horizon,
-        rounds=np.array(cell.times),
-        totals={c.name: np.concatenate([batch.totals[c] for batch in batches], axis=1) for c in columns},
+        rounds=batch.rounds,
+        totals=totals,
         columns=columns,
-        promises=tuple(p for p in promises(cell) if p.measure in names),
+        promises=tuple(p for p in promises(cell) if p.measure in totals),
         recorded=bool(cell.nature.strategy.recorded),
-        seconds=seconds,
-        open=() if cell.immediate else tuple(map(max, zip(*(batch.open for batch in batches), strict=True))),
+        seconds=batch.seconds,
+        open=batch.open,
         schedule=(cell.nature.label, cell.schedule.label),
-        people=_joined(cell, batches),
-        loop=batches[0].loop,
+        people=batch.people,
+        loop=batch.loop,
         sight=Sight(cell.nature.strategy.sight),
         steps=steps(cell),
-        gammas=Gammas(
-            {batch.first + i: packed for batch in batches for i, packed in enumerate(batch.gammas)}
-        ),
-    )
-
-
-def _joined(cell: Cell, batches: Sequence[Batch]) -> Joined | None:
-    tenures = cell.people.tenures
-    if not tenures:
-        return None
-    held = [batch.accounts for batch in batches]
-    entries = held[0] if len(held) == 1 else np.concatenate(held, axis=3)
-    return Joined(
-        tuple(t.label for t in tenures),
-        tuple(t.task.name for t in tenures),
-        tuple(t.response for t in tenures),
-        np.array([t.join for t in tenures]),
-        np.array([t.leave for t in tenures]),
-        dict(zip(ENTRIES, entries, strict=True)),
-        np.concatenate([batch.cdl for batch in batches], axis=1),
+        gammas=Gammas(batch.gammas),
     )
 
 
@@ -182,8 +133,10 @@ def play_batch(
         Of the compiled loop. Linear algebra takes one thread whatever the machine has: its sums are added in an order
         that depends on how many there are.
     """
+    began = time.perf_counter()
     with threadpool_limits(1, user_api="blas"):
-        return _played(cell, runs, progress, threads)
+        batch = _played(cell, runs, progress, threads)
+    return batch._replace(seconds=time.perf_counter() - began)
 
 
 def begin(cell: Cell, runs: range, *, schedule: Schedule | None = None, threads: int = 1) -> Game | Separate:
@@ -252,9 +205,21 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
         Column("certificate", name): _certificate(cell, runs, name, values)
         for name, values in certified.items()
     }
+    gammas = {runs[0] + i: packed for i, packed in enumerate(packer.packed())}
     loop = "simpy" if cell.in_world else "compiled" if game.compiled else "python"
-    cdl = np.concatenate([each.cdl() for each in people], axis=1) if cell.people.groups else None
-    return Batch(read, loop, tuple(open), accounts, cdl, runs[0], packer.packed())
+    joined = None
+    if tenures := cell.people.tenures:
+        joined = Joined(
+            tuple(t.label for t in tenures),
+            tuple(t.task.name for t in tenures),
+            tuple(t.response for t in tenures),
+            np.array([t.join for t in tenures]),
+            np.array([t.leave for t in tenures]),
+            dict(zip(ENTRIES, accounts, strict=True)),
+            np.concatenate([each.cdl() for each in people], axis=1),
+        )
+    opened = () if cell.immediate else tuple(open)
+    return Batch(runs[0], np.array(cell.times), read, loop, opened, people=joined, gammas=gammas)
 
 
 def levels(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections import deque
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import onlinecal
@@ -16,13 +17,13 @@ from onlinecal.core.errors import StoreError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
-from onlinecal.study.again import computable, missing, missing_of_played, read_again
+from onlinecal.study.again import Task, tasks
 from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial
 from onlinecal.study.executors.base import Fault
 from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell, Plan
-from onlinecal.study.played import Played, Results
+from onlinecal.study.played import Batch, Results
 from onlinecal.study.playing import play_groups
 from onlinecal.study.promises import promises, steps
 from onlinecal.study.store import Store, check_replaceable
@@ -39,7 +40,8 @@ class Session:
     """
 
     def __init__(self, cells: Sequence[Cell], store: Store) -> None:
-        self._cells, self._store, self._stack = cells, store, ExitStack()
+        self._cells = {cell.key: cell for cell in cells}
+        self._store, self._stack = store, ExitStack()
         self.remarks: list[str] = []
 
     @classmethod
@@ -96,84 +98,86 @@ class Session:
 
     def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""
-        before, now = (each.get("options") or "no options" for each in (self._store.meta, meta))
+        store, damaged = self._store, self._store.damaged()
+        held = {key: columns for key, columns in store.held().items() if key not in damaged}
+        try:
+            old = store.plan()
+        except StoreError as error:
+            old = []
+            self.remarks.append(str(error))
+        before, now = (each.get("options") or "no options" for each in (store.meta, meta))
         options = (
             "" if before == now else f"the scenario was played with {before} before, and is now with {now}"
         )
-        damaged = self._compare(plan, options)
-        if options:
-            self.remarks.append(options)
-        self._store.forget(damaged)
-        if not self._store.has_plan(meta, plan):
-            self._store.put_plan(meta, plan)
+        finished = [cell for cell in old if cell.played(held.get(cell.key, {})) >= cell.runs]
+        self.remarks += self._reasons(plan, finished, held, damaged, options)
+        store.forget(damaged)
+        if old != plan or store.meta != meta:
+            store.put_plan(meta, plan)
 
-    def _compare(self, plan: Sequence[Planned], options: str) -> set[str]:
-        """Remarks on what does not fit the plan, and refuses a plan that nothing fits; the keys of damaged games."""
-        store, wanted = self._store, {cell.key for cell in plan}
-        damaged = store.damaged()
-        good = store.runs().keys() - damaged
-        try:
-            finished = [cell for cell in store.finished() if cell.key in good]
-        except StoreError as error:
-            finished = []
-            self.remarks.append(str(error))
-        before = [cell for cell in finished if cell.key not in wanted]
-        # What takes their place under their labels may be there, under others.
+    def _reasons(
+        self,
+        plan: Sequence[Planned],
+        finished: Sequence[Planned],
+        held: Mapping[str, Mapping[Held, int]],
+        damaged: Set[str],
+        options: str,
+    ) -> list[str]:
+        """Why cells are played or measured again, or not shown any more; a plan that nothing fits is refused."""
+        found: dict[str, tuple[dict[str, None], set[object]]] = {}  # a sentence → details, cells
+
+        def tell(what: str, cell: object, details: Iterable[str] = ()) -> None:
+            known = found.setdefault(what, ({}, set()))
+            known[0].update(dict.fromkeys(details))
+            known[1].add(cell)
+
+        wanted = {cell.key: {h.column: h for h in cell.columns} for cell in plan}
+        # The cells under labels of before may be there under others.
+        good = {key for key, columns in held.items() if columns}
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
-        changed = [cell for cell in before if cell[1:5] in new]
-        contents = store.contents({cell.key for cell in changed})
-        cells = {c.key: c for c in self._cells}
-        why = _some(
-            _reason(cell, path)
-            for cell in changed
-            for path in differences(contents.get(cell.key), cells[new[cell[1:5]]].content)
-        )
-        # Decision makers are part of the games: to ask for some where there were none is no mistake.
-        added = why == "decision_makers" and not any("decision_makers" in told for told in contents.values())
-        why = "; ".join(filter(None, (why, options)))
-        if good and not good & wanted and not added:
-            raise StoreError(
-                f"{store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
-            )
-        self._remark(f"played anew, {_CHANGED} ({why})", len(changed))
-        self._remark(_LEFT, len(before) - len(changed))
-        self._remark("played anew, as something else has changed their numbers", len(damaged & wanted))
-        self._compare_columns(plan, finished)
-        self._compare_gammas(good)
-        return damaged
-
-    def _remark(self, what: str, count: int) -> None:
-        if count:
-            self.remarks.append(f"{what}: {number_of(count, 'finished cell')}")
-
-    def _compare_columns(self, plan: Sequence[Planned], finished: Sequence[Planned]) -> None:
-        """Remarks on measures and tasks of games that are still wanted: those that have changed, or are gone."""
-        wanted = {cell.key: {held.column: held for held in cell.columns} for cell in plan}
-        reasons: list[str] = []
-        gone: list[str] = []
-        count = 0
+        changed = {
+            cell.key: new[cell[1:5]] for cell in finished if cell.key not in wanted and cell[1:5] in new
+        }
+        contents = self._store.contents(changed.keys())
+        played, measured = f"played anew, {_CHANGED} ({{}})", f"measured anew, {_CHANGED} ({{}})"
         for cell in finished:
-            if (now := wanted.get(cell.key)) is not None:
-                other = [(old, now[old.column]) for old in cell.columns if now.get(old.column, old) != old]
-                reasons += [reason for pair in other for reason in _reasons_of_column(*pair)]
-                gone += [repr(old.column.name) for old in cell.columns if old.column not in now]
-                count += bool(other)
-        self._remark(f"measured anew, {_CHANGED} ({_some(reasons)})", count)
-        if gone:
-            self.remarks.append(f"{_LEFT}: {_some(gone)}")
+            if cell.key in changed:
+                paths = differences(contents[cell.key], self._cells[changed[cell.key]].content)
+                tell(played, cell[:5], [_reason(cell, path) for path in paths])
+            elif (now := wanted.get(cell.key)) is None:
+                tell(_LEFT, cell[:5])
+            else:
+                for old in cell.columns:
+                    if old.column not in now:
+                        tell(_LEFT + ": {}", cell[:5], [repr(old.column.name)])
+                    elif now[old.column] != old:
+                        tell(measured, cell[:5], _reasons_of_column(old, now[old.column]))
+        for key in damaged & wanted.keys():
+            tell("played anew, as something else has changed their numbers", key)
+        for key, todo in self._tasks(held).items():
+            for why, name in (reason for task in todo for reason in task.reasons):
+                tell(f"played again for {{}}, since {why}", key, [repr(name)])
 
-    def _compare_gammas(self, good: Set[str]) -> None:
-        """Remarks on what has to be played again, as it cannot be computed from what is kept."""
-        held = self._store.held()
-        found: dict[str, tuple[list[str], set[str]]] = {}
-        for cell in self._cells:
-            if cell.key in good and missing_of_played(cell, held[cell.key]):
-                for why, names in computable(cell, held[cell.key], self._store.gammas(cell.key))[1].items():
-                    what, keys = found.setdefault(why, ([], set()))
-                    what += map(repr, names)
-                    keys.add(cell.key)
-        for why, (what, keys) in found.items():
-            self._remark(f"played again for {_some(what)}, since {why}", len(keys))
+        details = _some(found[played][0]) if played in found else ""
+        # Decision makers are part of the games: to ask for some where there were none is no mistake.
+        added = details == "decision_makers" and not any("decision_makers" in c for c in contents.values())
+        why = "; ".join(filter(None, (details, options)))
+        if good and not good & wanted.keys() and not added:
+            raise StoreError(
+                f"{self._store.path}: nothing that is in it fits the scenario any more{why and f' ({why})'}; {_WAY_OUT}"
+            )
+        lines = []
+        for what, (said, each) in found.items():
+            count = "" if what == _LEFT + ": {}" else f": {number_of(len(each), 'finished cell')}"
+            lines.append(what.format(why if what == played else _some(said)) + count)
+        return [*lines, options] if options else lines
+
+    def _tasks(self, held: Mapping[str, Mapping[Held, int]]) -> dict[str, list[Task]]:
+        """All that is missing, by the keys of cells."""
+        return {
+            key: tasks(cell, held.get(key, {}), partial(self._store.gammas, key))
+            for key, cell in self._cells.items()
+        }
 
     # ---------------------------------------------------------------- what is played
 
@@ -188,58 +192,55 @@ class Session:
         Each cell is in the file as soon as it is finished. Returns those that could not be played, and why;
         `Session.open` with `resume` plays them again. The executor is within its context; by default this process.
         """
-        cells = {cell.key: cell for cell in self._cells}
-        failed = self._read_again(cells.values())
-        there = self._store.held()
-        # What fails of Γ that is kept would fail again where it is played.
-        left = cells.keys() - {cell.key for cell, _ in failed}
-        # Of a cell that is played in several parts each continues the one before, whichever is finished first.
-        parts = {key: deque(missing(cells[key], there.get(key, {}))) for key in cells if key in left}
-        todo = [rest for queue in parts.values() for rest in queue]
-        keys = {id(rest): key for key, queue in parts.items() for rest in queue}
-        finished: dict[int, Played | Fault] = {}
-        with Progress(sum(rest.work for rest in todo)) as progress:
-            for group in play_groups(todo, progress, executor or Serial()):
-                finished |= {id(rest): found for rest, found in group}
-                with self._store.together():
-                    for key in dict.fromkeys(keys[id(rest)] for rest, _ in group):
-                        cell, queue = cells[key], parts[key]
-                        while queue and id(queue[0]) in finished:
-                            rest = queue.popleft()
-                            found = finished.pop(id(rest))
-                            if isinstance(found, Fault):
-                                self._store.fail(key, found.text)
-                                failed.append((cell, found))
-                                queue.clear()
-                            else:
-                                # Key and contents are those of before the game, whatever becomes of a plug-in's source.
-                                self._store.add(key, cell.content, cell.held, found, rest.first)
-        if not failed:
-            self._store.forget((there.keys() | self._store.failures().keys()) - cells.keys())
-            self._store.forget_replaced()
-        return failed
-
-    def _read_again(self, cells: Iterable[Cell]) -> list[tuple[Cell, Fault]]:
-        """Computes what was asked for later; the cells of which that cannot be, and why."""
-        held, failed = self._store.held(), []
-        late = [cell for cell in cells if missing_of_played(cell, held.get(cell.key, {}))]
-        with Progress(sum(cell.horizon * cell.runs for cell in late)) as progress:
-            for cell in late:
+        before = self._store.held().keys()
+        todo = self._tasks(self._store.held())
+        failed: dict[str, Fault] = {}
+        computed = [(key, task) for key in todo for task in todo[key] if task.kept]
+        with Progress(sum(task.cell.work for _, task in computed)) as progress:
+            for key, task in computed:
+                cell = task.cell
                 progress.describe(
                     f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}, from Γ"
                 )
-                parts = self._store.gammas(cell.key)
-                for piece in computable(cell, held[cell.key], parts)[0]:
-                    try:
-                        totals = read_again(cell, piece, parts)
-                    except (Exception, SystemExit) as error:  # measures may be any code
-                        fault = Fault.of(error)
-                        self._store.fail(cell.key, fault.text)
-                        failed.append((cell, fault))
-                        break
-                    self._store.add_columns(cell.key, totals, piece.first)
-                progress.advance(cell.horizon * cell.runs)
-        return failed
+                try:
+                    if key not in failed:
+                        self._store.add_columns(key, task.computed(self._store.gammas(key)), cell.first)
+                except StoreError:
+                    raise
+                except (Exception, SystemExit) as error:  # measures may be any code
+                    failed[key] = Fault.of(error)
+                progress.advance(cell.work)
+        # Measures that fail on Γ that is kept would fail again where it is played.
+        keys = {
+            id(task.cell): key for key in todo.keys() - failed.keys() for task in todo[key] if not task.kept
+        }
+        rest = [task.cell for key in todo for task in todo[key] if id(task.cell) in keys]
+        for key, fault in failed.items():
+            self._store.fail(key, fault.text)
+        left, batches = Counter(keys.values()), defaultdict[str, list[Batch]](list)
+        with Progress(sum(cell.work for cell in rest)) as progress:
+            for group in play_groups(rest, progress, executor or Serial()):
+                with self._store.transaction():
+                    for part, found in group:
+                        key = keys[id(part)]
+                        if isinstance(found, Fault):
+                            if key not in failed:
+                                self._store.fail(key, found.text)
+                                failed[key] = found
+                            continue
+                        batches[key].append(found)
+                        if len(batches[key]) == left[key]:
+                            self._put(self._cells[key], batches.pop(key))
+        if not failed:
+            self._store.forget((before | self._store.failures().keys()) - self._cells.keys())
+            self._store.forget_replaced()
+        return [(self._cells[key], fault) for key, fault in failed.items()]
+
+    def _put(self, cell: Cell, batches: list[Batch]) -> None:
+        """Puts the parts of a cell away; key and contents are those of before the game."""
+        for batch in sorted(batches, key=lambda batch: batch.first):
+            totals = {cell.held.get(c) or Held.of(c, {}): totals for c, totals in batch.totals.items()}
+            self._store.add(cell.key, cell.content, batch._replace(totals=totals))
 
     def results(self) -> Results:
         """All that is finished."""

@@ -36,7 +36,7 @@ class Status:
     @classmethod
     def of(cls, path: Path) -> Status:
         """The state of a file."""
-        with Store.open(path) as store, store.at_once():
+        with Store.open(path) as store:
             meta, plan, held, failures = store.meta, store.plan(), store.held(), store.failures()
         failed, left = [], 0
         rounds: dict[str, int] = {}

@@ -5,29 +5,24 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from onlinecal.core.columns import Column, Held, read_column, written
-from onlinecal.core.content import digest
+from onlinecal.core.columns import Held, read_column, written
 from onlinecal.core.errors import StoreError
 from onlinecal.core.guarantee import Sight
-from onlinecal.study.database import FORMAT, SCHEMA, Database, format_of
-from onlinecal.study.entries import Numbers, Planned, joined, seal
-from onlinecal.study.gammas import Gammas, Packed, together
-from onlinecal.study.played import Floats, Origin, Played, Promise, Results
+from onlinecal.study.database import FORMAT, Database, format_of
+from onlinecal.study.entries import GAME, Planned, checksum, game_row, numbers_of, total_rows
+from onlinecal.study.gammas import Gammas, Packed
+from onlinecal.study.played import Batch, Floats, Origin, Played, Promise, Results, together
 
-#: the columns of games, but for the id
-_GAME = "key", "content", "times", "held", "totals", "seconds", "loop", "open", "people", "accounts", "seal"
-_ROW = f"SELECT {', '.join(_GAME)} FROM games"
 #: the keys of meta that are of the plan
-_OF_PLAN = "plan", "seal"
+_OF_PLAN = "plan", "checksum"
 #: the errors of reading what something else has changed
-_CHANGED = (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError)
+_CHANGED = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 
 
 class Store:
@@ -39,14 +34,15 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self.path, self._db = database.path, database
-        # Read several times: each with the state of the file in which it was read.
-        self._plan: tuple[object, list[Planned]] = None, []
-        self._held: tuple[object, dict[str, dict[Held, int]]] = None, {}
+        # Read several times, and changed by this object alone.
+        self._plan: list[Planned] | None = None
+        self._sound: dict[str, Batch] = {}
+        self._columns_put: set[str] = set()
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, str], plan: Sequence[Planned]) -> Store:
         """A new file of which nothing has been played; see `Database.create`."""
-        return cls(Database.create(path, SCHEMA, lambda database: cls(database).put_plan(meta, plan)))
+        return cls(Database.create(path, lambda database: cls(database).put_plan(meta, plan)))
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Store:
@@ -59,13 +55,15 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    def together(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
         """Within it several changes are one transaction."""
-        return self._db.transaction()
-
-    def at_once(self) -> AbstractContextManager[None]:
-        """Within it all that is read belongs together, whatever is written meanwhile."""
-        return self._db.reading()
+        try:
+            with self._db.transaction():
+                yield
+        except BaseException:
+            self._plan, self._sound, self._columns_put = None, {}, set()
+            raise
 
     # ---------------------------------------------------------------- the plan
 
@@ -75,8 +73,7 @@ class Store:
         return {key: value for key, value in self._meta().items() if key not in _OF_PLAN}
 
     def _meta(self) -> dict[str, str]:
-        with self._db.reading():
-            return dict(self._db.run("SELECT key, value FROM meta"))
+        return dict(self._db.run("SELECT key, value FROM meta"))
 
     def put_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts a plan and what the file says of itself in place of those before; what was played stays."""
@@ -93,35 +90,26 @@ class Store:
         keys = [[held.key for held in columns] for columns in panels]
         text = json.dumps({"cells": cells, "panels": keys, "promises": list(promises)})
         meta = {**{key: value for key, value in meta.items() if key not in _OF_PLAN}, "plan": text}
-        meta["seal"] = seal(*sorted(meta.items()))
-        with self._db.transaction():
+        meta["checksum"] = checksum(*sorted(meta.items()))
+        self._plan = None
+        with self.transaction():
             self._put_columns(column for columns in panels for column in columns)
             self._db.run("DELETE FROM meta")
             self._db.run_many("INSERT INTO meta VALUES (?, ?)", meta.items())
 
-    def has_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> bool:
-        """Whether it is this one that is there, as it was put there."""
-        try:
-            return self.plan() == list(plan) and self.meta == meta
-        except StoreError:
-            return False
-
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
-        with self._db.reading():
-            if self._plan[0] != self._db.state:
-                try:
-                    self._plan = self._db.state, self._read_plan()
-                except _CHANGED:
-                    raise StoreError(
-                        f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` "
-                        "writes it anew"
-                    ) from None
-            return list(self._plan[1])
+        try:
+            self._plan = self._plan or self._read_plan()
+            return list(self._plan)
+        except _CHANGED:
+            raise StoreError(
+                f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` writes it anew"
+            ) from None
 
     def _read_plan(self) -> list[Planned]:
         columns, meta = self._columns(), self._meta()
-        if seal(*sorted((key, value) for key, value in meta.items() if key != "seal")) != meta["seal"]:
+        if checksum(*sorted(each for each in meta.items() if each[0] != "checksum")) != meta["checksum"]:
             raise ValueError("another checksum")
         held = json.loads(meta["plan"])
         panels = [tuple(columns[key] for key in keys) for keys in held["panels"]]
@@ -134,8 +122,6 @@ class Store:
             for *said, sight, steps, panel, bounds in held["cells"]
         ]
 
-    # ---------------------------------------------------------------- columns and contents
-
     def _columns(self) -> dict[str, Held]:
         """Those that are as they were put there, by their keys."""
         rows = self._db.run('SELECT key, "column", content FROM columns')
@@ -144,171 +130,123 @@ class Store:
         return {key: held for key, held in found.items() if isinstance(held.content, str) and held.key == key}
 
     def _put_columns(self, columns: Iterable[Held]) -> None:
-        self._db.run_many(
-            "INSERT OR REPLACE INTO columns VALUES (?, ?, ?, ?)",
-            [(h.key, h.column.name, written(h.column), h.content) for h in columns],
-        )
-
-    def contents(self, keys: Collection[str]) -> dict[str, Any]:
-        """Key → content of the rounds, of those of these keys that are as they were put there."""
-        found: dict[str, Any] = {}
-        with self._db.reading():
-            for key, text in self._db.run("SELECT key, content FROM games"):
-                try:
-                    if key in keys and digest(content := json.loads(text)) == key:
-                        found[key] = content
-                except _CHANGED:
-                    continue  # `damaged` has it
-        return found
+        rows = [
+            (h.key, h.column.name, written(h.column), h.content)
+            for h in columns
+            if h.key not in self._columns_put
+        ]
+        self._db.run_many("INSERT OR REPLACE INTO columns VALUES (?, ?, ?, ?)", rows)
+        self._columns_put.update(key for key, *_ in rows)
 
     # ---------------------------------------------------------------- games
 
-    def finished(self) -> list[Planned]:
-        """The cells of the plan that have been played in all their runs, with all their columns."""
-        with self._db.reading():
-            held, none = self.held(), dict[Held, int]()
-            return [cell for cell in self.plan() if cell.played(held.get(cell.key, none)) >= cell.runs]
+    def held(self) -> dict[str, dict[Held, int]]:
+        """Of everything that was played: key → column → how many runs."""
+        columns = self._columns()
+        texts: dict[Any, dict[Held, int]] = {}  # most games have the same
+        found = {}
+        for key, text in self._db.run("SELECT key, held FROM games"):
+            if text not in texts:
+                try:
+                    texts[text] = {columns[of]: n for of, n in json.loads(text)}
+                except _CHANGED:
+                    texts[text] = {}  # as if it were not played
+            found[key] = texts[text]
+        return found
 
     def runs(self) -> dict[str, int]:
         """Of everything that was played, planned or not: key → how many runs."""
         return {key: max(held.values()) for key, held in self.held().items() if held}
 
-    def held(self) -> dict[str, dict[Held, int]]:
-        """Of everything that was played: key → column → how many runs."""
-        with self._db.reading():
-            if self._held[0] != self._db.state:
-                columns = self._columns()
-                texts: dict[Any, dict[Held, int]] = {}  # most games have the same
-                found = {}
-                for key, text in self._db.run("SELECT key, held FROM games"):
-                    if text not in texts:
-                        try:
-                            texts[text] = {columns[of]: n for of, n in json.loads(text) if isinstance(n, int)}
-                        except _CHANGED:
-                            texts[text] = {}  # as if it were not played
-                    found[key] = texts[text]
-                self._held = self._db.state, found
-            return dict(self._held[1])
+    def finished(self, plan: Sequence[Planned] | None = None) -> list[Planned]:
+        """The cells of a plan (default its own) that have been played in all their runs, with all their columns."""
+        held, none = self.held(), dict[Held, int]()
+        own = self.plan() if plan is None else plan
+        return [cell for cell in own if cell.played(held.get(cell.key, none)) >= cell.runs]
+
+    def contents(self, keys: Collection[str]) -> dict[str, Any]:
+        """Key → content of the rounds."""
+        rows = self._db.run("SELECT key, content FROM games")
+        return {key: json.loads(text) for key, text in rows if key in keys}
 
     def speeds(self) -> dict[str, float]:
         """Of everything that was played: key → seconds for a run-round."""
-        with self._db.reading():
-            rows, runs = self._db.run("SELECT key, seconds, times FROM games").fetchall(), self.runs()
+        rows, runs = self._db.run("SELECT key, seconds, times FROM games"), self.runs()
         return {
             key: seconds / (json.loads(times)[-1] * runs[key])
             for key, seconds, times in rows
             if key in runs and seconds > 0.0
         }
 
-    def numbers(self, key: str) -> Numbers | None:
+    def numbers(self, key: str) -> Batch | None:
         """The numbers under a key; None for none, or others than were put there."""
-        with self._db.reading():
-            row = self._db.run(f"{_ROW} WHERE key = ?", (key,)).fetchone()
-            return None if row is None else Numbers.read(row, self._columns())
-
-    def _all_numbers(self, keys: Collection[str] | None = None) -> Iterator[tuple[str, Numbers | None]]:
-        """The numbers of each game, or of these; None where they are others than were put there."""
-        columns = self._columns()
-        for row in self._db.run(_ROW):
-            if keys is None or row[0] in keys:
-                yield row[0], Numbers.read(row, columns)
+        return next((numbers for *_, numbers in self._games("WHERE key = ?", key)), None)
 
     def damaged(self) -> set[str]:
         """Keys of games whose numbers are others than were put there."""
-        with self._db.reading():
-            return {key for key, numbers in self._all_numbers() if numbers is None}
+        found = {key: numbers for key, _, numbers in self._games()}
+        self._sound = {key: numbers for key, numbers in found.items() if numbers is not None}
+        return found.keys() - self._sound.keys()
 
-    def _put(self, key: str, numbers: Numbers) -> None:
-        """Puts the numbers of a game in place of those before; they can be played after all."""
-        with self._db.transaction():
-            self._put_columns(numbers.totals)
-            changed = ", ".join(f"{name} = excluded.{name}" for name in _GAME[1:])
-            self._db.run(
-                f"INSERT INTO games ({', '.join(_GAME)}) VALUES ({', '.join('?' * len(_GAME))}) "
-                f"ON CONFLICT (key) DO UPDATE SET {changed}",
-                numbers.row(key),
-            )
-            self._db.run("DELETE FROM failed WHERE key = ?", (key,))
+    def _games(self, where: str = "", *values: str) -> Iterator[tuple[str, str, Batch | None]]:
+        """Key, content and numbers of games; None where they are others than were put there."""
+        rows = self._db.run(f"SELECT id, {', '.join(GAME)} FROM games {where}", values)
+        columns = self._columns() if rows else {}
+        for game, *row in rows:
+            numbers = self._sound.get(row[0])
+            if numbers is None:
+                order = 'SELECT total FROM totals WHERE game = ? ORDER BY "column", round, run'
+                numbers = numbers_of(row, self._db.run(order, (game,)), columns)
+            yield row[0], row[1], numbers
 
-    def insert(self, key: str, content: Mapping[str, Any], numbers: Numbers, gammas: Packed) -> None:
-        """Puts a game with its level sets in place of what is there; of a run they stay unless new ones are exact."""
-        with self._db.transaction():
-            self._put(key, numbers._replace(content=json.dumps(content, sort_keys=True)))
-            self._db.run_many(
-                "INSERT OR REPLACE INTO gammas SELECT id, ?, ?, ? FROM games WHERE key = ?",
-                [
-                    (r, p, seal(key, r, p), key)
-                    for r, p in together(self.gammas(key), gammas).items()
-                    if r in gammas
-                ],
-            )
-
-    def add(
-        self,
-        key: str,
-        content: Mapping[str, Any],
-        columns: Mapping[Column, Held],
-        played: Played,
-        first: int = 0,
-    ) -> None:
-        """Puts played runs away, from the run `first` on, whole or not at all; see `Cell` for the others."""
-        new = {columns.get(c) or Held.of(c, {}): played.totals[c.name] for c in played.columns}
-        with self._db.transaction():
-            old = self.numbers(key)
-            seconds, loop, people = played.seconds, played.loop, played.people
-            if old is not None:
-                before, now = (
-                    sorted(str(h.column) for h in each if _certifies(h)) for each in (old.totals, new)
-                )
-                if before != now:
-                    raise StoreError(
-                        f"{self.path}: {played.forecaster!r} against {played.nature!r} gave the certificates "
-                        f"{', '.join(before) or 'none'} before, now {', '.join(now) or 'none'}; --overwrite starts anew"
-                    )
-                seconds += old.seconds
-                loop = loop if loop == old.loop else "both"
-                if old.people is not None and old.people.cdl.shape[1] < first:
-                    raise self._meanwhile()
-                people = joined(old.people, people, first)
-            totals = self._both({} if old is None else old.totals, new, first)
-            # In a world each run has its own; the most of any run counts.
-            open = played.open if old is None else tuple(map(max, old.open, played.open))
-            numbers = Numbers("", played.rounds, totals, seconds, loop, open, people)
-            self.insert(key, content, numbers, played.gammas.runs)
+    def add(self, key: str, content: Mapping[str, Any], batch: Batch) -> None:
+        """Puts numbers of `Held` columns beside those of the same game; the runs that are there stay."""
+        with self.transaction():
+            old, kept = self.numbers(key), self.gammas(key)
+            # Without numbers, or with damaged ones, the first run must be among the new ones.
+            old = batch._replace(totals={}, first=0, seconds=0.0, people=None) if old is None else old
+            numbers = together([old._replace(gammas=kept), batch])
+            self._put(key, json.dumps(content, sort_keys=True), numbers)
+            ((game,),) = self._db.run("SELECT id FROM games WHERE key = ?", (key,))
+            new = [(game, r, p, checksum(key, r, p)) for r, p in numbers.gammas.items() if kept.get(r) != p]
+            self._db.run_many("INSERT OR REPLACE INTO gammas VALUES (?, ?, ?, ?)", new)
 
     def add_columns(self, key: str, columns: Mapping[Held, Floats], first: int = 0) -> None:
         """Puts further runs, from `first` on, of columns that were computed from Γ beside those of the same game."""
-        with self._db.transaction():
-            old = self.numbers(key)
-            if old is None:
-                raise self._meanwhile()
-            self._put(key, old._replace(totals=self._both(old.totals, columns, first)))
+        with self.transaction():
+            game = next(self._games("WHERE key = ?", key), None)
+            old = game and game[2]
+            if game is None or old is None:
+                raise StoreError(f"{self.path}: something else has deleted a game; go on with --resume")
+            new = Batch(first, old.rounds, columns, old.loop, old.open)
+            self._put(key, game[1], together([old, new]))
 
-    def _both(self, old: Mapping[Held, Floats], new: Mapping[Held, Floats], first: int) -> dict[Held, Floats]:
-        """The columns that are there, and further runs of some of them, or others."""
-        kept = dict(old)
-        for column, totals in new.items():
-            there = kept[column].shape[1] if column in kept else 0
-            # Runs that are played again, for other columns, are certified again: that goes on where it stopped.
-            if there < first or (there > first and not _certifies(column)):
-                raise self._meanwhile()
-            kept[column] = (
-                np.concatenate([kept[column], totals[:, there - first :]], axis=1) if there else totals
+    def _put(self, key: str, content: str, numbers: Batch) -> None:
+        """Puts the numbers of a game in place of those before; they can be played after all."""
+        self._sound.pop(key, None)
+        with self.transaction():
+            self._put_columns(numbers.totals)
+            changed = ", ".join(f"{name} = excluded.{name}" for name in GAME[1:])
+            ((game,),) = self._db.run(
+                f"INSERT INTO games ({', '.join(GAME)}) VALUES ({', '.join('?' * len(GAME))}) "
+                f"ON CONFLICT (key) DO UPDATE SET {changed} RETURNING id",
+                game_row(key, content, numbers),
             )
-        return kept
-
-    def _meanwhile(self) -> StoreError:
-        return StoreError(
-            f"{self.path}: another process has played the same cells meanwhile; go on with --resume"
-        )
+            self._db.run("DELETE FROM totals WHERE game = ?", (game,))
+            self._db.run_many("INSERT INTO totals VALUES (?, ?, ?, ?, ?)", total_rows(game, numbers))
+            self._db.run("DELETE FROM failed WHERE key = ?", (key,))
 
     def forget(self, keys: Collection[str]) -> None:
         """Deletes the games of these keys, and all columns that nothing refers to any more."""
         if not keys:
             return
-        with self._db.transaction():
+        self._sound, self._columns_put = {}, set()
+        with self.transaction():
             each = [(key,) for key in keys]
-            self._db.run_many("DELETE FROM gammas WHERE game IN (SELECT id FROM games WHERE key = ?)", each)
+            for table in ("gammas", "totals"):
+                self._db.run_many(
+                    f"DELETE FROM {table} WHERE game IN (SELECT id FROM games WHERE key = ?)", each
+                )
             self._db.run_many("DELETE FROM games WHERE key = ?", each)
             self._db.run_many("DELETE FROM failed WHERE key = ?", each)
             try:
@@ -317,33 +255,32 @@ class Store:
                     wanted |= {key for key, _ in json.loads(held)}
             except _CHANGED:
                 return  # the plan, which is written anew
-            gone = [row for row in self._db.run("SELECT key FROM columns").fetchall() if row[0] not in wanted]
+            gone = [row for row in self._db.run("SELECT key FROM columns") if row[0] not in wanted]
             self._db.run_many("DELETE FROM columns WHERE key = ?", gone)
 
     def forget_replaced(self) -> None:
         """Deletes columns whose place others of the same name have taken, of other content, in all cells."""
-        with self._db.transaction():
+        with self.transaction():
             held = self.held()
             for key, columns in {cell.key: cell.columns for cell in self.plan()}.items():
                 names = {h.column.name for h in columns}
                 old = held.get(key, {}).keys() - set(columns)
                 gone = {h for h in old if h.column.name in names and not _certifies(h)}
-                numbers = self.numbers(key) if gone else None
-                if numbers is not None:
-                    left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
-                    self._put(key, numbers._replace(totals=left))
+                for _, content, numbers in self._games("WHERE key = ?", key) if gone else ():
+                    if numbers is not None:
+                        left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
+                        self._put(key, content, numbers._replace(totals=left))
 
     # ---------------------------------------------------------------- level sets and failures
 
     def gammas(self, key: str, whose: str = "", run: int | None = None) -> dict[int, bytes]:
         """Run → packed level sets of a game; those with another checksum are an error if `whose` names the game."""
-        with self._db.reading():
-            rows = self._db.run(
-                "SELECT run, packed, gammas.seal FROM gammas JOIN games ON games.id = game "
-                "WHERE key = :key AND (:run IS NULL OR run = :run) ORDER BY run",
-                {"key": key, "run": run},
-            ).fetchall()
-        good = {run: packed for run, packed, sealed in rows if seal(key, run, packed) == sealed}
+        rows = self._db.run(
+            "SELECT run, packed, gammas.checksum FROM gammas JOIN games ON games.id = game "
+            "WHERE key = ?1 AND (?2 IS NULL OR run = ?2) ORDER BY run",
+            (key, run),
+        )
+        good = {run: packed for run, packed, sealed in rows if checksum(key, run, packed) == sealed}
         if whose and len(good) < len(rows):
             raise StoreError(
                 f"{self.path}: something else has changed the level sets of {whose}; a measure that is added to the "
@@ -354,27 +291,25 @@ class Store:
     def fail(self, key: str, error: str) -> None:
         """Writes down why a game could not be played; what of it was played before stays."""
         at = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}"
-        with self._db.transaction():
+        with self.transaction():
             self._db.run("INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", (key, error, at))
 
     def failures(self) -> dict[str, tuple[str, str]]:
         """Of everything that could not be played: key → why, and when it was last tried."""
-        with self._db.reading():
-            return {key: (error, at) for key, error, at in self._db.run("SELECT key, error, at FROM failed")}
+        return {key: (error, at) for key, error, at in self._db.run("SELECT key, error, at FROM failed")}
 
     # ---------------------------------------------------------------- all of it
 
-    def results(self) -> Results:
-        """All finished cells, in the order of the plan."""
-        with self._db.reading():
-            finished, meta = self.finished(), self.meta
-            labels = tuple(json.loads(meta.get("people", "[]")))
-            wanted = {cell.key for cell in finished}
-            numbers = dict(self._all_numbers(wanted))
-            cells = tuple(self._cell(planned, numbers[planned.key], labels) for planned in finished)
-            return Results(cells, meta["name"], meta["title"])
+    def results(self, plan: Sequence[Planned] | None = None) -> Results:
+        """All finished cells of a plan (default its own), in its order."""
+        finished, meta = self.finished(plan), self.meta
+        labels = tuple(json.loads(meta.get("people", "[]")))
+        wanted = {cell.key for cell in finished}
+        games = {key: (text, numbers) for key, text, numbers in self._games() if key in wanted}
+        cells = tuple(self._cell(planned, *games[planned.key], labels) for planned in finished)
+        return Results(cells, meta["name"], meta["title"])
 
-    def _cell(self, planned: Planned, numbers: Numbers | None, labels: tuple[str, ...]) -> Played:
+    def _cell(self, planned: Planned, content: str, numbers: Batch | None, labels: tuple[str, ...]) -> Played:
         if numbers is None:
             raise StoreError(
                 f"{self.path}: something else has changed or deleted numbers of {planned}; "
@@ -400,9 +335,15 @@ class Store:
             numbers.people and numbers.people.of_runs(planned.runs, labels),
             planned.sight,
             planned.steps,
-            _StoredGammas(self.path, planned),
-            Origin(numbers.content, {held.column: held for held in columns}),
+            Gammas(partial(_read_gammas, self.path, planned.key, str(planned))),
+            Origin(content, {held.column: held for held in columns}),
         )
+
+
+def _read_gammas(path: Path, key: str, whose: str, run: int | None) -> Packed:
+    """The level sets of a game in a results file, read when they are asked for."""
+    with Store.open(path) as store:
+        return store.gammas(key, whose, run)
 
 
 def _certifies(held: Held) -> bool:
@@ -410,7 +351,7 @@ def _certifies(held: Held) -> bool:
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuses to replace what is not ours, what a later version has made, and what is protected."""
+    """Refuses to replace what is no results file, what a later version has made, and what is protected."""
     if not path.is_file():
         raise StoreError(f"{path}: not a file")
     found = format_of(path)
@@ -421,24 +362,3 @@ def check_replaceable(path: Path) -> None:
             pass
     if not os.access(path, os.W_OK):
         raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
-
-
-class _StoredGammas(Gammas):
-    """The level sets of a game in a results file, read when they are asked for."""
-
-    def __init__(self, path: Path, planned: Planned) -> None:
-        super().__init__()
-        self.path, self.key, self.whose = path, planned.key, str(planned)
-
-    @property
-    def runs(self) -> Packed:
-        """Packed level sets of each run."""
-        return self._read(None)
-
-    def one(self, run: int) -> bytes | None:
-        """Packed level sets of a run."""
-        return self._read(run).get(run)
-
-    def _read(self, run: int | None) -> Packed:
-        with Store.open(self.path) as store:
-            return store.gammas(self.key, self.whose, run)

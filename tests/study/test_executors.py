@@ -24,8 +24,9 @@ from onlinecal.study.executors.base import Fault, seconds_of, units
 from onlinecal.study.executors.kit import packed, unfit, versions
 from onlinecal.study.executors.processes import Processes
 from onlinecal.study.panel import Panel
+from onlinecal.study.played import together
 from onlinecal.study.playing import AGAIN
-from onlinecal.study.run import join
+from onlinecal.study.run import played
 from tests.executors import Disorderly, tables, wait_for
 from tests.results import F, N, cells, session
 
@@ -100,7 +101,7 @@ def test_batches_are_joined_in_the_order_of_runs():
         ranges = [range(0, 2), range(2, 3), range(3, 7)]
         batches = [pickle.loads(pickle.dumps(play_batch(cell, runs))) for runs in ranges]
         assert all(isinstance(batch, Batch) for batch in batches)
-        assert join(cell, batches, 0.0) == join(cell, [play_batch(cell, range(7))], 0.0)
+        assert played(cell, together(batches)) == played(cell, play_batch(cell, range(7)))
 
 
 @pytest.mark.slow

@@ -10,8 +10,9 @@ from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell
-from onlinecal.study.gammas import Gammas, Packer, check_keep, exact, together, unpacked
+from onlinecal.study.gammas import Gammas, Packer, check_keep, exact, unpacked
 from onlinecal.study.panel import Panel
+from onlinecal.study.played import Batch, together
 from tests.results import cells
 
 F, N = oc.forecasters, oc.natures
@@ -170,9 +171,12 @@ def test_of_two_files_the_runs_of_both_are_kept_and_exactly_where_one_has_them_s
     def some(gammas, *runs):
         return {run: gammas[run] for run in runs}
 
+    def both(*gammas):
+        return together([Batch(0, np.array([10, 60]), {}, "", (), gammas=each) for each in gammas]).gammas
+
     one, other = {**some(whole, 0, 1), **some(moved, 2)}, some(coarse, 1, 2, 3)
-    assert together(one, other) == {**one, 3: coarse[3]}  # where both are moved it is the first
-    assert together(other, one) == {0: whole[0], 1: whole[1], 2: coarse[2], 3: coarse[3]}
+    assert both(one, other) == {**one, 3: coarse[3]}  # where both are moved it is the first
+    assert both(other, one) == {0: whole[0], 1: whole[1], 2: coarse[2], 3: coarse[3]}
 
 
 # ---------------------------------------------------------------- found again

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, StoreError
 from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.decisions import base as decisions
@@ -107,19 +107,19 @@ def test_recorded_outcomes_and_the_steps_of_grids_are_in_the_file(tmp_path):
 def test_every_number_comes_back(results):
     values = [0.0, -0.0, 0.1, 5e-324, 1.7e308, -1.7e308, np.inf, -np.inf, 2.0**53 + 1, -(2.0**63)]
     planned = cells(runs=len(values))[0]
-    odd = replace(
-        play_cell(planned),
-        totals={"ece": np.array([values]), "é × [1]": np.array([values[::-1]])},
-        columns=(Column("measure", "ece"), Column("function", "é × [1]")),
+    held = [Held.of(Column("measure", "ece"), {}), Held.of(Column("function", "é × [1]"), {})]
+    odd = play_batch(planned, range(len(values)))._replace(
+        totals=dict(zip(held, ([values], [values[::-1]]), strict=True))
     )
+    odd = odd._replace(totals={column: np.array(totals) for column, totals in odd.totals.items()})
     with Store.open(results, write=True) as store:
         store.forget([planned.key])
-        store.add(planned.key, {}, planned.held, odd)
+        store.add(planned.key, {}, odd)
         (own,) = [p for p in store.plan() if p.key == planned.key]
         store.put_plan(store.meta, [own._replace(runs=10, columns=tuple(store.held()[planned.key]))])
     back = read(results).cells[0]
     assert {name: totals.tobytes() for name, totals in back.totals.items()} == {
-        name: totals.tobytes() for name, totals in odd.totals.items()
+        held.column.name: totals.tobytes() for held, totals in odd.totals.items()
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,8 @@ from onlinecal.core.specification import OfPlain
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
 from onlinecal.study.plan import Cell
-from onlinecal.study.run import Batch, batch_size, cores, play_batch
+from onlinecal.study.played import Batch
+from onlinecal.study.run import batch_size, cores, play_batch
 
 #: seconds, roughly, of a run-round: of steps alone, and beside plain Python
 STEPS, PYTHON = 5e-8, 1e-6
@@ -92,11 +92,10 @@ class Fault(NamedTuple):
 
 
 class Done(NamedTuple):
-    """A unit has been played, in this number of seconds."""
+    """A unit has been played."""
 
     unit: Unit
     batch: Batch
-    seconds: float
 
 
 class Failed(NamedTuple):
@@ -123,12 +122,10 @@ class Abandoned(BaseException):
 
 def attempt(cell: Cell, unit: Unit, threads: int, told: Callable[[int], None]) -> Done | Failed:
     """Plays a unit; what a player or measure raises is returned, not raised."""
-    began = time.perf_counter()
     try:
-        batch = play_batch(cell, range(unit.first, unit.last), told, threads=threads)
+        return Done(unit, play_batch(cell, range(unit.first, unit.last), told, threads=threads))
     except (Exception, SystemExit) as error:  # players and measures may be any code
         return Failed(unit, Fault.of(error))
-    return Done(unit, batch, time.perf_counter() - began)
 
 
 class Executor(ABC):
