@@ -221,6 +221,7 @@ def play(spec, rules, nature, flying, order, horizon, seed):
     return game
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(("flying", "order"), [(1, "first in, first out"), (7, "any"), (100, "any")])
 @pytest.mark.parametrize(("spec", "make"), RULES, ids=[strategy_key(spec) for spec, _ in RULES])
 def test_rounds_in_flight(spec, make, flying, order, seed, folder):

@@ -145,6 +145,7 @@ PLATT = {
 }
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("stream", PLATT)
 @pytest.mark.parametrize(("radius", "edge", "ridge"), [(2.0, 0.1, 1.0), (1.0, 0.02, 1.0), (1.5, 0.2, 50.0)])
 def test_the_regret_is_bounded_where_the_rate_is_small_enough(stream, radius, edge, ridge):
@@ -274,6 +275,7 @@ STREAMS = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_default_recalibrator_keeps_its_bounds(name):
     """By the experts that play on their own; against the base itself, with what the edge costs."""

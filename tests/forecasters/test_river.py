@@ -65,6 +65,7 @@ def ours(name, nature, delays, times=None):
     return [float(question.forecast[0]) for question in asked]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("delay", [None, 0, 1, 2, 10, 500, "any", "clock"])
 def test_it_plays_as_river_does(name, delay, tmp_path, seed):

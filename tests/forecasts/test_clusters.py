@@ -30,6 +30,7 @@ def events(generator, many, off=0.0, same=True):
     return p, (np.repeat(generator.random(many), 5) < chances) * 1.0, np.repeat(np.arange(many), 5)
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("off", [0.0, 0.1])
 def test_intervals_hold_the_truth_with_five_rows_an_event(same, off, seed):
@@ -103,6 +104,7 @@ def test_paired_tests_take_totals_of_clusters():
         assert (a.mean, a.error, a.p_value) == pytest.approx((b.mean, b.error, b.p_value), rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_test_of_a_group_rejects_calibrated_clusters_rarely(seed):
     """At most 15 of 60 p-values are below 5 %: where a test rejects in 10 % of cases, more are in 0.03 %."""
     small = alone = 0
@@ -184,6 +186,7 @@ def autoregressive(generator, n, rho):
     return p, (ndtr(normal) < p) * 1.0
 
 
+@pytest.mark.slow
 def test_rows_that_depend_on_earlier_ones_are_in_blocks_of_time(seed):
     """Of 60 intervals that cover in 90 % of cases fewer than 44 hold the truth in under 0.05 %, two counts."""
     held, without = dict.fromkeys(("cutoff_ce", "smooth_ce"), 0), dict.fromkeys(("cutoff_ce", "smooth_ce"), 0)

@@ -37,6 +37,7 @@ def test_laws_and_corrections_as_elsewhere():
     assert (holm([]), holm([0.2])) == ([], [0.2])
 
 
+@pytest.mark.slow
 def test_the_calibration_test_keeps_its_size_and_sees_a_bias(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     found = []

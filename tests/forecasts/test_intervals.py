@@ -80,6 +80,7 @@ def test_percentiles_of_resampled_values_fail_where_forecasts_are_calibrated(ful
         assert covered < most * simulations
 
 
+@pytest.mark.slow
 def test_calibrated_forecasts_are_held_for_every_number_of_samples(seed):
     """25 samples, 19 draws: the interval holds 0 with a probability of at least 0.95, to the letter.
 
@@ -160,6 +161,7 @@ OVERCONFIDENT = JointDistribution.from_levels(_TWENTY, np.ones(20), 0.1 + 0.8 * 
 SUPREMA = {"cdl": 2.0, "v_cdl": 3.5, "cfdl": 2.0, "scdl": 3.0, "ece": 0.8, "interval_ce": 1.3}
 
 
+@pytest.mark.slow
 def test_ends_by_witnesses_tell_overconfident_from_calibrated(seed):
     """10,000 samples: lower ends above 0, and intervals no wider than so many times the value.
 
@@ -198,6 +200,7 @@ SPECS = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "options"), SPECS)
 def test_no_witness_gains_more_than_the_measure(name, options, seed):
     """On any population, whatever samples it was found on; on many of its own samples it gains most of the value."""

@@ -239,6 +239,7 @@ def test_names_are_text_and_nothing_is_fetched():
     assert not re.search(r"url\(|@import|fetch\(|XMLHttp", text)
 
 
+@pytest.mark.slow
 def test_every_picture_is_a_drawing_with_its_words(page):
     images = [attributes for tag, attributes in Seen(html(page)).tags if tag == "img"]
     assert len(images) == len(page.pictures) > 2
@@ -257,6 +258,7 @@ def test_every_picture_is_a_drawing_with_its_words(page):
 COLOUR = re.compile(r"#[0-9a-fA-F]{6}\b")
 
 
+@pytest.mark.slow
 def test_a_picture_on_a_light_page_has_the_colours_of_one_that_is_drawn_for_it(rich, monkeypatch):
     """Of every picture; matplotlib leaves out black, which is the default, so that the control has nearly black ink."""
     drawn, real, nearly = [], page_pictures.drawing, "#010101"
@@ -324,6 +326,7 @@ def test_pictures_that_are_left_out_are_counted(undrawn):
     )
 
 
+@pytest.mark.slow
 def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):
     monkeypatch.setattr(page_pictures, "FORECASTERS", 3)
     forecasters = [(F.Constant(i / 10), f"f{i}") for i in range(6)]

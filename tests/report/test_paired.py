@@ -42,6 +42,7 @@ def test_they_are_the_differences_of_the_totals():
         assert (d.horizon, d.runs, d.open) == (200, 6, 5 if "delay 5" in d.nature else 0)
 
 
+@pytest.mark.slow
 def test_an_interval_covers_as_often_as_it_says(seed):
     """Of a known difference, linear in a binomial number of ones. Of 10^6 groups of 8 that numpy drew 20.0 % missed.
 

@@ -83,6 +83,7 @@ def caption_of(axes):
     return " ".join(figure(axes)._supxlabel.get_text().split())
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", ALL)
 def test_pictures_are_drawn_in_given_axes_and_there_alone_or_in_figures_with_title_and_caption(name, study):
     given, options, shape = ALL[name]
@@ -134,6 +135,7 @@ def light(colour):
     return float(np.dot((0.2126, 0.7152, 0.0722), list(parts)))
 
 
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("name", ALL)
 def test_pictures_can_be_dark_and_of_any_width(name, study):
     given, options, _ = ALL[name]
@@ -154,6 +156,7 @@ def test_pictures_can_be_dark_and_of_any_width(name, study):
     assert light(figure(plot(*given, **options)).get_facecolor()[:3]) == 1.0
 
 
+@pytest.mark.slow
 def test_panels_of_a_narrow_page_stand_in_lines_and_can_be_read(study):
     curves = study.only(natures=["drift"]).curves()
     for width, columns in (("column", 1), ("page", 3), (6.25, 2)):
@@ -181,6 +184,7 @@ def test_one_curve_and_a_figure_of_ones_own(study):
     assert oc.plots.caption([curve]) == caption_of(own)
 
 
+@pytest.mark.slow
 def test_saving(study, tmp_path):
     part = study.only(natures=["drift"])
     for kind, magic in (("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")):
