@@ -97,11 +97,6 @@ def outcome_uniforms(nature, horizon, runs=3, seed=0):
     return Stream(seed, ("outcome", strategy_key(nature), f"T={horizon}"), range(runs)).block(horizon)
 
 
-def own_uniforms(nature, horizon, runs=3, seed=0):
-    """What a nature draws, (rounds, runs)."""
-    return Stream(seed, ("nature", strategy_key(nature), f"T={horizon}"), range(runs)).block(horizon)
-
-
 def revealed(nature, horizon, runs=3, seed=0):
     """What nature reveals to a constant, kind → (rounds, runs)."""
     game = Game(

@@ -1,7 +1,7 @@
 """Responses turn forecasts into the beliefs that are acted on; a decision maker is a task with a response.
 
-A response maps Γ to the Γ of the beliefs, in expectation over its own randomness; the account best-responds to these.
-Swaps may depend on the belief, as in the swap regret of a randomised response, and not on the forecast behind it.
+A response maps Γ to the Γ of the beliefs, in expectation over its own randomness. The account best-responds to these.
+Swaps may depend on the belief, as in the swap regret of a randomised response, not on the forecast behind it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, s
 class Response(Protocol):
     """A way to act on forecasts.
 
-    It may have a `sensitivity`: the most by which the law of the belief changes in total variation, per distance that a
-    forecast is moved.
+    It may have a `sensitivity`: the largest change of the law of the belief in total variation, per distance of a
+    moved forecast.
     """
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
@@ -70,7 +70,7 @@ class Rounded(_Kept):
 
     Guarantee
     ---------
-    Swap regret at most 4·SCDL at the default m, and 2 (SCDL_m + 1/m) at any, for every task with payoffs in [0, 1].
+    Swap regret at most 4·SCDL at the default m, 2 (SCDL_m + 1/m) at any, for payoffs in [0, 1].
 
     Source
     ------
@@ -115,7 +115,7 @@ class RoundedDown(_Kept):
 
     Guarantee
     ---------
-    None: calibrated forecasts become biased by up to 1/m, and forecasts that hardly differ may be read 1/m apart.
+    None: calibrated forecasts become biased by up to 1/m. Forecasts that hardly differ may be read 1/m apart.
 
     Source
     ------
@@ -149,17 +149,17 @@ class Noisy(_Kept):
     Parameters
     ----------
     scale : float, default 0.05
-        Of Z, in [1e-6, 10]: the scale of the Laplace law, the standard deviation of the Gaussian, the half width of the
-        uniform.
+        In [1e-6, 10]. The scale of the Laplace law of Z, the standard deviation of the Gaussian, or the half width of
+        the uniform.
     noise : {"laplace", "gaussian", "uniform"}, default "laplace"
     m : int, default 100
         How finely the decision maker reads, from 1 to 100,000.
 
     Guarantee
     ---------
-    For every level the probabilities of the beliefs change by a factor of at most e^{|v−v'|/scale} between forecasts v
-    and v' (Laplace), which is why a small distance from calibration then bounds the swap regret: Hartline, Wu and
-    Yang get O(√ε) from distance ε with a scale of order √ε. No constant is stated here.
+    Of forecasts v and v' the probabilities of the beliefs differ by a factor of at most e^{|v−v'|/scale} (Laplace). So
+    a small distance from calibration bounds the swap regret. Hartline, Wu and Yang get O(√ε) from distance ε with a
+    scale of order √ε. No constant is stated here.
 
     Source
     ------
@@ -167,7 +167,7 @@ class Noisy(_Kept):
 
     Deviations
     ----------
-    Reading to 1/m makes the beliefs finitely many, and their probabilities are exact to rounding; without it the swap
+    Reading to 1/m makes the beliefs finitely many, and their probabilities are exact to rounding. Without it the swap
     regret would be an integral. Their choice of noise and scale is one of those offered.
 
     Examples
@@ -295,7 +295,7 @@ def as_response(spec: Any) -> Response:
 
 
 def as_decision_maker(spec: Any) -> Task:
-    """A task, with a response or without, from what stands in a scenario: a name, a table with one, or a task.
+    """A task, with a response or without, from a name, a table with one, or a task.
 
     A table is ``{"name": "v_shaped", "t": 0.3}`` or ``{"name": "mine", "payoffs": [[…, …], …]}``, and may have a
     ``"response"``.

@@ -1,1 +1,1 @@
-"""Decision tasks, and what those who trust a forecast come to regret."""
+"""Decision tasks, and the regret of decision makers that trust a forecast."""

@@ -24,7 +24,7 @@ TIE = 2.0**-50
 
 
 class Account(NamedTuple):
-    """Payoff and three regrets of a decision maker who trusts the forecast, per round.
+    """Payoff and three regrets of a decision maker that trusts the forecast, per round.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Task(Protocol):
 
 
 def is_task(value: Any) -> bool:
-    """Whether this is a task; a class of tasks, which has the same names, is none."""
+    """Whether this is a task; a class of tasks has the same names and does not count."""
     return isinstance(value, Task) and not isinstance(value, type)
 
 
@@ -60,13 +60,13 @@ def is_task(value: Any) -> bool:
 class DecisionTask:
     """A decision between finitely many actions with payoffs in [0, 1].
 
-    The best response to v maximises (1 − v) u(a, 0) + v u(a, 1). It changes at the kinks of the table, and a level on a
-    kink is a tie, broken **against the forecaster**: of the tied actions the one is taken that pays least in hindsight
-    (at q_i), the first such in the list. The regret at a level is then the largest of best responses there, as in CDL.
+    The best response to v maximises (1 − v) u(a, 0) + v u(a, 1). It changes at the kinks of the table. A level on a
+    kink is a tie, broken **against the forecaster**: the tied action is taken that pays least in hindsight (at q_i),
+    the first such in the list. The regret at a level is then the largest of best responses there, as in CDL.
 
-    Payoffs are rounded numbers: 0.7 against 1 − v has its kink near 0.3. So a level is on a kink where the expected
-    payoffs of the two actions differ by no more than 2⁻⁵⁰. Of several levels that close, *one* is on it, that at which
-    the regret is largest; those below it are below the kink and those above it above. Some exact task then has these
+    Payoffs are rounded numbers: 0.7 against 1 − v has its kink near 0.3. So a level is on a kink where both
+    expected payoffs differ by no more than 2⁻⁵⁰. Of several levels that close, *one* is on it, that of the largest
+    regret. Those below it are below the kink and those above it above. Some exact task then has these
     responses, and no regret is above CDL by more than rounding.
 
     Parameters
@@ -141,8 +141,8 @@ class DecisionTask:
 class QuadraticTask:
     """Name the probability itself: actions a in [0, 1], payoff 1 − (a − y)².
 
-    The best response to v is v, without ties. External regret is the Brier score less the variance of the outcomes;
-    swap and action swap regret are both Σ w_i (q_i − v_i)², since each level is its own action.
+    The best response to v is v, without ties. External regret is the Brier score less the variance of the outcomes.
+    Swap and action swap regret are both Σ w_i (q_i − v_i)², since each level is its own action.
 
     Source
     ------
@@ -220,8 +220,8 @@ _Line = tuple[Fraction, Fraction, int]  # slope, value at v = 0, minus the actio
 def best_actions(payoffs: Sequence[Sequence[float]], tie: float) -> tuple[NDArray[np.int64], Floats, Floats]:
     """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1) over [0, 1]: its actions, and where its kinks are.
 
-    `best` are the actions from v = 0 to v = 1, of equal ones the first; those within `tie` of it at an end are on it.
-    The action changes from best[j] to best[j + 1] at a v in [low[j], high[j]], where the two pay the same up to `tie`.
+    `best` are the actions from v = 0 to v = 1, of equal ones the first. Those within `tie` of it at an end are on it.
+    The action changes from best[j] to best[j + 1] at a v in [low[j], high[j]]. There the two pay the same up to `tie`.
     """
     lines: list[_Line] = [
         (Fraction(u1) - Fraction(u0), Fraction(u0), -a) for a, (u0, u1) in enumerate(payoffs)
@@ -277,7 +277,7 @@ def _levels_on_kinks(v, w, q, payoffs, low, high, on, above):
         for y in range(2):
             gain[j, y] = payoffs[j + 1, y] - payoffs[j, y]
         # The sharpest kinks choose first: the others, between theirs, have little to lose. They are put in order one
-        # after the other: a sort of numba's takes about as long to compile as all else here.
+        # after the other. A sort of numba's takes about as long to compile as all else here.
         at = j
         while at > 0 and gain[order[at - 1], 0] - gain[order[at - 1], 1] > gain[j, 0] - gain[j, 1]:
             order[at] = order[at - 1]
@@ -291,8 +291,8 @@ def _levels_on_kinks(v, w, q, payoffs, low, high, on, above):
                     first = max(first, on[other])
                 elif other > j:
                     end = min(end, on[other] + 1)
-        # The regret at this kink as the level on it moves up: a level below the kink regrets that it is not above
-        # by max(g, 0), one above it that it is not below by max(−g, 0), and the one on it by |g|.
+        # The regret at this kink as the level on it moves up. A level below the kink regrets max(g, 0), that it is
+        # not above. One above it regrets max(−g, 0), and the one on it |g|.
         most, here = -np.inf, 0.0
         for i in range(first, end):
             g = (1.0 - q[i]) * gain[j, 0] + q[i] * gain[j, 1]

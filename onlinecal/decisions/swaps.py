@@ -95,7 +95,7 @@ def _pieces(low: Floats, high: Floats) -> tuple[Floats, NDArray[np.int64], NDArr
 
 @kernel
 def _ascending(w, q, payoffs):
-    """By dynamic programming: the pay of the levels so far if the last of them takes action a or one before it."""
+    """Dynamic programming. The pay of the levels so far if the last of them takes action a or one before it."""
     actions = payoffs.shape[0]
     best = np.zeros(actions)
     for i in range(len(w)):
@@ -108,7 +108,7 @@ def _ascending(w, q, payoffs):
 
 @kernel
 def _steady(steps, w, q, payoffs, cuts, first, last):
-    """By dynamic programming: the pay of the levels so far if κ of the last of them is x, a step function of x.
+    """Dynamic programming. The pay of the levels so far if κ of the last is x, a step function of x.
 
     It is kept as edges and the values between them. A step to the next level takes the largest value within reach.
     """
@@ -142,7 +142,7 @@ def _steady(steps, w, q, payoffs, cuts, first, last):
 
 @kernel
 def _reached(edges, values, n, step):
-    """The largest value within a step of each x: every piece grows by it to both sides, and the highest are seen."""
+    """The largest value within a step of each x. Every piece grows by it to both sides, and the highest are seen."""
     new_edges, new_values = np.empty(2 * n + 2), np.empty(2 * n + 1)
     queue = np.empty(n, np.int64)  # pieces in reach, each lower than the one before it
     front, back = 0, 0
@@ -172,10 +172,10 @@ def _reached(edges, values, n, step):
 
 @kernel
 def _nearest(steps, w, q):
-    """By dynamic programming: the least loss of the levels so far if κ of the last of them is x, convex in x.
+    """Dynamic programming. The least loss of the levels so far if κ of the last is x, convex in x.
 
-    Its derivative is kept as its values at knots, with lines between them. A step to the next level moves what is left
-    of the lowest point to the left and what is right of it to the right.
+    Its derivative is kept as its values at knots, with lines between them. A step to the next level moves the part
+    left of the lowest point to the left and the part right of it to the right.
     """
     k = len(w)
     lowest = np.empty(k)

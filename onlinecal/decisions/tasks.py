@@ -37,12 +37,12 @@ __all__ = [
 
 @of_gamma
 def payoff(gamma: JointDistribution, task: Task | str) -> float:
-    """Average payoff of a decision maker who trusts the forecast, E[u(BR(v), y)], in [0, 1].
+    """Average payoff of a decision maker that trusts the forecast, E[u(BR(v), y)], in [0, 1].
 
     Parameters
     ----------
     task : Task or str
-        A `DecisionTask`, a `QuadraticTask`, or anything with a name and an `account`; or the name of one in `TASKS`.
+        A `DecisionTask`, a `QuadraticTask`, anything with a name and an `account`, or a name in `TASKS`.
 
     Source
     ------
@@ -60,9 +60,10 @@ def payoff(gamma: JointDistribution, task: Task | str) -> float:
 def swap_regret(gamma: JointDistribution, task: Task | str) -> float:
     """Gain from replacing the response to each prediction by the best one in hindsight, in [0, 1].
 
-    max over σ: [0, 1] → A of E[u(σ(v), y)] − E[u(BR(v), y)] = Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)) with
-    u(a, q) = (1 − q) u(a, 0) + q u(a, 1): the fixed-task decision loss (CFDL). A level on a kink is a tie, broken
-    against the forecaster (see `DecisionTask`). Exactly 0 where every level has q_i = v_i.
+    max over σ: [0, 1] → A of E[u(σ(v), y)] − E[u(BR(v), y)] = Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)).
+
+    Here u(a, q) = (1 − q) u(a, 0) + q u(a, 1). It is the fixed-task decision loss (CFDL). A level on a kink is a tie,
+    broken against the forecaster (see `DecisionTask`). Exactly 0 where every level has q_i = v_i.
 
     Parameters
     ----------
@@ -93,7 +94,7 @@ def restricted_swap_regret(
     """Gain from the best response to κ(v) instead of v, for the best κ of a family of swaps.
 
     sup over κ of E[u(BR(κ(v)), y)] − E[u(BR(v), y)]. With all κ: [0, 1] → [0, 1] it is `swap_regret`; it is at least 0
-    where κ(v) = v is one of the swaps. Exact up to rounding; κ of neighbouring levels may be 2⁻⁵⁰ further apart than L
+    where κ(v) = v is one of the swaps. Exact up to rounding. κ of neighbouring levels may be 2⁻⁵⁰ further apart than L
     allows, the width of a tie.
 
     Parameters
@@ -101,8 +102,8 @@ def restricted_swap_regret(
     task : Task or str
         As in `payoff`.
     swaps : {"monotone", "lipschitz"} or iterable of swaps, default "monotone"
-        All κ that do not fall, in O(k A); all with |κ(u) − κ(v)| ≤ L |u − v|, in O(k² A) at worst: some 5 s for
-        k = 20,000; or each κ of a list: a function of an array of predictions, or its (k,) values at the levels in
+        All κ that do not fall, in O(k A). All with |κ(u) − κ(v)| ≤ L |u − v|, in O(k² A) at worst, some 5 s for
+        k = 20,000. Or each κ of a list: a function of an array of predictions, or its (k,) values at the levels in
         ascending order.
     lipschitz : float, default 1.0
         L ≥ 0, may be infinite. With L = 0 every κ is constant, which is `external_regret`.
@@ -113,12 +114,12 @@ def restricted_swap_regret(
 
     Deviations
     ----------
-    Ties at v are broken against the forecaster, as in `swap_regret`. Those at κ(v) are broken for the swap where it is
-    searched for, since the supremum is approached anyway by swaps beside it, and against it where it is given.
+    Ties at v are broken against the forecaster, as in `swap_regret`. Those at κ(v) are broken for a swap that is
+    searched for, since swaps beside it approach the supremum, and against one that is given.
 
     Examples
     --------
-    A forecast that is too sure can be mended without a change of order, one that is upside down cannot:
+    A forecast that is too sure is repaired in its order, one that is upside down is not:
 
     >>> sure = JointDistribution.from_levels([0.0, 1.0], [0.5, 0.5], [0.4, 0.6])
     >>> upside_down = JointDistribution.from_levels([0.2, 0.8], [0.5, 0.5], [0.8, 0.2])
@@ -130,7 +131,7 @@ def restricted_swap_regret(
 
 @of_gamma
 def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
-    """Gain from a swap that sees only the action taken: max over φ: A → A of E[u(φ(a), y)] − E[u(a, y)].
+    """Gain from a swap that sees only the action: max over φ: A → A of E[u(φ(a), y)] − E[u(a, y)].
 
     The responses a = BR(v) are those of `swap_regret`, which is no less, ties included.
 
@@ -156,7 +157,7 @@ def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
 
 @of_gamma
 def external_regret(gamma: JointDistribution, task: Task | str) -> float:
-    """Gain of the best fixed action: max_a E[u(a, y)] − E[u(BR(v), y)], from −1 to action_swap_regret.
+    """Gain of the best fixed action, max_a E[u(a, y)] − E[u(BR(v), y)]; at most action_swap_regret.
 
     Parameters
     ----------
@@ -245,8 +246,8 @@ def three_action() -> DecisionTask:
 def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     """A random task in which every action is the best response to some prediction.
 
-    `actions` − 1 kinks uniform on [0, 1] with exponential weights; at each kink the payoff for y = 1 rises by
-    weight × (1 − kink) and that for y = 0 falls by weight × kink, scaled so that the larger range is 1.
+    `actions` − 1 kinks are uniform on [0, 1] with exponential weights. At each the payoff for y = 1 rises by
+    weight × (1 − kink), and that for y = 0 falls by weight × kink. The larger range is scaled to 1.
 
     Parameters
     ----------

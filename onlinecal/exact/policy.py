@@ -1,8 +1,8 @@
-"""How both sides play: the matrix game of one state, and tables for the value of total ECE that players look up.
+"""The play of both sides: the matrix game of one state, and tables of the value of total ECE.
 
-With a_i and b_i the values after y = 0 and y = 1 at point i, the forecaster's best law mixes at most two points, on
-either side of a = b, and the value is max over q of min_i (1 − q) a_i + q b_i. The kernel walks from one pair of lines
-to the next until no line is below their crossing; it returns the cost of a law, and from q its gap to the value.
+Let a_i and b_i be the values after y = 0 and y = 1 at point i. The forecaster's best law mixes at most two points, on
+either side of a = b. The value is max over q of min_i (1 − q) a_i + q b_i. The kernel walks from one pair of lines to
+the next until no line is below their crossing. It returns the cost of a law, and from q its gap to the value.
 """
 
 from __future__ import annotations
@@ -72,15 +72,15 @@ def against_draw(a, b):
     return max(a[i], b[i]), 0.0, i, i, 1.0, 1.0 if b[i] > a[i] else 0.0
 
 
-#: what the tables say first of a layer: points, cost of the dearest word, letters, where its values and the costs of
-#: its letters begin; and then of each point which it is, its least and its largest bias, and where its letters are
+#: the head of a layer: points, cost of the dearest word, letters, places of its values and of the costs of its letters.
+#: Then of each point its number, its least and its largest bias, and the place of its letters
 POINTS, DEAREST, LETTERS, VALUES, COSTS, FIRST = range(6)
-#: the longest game on each grid whose tables are made, by its steps m: some seconds and 100 MB
+#: the longest game with tables on each grid, by its steps m: some seconds and 100 MB
 LONGEST = {1: 1200, 2: 1200, 3: 150, 4: 64, 5: 32, 6: 22, 7: 18, 8: 16}
 
 
 def longest(m: int) -> int:
-    """Rounds of the longest game whose tables are made; `InvalidParameter` for a grid without any."""
+    """Rounds of the longest game with tables; `InvalidParameter` for a grid without any."""
     if m not in LONGEST:
         raise InvalidParameter(
             f"m = {m}; expected a grid of at most {max(LONGEST)} steps, for which games are solved beforehand"
@@ -89,8 +89,9 @@ def longest(m: int) -> int:
 
 
 def slack(horizon: float, runs: int, rate: float) -> float:
-    """By how much the mean of so many runs may miss the value, with probability `rate`, as the total of those who play
-    by it moves by at most 1 a round in either direction (Azuma).
+    """The largest distance of the mean of the runs from the value but with probability `rate` (Azuma).
+
+    The total of players that follow the policy moves by at most 1 a round in either direction.
     """
     return math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs)
 
@@ -99,8 +100,8 @@ def slack(horizon: float, runs: int, rate: float) -> float:
 class Policy:
     """The tables of one game.
 
-    `ints` has m, T, where the layer with 1, 2, …, T rounds left begins, and the layers; `floats` the value of each
-    state without Σ |E_i|; `value` and `error` are of the game.
+    `ints` has m, T, the beginnings of the layers with 1, 2, …, T rounds left, and the layers. `floats` has the value
+    of each state without Σ |E_i|. `value` and `error` are of the game.
     """
 
     ints: Ints
@@ -109,14 +110,14 @@ class Policy:
     error: float
 
     def value_at(self, biases: Ints, left: int) -> float:
-        """The value of a state of biases m·E_i with so many rounds left."""
+        """The value of a state of biases m·E_i with `left` rounds left."""
         so_far = float(np.abs(biases).sum()) / int(self.ints[0])
         return so_far + float(value_of(self.ints, self.floats, left, np.array(biases, np.int64)))
 
 
 @lru_cache(maxsize=4)
 def policy(m: int, horizon: int) -> Policy:
-    """The tables of the game of total ECE on 0, 1/m, …, 1, with nature seeing at most the law; T up to `longest`."""
+    """The tables of the game of total ECE on 0, 1/m, …, 1; nature sees at most the law, T ≤ `longest`."""
     from onlinecal.exact.game import solve  # players look tables up without what makes them
 
     if horizon > longest(m):
@@ -162,7 +163,7 @@ def _block(alphabet: Any, left: int, played: int, at: int, number: int) -> Ints:
 
 @kernel
 def value_of(table, values, left, biases):
-    """The value of a state of biases m·E_i, without Σ |E_i|; NaN where so few rounds cannot have led there."""
+    """The value of a state of biases m·E_i, without Σ |E_i|; NaN where the rounds cannot lead there."""
     if left <= 0:
         return 0.0
     block = table[1 + left]

@@ -193,6 +193,8 @@ def test_states_are_given_as_biases_or_counts():
         (solution, [0, 1], 2, "expected 3 whole biases"), (solution, [0.0, 1.0, 0.0], 2, "expected 3 whole"),
         (solution, [0, 0, 0], 5, "left = 5"), (other, [0, 0, 0], 4, "expected 3 whole rounds and outcomes"),
         (Solution(2, 6, "ece", "law"), [0, 0, 0], 6, "expected a result of solve"),
+        *((game, ends, left, f"expected what {4 - left} rounds") for game in (solution, other) for ends, left in (
+            ([[0, 0], [2, 1], [0, 0]], 4), ([[0, 0], [1, 1], [0, 0]], 2), ([[3, 0], [-1, 0], [0, 0]], 2))),
     ):  # fmt: skip
         with pytest.raises(InvalidParameter, match=said):
             game.at(ends, left)
@@ -250,20 +252,6 @@ def test_the_estimate_of_memory_counts_the_states():
         solution = solve(m, horizon, measure)
         alphabet = solution._game.alphabet
         assert solver._layers(alphabet)[1].max() == solution.states
-
-
-@pytest.mark.parametrize(
-    ("ends", "left"),
-    [
-        ([[0, 0], [2, 1], [0, 0]], 6),  # two rounds, and none has been played
-        ([[0, 0], [1, 1], [0, 0]], 4),
-        ([[3, 0], [-1, 0], [0, 0]], 4),
-    ],
-)
-@pytest.mark.parametrize("measure", ["ece", "cdl"])
-def test_counts_that_the_rounds_cannot_come_to_are_refused(ends, left, measure):
-    with pytest.raises(InvalidParameter, match=f"with {left} rounds left; expected what {6 - left} rounds"):
-        solve(2, 6, measure, keep=True, threads=1).at(ends, left)
 
 
 def test_a_solution_is_pickled():

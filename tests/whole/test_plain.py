@@ -16,7 +16,6 @@ from onlinecal.forecasters import Constant, as_forecaster
 from onlinecal.naming import kind_of
 from onlinecal.natures import Bernoulli, Sight, as_nature
 from onlinecal.scenario import load
-from tests.command_line import onlinecal
 
 
 class EMA:
@@ -230,10 +229,6 @@ class Swing:
         return 0.5 + self.lean * (1 - 2 * self.last)
     def update(self, forecast, outcome):
         self.last = outcome
-
-class Wrong:
-    def probability(self, round, forecast):
-        return 0.5
 """
 
 
@@ -270,13 +265,3 @@ def test_parameters_in_a_scenario(scenario):
     ):
         with pytest.raises(OnlinecalError, match=said):
             scenario(forecaster)
-
-
-def test_check_and_show_a_plain_nature(tmp_path):
-    (tmp_path / "plain_mine.py").write_text(MINE)
-    said = onlinecal("check plain_mine:Swing --horizon 100 --runs 2", cwd=tmp_path).stdout
-    assert "FAILS" not in said
-    assert said.count("ok  ") >= 7
-    assert "(natures; parameters: lean = 0.2)" in onlinecal("show plain_mine:Swing", cwd=tmp_path).stdout
-    wrong = onlinecal("check plain_mine:Wrong --horizon 100 --runs 2", cwd=tmp_path, rc=1)
-    assert "expected probability()" in wrong.stdout
