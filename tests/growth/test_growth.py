@@ -44,6 +44,7 @@ def test_a_power_law_is_found(alpha, runs):
     assert growth.limit[0] == pytest.approx(alpha, abs=1e-6)
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("runs", [1, 2, 16])
 @pytest.mark.parametrize("points", [5, 7, 15])
 @pytest.mark.parametrize("law", [law for law in LAWS if law.kind == "form"], ids=lambda law: law.name)

@@ -194,6 +194,7 @@ def test_beds_machines_and_parts_are_those_of_a_simulation_by_hand():
 # ---------------------------------------------------------------- reactions
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "world",
     [Queue(patience=2.0, reacts="rush"), Beds(reacts="rush"), Parts(reacts="rush"), Parts(reacts="act")],
@@ -214,6 +215,7 @@ def test_a_forecast_changes_the_outcome_of_an_earlier_question(world):
 DEFEATING = [Queue(reacts="leave"), Beds(reacts="act"), Machines(reacts="act"), Parts(reacts="act")]
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("world", DEFEATING, ids=str)
 def test_high_forecasts_fail_or_come_true(world):
     def share(reacts, p):
@@ -251,6 +253,7 @@ def state(simulation):
     ]
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("world", ALL, ids=str)
 def test_pauses_pickles_and_batches_do_not_matter(world):
     for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), f.as_forecaster(Mean)):
