@@ -52,28 +52,33 @@ def random_bin_norm(gamma: JointDistribution, residuals: Floats, *, epsilon: flo
 def _by_width(gamma: JointDistribution, residuals: Floats, widths: Sequence[float] | Floats) -> Floats:
     """`random_interval_ce` of each row of residuals (B, k) at each width, (B, widths)."""
     apart = float(np.diff(gamma.predictions).min()) if gamma.levels > 1 else math.inf
-    found = np.repeat(np.abs(residuals).sum(axis=1)[:, None], len(widths), axis=1)
-    levels, wide = np.append(gamma.predictions, np.inf), np.flatnonzero(np.array(widths) > apart)
-    for i in range(0, len(wide), 4):  # a width that no two levels share has the sum
-        some = wide[i : i + 4]
-        found[:, some] = _averages(levels, residuals, np.resize(np.array(widths)[some], 4))[:, : len(some)]
+    wide, size = np.flatnonzero(np.array(widths) > apart), len(residuals)
+    found = np.repeat(
+        np.abs(residuals).sum(axis=1)[:, None], len(widths), axis=1
+    )  # where no levels share a bin
+    row, epsilon = np.repeat(np.arange(size), len(wide)), np.tile(np.array(widths)[wide], size)
+    levels = np.append(gamma.predictions, np.inf)
+    found[:, wide] = _averages(levels, residuals, row, epsilon).reshape(size, len(wide))
     return found
 
 
 @kernel
-def _averages(v, rows, widths):
-    """(1/ε) ∫ |Σ of the r_i with x ≤ v_i < x + ε| dx for each row r and each of four ε; the levels v end in ∞."""
-    out, k = np.empty((len(rows), 4)), len(v) - 1
-    prefix = np.zeros(k + 1)
+def _averages(v, rows, row, epsilon):
+    """(1/ε) ∫ |Σ of the r_i with x ≤ v_i < x + ε| dx for each number of a row r and its ε; the levels v end in ∞."""
+    k, last = len(v) - 1, len(row) - 1
+    out, prefix = np.empty(len(row)), np.zeros((len(rows), k + 1))
     for i in range(len(rows)):
-        prefix[1:] = np.cumsum(rows[i])
+        prefix[i, 1:] = np.cumsum(rows[i])
+    for i in range(0, len(row), 4):
         # Four at a time take as long as one, which waits for what it reads.
-        a, b, c, d = widths
-        one, two, three, four = (0, 1, a, 0.0), (0, 1, b, 0.0), (0, 1, c, 0.0), (0, 1, d, 0.0)
+        i1, i2, i3 = min(i + 1, last), min(i + 2, last), min(i + 3, last)
+        p, p1, p2, p3 = prefix[row[i]], prefix[row[i1]], prefix[row[i2]], prefix[row[i3]]
+        e, e1, e2, e3 = epsilon[i], epsilon[i1], epsilon[i2], epsilon[i3]
+        s, s1, s2, s3 = (0, 1, e, 0.0), (0, 1, e1, 0.0), (0, 1, e2, 0.0), (0, 1, e3, 0.0)
         for _ in range(2 * k - 1):
-            one, two = _moved(v, prefix, a, *one), _moved(v, prefix, b, *two)
-            three, four = _moved(v, prefix, c, *three), _moved(v, prefix, d, *four)
-        out[i] = one[3] / a, two[3] / b, three[3] / c, four[3] / d
+            s, s1 = _moved(v, p, e, *s), _moved(v, p1, e1, *s1)
+            s2, s3 = _moved(v, p2, e2, *s2), _moved(v, p3, e3, *s3)
+        out[i], out[i1], out[i2], out[i3] = s[3] / e, s1[3] / e1, s2[3] / e2, s3[3] / e3
     return out
 
 
