@@ -96,10 +96,10 @@ def temperatures(played: oc.Study) -> str:
     """Means and standard deviations at the larger n, a row for each β."""
     from onlinecal.report.sweep_plot import swept
 
-    _, lines = swept(played, played.measures, "beta").frames[-1]
+    found, _ = swept(played, played.measures, "beta")
     rows = []
-    for i, beta in enumerate(lines[0].at):
-        cells = [f"{line.middle[i]:.3f} ± {line.upper[i] - line.middle[i]:.3f}" for line in lines]
+    for beta, lines in found[found["panel"] == found["panel"].max()].groupby("at"):
+        cells = [f"{line.value:.3f} ± {line.upper - line.value:.3f}" for line in lines.itertuples()]
         rows.append([f"{beta:g}", *cells])
     return table(["β", "binned ECE (20)", "+ width", "smooth CE", "kernel CE", "SintCE"], rows)
 

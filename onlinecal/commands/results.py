@@ -258,7 +258,7 @@ def plot(
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.core.writing import whole
-    from onlinecal.report.pictures import OPTIONS, Wanted, draw
+    from onlinecal.report.pictures import KINDS, Wanted, draw
     from onlinecal.report.style import inches, save
     from onlinecal.report.tables import say
 
@@ -269,7 +269,7 @@ def plot(
     }  # fmt: skip
     asked = [name for name, wanted in others.items() if wanted]
     if len(asked) > 1:
-        first, second = (OPTIONS.get(name, name) for name in asked[:2])
+        first, second = (KINDS[name].option or name for name in asked[:2])
         raise InvalidParameter(f"--{first} and --{second} are two pictures; expected one of the two")
     for role, given in (("forecaster", forecaster), ("nature", nature)):
         if given and questions:

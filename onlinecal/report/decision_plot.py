@@ -1,11 +1,12 @@
-"""Pictures over thresholds: regrets of decisions, and elementary scores (Murphy diagrams); data, then drawing."""
+"""Pictures over thresholds: regrets of decisions, and elementary scores (Murphy diagrams); tables, then pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, cast
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
@@ -16,8 +17,9 @@ from onlinecal.core.validation import choice, number
 from onlinecal.forecasts.regression import isotonic
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.growth.words import literal
-from onlinecal.report.panels import Gammas, Picture, gammas_of, of_gammas, pictured, spans
-from onlinecal.report.style import GREY, entry, paper, plain, thinned, tick
+from onlinecal.report.gammas import Gammas, gammas_of, of_gammas, spans
+from onlinecal.report.panels import Picture, Place, mark, pictured
+from onlinecal.report.style import GREY, entry, paper, thinned, tick
 
 Floats = NDArray[np.float64]
 Against = Literal["levels", "monotone"]
@@ -27,30 +29,16 @@ _NOTHING = 1e-12
 POINTS = 401
 
 
-class Decisions(NamedTuple):
-    """The regret of the decision at each threshold; thresholds stand twice, with the limits from below and above.
+def decisions_of(
+    gamma: JointDistribution, *, against: Against = "monotone"
+) -> tuple[list[dict[str, Any]], str]:
+    """The regret of the decision at each threshold, the "worst" one, and the predictions to blame, in words.
 
-    Acting gives 1 − t if the event occurs and −t if not, divided by max(t, 1 − t), and waiting 0. `acted` is lost by
-    acting though the probability was below the threshold, `waited` by waiting though it was above.
+    Thresholds stand twice, with the limits from below and above. Acting gives 1 − t if the event occurs and −t if not,
+    divided by max(t, 1 − t), and waiting 0. `acted` is lost by acting though the probability was below the threshold,
+    `waited` by waiting though it was above. The largest sum of both is the loss of `worst_threshold`, against levels
+    V-CDL.
     """
-
-    label: str
-    thresholds: Floats
-    acted: Floats
-    waited: Floats
-    #: the worst threshold, its regret, and the predictions to blame, in words
-    at: float
-    lost: float
-    said: str
-
-    @property
-    def regret(self) -> Floats:
-        """Both together; the largest is the loss of `worst_threshold`, against levels V-CDL."""
-        return self.acted + self.waited
-
-
-def decisions_of(gamma: JointDistribution, *, against: Against = "monotone", label: str = "") -> Decisions:
-    """The regrets of Γ."""
     choice("decision", "against", against, ("levels", "monotone"))
     v, q = gamma.predictions, gamma.means if against == "levels" else isotonic(gamma)
     # Between two of these the regret is a ratio of straight lines.
@@ -70,17 +58,25 @@ def decisions_of(gamma: JointDistribution, *, against: Against = "monotone", lab
     thresholds, (acted, waited) = np.repeat(ends, 2), both
     if against == "monotone":
         worst = worst_threshold(gamma)
-        return Decisions(label, thresholds, acted, waited, worst.at, worst.loss, str(worst))
+        return _parts(thresholds, acted, waited, worst.at, worst.loss), str(worst)
     at = int(np.argmax(acted + waited))
     t, lost = float(thresholds[at]), float((acted + waited)[at])
     if lost < _NOTHING:
-        return Decisions(label, thresholds, acted, waited, t, lost, "no threshold loses anything")
+        return _parts(thresholds, acted, waited, t, lost), "no threshold loses anything"
     # At a jump the predictions to blame are those on the side where more is lost.
     after = at % 2 == 1
     acts = (v > t) if after else (v >= t)
     blamed = (q < t) & acts if acted[at] >= waited[at] else (q > t) & ~acts
     said = f"act when p {'>' if after else '≥'} {t:.3g}: {lost:.3g} lost for each decision; {_why(gamma, blamed)}"
-    return Decisions(label, thresholds, acted, waited, t, lost, said)
+    return _parts(thresholds, acted, waited, t, lost), said
+
+
+def _parts(thresholds: Floats, acted: Floats, waited: Floats, at: float, lost: float) -> list[dict[str, Any]]:
+    both = {"threshold": thresholds, "acted": acted, "waited": waited, "regret": acted + waited}
+    return [
+        {"mark": "regret", **both},
+        {"mark": "worst" if lost >= _NOTHING else "", "threshold": at, "regret": lost},
+    ]
 
 
 def _why(gamma: JointDistribution, blamed: NDArray[np.bool_]) -> str:
@@ -130,7 +126,7 @@ def plot_decision(
     'act when p > 0.45: you lose 0.545 per decision; predictions\\nof 0.45 (1 of all) are too low by 0.3'
     """
     several = gammas_of("decision", p, y)
-    drawn = [decisions_of(gamma, against=against, label=label) for label, gamma in several.items()]
+    found = {label: decisions_of(gamma, against=against) for label, gamma in several.items()}
     instead = {
         "levels": "the mean outcome of each prediction in its place; the largest is V-CDL.",
         "monotone": "the best monotone recalibration in its place, which is the best other threshold.",
@@ -142,51 +138,34 @@ def plot_decision(
         "against chance; without a point no threshold loses anything."
     )
     return of_gammas(
-        p, drawn, lambda axis, _, one, __: _draw_decision(axis, one),
-        [one.said for one in drawn], caption, 0.72,
+        p, {label: parts for label, (parts, _) in found.items()}, [said for _, said in found.values()], caption,
+        x="threshold", y="regret", marks=DECISIONS, after=_draw_decisions,
+        labels=("threshold t", "regret for each decision"), aspect=0.72,
     )  # fmt: skip
 
 
-def _draw_decision(axis: Axes, one: Decisions) -> None:
-    blue, red = paper(axis).colours[:2]
-    t, regret = thinned(one.thresholds, one.regret)
-    acted = one.acted if len(t) == len(one.thresholds) else np.interp(t, one.thresholds, one.acted)
+DECISIONS = {"worst": [mark("points", 1, marker="o", markersize=5.5, zorder=3.1, clip_on=False)]}
+
+
+def _draw_decisions(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
+    every, blue = rows[rows["mark"] == "regret"], paper(axis).colours[0]
+    thresholds, regrets = every["threshold"].to_numpy(), every["regret"].to_numpy()
+    t, regret = thinned(thresholds, regrets)
+    acted = every["acted"].to_numpy()
+    acted = acted if len(t) == len(thresholds) else np.interp(t, thresholds, acted)
     axis.fill_between(t, 0.0, acted, color=blue, alpha=0.55, linewidth=0)
     axis.fill_between(t, acted, regret, color=blue, alpha=0.2, linewidth=0)
     axis.plot(t, regret, color=blue, linewidth=1.2, zorder=2.0, solid_joinstyle="round")
-    top = one.lost
+    top = float(rows["regret"].iloc[-1])
     if top >= _NOTHING:
-        axis.vlines(one.at, 0.0, top, color=GREY, linewidth=0.8, zorder=1.0)
-        axis.plot(one.at, top, color=red, marker="o", markersize=5.5, linestyle="none", zorder=3.1,
-                  clip_on=False)  # fmt: skip
+        axis.vlines(rows["threshold"].iloc[-1], 0.0, top, color=GREY, linewidth=0.8, zorder=1.0)
     # Rare events, and almost certain ones, have nothing to lose at most thresholds.
-    seen = one.thresholds[one.regret >= max(0.02 * top, _NOTHING)]
+    seen = thresholds[regrets >= max(0.02 * top, _NOTHING)]
     axis.set_xlim(*spans(seen)[0] if len(seen) else (0.0, 1.0))
     axis.set_ylim(0.0, 1.15 * top if top >= _NOTHING else 1.0)
     for which in (axis.xaxis, axis.yaxis):
         which.set_major_locator(MaxNLocator(5))
         which.set_major_formatter(FuncFormatter(tick))
-    plain(axis, "threshold t", "regret for each decision")
-
-
-class Elementary(NamedTuple):
-    """The mean elementary score of each label at each threshold; thresholds stand twice, with both limits."""
-
-    labels: tuple[str, ...]
-    thresholds: Floats
-    scores: Floats
-
-
-class Difference(NamedTuple):
-    """Score of the second of two forecasts less that of the first, with an interval for its expectation."""
-
-    labels: tuple[str, str]
-    thresholds: Floats
-    mean: Floats
-    lower: Floats
-    upper: Floats
-    level: float
-    samples: int
 
 
 def elementary_scores(gamma: JointDistribution, thresholds: Floats, *, above: bool) -> Floats:
@@ -197,23 +176,28 @@ def elementary_scores(gamma: JointDistribution, thresholds: Floats, *, above: bo
     return np.asarray((1.0 - thresholds) * ones[upto] + thresholds * (zeros[-1] - zeros[upto]))
 
 
-def murphy_of(several: Mapping[str, JointDistribution]) -> Elementary:
-    """The scores of several Γ: exact, for between two levels a score is a straight line."""
+def murphy_of(several: Mapping[str, JointDistribution]) -> list[dict[str, Any]]:
+    """The mean elementary scores of several Γ: exact, for between two levels a score is a straight line.
+
+    Thresholds stand twice, with both limits.
+    """
     levels = np.unique(np.concatenate([[0.0, 1.0], *(gamma.predictions for gamma in several.values())]))
-    scores = [
-        np.stack([elementary_scores(gamma, levels, above=above) for above in (False, True)], axis=1).ravel()
-        for gamma in several.values()
-    ]
-    return Elementary(tuple(several), np.repeat(levels, 2), np.array(scores))
+    return [
+        {
+            "mark": "score", "forecaster": label, "place": i, "threshold": np.repeat(levels, 2),
+            "score": np.stack(
+                [elementary_scores(gamma, levels, above=above) for above in (False, True)], axis=1
+            ).ravel(),
+        }
+        for i, (label, gamma) in enumerate(several.items())
+    ]  # fmt: skip
 
 
-def difference_of(
-    first: ArrayLike, second: ArrayLike, y: ArrayLike, labels: tuple[str, str], level: float
-) -> Difference:
-    """The difference of two forecasts of the same outcomes: the mean ± Student's t.
+def difference_of(first: ArrayLike, second: ArrayLike, y: ArrayLike, level: float) -> dict[str, Any]:
+    """Score of the second of two forecasts less that of the first, with an interval for its expectation.
 
-    For the variance one sample of either outcome in favour of either forecast is added: that none was seen does not
-    prove that there is none.
+    The mean ± Student's t. For the variance one sample of either outcome in favour of either forecast is added: that
+    none was seen does not prove that there is none.
     """
     from scipy.special import stdtrit
 
@@ -230,7 +214,7 @@ def difference_of(
     added = 2.0 * ((1.0 - t) ** 2 + t**2)
     variance = np.maximum(squares + added - n * mean**2, added) / n
     half = float(stdtrit(max(n - 1, 1), 0.5 * (1.0 + level))) * np.sqrt(variance / n)
-    return Difference(labels, t, mean, mean - half, mean + half, level, n)
+    return {"mark": "difference", "threshold": t, "score": mean, "lower": mean - half, "upper": mean + half}
 
 
 @pictured
@@ -250,7 +234,7 @@ def plot_murphy(
     Parameters
     ----------
     p, y
-        As in `reliability_plot.plot_reliability`; the forecasts of a mapping may have y in common.
+        As in `reliability_plot.plot_reliability`.
     difference : bool, default False
         Of two forecasts of the same y: the score of the second less that of the first, with an interval.
     band : float, default 0.95
@@ -274,65 +258,55 @@ def plot_murphy(
     >>> ax.get_xlabel()
     'threshold t'
     """
-    drawn = _murphy(p, y, difference, number("murphy", "band", band, 0.0, 1.0))
+    level = number("murphy", "band", band, 0.0, 1.0)
     score = "1 − t for an event with a prediction that is not above t and t for another with one that is"
-    if isinstance(drawn, Elementary):
+    if difference:
+        if not (isinstance(p, Mapping) and y is not None and len(p) == 2):
+            many = len(p) if isinstance(p, Mapping) and p else 1
+            raise InvalidParameter(
+                f"murphy: a difference of {many} forecasts{'' if y is not None else ' without y'}; expected two in a "
+                "mapping, and the outcomes y that they share"
+            )
+        (one, first), (other, second) = cast(Mapping[str, Any], p).items()
+        parts, names = [difference_of(first, second, y, level) | {"place": 0}], {}
+        caption = (
+            f"Line: the mean elementary score of “{other}” less that of “{one}”: above 0 the latter is better. Score: "
+            f"{score}. Band: an approximate {level:.0%} interval for the expected difference, point by point "
+            f"(Student's t with four added to the {len(np.asarray(y)):,})."
+        )
+    else:
+        several = gammas_of("murphy", p, y)
+        parts = murphy_of(several)
+        names = {label: i for i, label in enumerate(several)} if len(several) > 1 else {}
         caption = (
             f"Up: the mean elementary score, {score}. Lower is better; who is lower at every t is better by every "
             "proper score. The Brier score is twice the area below."
         )
-    else:
-        caption = (
-            f"Line: the mean elementary score of “{drawn.labels[1]}” less that of “{drawn.labels[0]}”: above 0 the "
-            f"latter is better. Score: {score}. Band: an approximate {drawn.level:.0%} interval for the expected "
-            f"difference, point by point (Student's t with four added to the {drawn.samples:,})."
-        )
-    several = isinstance(drawn, Elementary) and len(drawn.labels) > 1
-    legend = {label: i for i, label in enumerate(drawn.labels)} if several else {}
     return of_gammas(
-        None, [drawn], lambda axis, _, one, new: _draw_murphy(axis, one, new), [""], caption, 0.72, names=legend
+        None, {"": parts}, [""], caption, x="threshold", y="score", marks=MURPHY, after=_draw_murphy, names=names,
+        look={"markersize": 4, "linewidth": 1.5}, aspect=0.72,
+        labels=("threshold t", "difference of elementary scores" if difference else "mean elementary score"),
     )  # fmt: skip
 
 
-def _murphy(p: Any, y: ArrayLike | None, difference: bool, level: float) -> Elementary | Difference:
-    if isinstance(p, Mapping) and y is not None:
-        if difference and len(p) == 2:
-            (one, first), (other, second) = p.items()
-            return difference_of(first, second, y, (one, other), level)
-        several = gammas_of("murphy", {label: (some, y) for label, some in p.items()}, None)
-    else:
-        several = gammas_of("murphy", p, y)
-    if difference:
-        raise InvalidParameter(
-            f"murphy: a difference of {len(several)} forecasts{'' if y is not None else ' without y'}; expected two "
-            "in a mapping, and the outcomes y that they share"
-        )
-    return murphy_of(several)
+MURPHY = {"difference": [mark("band", alpha=0.2), mark("line", linewidth=1.3, marker="")]}
 
 
-def _draw_murphy(axis: Axes, drawn: Elementary | Difference, new: bool) -> None:
-    here = paper(axis)
-    if isinstance(drawn, Elementary):
-        several = len(drawn.labels) > 1
-        for i, (label, scores) in enumerate(zip(drawn.labels, drawn.scores, strict=True)):
-            look = here.style(i)
-            axis.plot(
-                *thinned(drawn.thresholds, scores), color=look.colour, linestyle=look.dashes, markersize=4,
-                marker=look.marker if several else "", markevery=0.1, linewidth=1.3,
-                label=entry(literal(label), 40) or "_",
-            )  # fmt: skip
-        if several and not new:
-            axis.legend(fontsize=8, frameon=False)
-        axis.set_ylim(0.0, 1.08 * max(float(drawn.scores.max()), 1e-9))
-        up = "mean elementary score"
+def _draw_murphy(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
+    here, several = paper(axis), rows["place"].nunique() > 1
+    for at, mine in rows[rows["mark"] == "score"].groupby("place"):
+        look = here.style(int(at))
+        axis.plot(
+            *thinned(mine["threshold"].to_numpy(), mine["score"].to_numpy()), color=look.colour, linestyle=look.dashes,
+            markersize=4, marker=look.marker if several else "", markevery=0.1, linewidth=1.3,
+            label=entry(literal(mine["forecaster"].iloc[0]), 40) or "_",
+        )  # fmt: skip
+    if several and not place.new:
+        axis.legend(fontsize=8, frameon=False)
+    if rows["mark"].iloc[0] == "score":
+        axis.set_ylim(0.0, 1.08 * max(float(rows["score"].max()), 1e-9))
     else:
         axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
-        axis.fill_between(
-            drawn.thresholds, drawn.lower, drawn.upper, color=here.colours[0], alpha=0.2, linewidth=0
-        )
-        axis.plot(drawn.thresholds, drawn.mean, color=here.colours[0], linewidth=1.3)
-        up = "difference of elementary scores"
     axis.set_xlim(0.0, 1.0)
     axis.yaxis.set_major_locator(MaxNLocator(5))
     axis.yaxis.set_major_formatter(FuncFormatter(tick))
-    plain(axis, "threshold t", up)

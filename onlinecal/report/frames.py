@@ -1,128 +1,83 @@
-"""The data of a figure of curves: lines, bounds, best known rates, and points that have no place on the axes."""
+"""The table of curves: means and bands, bounds, best known rates, and points that have no place on the axes."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
-from onlinecal.growth import Growth, simultaneous
+from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.growth.words import literal, raised
 from onlinecal.measures import MEASURES
 from onlinecal.report.curves import Curve
+from onlinecal.report.panels import by_pair, stacked
 
 Floats = NDArray[np.float64]
+Part = dict[str, Any]
 
 #: percentiles of the runs
 BAND = (5.0, 95.0)
+#: what a row has where nothing else is said
+EMPTY: Part = {
+    "T": np.nan, "total": np.nan, "lower": np.nan, "upper": np.nan, "label": "", "against": "", "exponent": np.nan,
+    "cut": False, "bent": False,
+}  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Line:
-    """A curve as it is drawn; NaN where a mean has no place on the axis."""
-
-    forecaster: str
-    #: exponent where that is clear, and where points are missing and why; as matplotlib reads it
-    notes: str
-    #: the forecaster's place in the study
-    style: int
-    rounds: NDArray[np.int64]
-    mean: Floats
-    lower: Floats
-    upper: Floats
-    exponent: Growth | None
-    fresh: bool
-    late: bool = False
-
-    @property
-    def label(self) -> str:
-        """Forecaster and notes, as matplotlib reads them."""
-        between = "  " if self.notes.startswith("$") else "; " if self.notes else ""
-        return literal(self.forecaster) + between + self.notes
-
-    @property
-    def shown(self) -> NDArray[np.bool_]:
-        """Whether each point is drawn."""
-        return np.isfinite(self.mean)
+def symbol(column: Column) -> str:
+    """The symbol of a measure of the catalogue without options, such as smCE; the name of any other column."""
+    plain = column.name == column.measure and column.name in MEASURES
+    return MEASURES[column.name].symbol.partition(",")[0].removesuffix("_p") if plain else column.name
 
 
-@dataclass(frozen=True)
-class Bound:
-    """A guarantee or a best known rate as it is drawn, exact or as a slope; style None of what is no forecaster's."""
-
-    label: str
-    style: int | None
-    rounds: Floats
-    values: Floats
-    exact: bool
-    against: str = ""
+def headings(curves: Sequence[Curve]) -> Callable[[str, str], str]:
+    """The heading of a panel, by nature and measure."""
+    symbols = {curve.measure: symbol(curve.column) for curve in curves}
+    return lambda nature, measure: f"{symbols[measure]} against {nature}"
 
 
-@dataclass
-class Frame:
-    """One pair of axes: a measure against one nature."""
+def curves_table(curves: Sequence[Curve]) -> pd.DataFrame:
+    """A row for each point: the data of `plot_curves`.
 
-    nature: str
-    column: Column
-    negative: bool = False
-    lines: list[Line] = field(default_factory=list)
-    bounds: list[Bound] = field(default_factory=list)
-    references: list[Bound] = field(default_factory=list)
-    #: points beyond an edge of the axes: style, T, and whether the edge is the upper one
-    marks: list[tuple[int, NDArray[np.int64], bool]] = field(default_factory=list)
-    #: curves without a point: style, and the reason
-    absent: list[tuple[int, str]] = field(default_factory=list)
-
-    @property
-    def measure(self) -> str:
-        """The name of the column."""
-        return self.column.name
-
-    @property
-    def symbol(self) -> str:
-        """The symbol of a measure of the catalogue without options, such as smCE; the name of any other column."""
-        plain = self.column.name == self.column.measure and self.measure in MEASURES
-        return MEASURES[self.measure].symbol.partition(",")[0].removesuffix("_p") if plain else self.measure
+    Marks: "mean", with a band; "up" and "down", infinite means and those that are 0 on a logarithmic axis; "absent",
+    curves without a point; "bound" (exact), "rate" (a slope) and "known" (the best known rates, a slope). Labels are as
+    matplotlib reads them. The place is that of the forecaster, −1 for what no forecaster has.
+    """
+    return stacked(curve_parts(curves))
 
 
-def divided(frame: Frame, power: float) -> Frame:
-    """The same with everything divided by T^power: what grows so fast is level."""
-
-    def by(some: Any, *names: str) -> list[Any]:
-        scales = [(one, one.rounds.astype(np.float64) ** power) for one in some]
-        return [replace(one, **{name: getattr(one, name) / scale for name in names}) for one, scale in scales]
-
-    return replace(
-        frame, lines=by(frame.lines, "mean", "lower", "upper"), bounds=by(frame.bounds, "values"),
-        references=by(frame.references, "values"),
-    )  # fmt: skip
-
-
-def frames(curves: Sequence[Curve], *, exponents: bool = True) -> list[Frame]:
-    """The data of `plot_curves`: a frame for each nature and measure, in the order of the curves."""
-    styles, level = places(curves), simultaneous(len(curves)) if exponents else None
-    result: dict[tuple[str, Column], Frame] = {}
-    for curve in curves:
-        frame = result.setdefault((curve.nature, curve.column), Frame(curve.nature, curve.column))
-        frame.negative |= bool(((curve.mean < 0) & np.isfinite(curve.mean)).any())
-    for curve in curves:
-        _add(result[curve.nature, curve.column], curve, styles[curve.forecaster], level)
-    for frame in result.values():
-        frame.bounds = [_below_all(bound, frame.lines) for bound in frame.bounds]
-        if not frame.negative:
-            tuned = [line for line in frame.lines if line.fresh and not line.late]
-            frame.references = _references(frame.column, tuned)
-    return list(result.values())
-
-
-def forecasters(drawn: Iterable[Frame]) -> dict[str, int]:
-    """The forecasters that have a line: name → style."""
-    return {line.forecaster: line.style for frame in drawn for line in frame.lines}
+def curve_parts(curves: Sequence[Curve], *, exponents: bool = True, known: bool = True) -> list[Part]:
+    """The parts of that table, with exponents and best known rates or without."""
+    styles, level, parts = places(curves), simultaneous(len(curves)) if exponents else None, list[Part]()
+    for (nature, measure), mine in by_pair(curves).items():
+        negative = any(((c.mean < 0) & np.isfinite(c.mean)).any() for c in mine)
+        here = [
+            {"forecaster": c.forecaster, "place": styles[c.forecaster]} | part
+            for c in mine
+            for part in _curve(c, level, negative=negative)
+        ]
+        means = [part for part in here if part["mark"] == "mean"]
+        if known and not negative:
+            tuned = {c.forecaster for c in mine if c.fresh and c.open is None}
+            here += _known(mine[0].column, [part for part in means if part["forecaster"] in tuned])
+        frame = EMPTY | {
+            "nature": nature,
+            "measure": measure,
+            "symbol": symbol(mine[0].column),
+            "negative": negative,
+        }
+        seen = set()
+        for part in here:
+            # What a nature forces stands there once, for all of its forecasters.
+            if part["place"] >= 0 or part["label"] not in seen:
+                parts.append(frame | {"part": len(parts)} | _lowest(part, means))
+            seen.add(part.get("label"))
+    return parts
 
 
 def places(curves: Sequence[Curve]) -> dict[str, int]:
@@ -138,37 +93,38 @@ def places(curves: Sequence[Curve]) -> dict[str, int]:
     return found
 
 
-def _add(frame: Frame, curve: Curve, style: int, level: float | None) -> None:
-    """Adds a curve to its frame: as a line, and in words the points that have no place."""
+def _curve(curve: Curve, level: float | None, *, negative: bool) -> Iterator[Part]:
+    """The mean and what belongs to it; in words the points that have no place on the axis."""
     mean = curve.mean
-    shown = np.isfinite(mean) & (frame.negative | (mean > 0))
+    shown = np.isfinite(mean) & (negative | (mean > 0))
     reasons = _missing(curve, shown)
     if not shown.any():
-        frame.absent.append((style, f"{literal(curve.forecaster)}: {reasons}"))
+        yield {"mark": "absent", "label": f"{literal(curve.forecaster)}: {reasons}"}
         return
-    exponent = None if level is None else curve.exponent(level)
-    slope = f"$T^{{{raised(exponent)}}}$" if exponent is not None and exponent.clear else ""
+    growth = None if level is None else curve.exponent(level)
+    slope = growth if growth is not None and growth.clear else None
+    notes = "; ".join(filter(None, ("" if slope is None else f"$T^{{{raised(slope)}}}$", reasons)))
     band = np.full((2, len(mean)), np.nan)
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
-    notes = "; ".join(filter(None, (slope, reasons)))
-    frame.lines.append(
-        Line(curve.forecaster, notes, style, curve.rounds, np.where(shown, mean, np.nan), band[0], band[1], exponent,
-             curve.fresh, curve.open is not None)
-    )  # fmt: skip
-    for beyond, up in ((mean == np.inf, True), (~shown & (mean == 0), False)):
+    yield {
+        "mark": "mean", "T": curve.rounds, "total": np.where(shown, mean, np.nan), "lower": band[0], "upper": band[1],
+        "label": notes, "exponent": np.nan if slope is None else slope.value,
+        "cut": slope is not None and slope.cut, "bent": slope is not None and slope.bent,
+    }  # fmt: skip
+    for kind, beyond in (("up", mean == np.inf), ("down", ~shown & (mean == 0))):
         if beyond.any():
-            frame.marks.append((style, curve.rounds[beyond], up))
+            yield {"mark": kind, "T": curve.rounds[beyond]}
     first = int(np.argmax(shown))
-    frame.bounds += _bounds(curve, style, float(curve.rounds[first]), float(mean[first]), frame.bounds)
+    yield from _bounds(curve, float(curve.rounds[first]), float(mean[first]))
 
 
-def _below_all(bound: Bound, lines: Sequence[Line]) -> Bound:
+def _lowest(part: Part, means: Sequence[Part]) -> Part:
     """A rate that a nature forces, moved to the lowest curve at its first T: it is about all of them."""
-    if bound.exact or bound.style is not None:
-        return bound
-    starts = [float(line.mean[line.rounds == bound.rounds[0]].min(initial=np.inf)) for line in lines]
-    lowest = min((start for start in starts if np.isfinite(start)), default=float(bound.values[0]))
-    return replace(bound, values=bound.values * (lowest / bound.values[0]))
+    if part["mark"] != "rate" or part["place"] >= 0:
+        return part
+    starts = [float(mean["total"][mean["T"] == part["T"][0]].min(initial=np.inf)) for mean in means]
+    lowest = min((start for start in starts if np.isfinite(start)), default=part["total"][0])
+    return part | {"total": part["total"] * (lowest / part["total"][0])}
 
 
 def _missing(curve: Curve, shown: NDArray[np.bool_]) -> str:
@@ -204,27 +160,31 @@ def _when(rounds: NDArray[np.int64], mask: NDArray[np.bool_]) -> str:
     return f"at {len(where)} T from {first} to {last}"
 
 
-def _references(column: Column, lines: Sequence[Line]) -> list[Bound]:
+def _known(column: Column, means: Sequence[Part]) -> list[Part]:
     """The best known rates beside games tuned to their T, as slopes; the prefixes of one game are not."""
-    rounds = np.unique(np.concatenate([line.rounds[line.shown] for line in lines])) if lines else np.array([])
+    there = [
+        (mean["T"][shown], mean["total"][shown]) for mean in means for shown in [np.isfinite(mean["total"])]
+    ]
+    rounds = np.unique(np.concatenate([t for t, _ in there])) if there else np.array([])
     if len(rounds) < 2:
         return []
-    start = min(line.mean[(line.rounds == rounds[0]) & line.shown].min(initial=np.inf) for line in lines) / 2
+    start = min(totals[t == rounds[0]].min(initial=np.inf) for t, totals in there) / 2
     rates = best_known(column)
     both = len({rate.formula for rate in rates}) < len(rates)
     shapes = {f"Θ({rate.formula})" if both else str(rate): rate.at(rounds) for rate in rates}
-    return [Bound(label, None, rounds, start * shape / shape[0], False) for label, shape in shapes.items()]
+    return [
+        {"mark": "known", "place": -1, "T": rounds, "total": start * shape / shape[0], "label": label}
+        for label, shape in shapes.items()
+    ]
 
 
-def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequence[Bound]) -> list[Bound]:
-    """The guarantees on a curve, each kind once; those of the nature only once in a frame."""
+def _bounds(curve: Curve, first: float, start: float) -> Iterator[Part]:
+    """The guarantees on a curve, each kind once."""
     found: dict[tuple[str, str, bool, str], list[tuple[int, float]]] = {}
     for horizon, p in curve.promises:
         found.setdefault((p.formula, p.kind, p.upper, p.against), []).append((horizon, p.bound))
-    result = []
     for (formula, kind, upper, against), points in found.items():
-        x = np.array([t for t, _ in points], dtype=np.float64)
-        y = np.array([bound for _, bound in points])
+        x, y = np.array(points, dtype=np.float64).T
         exact = kind != "rate"
         anchor = y[x == first]
         if not exact and (len(x) < 2 or start <= 0.0 or len(anchor) == 0):
@@ -238,11 +198,11 @@ def _bounds(curve: Curve, style: int, first: float, start: float, there: Sequenc
         relation = ("≤" if upper else "≥") if exact else "∝"
         mean = "mean " if kind == "expected" else ""
         formula, against = literal(formula), literal(against)
-        # What a nature forces says whom it is forced on; a forecaster's own bound has the colour of its curve.
+        # The label of what a nature forces names the forecasters; a forecaster's own bound has the colour of its curve.
         label = f"{mean}{relation} {formula}" + ("" if upper else f" ({against})")
-        if all(label != bound.label for bound in there) or upper:
-            result.append(Bound(label, style if upper else None, x, y, exact, against if upper else ""))
-    return result
+        yield {"mark": "bound" if exact else "rate", "T": x, "total": y, "label": label} | (
+            {"against": against} if upper else {"against": "", "forecaster": "", "place": -1}
+        )
 
 
 def parities(curves: Sequence[Curve]) -> str:

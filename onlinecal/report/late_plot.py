@@ -1,15 +1,16 @@
-"""Games with late outcomes: totals by schedule, and when questions are asked and known; data, then drawing."""
+"""Games with late outcomes: totals by schedule, and when questions are asked and known; tables, then pictures."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import ArrayLike, NDArray
@@ -21,104 +22,88 @@ from onlinecal.core.words import number_of
 from onlinecal.engine.horizon import check_horizon
 from onlinecal.growth.rates import KnownRate, best_known
 from onlinecal.growth.words import literal
-from onlinecal.report.curve_plot import Looks, edges, of_frames, of_runs
+from onlinecal.report.curve_plot import edges, of_curves, of_runs
 from onlinecal.report.curves import Curve, Study, columns_of, open_at_the_end, runs_of
-from onlinecal.report.frames import Bound, Frame, forecasters, frames, games
-from onlinecal.report.panels import Panels, Picture, joined, pictured
-from onlinecal.report.style import GREY, paper, plain, wrapped
+from onlinecal.report.frames import EMPTY, Part, curve_parts, games, symbol
+from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
+from onlinecal.report.style import GREY, paper
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
-#: what the line of a game is called in which every outcome is known before the next question
+#: the label of the line of a game in which every outcome is known before the next question
 AT_ONCE = "no delay"
+#: a shape of b·R(T/b): its place, T, and values
+Shape = tuple[int, Floats, Floats]
 
 
-@dataclass(frozen=True)
-class LateFrame:
-    """A frame in its row and column; `open` has the questions open at the end, by schedule."""
+def late_table(study: Study, measures: Sequence[str]) -> pd.DataFrame:
+    """The table of `curves_table` by schedule, with the row, column and heading of each panel.
 
-    row: str
-    column: str
-    heading: str
-    frame: Frame
-    open: tuple[int, ...]
-    across: bool
+    Lines are schedules against T with several horizons or a single schedule, else forecasters across schedules.
 
-
-def late_frames(study: Study, measures: Sequence[str]) -> list[LateFrame]:
-    """The data of `plot_delays`: against T with several horizons or a single schedule, else across schedules.
-
-    Dotted is b·R(T/b) for b = 1 + questions open, where R is the best known upper rate. b copies of a forecaster with
-    rate R would have it, each in the game of its own questions. All dotted lines share one constant. By it the line of
-    the fewest open questions begins at the measured one, or, across schedules, at the lowest. It is drawn only for
+    A "rate" is b·R(T/b) for b = 1 + questions open, where R is the best known upper rate. b copies of a forecaster with
+    rate R would have it, each in the game of its own questions. All rates of a panel share one constant. By it the line
+    of the fewest open questions begins at the measured one, or, across schedules, at the lowest. It is drawn only for
     constant delays with a question every unit.
     """
-    columns = columns_of(study, measures)
-    across = len({c.horizon for c in study.cells}) == 1 and len({c.schedule[1] for c in study.cells}) > 1
-    natures = list(dict.fromkeys(c.schedule[0] for c in study.cells))
-    found = []
-    for nature in natures:
+    parts: list[Part] = []
+    across, columns = _is_across(study), columns_of(study, measures)
+    for nature in dict.fromkeys(c.schedule[0] for c in study.cells):
         for column in columns:
             cells = [c for c in study.cells if c.schedule[0] == nature and column.name in c.totals]
-            if not cells:
-                continue
-            if across:
-                found.append(_across(study, column, nature, cells))
-            else:
-                found += [
-                    _against_time(study, column, nature, who, [c for c in cells if c.forecaster == who])
-                    for who in dict.fromkeys(c.forecaster for c in cells)
-                ]
-    return found
+            for who in dict.fromkeys("" if across else c.forecaster for c in cells):
+                mine = [c for c in cells if who in ("", c.forecaster)]
+                rate = next((rate for rate in best_known(column) if rate.upper), None)
+                curves, shapes = (_by_open if across else _by_schedule)(study, column, nature, mine, rate)
+                own = curve_parts(curves, exponents=False, known=False)
+                own += _anchored(own, shapes, rate)
+                at = {"row": nature, "column": column.name, "heading": f"{symbol(column)}, {nature}"}
+                if not across:
+                    at = {
+                        "row": f"{column.name}, {nature}", "column": who,
+                        "heading": f"{symbol(column)} of {who}, {nature}",
+                    }  # fmt: skip
+                parts += [part | at for part in own]
+    return stacked(parts)
 
 
-def _against_time(study: Study, column: Column, nature: str, who: str, cells: Sequence[Played]) -> LateFrame:
+def _is_across(study: Study) -> bool:
+    return len({c.horizon for c in study.cells}) == 1 and len({c.schedule[1] for c in study.cells}) > 1
+
+
+def _by_schedule(
+    study: Study, column: Column, nature: str, cells: Sequence[Played], rate: KnownRate | None
+) -> tuple[list[Curve], list[Shape]]:
     """One forecaster against one nature, a line for each schedule."""
-    schedules = list(dict.fromkeys(c.schedule for c in cells))
-    heading = f"{column.name} of {who}, {nature}"
-    curves, bounds, open = [], [], []
-    rate = _rate(column)
-    for schedule in schedules:
+    curves: list[Curve] = []
+    shapes = []
+    for schedule in dict.fromkeys(c.schedule for c in cells):
         mine = sorted((c for c in cells if c.schedule == schedule), key=lambda c: c.horizon)
-        open.append(open_at_the_end(mine[-1]))
-        curve = study.curve(column.name, who, mine[0].nature)
+        curve = study.curve(column.name, mine[0].forecaster, mine[0].nature)
         curves.append(
-            replace(curve, forecaster=schedule[1] or AT_ONCE, nature=heading, promises=(), place=None)
+            replace(curve, forecaster=schedule[1] or AT_ONCE, nature=nature, promises=(), place=None)
         )
         if rate is not None and (same := _copies(mine)) is not None and len(curve.rounds) > 1:
             times = curve.rounds.astype(np.float64)
-            bounds.append(Bound("", len(curves) - 1, times, same * rate.at(times / same), False))
-    (frame,) = frames(curves, exponents=False)
-    frame.references = []
-    frame.bounds = _anchored(frame, bounds, rate)
-    return LateFrame(f"{column.name}, {nature}", who, heading, frame, tuple(open), False)
+            shapes.append((len(curves) - 1, times, same * rate.at(times / same)))
+    return curves, shapes
 
 
-def _across(study: Study, column: Column, nature: str, cells: Sequence[Played]) -> LateFrame:
+def _by_open(
+    study: Study, column: Column, nature: str, cells: Sequence[Played], rate: KnownRate | None
+) -> tuple[list[Curve], list[Shape]]:
     """All forecasters against one nature, by the questions that are open at the end."""
     curves = []
-    ends = sorted({1 + open_at_the_end(c) for c in cells})
     for who in dict.fromkeys(c.forecaster for c in cells):
         mine = sorted((c for c in cells if c.forecaster == who), key=open_at_the_end)
         at = np.array([1 + open_at_the_end(c) for c in mine])
         totals = np.stack([c.totals[column.name][-1] for c in mine])
         curves.append(Curve(column, who, nature, at, totals, False, place=study.places[who]))
-    (frame,) = frames(curves, exponents=False)
-    rate = _rate(column)
-    frame.references = []
-    if rate is not None and len(ends) > 1 and all(_copies([c]) is not None for c in cells):
-        at = np.array(ends, dtype=np.float64)
-        horizon = np.full(len(at), float(cells[0].horizon))
-        bound = Bound("", None, at, at * rate.at(horizon / at), False)
-        frame.bounds = _anchored(frame, [bound], rate)
-    open = tuple(end - 1 for end in ends)
-    return LateFrame(nature, column.name, f"{column.name}, {nature}", frame, open, True)
-
-
-def _rate(column: Column) -> KnownRate | None:
-    """The best known upper rate that some forecaster of this package attains, or None."""
-    return next((rate for rate in best_known(column) if rate.upper), None)
+    ends = np.unique([1.0 + open_at_the_end(c) for c in cells])
+    if rate is None or len(ends) < 2 or any(_copies([c]) is None for c in cells):
+        return curves, []
+    return curves, [(-1, ends, ends * rate.at(cells[0].horizon / ends))]
 
 
 def _copies(cells: Sequence[Played]) -> int | None:
@@ -128,30 +113,27 @@ def _copies(cells: Sequence[Played]) -> int | None:
     return 1 + delay if all(c.schedule[1] == constant and c.horizon > delay for c in cells) else None
 
 
-def _anchored(frame: Frame, bounds: Sequence[Bound], rate: KnownRate | None) -> list[Bound]:
+def _anchored(parts: Sequence[Part], shapes: Sequence[Shape], rate: KnownRate | None) -> list[Part]:
     """All with one constant: that with which the least of them begins where its line does. The first has the label."""
-    if rate is None or not bounds or frame.negative or not frame.lines:
+    means = [part for part in parts if part["mark"] == "mean"]
+    # Of lines that are drawn only: one without a point has no place to begin at.
+    shapes = [shape for shape in shapes if shape[0] in (-1, *(mean["place"] for mean in means))]
+    if rate is None or not shapes or not means or means[0]["negative"]:
         return []
     label = "∝ √(bT)" if rate.formula == "√T" else f"∝ b·R(T/b), R = {rate.formula}"
-    # Of lines that are drawn only: one without a point has no place to begin at.
-    there = {line.style for line in frame.lines}
-    bounds = [bound for bound in bounds if bound.style is None or bound.style in there]
-    if not bounds:
-        return []
-    least = min(bounds, key=lambda bound: bound.values[0])
+    place, times, values = min(shapes, key=lambda shape: shape[2][0])
     constant = np.inf
-    for line in (line for line in frame.lines if least.style in (None, line.style)):
-        first = line.rounds[line.shown][0]
-        start = float(line.mean[line.shown][0]) / float(least.values[least.rounds == first][0])
-        constant = min(constant, start)
+    for mean in (mean for mean in means if place in (-1, mean["place"])):
+        first = int(np.argmax(np.isfinite(mean["total"])))
+        constant = min(constant, float(mean["total"][first]) / float(values[times == mean["T"][first]][0]))
     return [
-        replace(bound, values=constant * bound.values, label=literal(label) if i == 0 else "")
-        for i, bound in enumerate(bounds)
-    ]
-
-
-#: questions of one picture, in which a bar can be told from the next
-BARS = 200
+        EMPTY | {
+            "nature": means[0]["nature"], "measure": means[0]["measure"], "symbol": means[0]["symbol"],
+            "negative": False, "mark": "rate", "forecaster": "", "place": place, "part": len(parts) + i, "T": times,
+            "total": constant * values, "label": "" if i else literal(label),
+        }
+        for i, (place, times, values) in enumerate(shapes)
+    ]  # fmt: skip
 
 
 @pictured
@@ -170,43 +152,45 @@ def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
         With several horizons, or a single schedule, a row for each nature and measure and a column for each forecaster;
         else a row for each nature and a column for each measure. Those of one row have the same limits upwards.
     """
-    drawn = late_frames(study, measures)
-    cells, across = study.cells, drawn[0].across
-    # Curves of one name look the same in all panels if there are as many in each.
-    alone = (
-        len(drawn) == 1 or len({tuple(line.forecaster for line in each.frame.lines) for each in drawn}) > 1
-    )
-    lines = any(len(line.rounds) > 1 for each in drawn for line in each.frame.lines)
-    open = max(n for each in drawn for n in each.open)
+    table, across, cells = late_table(study, measures), _is_across(study), study.cells
+    names = {column.name for column in columns_of(study, measures)}
+    open = max(open_at_the_end(c) for c in cells if names & set(c.totals))
+    heads = {
+        (row, column): head
+        for row, column, head in table[["row", "column", "heading"]].itertuples(index=False)
+    }
+    means = table[table["mark"] == "mean"]
+    panels = [tuple(dict.fromkeys(rows["forecaster"])) for _, rows in means.groupby(["row", "column"])]
     caption = joined(
         f"Games of T = {cells[0].horizon:,}, a point for each schedule." if across else games(study.curves(measures)),
         *of_runs(
-            runs_of(cells), lines, ", given the times of questions and outcomes, which all runs of a schedule share"
+            runs_of(cells), bool((means.groupby(["row", "column", "part"]).size() > 1).any()),
+            ", given the times of questions and outcomes, which all runs of a schedule share",
         ),
         "Totals are over the questions whose outcome is known; not in them are those that are open at the end, up to "
         f"{open:,} a game.",
         "Dotted: b·R(T/b), which is √(bT) for R = √T: with b = 1 + questions open and R the best known upper rate, "
         "what b copies would have, each with every b-th question; with one constant, by which they begin at the first "
         f"point of the {'lowest line' if across else 'line with the fewest open questions'}."
-        * any(each.frame.bounds for each in drawn),
-        *edges([each.frame for each in drawn]),
+        * ("rate" in set(table["mark"])),
+        *edges(table),
     )  # fmt: skip
-    # Forecasters are told apart; schedules have an order, and so have their colours.
-    return of_frames(
-        [(each.frame, each.row, each.column, each.heading) for each in drawn], literal(caption), "rows × columns",
-        ("1 + questions open at the end" if across else "T", "total $T\\cdot\\mu$"),
-        named=alone, names={} if alone else forecasters(each.frame for each in drawn),
-        colours=(lambda frame: None) if across else _ordered, dotted="b·R(T/b)",
+    # Forecasters are told apart; schedules have an order, and so have their colours, seen on light and on dark pages.
+    several = np.linspace(0.3, 0.88, max(int(table["place"].max()) + 1, 2))
+    return of_curves(
+        table, literal(caption), words="rows × columns", row="row", column="column",
+        heading=lambda row, column: heads.get((row, column), ""),
+        labels=("1 + questions open at the end" if across else "T", "total $T\\cdot\\mu$"),
+        # The legend of the figure has the lines of all panels where these are the same.
+        named=len(heads) == 1 or len(set(panels)) > 1, dotted="b·R(T/b)",
+        colours=None if across else [to_hex(colormaps["viridis"](x)) for x in several],
     )  # fmt: skip
-
-
-def _ordered(frame: Frame) -> Looks:
-    """Colours of schedules, from short to long delays, that can be seen on light and on dark pages."""
-    several = len(frame.lines) + len(frame.absent)
-    return [to_hex(colormaps["viridis"](x)) for x in np.linspace(0.3, 0.88, max(several, 2))]
 
 
 # ---------------------------------------------------------------- questions
+
+#: questions of one picture, in which a bar can be told from the next
+BARS = 200
 
 
 @dataclass(frozen=True)
@@ -222,13 +206,8 @@ class Bars:
     open: NDArray[np.bool_]
     outcomes: NDArray[np.int64] | None
 
-    @property
-    def never(self) -> NDArray[np.bool_]:
-        """Questions without an outcome, ever."""
-        return np.isinf(self.known)
-
     def count(self) -> tuple[Floats, NDArray[np.int64]]:
-        """When the number of open questions changes, and how many there are from then on."""
+        """The times at which the number of open questions changes, and that number from then on."""
         done = self.known[~self.open]
         times = np.unique(np.concatenate([self.asked, done]))
         asked = np.searchsorted(self.asked, times, side="right")
@@ -276,6 +255,55 @@ def question_bars(
     return Bars(schedule, horizon, asked, known, end, open, given)
 
 
+def questions_table(drawn: Sequence[Bars]) -> pd.DataFrame:
+    """Bars of questions by their outcome, or "known" and "open", their ends, and the "count" of open questions."""
+    return stacked(part for i, bars in enumerate(drawn) for part in _question_parts(i, bars))
+
+
+def _question_parts(i: int, bars: Bars) -> Iterator[dict[str, Any]]:
+    numbers = np.arange(1, len(bars.asked) + 1)
+    ends, never = np.where(bars.open, bars.end, bars.known), np.isinf(bars.known)
+    groups = {"open": bars.open, "known": ~bars.open}
+    if bars.outcomes is not None:
+        groups = {"open": bars.open} | {f"outcome {y}": ~bars.open & (bars.outcomes == y) for y in (0, 1)}
+    own = {"schedule": i, "row": "questions", "many": len(numbers)}
+    for kind, mine in groups.items():
+        bar: dict[str, Any] = own | {
+            "question": numbers[mine],
+            "left": bars.asked[mine],
+            "right": ends[mine],
+            "clock": ends[mine],
+        }
+        yield bar | {"mark": kind}
+        at_once = bar["left"] == bar["right"]
+        yield own | {
+            "mark": f"{kind}, at once",
+            "question": bar["question"][at_once],
+            "clock": bar["clock"][at_once],
+        }
+    for kind, mine in (("later", bars.open & ~never), ("never", bars.open & never)):
+        yield own | {"mark": kind, "question": numbers[mine], "clock": ends[mine]}
+    times, open = bars.count()
+    yield own | {
+        "row": "open", "mark": "count", "clock": np.append(times, bars.end),
+        "question": np.append(open, bars.open.sum()),
+    }  # fmt: skip
+
+
+def _ends(marker: str) -> list[Any]:
+    size = lambda rows: float(np.clip(260.0 / rows["many"].iloc[0], 1.8, 4.0))  # noqa: E731
+    return [mark("points", "ink", marker=marker, markersize=size, zorder=3.0)]
+
+
+_COLOURS = {"open": GREY, "known": 0, "outcome 0": 0, "outcome 1": 5}
+QUESTIONS = (
+    {kind: [mark("levels", colour, linewidth=lambda rows: float(np.clip(170.0 / rows["many"].iloc[0], 0.9, 4.0)))]
+     for kind, colour in _COLOURS.items()}
+    | {f"{kind}, at once": [mark("points", colour, marker=".", markersize=3)] for kind, colour in _COLOURS.items()}
+    | {"later": _ends(">"), "never": _ends("x"), "count": [mark("steps", "ink", linewidth=1.0)]}
+)  # fmt: skip
+
+
 @pictured
 def plot_questions(drawn: Sequence[Bars]) -> Picture:
     """A bar for each question, from when it is asked to when its outcome is known; below, how many are open.
@@ -293,23 +321,47 @@ def plot_questions(drawn: Sequence[Bars]) -> Picture:
     if not drawn:
         raise InvalidParameter("no questions to draw; expected at least one schedule")
     high = min(8.0, max(2.6, 0.055 * max(len(bars.asked) for bars in drawn)))
+    heads = [
+        f"{bars.schedule.label or 'a question a unit, no delay'}\n{int(bars.open.sum())} of {len(bars.asked)} open"
+        for bars in drawn
+    ]
 
-    def build(fig: Figure, columns: int) -> Panels:
-        heights = {"height_ratios": [high, 1.3]}
-        panels: Panels = fig.subplots(2, columns, sharex="col", squeeze=False, gridspec_kw=heights)
-        return panels
-
-    def fill(panels: Panels, side: float, _: bool) -> None:
-        for column, bars in zip(panels.T, drawn, strict=True):
-            _draw_bars(column[0], bars, side)
-            _draw_count(column[1], bars)
-        panels[0, 0].set_ylabel("question", fontsize=8)
-        panels[1, 0].set_ylabel("open", fontsize=8)
+    def after(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
+        bars = drawn[int(rows["schedule"].iloc[0])]
+        axis.axvline(bars.end, color=paper(axis).ink, linewidth=0.8, linestyle=(0, (4, 3)))
+        if rows["row"].iloc[0] == "open":
+            axis.set_ylim(0, 1.1 * max(1.0, rows["question"].max()))
+            axis.yaxis.set_major_locator(MaxNLocator(3, integer=True, steps=[1, 2, 5, 10]))
+            axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
+            axis.set_ylabel("open" if place.first else "", fontsize=8)
+            return
+        axis.set_xlim(min(0.0, float(bars.asked[0])) if bars.asked[0] <= bars.end / 2 else None, None)
+        axis.set_ylim(len(bars.asked) + 0.8, 0.2)
+        axis.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
+        axis.set_xlabel("")
+        _legend(axis, bars)
 
     return Picture(
-        (2, len(drawn)), "2 × schedules", fill, _question_caption(drawn), lambda *_: high + 1.9, build=build,
-        wide=(1.0, 4.1 * (1.5 if len(drawn) == 1 else 1.0)), gap=0.7, widest=60.0, narrow=0.01,
+        table=questions_table(drawn), caption=_question_caption(drawn), x="clock", y="question", row="row",
+        column="schedule", marks=QUESTIONS, after=after, labels=("clock", "question"), words="2 × schedules",
+        heading=lambda row, schedule: heads[int(schedule)] if row == "questions" else "",
+        wide=(1.0, 4.1 * (1.5 if len(drawn) == 1 else 1.0)), most=99, narrow=0.01, widest=60.0, shared="column",
+        ratios=(high, 1.3), high=lambda *_: high + 1.9,
     )  # fmt: skip
+
+
+def _legend(axis: Axes, bars: Bars) -> None:
+    here = paper(axis)
+    entries = [
+        Line2D([], [], color=here.named(_COLOURS[f"outcome {y}"]), linewidth=2, label=f"outcome {y}")
+        for y in (0, 1) if bars.outcomes is not None
+    ]  # fmt: skip
+    if bars.open.any():
+        entries.append(Line2D([], [], color=GREY, linewidth=2, marker=">", markersize=3.5,
+                              markerfacecolor=here.ink, markeredgecolor=here.ink, label="open"))  # fmt: skip
+    if entries:
+        # Bars go down to the right: nothing is to the left of the last ones.
+        axis.legend(handles=entries, fontsize=7, frameon=False, loc="lower left").set_in_layout(False)
 
 
 def _question_caption(drawn: Sequence[Bars]) -> str:
@@ -337,59 +389,3 @@ def _shared(drawn: Sequence[Bars]) -> str:
     unknown = any(bars.outcomes is None for bars in by_outcome)
     longer = " Here a bar ends at the later time." if unknown else ""
     return f"All runs share the times of questions; those by outcome depend on the run.{longer}"
-
-
-def _draw_bars(axis: Axes, bars: Bars, side: float) -> None:
-    here = paper(axis)
-    zero, one = here.colours[0], here.colours[5]
-    numbers = np.arange(1, len(bars.asked) + 1)
-    ends = np.where(bars.open, bars.end, bars.known)
-    groups: list[tuple[NDArray[np.bool_], str]] = [(bars.open, GREY)]
-    if bars.outcomes is None:
-        groups.append((~bars.open, zero))
-    else:
-        groups += [(~bars.open & (bars.outcomes == y), colour) for y, colour in ((0, zero), (1, one))]
-    thick = float(np.clip(170.0 / len(numbers), 0.9, 4.0))
-    for mine, colour in groups:
-        axis.hlines(numbers[mine], bars.asked[mine], ends[mine], color=colour, linewidth=thick)
-        at_once = mine & (bars.asked == ends)
-        axis.plot(
-            bars.asked[at_once], numbers[at_once], color=colour, marker=".", markersize=3, linestyle="none"
-        )
-    for mine, marker in ((bars.open & ~bars.never, ">"), (bars.open & bars.never, "x")):
-        axis.plot(
-            ends[mine], numbers[mine], color=here.ink, marker=marker, linestyle="none", zorder=3.0,
-            markersize=float(np.clip(260.0 / len(numbers), 1.8, 4.0)),
-        )  # fmt: skip
-    axis.axvline(bars.end, color=here.ink, linewidth=0.8, linestyle=(0, (4, 3)))
-    axis.set_xlim(min(0.0, float(bars.asked[0])) if bars.asked[0] <= bars.end / 2 else None, None)
-    axis.set_ylim(len(numbers) + 0.8, 0.2)
-    axis.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
-    label = bars.schedule.label or "a question a unit, no delay"
-    open = int(bars.open.sum())
-    axis.set_title(f"{wrapped(label, side, 10)}\n{open} of {len(numbers)} open", fontsize=10)
-    plain(axis)
-    entries = []
-    if bars.outcomes is not None:
-        entries += [
-            Line2D([], [], color=c, linewidth=2, label=f"outcome {y}") for y, c in enumerate((zero, one))
-        ]
-    if open:
-        entries.append(Line2D([], [], color=GREY, linewidth=2, marker=">", markersize=3.5,
-                              markerfacecolor=here.ink, markeredgecolor=here.ink, label="open"))  # fmt: skip
-    if entries:
-        # Bars go down to the right: nothing is to the left of the last ones.
-        axis.legend(handles=entries, fontsize=7, frameon=False, loc="lower left").set_in_layout(False)
-
-
-def _draw_count(axis: Axes, bars: Bars) -> None:
-    ink = paper(axis).ink
-    times, open = bars.count()
-    last = int(bars.open.sum())
-    axis.step(np.append(times, bars.end), np.append(open, last), where="post", color=ink, linewidth=1.0)
-    axis.axvline(bars.end, color=ink, linewidth=0.8, linestyle=(0, (4, 3)))
-    axis.set_ylim(0, 1.1 * max(1, int(open.max())))
-    axis.yaxis.set_major_locator(MaxNLocator(3, integer=True, steps=[1, 2, 5, 10]))
-    axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    axis.set_xlabel("clock", fontsize=8)
-    plain(axis)

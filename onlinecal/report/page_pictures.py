@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,9 +22,6 @@ MOST, FORECASTERS, LINES = 24, 12, 240
 CELLS = 400
 #: runs up to which all are put together in a reliability diagram; levels up to which all are drawn, and bins of more
 TOGETHER, LEVELS, BINS = 64, 200, 20
-#: natures and forecasters of the pictures that have a panel or a figure for each nature
-NATURES = {"pareto": 6, "reliability": 4, "tasks": 2, "slopes": 2, "delays": 2, "people": 2}
-WHO = {"pareto": FORECASTERS, "reliability": 4, "slopes": 6, "delays": 4, "people": 2}
 #: tasks times forecasters in one picture
 POINTS = 60
 
@@ -55,23 +52,56 @@ class Gallery:
 
 #: names of columns
 Columns = Sequence[str]
-#: a title, the function that draws it, its arguments and options, and what is said after its caption
-Drawing = tuple[str, Any, tuple[Any, ...], dict[str, Any], str]
+#: positional arguments of a picture, and options
+Given = tuple[tuple[Any, ...], dict[str, Any]]
 
 
-def gallery(study: Study, shown: Sequence[str], grown: Sequence[str], progress: Progress) -> Gallery:
+class Kind(NamedTuple):
+    """A picture of the page: its title, its name in notes, and the most natures and forecasters that it shows."""
+
+    title: str
+    words: str
+    natures: int
+    forecasters: int
+    #: whether each nature has a picture of its own
+    each: bool
+    #: the natures of which there is something to draw, by the columns that are shown and that have an exponent
+    of: Callable[[Study, Columns, Columns], Sequence[str]]
+    #: of a part of the study, or None; what is left out is added to a list of sentences
+    given: Callable[[Study, Columns, Columns, list[str]], Given | None]
+
+
+def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) -> Gallery:
     """The pictures of a study: of the columns that tables show, and of those of them that have an exponent."""
+    from onlinecal.report import plots
+
     found = Gallery()
-    for kind in (_exponents, _pareto, _reliability, _tasks, _slopes, _delays, _people) if shown else ():
-        progress.describe(kind.__name__[1:])
-        for title, plot, given, options, more in kind(study, shown, grown, found.left):
-            caption = plot.caption(*given, **{k: v for k, v in options.items() if k != "width"}) + more
-            draw = partial(plot, *given, caption=False, **options)
-            svg = drawing(lambda dark, draw=draw: np.ravel(draw(dark=dark))[0].figure)
-            found.others.append(Picture(title, caption, svg, kind is not _slopes))
+    names = {"pair": " and ".join(shown[:2]), "measure": shown[:1], "grown": grown[:1]}
+    for name, kind in KINDS.items() if shown else ():
+        progress.describe(name)
+        natures, before = list(dict.fromkeys(kind.of(study, shown, grown))), len(found.others)
+        first = natures[: kind.natures]
+        for group in [[nature] for nature in first] if kind.each else [first] * bool(first):
+            some, whose = _few(study, group, shown[0], kind.forecasters)
+            if (given := kind.given(some, shown, grown, found.left)) is None:
+                continue
+            picture = getattr(plots, name).picture(*given[0], **given[1])
+            svg = drawing(partial(_figure, picture))
+            title = kind.title.format(nature=group[0], **{k: "".join(v) for k, v in names.items()})
+            found.others.append(Picture(title, picture.caption + whose, svg, name != "slopes"))
             progress.advance(1)
+        if len(natures) > kind.natures and len(found.others) > before:
+            found.left.append(
+                f"{kind.words} are drawn of the first {kind.natures} of {len(natures):,} natures."
+            )
     _curves(study, shown, MOST - len(found.others), found, progress)
     return found
+
+
+def _figure(picture: Any, dark: bool) -> Any:
+    # Four diagrams are two lines of two.
+    width = 6.5 if picture.column == "label" and len(picture.keys[0]) == 4 else None
+    return np.ravel(picture.draw(None, "", dark, width, None, False))[0].figure
 
 
 def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progress: Progress) -> None:
@@ -131,127 +161,84 @@ def lowest(curves: Sequence[Curve], most: int) -> list[Curve]:
 # ---------------------------------------------------------------- all else
 
 
-def _exponents(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.study_plot import plot_exponents
-
-    if grown and 1 < len(study.natures) * len(study.forecasters) <= CELLS:
-        yield "Growth exponents", plot_exponents, (study, grown), {}, ""
-
-
-def _pareto(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.study_plot import plot_pareto
-
-    if len(shown) < 2 or len(study.forecasters) < 2:
-        return
-    if len(study.forecasters) > WHO["pareto"]:
-        left.append(
-            f"Pareto fronts are drawn of up to {FORECASTERS} forecasters; `onlinecal compare RESULTS --pareto` has "
-            "those of more."
-        )
-        return
-    two, some = list(shown[:2]), study.only(natures=study.natures[: NATURES["pareto"]])
-    if any(all(m in cell.totals for m in two) for cell in some.cells):
-        several = "s" * (len(some.natures) > 1)
-        yield f"{two[0]} and {two[1]}: Pareto front{several}", plot_pareto, (some, two), {}, ""
-        _only_some(left, "Pareto fronts", study, "pareto")
-
-
-def _reliability(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
-    """Of the Γ that are kept, a picture for each nature."""
-    from onlinecal.report.reliability_plot import plot_reliability
-
-    drawn, missing = False, False
-    for nature in study.natures[: NATURES["reliability"]]:
-        some = study.only(natures=[nature])
-        curves = lowest(some.curves(shown[:1]), WHO["reliability"])
-        levels: dict[str, JointDistribution] = {}
-        for who in [curve.forecaster for curve in curves] or some.forecasters[:1]:
-            mine = _levels(some.only([who]))
-            missing |= not mine
-            levels |= mine
-        if levels:
-            drawn = True
-            bins = BINS if max(len(gamma.predictions) for gamma in levels.values()) > LEVELS else None
-            # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
-            options = {
-                "bins": bins,
-                "band": None,
-                "width": 6.5 if len(levels) == 4 else None,
-            }  # two lines of two
-            more = (
-                f" Drawn: {len(levels)} of {len(some.forecasters)} forecasters; of more than {WHO['reliability']} "
-                f"those whose mean {shown[0]} is lowest."
-            ) * (len(some.forecasters) > len(levels))
-            yield f"Reliability against {nature}", plot_reliability, (levels,), options, more
-    if missing:
-        left.append("Reliability diagrams are left out where the level sets of a game are not kept exactly.")
-    if drawn:
-        _only_some(left, "Reliability diagrams", study, "reliability")
-
-
-def _levels(pair: Study) -> dict[str, JointDistribution]:
-    """Γ of one forecaster against one nature by its label; nothing where it is not kept exactly."""
+def _reliability(some: Study, shown: Columns, grown: Columns, left: list[str]) -> Given | None:
+    """Γ of each forecaster, of all runs where these are few, where it is kept exactly."""
     from onlinecal.report.pictures import gammas
 
-    try:
-        return gammas(pair, run=None if max(runs_of(pair.cells)) <= TOGETHER else 0)[0]
-    except InvalidParameter:
-        return {}
+    levels: dict[str, JointDistribution] = {}
+    for who in some.forecasters:
+        pair = some.only([who])
+        try:
+            levels |= gammas(pair, run=None if max(runs_of(pair.cells)) <= TOGETHER else 0)[0]
+        except InvalidParameter:
+            said = "Reliability diagrams are left out where the level sets of a game are not kept exactly."
+            left += [said] * (said not in left)
+    many = max((len(gamma.predictions) for gamma in levels.values()), default=0)
+    # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
+    return ((levels,), {"bins": BINS if many > LEVELS else None, "band": None}) if levels else None
 
 
-def _tasks(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.study_plot import KINDS, plot_tasks
+def _tasks(study: Study) -> int:
+    """The number of tasks, by how they are acted on, that have regrets."""
+    from onlinecal.report.study_plot import KINDS as REGRETS
 
-    regrets = [c for c in study.columns.values() if c.of_task and c.measure in KINDS and not c.stream]
-    tasks = {(c.task, c.response) for c in regrets}
-    for nature in study.natures[: NATURES["tasks"]] if tasks else ():
-        some, whose = _few(study, [nature], shown[0], min(FORECASTERS, max(1, POINTS // len(tasks))))
-        yield f"Regrets of tasks against {nature}", plot_tasks, (some,), {}, whose
-    if tasks:
-        _only_some(left, "Regrets of tasks", study, "tasks")
+    columns = (c for c in study.columns.values() if c.of_task and c.measure in REGRETS and not c.stream)
+    return len({(c.task, c.response) for c in columns})
 
 
-def _slopes(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.run_plot import plot_slopes
-
-    if not grown:
-        return
-    if len(study.forecasters) > WHO["slopes"]:
-        left.append(
-            f"Local slopes are drawn of up to {WHO['slopes']} forecasters; `onlinecal plot RESULTS --slopes` draws "
-            "those of more."
-        )
-        return
-    every = [study.only(natures=[nature]).curves(grown[:1]) for nature in study.natures[: NATURES["slopes"]]]
-    steep = [curves for curves in every if any(len(curve.rounds) > 2 for curve in curves)]
-    for curves in steep:
-        yield f"Local slopes of {grown[0]} against {curves[0].nature}", plot_slopes, (curves,), {}, ""
-    if steep:
-        _only_some(left, "Local slopes", study, "slopes")
-
-
-def _delays(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.late_plot import plot_delays
-
+def _late(study: Study) -> list[str]:
+    """The natures with their schedules, where there are several; of the first two without."""
     if len({cell.schedule[1] for cell in study.cells}) < 2:
-        return
-    base, most = list(dict.fromkeys(cell.schedule[0] for cell in study.cells)), NATURES["delays"]
-    natures = list(dict.fromkeys(c.nature for c in study.cells if c.schedule[0] in base[:most]))
-    some, whose = _few(study, natures, shown[0], WHO["delays"])
-    if len(base) > most:
-        left.append(f"What late outcomes cost is drawn of the first {most} natures.")
-    yield f"What late outcomes cost: {shown[0]}", plot_delays, (some, [shown[0]]), {}, whose
+        return []
+    first = list(dict.fromkeys(cell.schedule[0] for cell in study.cells))[:2]
+    return [cell.nature for cell in study.cells if cell.schedule[0] in first]
 
 
-def _people(study: Study, shown: Columns, grown: Columns, left: list[str]) -> Iterator[Drawing]:
-    from onlinecal.report.people import plot_people
+def _steep(study: Study, grown: Columns) -> list[str]:
+    curves = study.curves(grown[:1]) if grown else []
+    return [curve.nature for curve in curves if len(curve.rounds) > 2]
 
-    natures, most = list(dict.fromkeys(cell.nature for cell in study.cells if cell.people)), NATURES["people"]
-    some, whose = _few(study, natures[:most], shown[0], WHO["people"]) if natures else (study, "")
-    if any(cell.people for cell in some.cells):
-        if len(natures) > most:
-            left.append(f"Decision makers who join and leave are drawn of the first {most} natures.")
-        yield "Decision makers who join and leave", plot_people, (some,), {}, whose
+
+KINDS = {
+    "exponents": Kind(
+        "Growth exponents", "Growth exponents", CELLS, CELLS, False,
+        lambda study, shown, grown: study.natures
+        if grown and 1 < len(study.natures) * len(study.forecasters) <= CELLS else [],
+        lambda some, shown, grown, left: ((some, grown), {}),
+    ),
+    "pareto": Kind(
+        "{pair}: Pareto fronts", "Pareto fronts", 6, FORECASTERS, False,
+        lambda study, shown, grown: [
+            cell.nature for cell in study.cells
+            if len(study.forecasters) > 1 and len(shown) > 1 and all(m in cell.totals for m in shown[:2])
+        ],
+        lambda some, shown, grown, left: ((some, list(shown[:2])), {}),
+    ),
+    "reliability": Kind(
+        "Reliability against {nature}", "Reliability diagrams", 4, 4, True,
+        lambda study, shown, grown: study.natures, _reliability,
+    ),
+    "tasks": Kind(
+        "Regrets of tasks against {nature}", "Regrets of tasks", 2, FORECASTERS, True,
+        lambda study, shown, grown: study.natures if _tasks(study) else [],
+        lambda some, shown, grown, left: ((_few(some, some.natures, shown[0], max(1, POINTS // _tasks(some)))[0],), {}),
+    ),
+    "slopes": Kind(
+        "Local slopes of {grown} against {nature}", "Local slopes", 2, 6, True,
+        lambda study, shown, grown: _steep(study, grown),
+        lambda some, shown, grown, left: ((some.curves(grown[:1]),), {}),
+    ),
+    "delays": Kind(
+        "What late outcomes cost: {measure}", "Costs of late outcomes", CELLS, 4, False,
+        lambda study, shown, grown: _late(study),
+        lambda some, shown, grown, left: ((some, [shown[0]]), {}),
+    ),
+    "people": Kind(
+        "Decision makers who join and leave", "Regrets of decision makers", 2, 2, False,
+        lambda study, shown, grown: [cell.nature for cell in study.cells if cell.people],
+        lambda some, shown, grown, left: ((some,), {}) if any(cell.people for cell in some.cells) else None,
+    ),
+}  # fmt: skip
 
 
 def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:
@@ -267,11 +254,6 @@ def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple
     over = ", the largest of these natures," if len(some.natures) > 1 else ""
     whose = f" Drawn: {most} of {several} forecasters, those whose mean {measure}{over} is lowest."
     return some.only([who for who in some.forecasters if who in order]), whose
-
-
-def _only_some(left: list[str], what: str, study: Study, kind: str) -> None:
-    if len(study.natures) > NATURES[kind]:
-        left.append(f"{what} are drawn of the first {NATURES[kind]} of {len(study.natures):,} natures.")
 
 
 def drawing(figure: Callable[..., Any]) -> str:

@@ -1,27 +1,27 @@
-"""The scaffold of all pictures: panels in given axes, or in a new figure with title, legend and caption."""
+"""The scaffold of all pictures: a table, marks that draw its rows, panels in given axes or in a new figure."""
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.joint import JointDistribution, check_gamma
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.progress import in_notebook
+from onlinecal.core.progress import show as show_figure
 from onlinecal.core.validation import integer
-from onlinecal.forecasts.table import Evaluation
 from onlinecal.growth.words import literal
-from onlinecal.report.style import entry, inches, letters, page, paper, wrapped
+from onlinecal.report.style import entry, inches, letters, page, paper, plain, wrapped
 
 Panels = NDArray[Any]
 #: width of axes without a width of their own, in inches
@@ -32,74 +32,244 @@ NARROW, LOW = 2.2, 1.1
 PAGE = 1.35
 
 
-@dataclass(frozen=True)
-class Picture:
-    """A picture without axes: its panels, their drawing and its caption."""
+class Mark(NamedTuple):
+    """An artist: its kind, colour, and options of matplotlib, each a value or a function of the rows."""
 
-    #: of the array of axes
-    shape: tuple[int, ...]
-    #: the meaning of `shape`, for a message
-    words: str
-    #: draws, of the axes, their width in inches, and whether the figure is new
-    fill: Callable[[Panels, float, bool], None]
+    kind: str
+    colour: Any
+    look: Mapping[str, Any]
+
+
+#: value of the column "mark" of a table → the artists that draw its rows
+Marks = Mapping[str, Sequence[Mark]]
+
+
+def mark(kind: str, colour: Any = None, **look: Any) -> Mark:
+    """A mark; by default its colour is that of the place of the rows (see `Paper.named`)."""
+    return Mark(kind, colour, look)
+
+
+class Place(NamedTuple):
+    """A panel: its width in inches, whether its figure is new, whether it begins a line, and the axes below it."""
+
+    side: float
+    new: bool
+    first: bool
+    below: Any
+
+
+def stacked(parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """The table of some parts: column → one value or an array; what a part lacks is NaN, or an empty text."""
+    parts = [{name: np.asarray(value) for name, value in part.items()} for part in parts]
+    lengths = [max((len(value) for value in part.values() if value.ndim), default=1) for part in parts]
+    found = {}
+    for name in dict.fromkeys(name for part in parts for name in part):
+        text = any(name in part and part[name].dtype.kind in "UO" for part in parts)
+        kind, missing = (object, np.asarray("")) if text else (None, np.asarray(np.nan))
+        found[name] = np.concatenate([
+            np.broadcast_to(part.get(name, missing).astype(kind), n)
+            for part, n in zip(parts, lengths, strict=True)
+        ])  # fmt: skip
+    return pd.DataFrame(found)
+
+
+def show(axis: Axes, rows: pd.DataFrame, marks: Marks, x: str, y: str, series: str) -> None:
+    """Draws rows, those of the same mark, series and part together."""
+    if not marks:
+        return
+    here, rows = paper(axis), rows[rows["mark"].isin(marks)]
+    by = [name for name in ("mark", series, "part") if name in rows]
+    for key, mine in rows.groupby(by, sort=False, dropna=False):
+        place = mine["place"].iloc[0] if "place" in mine else np.nan
+        style = here.style(int(place)) if place >= 0 else None
+        at, up = mine[x].to_numpy(), mine[y].to_numpy()
+        for kind, colour, look in marks[key[0]]:
+            own: dict[str, Any] = {}
+            if style is not None and kind in ("line", "points"):
+                own = {"marker": style.marker} | ({"linestyle": style.dashes} if kind == "line" else {})
+            own |= {name: value(mine) if callable(value) else value for name, value in look.items()}
+            own |= {name: here.named(value) for name, value in own.items() if name.endswith("color")}
+            own["color"] = style.colour if colour is None and style is not None else here.named(colour)
+            if kind == "line":
+                axis.plot(at, up, **own)
+            elif kind == "points":
+                axis.plot(at, up, linestyle="none", **own)
+            elif kind == "steps":
+                axis.step(at, up, where="post", **own)
+            elif kind == "band":
+                axis.fill_between(at, mine["lower"], mine["upper"], linewidth=0, **own)
+            elif kind == "bars":
+                axis.vlines(at, mine["lower"], mine["upper"], **own)
+            else:
+                axis.hlines(up, mine["left"], mine["right"], **own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Picture:
+    """A table, and how a picture is made of it."""
+
+    table: pd.DataFrame
     caption: str
-    #: inches of a new figure, by the width of a panel and the number of columns
-    height: Callable[[float, int], float]
-    #: lines of the legend, made on the page of the figure
-    legend: Callable[[], Sequence[Line2D]] = tuple
+    #: the columns of the table across and up, and of the line or colour that a row belongs to
+    x: str = "x"
+    y: str = "y"
+    series: str = "forecaster"
+    #: the columns that say in which panel a row is drawn; without `row` the panels are one row
+    row: str = ""
+    column: str = ""
+    marks: Marks = field(default_factory=dict)
+    #: draws what marks do not, and sets scales and limits, panel by panel; then for all panels
+    after: Callable[[Axes, pd.DataFrame, Place], None] | None = None
+    together: Callable[[Panels], None] | None = None
+    #: heading of a panel, by row and column
+    heading: Callable[[str, str], str] = lambda row, column: column
+    #: names of the axes
+    labels: tuple[str, str] = ("", "")
+    #: the meaning of the shape of the axes, for a message; whether the only axes are returned, not an array
+    words: str = "one for each"
+    single: bool = False
+    #: of the legend: name → place, options of its lines, its colours by place, and more lines, made on its page
+    names: Mapping[str, int] = field(default_factory=dict)
+    look: Mapping[str, Any] = field(default_factory=dict)
+    colours: Sequence[str] | None = None
+    more: Callable[[], Sequence[Line2D]] = tuple
+    #: height of a panel by its width, of axes below it by its height, and of each row by those of others
+    aspect: float = 0.85
+    lower: float = 0.0
+    ratios: Sequence[float] = ()
+    #: inches beside a panel, by its rows and width, and the height of all in place of what results
+    beside: Callable[[pd.DataFrame, float], float] = lambda rows, side: 0.0
+    high: Callable[[float, int], float] | None = None
     #: inches of a new figure without a width: of all of it, and of each column
     wide: tuple[float, float] = (1.0, 4.1)
-    #: inches between panels, the widest and the narrowest panel, and the most columns
-    gap: float = 0.75
+    #: the widest, narrowest and lowest panel in inches, and the most columns
     widest: float = WIDTH
     narrow: float = NARROW
+    low: float = LOW
     most: int = 4
-    #: width of a panel for `fill` and `height` in a figure without a width, where it is not what results
-    free: float | None = None
-    #: whether the panels of a row have their axis across in common
-    shared: bool = True
-    #: makes the axes, of a figure and the number of columns; default `_laid_out`
-    build: Callable[[Figure, int], Panels] | None = None
-    #: whether the only axes are returned, not an array
-    single: bool = False
+    #: which panels have their axis across in common: those of a "row", of a "column", or none
+    shared: str = "row"
+    #: text of a bar of colours
+    bar: str = ""
+
+    @functools.cached_property
+    def keys(self) -> NDArray[Any]:
+        """(rows, columns, 2) names of panels."""
+        rows, columns = (
+            list(dict.fromkeys(self.table[name])) if name else [""] for name in (self.row, self.column)
+        )
+        return np.array([[(row, column) for column in columns] for row in rows], dtype=object)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the axes."""
+        rows, columns, _ = self.keys.shape
+        return (rows, columns) if self.row and self.column else (max(rows, columns),)
+
+    def rows(self, row: str, column: str) -> pd.DataFrame:
+        """The part of the table that a panel shows."""
+        names = ((self.row, row), (self.column, column))
+        inside = np.logical_and.reduce([np.ones(len(self.table), bool)] + [
+            (self.table[name] == value).to_numpy() for name, value in names if name
+        ])  # fmt: skip
+        return self.table[inside]
 
     def draw(self, ax: Any, title: str, dark: bool, width: Any, columns: int | None, caption: bool) -> Any:
         """Draws in these axes, or in a new figure; its label is the caption, for a file beside it."""
         if ax is not None:
             panels = _given_axes(ax, self.shape, self.words, title)
-            self.fill(panels, WIDTH, False)
+            self._fill(panels, WIDTH, {}, new=False)
             return panels.flat[0] if self.single else panels
-        asked = inches(width)
-        every = min(self.shape[-1], self.most if columns is None else integer("plot", "columns", columns, 1))
+        asked, each = inches(width), self.keys.shape[1]
+        every = min(each, self.most if columns is None else integer("plot", "columns", columns, 1))
         columns = every if asked is None else max(1, min(every, int(asked / self.narrow)))
         wide = asked or self.wide[0] + self.wide[1] * columns
-        side = min(self.widest, wide / columns - self.gap)
-        if asked is None and self.free is not None:
-            side = self.free
+        side = min(self.widest, wide / columns - 0.75)
         with page(dark):
-            fig = Figure(figsize=(wide, self.height(side, columns)), layout="constrained", dpi=150)
-            panels = (
-                self.build(fig, columns) if self.build else _laid_out(fig, self.shape, columns, self.shared)
-            )
-            self.fill(panels, side, True)
-            finish(fig, title, self.caption if caption else "", self.legend())
+            fig = Figure(figsize=(wide, self._height(side, columns)), layout="constrained", dpi=150)
+            panels, below = self._laid_out(fig, columns)
+            self._fill(panels, side, below, new=True)
+            images = [image for axis in fig.axes for image in axis.images]
+            if self.bar and images:
+                # Of one row it is an inch high.
+                fig.colorbar(images[0], ax=fig.axes, shrink=0.6).set_label(self.bar, fontsize=7.5)
+            lines = [*handles(self.names, colours=self.colours, **self.look), *self.more()]
+            finish(fig, title, self.caption if caption else "", lines)
             fig.set_label(self.caption)
         return panels.flat[0] if self.single else panels
 
-    def lines(self, columns: int) -> int:
-        """Lines of panels in a figure."""
-        return int(np.prod(self.shape[:-1])) * -(-self.shape[-1] // columns)
+    def _height(self, side: float, columns: int) -> float:
+        """Inches of a new figure: at most a page, while panels can be read."""
+        if self.high is not None:
+            return self.high(side, columns)
+        rest, lines = 0.1, 0
+        for row in self.keys:
+            for i in range(0, len(row), columns):
+                there = [(self.heading(*key), self.rows(*key)) for key in row[i : i + columns]]
+                heads = max(wrapped(heading, side, _size(side)).count("\n") for heading, _ in there)
+                more = max(self.beside(rows, side) for _, rows in there)
+                rest, lines = rest + 0.6 + 0.12 * bool(self.lower) + 0.17 * heads + more, lines + 1
+        most = (PAGE * columns * (side + 0.75) - rest) / lines
+        return rest + lines * max(min(self.aspect * (1.0 + self.lower) * side, most), self.low)
+
+    def _laid_out(self, fig: Figure, columns: int) -> tuple[Panels, dict[Axes, Axes]]:
+        """Hidden axes, in lines of `columns`; a row may take several lines. And those below each of them."""
+        rows, most, _ = self.keys.shape
+        lines, below = -(-most // columns), dict[Axes, Axes]()
+        ratios = np.repeat(self.ratios, lines) if self.ratios else None
+        grid = fig.add_gridspec(rows * lines, columns, height_ratios=ratios)
+        panels: Any = np.empty((rows, most), dtype=object)
+        for i, j in np.ndindex(rows, most):
+            first = {"row": panels[i, 0] if j and self.row else None, "column": panels[0, j]}.get(self.shared)
+            place: Any = grid[i * lines + j // columns, j % columns]
+            if self.lower:
+                pair = place.subgridspec(2, 1, height_ratios=[1.0, self.lower], hspace=0.0)
+                panels[i, j] = fig.add_subplot(pair[0])
+                below[panels[i, j]] = fig.add_subplot(pair[1], sharex=panels[i, j])
+            else:
+                panels[i, j] = fig.add_subplot(place, sharex=first)
+            panels[i, j].set_visible(False)
+        return panels.reshape(self.shape), below
+
+    def _fill(self, panels: Panels, side: float, below: dict[Axes, Axes], *, new: bool) -> None:
+        columns = self.keys.shape[1]
+        for i, (axis, key) in enumerate(zip(panels.flat, self.keys.reshape(-1, 2), strict=True)):
+            rows, spec = self.rows(*key), axis.get_subplotspec()
+            if rows.empty:
+                continue
+            if self.lower and not new:
+                below[axis] = axis.inset_axes((0.0, -0.06 - self.lower, 1.0, self.lower), sharex=axis)
+            first, size = i % columns == 0 or (spec is not None and spec.is_first_col()), _size(side)
+            show(axis, rows, self.marks, self.x, self.y, self.series)
+            plain(axis, "" if self.lower else self.labels[0], self.labels[1] if first else "")
+            axis.set_title(wrapped(self.heading(*key), side, size), fontsize=size)
+            if self.after is not None:
+                self.after(axis, rows, Place(side, new, first, below.get(axis, axis)))
+            axis.set_visible(True)
+        if self.together is not None:
+            self.together(panels)
+
+
+def _size(side: float) -> float:
+    """Of headings, by the width of a panel."""
+    return 10 if side > 2.5 else 8.5
 
 
 def pictured(make: Callable[..., Picture]) -> Any:
-    """A function that draws the picture which `make` describes; its `caption` takes the arguments of `make`."""
+    """A function that draws the picture of `make`, and shows a new figure in a notebook.
+
+    `picture`, `table` and `caption` of the function take the arguments of `make`.
+    """
 
     @functools.wraps(make)
     def plot(
         *args: Any, ax: Any = None, title: str = "", dark: bool = False, width: Any = None,
         columns: int | None = None, caption: bool = True, **options: Any,
     ) -> Any:  # fmt: skip
-        return make(*args, **options).draw(ax, title, dark, width, columns, caption)
+        axes = make(*args, **options).draw(ax, title, dark, width, columns, caption)
+        if ax is None and in_notebook():
+            show_figure(np.ravel(axes)[0].figure)
+        return axes
 
     look = list(inspect.signature(plot, follow_wrapped=False).parameters.values())[1:-1]
     own = inspect.signature(make)
@@ -107,45 +277,10 @@ def pictured(make: Callable[..., Picture]) -> Any:
     said.__signature__ = own.replace(
         parameters=[*own.parameters.values(), *look], return_annotation=inspect.Signature.empty
     )
+    said.picture = make
+    said.table = lambda *args, **options: make(*args, **options).table
     said.caption = lambda *args, **options: make(*args, **options).caption
     return plot
-
-
-def head(
-    axis: Axes,
-    text: str,
-    side: float,
-    place: int,
-    across: str,
-    up: str,
-    sizes: tuple[float, float] = (10, 8.5),
-) -> None:
-    """Shows axes, with a heading in the size that fits their width, and names; upwards at the first of a line."""
-    size = sizes[0] if side > 2.5 else sizes[1]
-    axis.set_visible(True)
-    axis.set_title(wrapped(text, side, size), fontsize=size)
-    axis.set_xlabel(across, fontsize=8)
-    if leftmost(axis, place):
-        axis.set_ylabel(up, fontsize=8)
-
-
-def leftmost(axis: Axes, place: int) -> bool:
-    """Whether axes are the first of a line of the figure; of given ones, the first."""
-    spec = axis.get_subplotspec()
-    return place == 0 or (spec is not None and spec.is_first_col())
-
-
-def _laid_out(fig: Figure, shape: tuple[int, ...], columns: int, shared: bool) -> Panels:
-    """Hidden axes of this shape, in lines of `columns`; a row may take several lines."""
-    rows, most = (1, *shape)[-2:]
-    lines = -(-most // columns)
-    grid = fig.add_gridspec(rows * lines, columns)
-    panels = np.empty((rows, most), dtype=object)
-    for i, j in np.ndindex(rows, most):
-        first = panels[i, 0] if shared and len(shape) > 1 and j else None
-        panels[i, j] = axis = fig.add_subplot(grid[i * lines + j // columns, j % columns], sharex=first)
-        axis.set_visible(False)
-    return panels.reshape(shape)
 
 
 def _given_axes(axes: Any, shape: tuple[int, ...], words: str, title: str) -> Panels:
@@ -209,50 +344,9 @@ def handles(places: Mapping[str, int], *, colours: Sequence[str] | None = None, 
     return found
 
 
-def on_page(side: float, columns: int, rest: float, lines: int) -> float:
-    """The height of a figure with `rest` inches beside its panels: at most a page, while panels can be read."""
-    page = PAGE * columns * (side + 0.75)
-    return rest + lines * max(min(0.85 * side, (page - rest) / lines), LOW)
-
-
-def even(
-    shape: tuple[int, ...],
-    words: str,
-    fill: Callable[[Panels, float, bool], None],
-    caption: str,
-    names: Mapping[str, int],
-    look: Mapping[str, Any],
-    most: int = 4,
-) -> Picture:
-    """A picture whose panels are all equally high, with a legend of these names."""
-
-    def height(side: float, columns: int) -> float:
-        lines = picture.lines(columns)
-        return on_page(side, columns, 0.1 + 0.75 * lines, lines)
-
-    picture = Picture(shape, words, fill, caption, height, lambda: handles(names, **look), most=most)
-    return picture
-
-
-def of_pairs(
-    drawn: Mapping[tuple[str, str], Any],
-    draw: Callable[[Axes, Any], None],
-    labels: tuple[str, str],
-    caption: str,
-    names: Mapping[str, int],
-    look: Mapping[str, Any],
-) -> Picture:
-    """Natures down and measures across: a panel for each (nature, measure) that is drawn."""
-    natures, measures = (list(dict.fromkeys(pair[k] for pair in drawn)) for k in (0, 1))
-
-    def fill(panels: Panels, side: float, _: bool) -> None:
-        for (nature, measure), each in drawn.items():
-            j = measures.index(measure)
-            axis = panels[natures.index(nature), j]
-            draw(axis, each)
-            head(axis, f"{measure} against {nature}", side, j, *labels)
-
-    return even((len(natures), len(measures)), "natures × measures", fill, caption, names, look)
+def names_of(table: pd.DataFrame, series: str = "forecaster") -> dict[str, int]:
+    """The lines of a legend: name → place."""
+    return {name: int(at) for name, at in zip(table[series], table["place"], strict=True) if at >= 0}
 
 
 def by_pair(curves: Sequence[Any]) -> dict[tuple[str, str], list[Any]]:
@@ -266,107 +360,3 @@ def by_pair(curves: Sequence[Any]) -> dict[tuple[str, str], list[Any]]:
 def joined(*sentences: str) -> str:
     """A caption of those sentences that are not empty."""
     return " ".join(filter(None, sentences))
-
-
-Floats = NDArray[np.float64]
-#: Γ, or what `evaluate` made of it
-Known = JointDistribution | Evaluation
-#: or several by their headings; of samples a pair (p, y)
-Gammas = Known | Mapping[str, Known | tuple[ArrayLike, ArrayLike]]
-#: levels that are drawn one by one
-MOST = 200
-#: ends of axes, from 0, or to 1
-NICE = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
-
-
-def gammas_of(where: str, p: Gammas | ArrayLike, y: ArrayLike | None) -> dict[str, JointDistribution]:
-    """Label → Γ, of samples, of a Γ, of an `Evaluation`, or of several by label."""
-    if isinstance(p, Known | Mapping):
-        if y is not None:
-            raise InvalidParameter(
-                f"{where}: y beside a JointDistribution, which holds outcomes; expected one of the two"
-            )
-        if isinstance(p, Mapping) and not p:
-            raise InvalidParameter(f"{where}: nothing to draw; expected at least one JointDistribution")
-        several = p if isinstance(p, Mapping) else {"": p}
-        return {label: _gamma(where, one) for label, one in several.items()}
-    if y is None:
-        raise InvalidData(f"{where}: y is missing; expected the outcomes of the predictions p")
-    return {"": JointDistribution.from_samples(p, y)}
-
-
-def _gamma(where: str, one: Any) -> JointDistribution:
-    if isinstance(one, Evaluation):
-        return one.gamma
-    if isinstance(one, tuple) and len(one) == 2:
-        return JointDistribution.from_samples(*one)
-    check_gamma(where, one)
-    gamma: JointDistribution = one
-    return gamma
-
-
-def of_gammas(
-    p: Any,
-    drawn: Sequence[Any],
-    draw: Callable[[Axes, Axes, Any, bool], None],
-    headings: Sequence[str],
-    caption: str,
-    high: float,
-    lower: float = 0.0,
-    names: Mapping[str, int] = MappingProxyType({}),
-    after: Callable[[Panels], None] = lambda _: None,
-) -> Picture:
-    """A panel for each of what is drawn of p, `high` inches for each of its width, and axes below each of them.
-
-    `draw` takes the axes, those below, what is drawn of one, and whether the figure is new; `lower` is the height of
-    axes below as a part of that of the panel, 0 for none. In given axes they hang below these.
-    """
-    shape, below = (len(drawn),), dict[Axes, Axes]()
-    headings = [
-        f"{getattr(one, 'label', '')}\n{text}".strip() for one, text in zip(drawn, headings, strict=True)
-    ]
-
-    def height(side: float, columns: int) -> float:
-        heads = max(wrapped(heading, side, 9).count("\n") for heading in headings)
-        each = side * high * (1.0 + lower) + 0.75 + 0.12 * bool(lower) + 0.16 * heads
-        return -(-len(drawn) // columns) * each
-
-    def build(fig: Figure, columns: int) -> Panels:
-        grid = fig.add_gridspec(-(-len(drawn) // columns), columns)
-        found = []
-        for i in range(len(drawn)):
-            place: Any = grid[divmod(i, columns)]
-            if lower:
-                pair = place.subgridspec(2, 1, height_ratios=[1.0, lower], hspace=0.0)
-                found.append(fig.add_subplot(pair[0]))
-                below[found[-1]] = fig.add_subplot(pair[1], sharex=found[-1])
-            else:
-                found.append(fig.add_subplot(place))
-        return np.array(found, dtype=object)
-
-    def fill(panels: Panels, side: float, new: bool) -> None:
-        for axis, one, heading in zip(panels, drawn, headings, strict=True):
-            if lower and not new:
-                below[axis] = axis.inset_axes((0.0, -0.06 - lower, 1.0, lower), sharex=axis)
-            draw(axis, below.get(axis, axis), one, new)
-            axis.set_title(wrapped(heading, side, 9), fontsize=9)
-        after(panels)
-
-    return Picture(
-        shape, "one for each", fill, caption, height, lambda: handles(names, markersize=4, linewidth=1.5),
-        wide=(1.0, 3.9), gap=0.65, widest=60.0, most=3, build=build, single=not isinstance(p, Mapping),
-    )  # fmt: skip
-
-
-def spans(*values: Floats) -> list[tuple[float, float]]:
-    """Limits of axes of probabilities: [0, 1], or as much of one end as rare or almost certain events need.
-
-    >>> spans(np.array([0.001, 0.03]), np.array([0.0, 0.4])), spans(np.array([0.93]))
-    ([(0.0, 0.05), (0.0, 0.5)], [(0.9, 1.0)])
-    """
-    found = []
-    for some in values:
-        low, high = float(some.min()), float(some.max())
-        end = min([1.0, *(end for end in NICE if end >= min(high, 1.0 - low))])
-        found.append((0.0, end) if high <= end else (1.0 - end, 1.0))
-    return found

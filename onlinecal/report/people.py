@@ -1,4 +1,4 @@
-"""Decision makers who join and leave: data, then drawing."""
+"""Decision makers who join and leave: rows, then their picture."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
@@ -16,8 +17,8 @@ from onlinecal.core.words import number_of
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study, open_at_the_end
 from onlinecal.report.frames import counted, ends
-from onlinecal.report.panels import Panels, Picture, joined, pictured
-from onlinecal.report.style import GREY, log_ticks, paper, plain, wrapped
+from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
+from onlinecal.report.style import GREY, log_ticks
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
@@ -69,7 +70,7 @@ class PeopleRow:
 
     @property
     def worst(self) -> tuple[int | None, int | None]:
-        """The places of the largest total swap regret at the end, and of that for each question; None without any."""
+        """The places of the largest swap regret at the end, in total and for each question; None without any."""
         if not self.seen.any():
             return None, None
         return int(np.argmax(np.where(self.seen, self.last, -1))), int(np.nanargmax(self.rate))
@@ -136,6 +137,55 @@ def _people_row(cells: list[Played]) -> PeopleRow:
     )  # fmt: skip
 
 
+def people_table(drawn: Sequence[PeopleRow]) -> pd.DataFrame:
+    """Three panels of each row: "growth" against T, the "bound" at the end, and "shares" for each question."""
+    across, up = _spans(drawn)
+    most, parts = _most(drawn), list[dict[str, Any]]()
+    for i, row in enumerate(drawn):
+        growth, bound, shares = ({"row": i, "panel": panel} for panel in ("growth", "bound", "shares"))
+        for k, best in enumerate(row.best):
+            one = {"mark": "best" if best else "other", "part": k, "x": row.rounds, "y": row.regret[:, k]}
+            parts.append(growth | one)
+        for kind, k in (("median", 1), ("tenth", 0), ("ninetieth", 2)):
+            parts.append(growth | {"mark": kind, "x": row.rounds, "y": row.quantiles[k]})
+        # What is less than an axis shows stands on its edge.
+        x, y = np.maximum(row.cdl, across[0]), np.maximum(row.last, up[0])
+        for best in (True, False):
+            mine = (row.best == best) & (row.seen > 0)
+            parts.append(
+                bound | {"mark": f"{'best' if best else 'another'} response", "x": x[mine], "y": y[mine]}
+            )
+        parts.append(bound | {"mark": "diagonal", "x": np.array(across), "y": np.array(across)})
+        for kind, values in (("CDL", row.each(row.cdl)), ("swap regret", row.rate)):
+            there = np.sort(values[np.isfinite(values)])
+            share = np.arange(len(there) + 2).clip(max=len(there)) / max(len(there), 1)
+            parts.append(shares | {
+                "mark": kind, "x": np.concatenate([[0.0], there, [1.04 * most]]) if len(there) else np.array([0.0]),
+                "y": share if len(there) else np.array([0.0]),
+            })  # fmt: skip
+    return stacked(parts)
+
+
+def _many(rows: pd.DataFrame) -> str:
+    return f"{rows['mark'].iloc[0]} ({len(rows)})"
+
+
+_EDGE: dict[str, Any] = {"linewidth": 1.0, "linestyle": (0, (5, 2))}
+_POINT: dict[str, Any] = {"markersize": 3.5, "clip_on": False, "label": _many}
+PEOPLE = {
+    "best": [mark("line", 0, alpha=0.22, linewidth=0.6)],
+    "other": [mark("line", 1, alpha=0.22, linewidth=0.6)],
+    "median": [mark("line", "ink", linewidth=2.0, label="median")],
+    "tenth": [mark("line", "ink", label=f"{SHARES[0]:.0f}th and {SHARES[2]:.0f}th percentile", **_EDGE)],
+    "ninetieth": [mark("line", "ink", **_EDGE)],
+    "best response": [mark("points", 0, marker="o", alpha=0.6, **_POINT)],
+    "another response": [mark("points", 1, marker="s", markerfacecolor="none", **_POINT)],
+    "diagonal": [mark("line", GREY, linewidth=1.0, zorder=1.0, label="swap regret = CDL")],
+    "CDL": [mark("steps", GREY, linewidth=1.5, label="CDL")],
+    "swap regret": [mark("steps", "ink", linewidth=1.5, label="swap regret")],
+}
+
+
 @pictured
 def plot_people(study: Study) -> Picture:
     """The swap regret of each decision maker: as it grows, beside its CDL, and for each question of its tenure.
@@ -156,25 +206,6 @@ def plot_people(study: Study) -> Picture:
     schedules = {row.schedule[1] for row in drawn}
     # The schedule of all stands in the caption, others in the headings.
     schedule = schedules.pop() if len(schedules) == 1 else ""
-    across, up = _spans(drawn)
-    most = max(float(np.nanmax(np.append(row.each(row.cdl), row.rate), initial=0.0)) for row in drawn)
-
-    def heading(row: PeopleRow, side: float) -> str:
-        return wrapped(f"{row.forecaster} against {row.schedule[0] if schedule else row.nature}", side, 10)
-
-    def height(side: float, columns: int) -> float:
-        heads = sum(heading(row, side).count("\n") for row in drawn)
-        return 0.1 + (0.85 * side + 0.45) * len(drawn) * -(-3 // columns) + 0.17 * heads
-
-    def fill(panels: Panels, side: float, _: bool) -> None:
-        for axes, row in zip(panels, drawn, strict=True):
-            for axis in axes:
-                axis.set_visible(True)
-            _draw_growth(axes[0], row)
-            axes[0].set_title(heading(row, side), fontsize=10)
-            _draw_bound(axes[1], row, across, up)
-            _draw_shares(axes[2], row, most or 1.0)
-
     runs, opens, unseen = ({getattr(row, name) for row in drawn} for name in ("runs", "open", "unseen"))
     caption = joined(
         f"Schedule: {schedule}." * bool(schedule),
@@ -186,16 +217,29 @@ def plot_people(study: Study) -> Picture:
         "questions (grey diagonal); another response may. Against the CDL, who has less than an axis shows stands on "
         "its edge.",
     )  # fmt: skip
+
+    def heading(i: Any, panel: str) -> str:
+        row = drawn[int(i)]
+        return {
+            "growth": f"{row.forecaster} against {row.schedule[0] if schedule else row.nature}",
+            "bound": f"at T = {row.horizon:,}",
+            "shares": number_of(len(row.labels) - row.unseen, "decision maker"),
+        }[panel]
+
+    def after(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
+        {"growth": _growth, "bound": _bound, "shares": _shares}[rows["panel"].iloc[0]](
+            axis, drawn[int(rows["row"].iloc[0])], drawn
+        )
+
     return Picture(
-        (len(drawn), 3),
-        "pairs × 3",
-        fill,
-        literal(caption),
-        height,
-        wide=(13.3, 0.0),
-        narrow=3.2,
-        shared=False,
-    )
+        table=people_table(drawn), caption=literal(caption), row="row", column="panel", marks=PEOPLE, after=after,
+        heading=heading, words="pairs × 3", narrow=3.2, shared="",
+    )  # fmt: skip
+
+
+def _most(drawn: Sequence[PeopleRow]) -> float:
+    """The largest CDL or swap regret for each question."""
+    return max(float(np.nanmax(np.append(row.each(row.cdl), row.rate), initial=0.0)) for row in drawn) or 1.0
 
 
 def _spans(drawn: Sequence[PeopleRow]) -> tuple[tuple[float, float], tuple[float, float]]:
@@ -211,16 +255,7 @@ def _spans(drawn: Sequence[PeopleRow]) -> tuple[tuple[float, float], tuple[float
     return (float(bounds.min(initial=most)) / 1.6, most), (least, most)
 
 
-def _draw_growth(axis: Axes, row: PeopleRow) -> None:
-    here = paper(axis)
-    for k, best in enumerate(row.best):
-        axis.plot(
-            row.rounds, row.regret[:, k], color=here.colours[0 if best else 1], alpha=0.22, linewidth=0.6
-        )
-    low, middle, high = row.quantiles
-    axis.plot(row.rounds, middle, color=here.ink, linewidth=2.0, label="median")
-    for values, label in ((low, f"{SHARES[0]:.0f}th and {SHARES[2]:.0f}th percentile"), (high, "")):
-        axis.plot(row.rounds, values, color=here.ink, linewidth=1.0, linestyle=(0, (5, 2)), label=label)
+def _growth(axis: Axes, row: PeopleRow, _: Any) -> None:
     if (worst := row.worst[0]) is not None:
         _name(axis, row.labels[worst], float(row.rounds[-1]), float(row.last[worst]))
     top = float(np.nanmax(row.regret, initial=0.0))
@@ -228,7 +263,7 @@ def _draw_growth(axis: Axes, row: PeopleRow) -> None:
     axis.set_xlim(0.0, float(row.rounds[-1]) * 1.01)
     axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    plain(axis, "T", "swap regret, total")
+    axis.set(xlabel="T", ylabel="swap regret, total")
     axis.legend(fontsize=7, frameon=False, loc="upper left")
 
 
@@ -239,46 +274,28 @@ def _name(axis: Axes, text: str, x: float, y: float) -> None:
     )
 
 
-def _draw_bound(axis: Axes, row: PeopleRow, across: tuple[float, float], up: tuple[float, float]) -> None:
-    axis.set_xscale("log")
-    axis.set_yscale("log")
-    x, y = np.maximum(row.cdl, across[0]), np.maximum(row.last, up[0])
-    for best, colour in zip((True, False), paper(axis).colours, strict=False):
-        mine = (row.best == best) & (row.seen > 0)
-        if mine.any():
-            axis.plot(
-                x[mine], y[mine], color=colour, marker="o" if best else "s",
-                markerfacecolor=colour if best else "none", markersize=3.5, linestyle="none",
-                alpha=0.6 if best else 1.0, clip_on=False,
-                label=f"{'best' if best else 'another'} response ({int(mine.sum())})",
-            )  # fmt: skip
-    axis.plot(across, across, color=GREY, linewidth=1.0, label="swap regret = CDL", zorder=1.0)
-    axis.set_xlim(*across)
-    axis.set_ylim(*up)
+def _bound(axis: Axes, row: PeopleRow, drawn: Sequence[PeopleRow]) -> None:
+    across, up = _spans(drawn)
+    axis.set(
+        xscale="log", yscale="log", xlim=across, ylim=up, xlabel="CDL of the questions of its tenure, total",
+        ylabel="swap regret, total",
+    )  # fmt: skip
     for which, (low, high) in ((axis.xaxis, across), (axis.yaxis, up)):
         log_ticks(which, high / low)
     if (worst := row.worst[0]) is not None:
-        _name(axis, row.labels[worst], float(x[worst]), float(y[worst]))
-    axis.set_title(f"at T = {row.horizon:,}", fontsize=10)
-    plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
+        _name(axis, row.labels[worst], max(row.cdl[worst], across[0]), max(row.last[worst], up[0]))
     # The diagonal may pass below it.
     axis.legend(
         fontsize=7, loc="upper left", facecolor=axis.get_facecolor(), edgecolor="none", framealpha=0.8
     )
 
 
-def _draw_shares(axis: Axes, row: PeopleRow, most: float) -> None:
-    for values, colour, words in (
-        (row.each(row.cdl), GREY, "CDL"),
-        (row.rate, paper(axis).ink, "swap regret"),
-    ):
-        there = np.sort(values[np.isfinite(values)])
-        if len(there):
-            share = np.arange(len(there) + 1) / len(there)
-            x = np.concatenate([[0.0], there, [1.04 * most]])
-            axis.step(x, np.append(share, 1.0), where="post", color=colour, linewidth=1.5, label=words)
-    axis.set_ylim(0.0, 1.02)
-    axis.set_xlim(0.0, 1.04 * most)
+def _shares(axis: Axes, row: PeopleRow, drawn: Sequence[PeopleRow]) -> None:
+    most = _most(drawn)
+    axis.set(
+        xlim=(0.0, 1.04 * most), ylim=(0.0, 1.02), xlabel="for each question with a known outcome",
+        ylabel="share of decision makers\nwith at most this",
+    )  # fmt: skip
     if (at := row.worst[1]) is not None:
         axis.annotate(
             f"{literal(row.labels[at])}: {row.rate[at]:.3g}\nin {number_of(int(row.seen[at]), 'question')}",
@@ -287,7 +304,4 @@ def _draw_shares(axis: Axes, row: PeopleRow, most: float) -> None:
             bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )  # fmt: skip
-    axis.set_title(number_of(len(row.labels) - row.unseen, "decision maker"), fontsize=10)
-    plain(axis, "for each question with a known outcome", "share of decision makers\nwith at most this")
-    if row.unseen < len(row.labels):
         axis.legend(fontsize=7, frameon=False, loc="lower right")

@@ -1,47 +1,20 @@
-"""The pictures of `onlinecal plot`, by name, and the measures and Γ of a study that they show."""
+"""The pictures of a study by name: what each of them shows by the options of `onlinecal plot`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.report.curves import Study, columns_of, runs_of
 
-#: of Γ: of the level sets that a study keeps
-OF_GAMMA = ("reliability", "regret", "witness")
-#: beside the curves
-KINDS = (
-    "exponents",
-    "pareto",
-    "sweep",
-    "delays",
-    "people",
-    "questions",
-    *OF_GAMMA,
-    "tasks",
-    "runs",
-    "slopes",
-)
-#: the option that asks for a picture, where it has another name
-OPTIONS = {"sweep": "against"}
 #: panels of Γ in one picture
 MOST = 36
 #: curves in one picture, which takes some minutes then
 CURVES = 1000
-#: option → the kinds that take it; of measures, those that do not
-TAKES = {
-    "measure": ("people", "questions", "reliability", "witness", "tasks"),
-    "run": OF_GAMMA,
-    "round": OF_GAMMA,
-    "bins": ("reliability",),
-    "linear": ("runs",),
-    "against": ("sweep",),
-    "bars": ("sweep",),
-}
 
 
 @dataclass(frozen=True)
@@ -49,7 +22,7 @@ class Wanted:
     """A picture of a study, by the options of the command."""
 
     kind: str = "curves"
-    measures: tuple[str, ...] = ()
+    measure: tuple[str, ...] = ()
     run: int | None = None
     round: int | None = None
     bins: int | None = None
@@ -58,70 +31,109 @@ class Wanted:
     bars: str | None = None
 
     def __post_init__(self) -> None:
-        name = "a picture of curves" if self.kind == "curves" else f"--{OPTIONS.get(self.kind, self.kind)}"
-        several = " and ".join(self.measures)
-        for option, kinds in TAKES.items():
-            name_of = "measures" if option == "measure" else option
-            given = getattr(self, name_of) != type(self).__dataclass_fields__[name_of].default
-            if given and (self.kind in kinds) == (option == "measure"):
-                draws = "draws no measures" if option == "measure" else f"has no use for --{option}"
-                raise InvalidParameter(f"{name} {draws}; expected no --{option}")
+        kind, several = KINDS[self.kind], " and ".join(self.measure)
+        name = "a picture of curves" if self.kind == "curves" else f"--{kind.option or self.kind}"
+        for option in fields(self)[1:]:
+            if getattr(self, option.name) != option.default and option.name not in kind.takes:
+                draws = "draws no measures" if option.name == "measure" else f"has no use for --{option.name}"
+                raise InvalidParameter(f"{name} {draws}; expected no --{option.name}")
         if self.kind == "sweep" and not self.against:
             raise InvalidParameter("a sweep against nothing; expected --against with a parameter, or T")
-        if self.kind == "regret" and len(self.measures) > 1:
+        if self.kind == "regret" and len(self.measure) > 1:
             raise InvalidParameter(f"{name} of {several}; expected one --measure")
-        if self.kind == "pareto" and len(self.measures) not in (0, 2):
+        if self.kind == "pareto" and len(self.measure) not in (0, 2):
             raise InvalidParameter(f"{name} of {several}; expected two --measure")
+
+
+#: positional arguments and options of a picture, and the remark on what it leaves out
+Given = tuple[tuple[Any, ...], dict[str, Any], str]
+
+
+class Kind(NamedTuple):
+    """A picture of a study: what it is given, the options that it takes, and the most columns that nobody named."""
+
+    given: Callable[[Study, Wanted], Given]
+    takes: tuple[str, ...] = ()
+    most: int | None = None
+    #: the option that asks for it, where it has another name
+    option: str = ""
 
 
 def draw(study: Study, wanted: Wanted, look: Mapping[str, Any] = MappingProxyType({})) -> tuple[Any, str]:
     """The axes of a picture in a new figure of this look, and the remark on what it leaves out, or ""."""
     from onlinecal.report import plots
 
-    look, kind = {"title": study.title, **look}, wanted.kind
-    if kind in OF_GAMMA:
-        options: dict[str, Any] = {}
-        if kind == "regret" and wanted.measures:
-            options["measure"] = wanted.measures[0]
-        elif kind == "reliability":
-            # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
-            options |= {"bins": wanted.bins, "band": None}
-        found, moved = gammas(study, wanted.round, wanted.run)
-        said = f"not drawn, as Γ is not kept exactly: {'; '.join(moved)}" if moved else ""
-        return getattr(plots, kind)(found, **options, **look), said
-    if kind in ("people", "tasks"):
-        return getattr(plots, kind)(study, **look), ""
-    shown, others = _shown(study, wanted)
-    left = f"not drawn, --measure adds them: {', '.join(others)}" if others else ""
-    if kind in ("exponents", "pareto", "delays"):
-        return getattr(plots, kind)(study, shown, **look), "" if kind == "exponents" else left
-    if kind == "sweep":
-        look["bars"] = wanted.bars or "deviation"
-        return plots.sweep(study, shown, wanted.against, **look), left
-    if kind == "runs":
-        look["scale"] = "linear" if wanted.linear else "log"
-    drawn = study.curves(shown)
-    if len(drawn) > CURVES:
-        raise InvalidParameter(
-            f"{len(drawn):,} curves; expected at most {CURVES:,}, chosen by --forecaster, --nature and --measure; "
-            "--exponents and --against draw many as one"
-        )
-    return getattr(plots, kind)(drawn, **look), left
+    given, options, said = KINDS[wanted.kind].given(study, wanted)
+    return getattr(plots, wanted.kind)(*given, **options, **{"title": study.title, **look}), said
 
 
-def _shown(study: Study, wanted: Wanted) -> tuple[list[str], list[str]]:
-    """The columns that are drawn, and, where none were named, those that are not."""
-    if wanted.measures:
-        return [column.name for column in columns_of(study, wanted.measures)], []
+def _columns(study: Study, wanted: Wanted) -> tuple[list[str], str]:
+    """The columns that are drawn, and the remark on those that are not, where none were named."""
+    if wanted.measure:
+        return [column.name for column in columns_of(study, wanted.measure)], ""
     # Measures of all rounds first; streams, brackets, tasks and certificates are drawn when asked for.
     plain = [
         name
         for name, c in study.columns.items()
         if c.kind in ("measure", "function") and not c.end and not c.stream
     ] or study.measures
-    most = {"exponents": None, "delays": 2, "pareto": 2, "sweep": 8}.get(wanted.kind, 4)
-    shown = plain[:most]
-    return shown, [name for name in study.measures if name not in shown]
+    shown = plain[: KINDS[wanted.kind].most]
+    others = [name for name in study.measures if name not in shown]
+    drawn = f"not drawn, --measure adds them: {', '.join(others)}" if others else ""
+    return shown, drawn if KINDS[wanted.kind].most else ""
+
+
+def _curves(study: Study, wanted: Wanted) -> Given:
+    shown, left = _columns(study, wanted)
+    drawn = study.curves(shown)
+    if len(drawn) > CURVES:
+        raise InvalidParameter(
+            f"{len(drawn):,} curves; expected at most {CURVES:,}, chosen by --forecaster, --nature and --measure; "
+            "--exponents and --against draw many as one"
+        )
+    return (drawn,), {"scale": "linear" if wanted.linear else "log"} if wanted.kind == "runs" else {}, left
+
+
+def _of_columns(study: Study, wanted: Wanted) -> Given:
+    shown, left = _columns(study, wanted)
+    more: dict[str, Any] = {}
+    if wanted.kind == "sweep":
+        more = {"against": wanted.against, "bars": wanted.bars or "deviation"}
+    return (study, shown), more, left
+
+
+def _of_study(study: Study, _: Wanted) -> Given:
+    return (study,), {}, ""
+
+
+def _of_gammas(study: Study, wanted: Wanted) -> Given:
+    options: dict[str, Any] = {}
+    if wanted.kind == "regret" and wanted.measure:
+        options["measure"] = wanted.measure[0]
+    elif wanted.kind == "reliability":
+        # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
+        options |= {"bins": wanted.bins, "band": None}
+    found, moved = gammas(study, wanted.round, wanted.run)
+    return (found,), options, f"not drawn, as Γ is not kept exactly: {'; '.join(moved)}" if moved else ""
+
+
+_GAMMA = ("run", "round")
+KINDS: Mapping[str, Kind] = {
+    "curves": Kind(_curves, ("measure",), 4),
+    "exponents": Kind(_of_columns, ("measure",)),
+    "pareto": Kind(_of_columns, ("measure",), 2),
+    "sweep": Kind(_of_columns, ("measure", "against", "bars"), 8, "against"),
+    "delays": Kind(_of_columns, ("measure",), 2),
+    "people": Kind(_of_study),
+    # Of a scenario, which the command reads.
+    "questions": Kind(_of_study),
+    "reliability": Kind(_of_gammas, (*_GAMMA, "bins")),
+    "regret": Kind(_of_gammas, (*_GAMMA, "measure")),
+    "witness": Kind(_of_gammas, _GAMMA),
+    "tasks": Kind(_of_study),
+    "runs": Kind(_curves, ("measure", "linear"), 4),
+    "slopes": Kind(_curves, ("measure",), 4),
+}
 
 
 def gammas(

@@ -24,59 +24,45 @@ Beside their own arguments all take
 Figures that they make show themselves in a notebook.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Any
 
-from onlinecal.core.progress import showing
-from onlinecal.report import curve_plot
+from onlinecal.report.curve_plot import plot_curve, plot_curves
+from onlinecal.report.curve_plot import plot_curves as curves
 from onlinecal.report.curves import Curve
-from onlinecal.report.decision_plot import plot_decision, plot_murphy
-from onlinecal.report.late_plot import plot_delays, plot_questions
-from onlinecal.report.people import plot_people
-from onlinecal.report.regret_plot import plot_regret, plot_witness
-from onlinecal.report.reliability_plot import plot_reliability
-from onlinecal.report.run_plot import plot_runs, plot_slopes
-from onlinecal.report.study_plot import plot_exponents, plot_pareto, plot_tasks
+from onlinecal.report.decision_plot import plot_decision as decision
+from onlinecal.report.decision_plot import plot_murphy as murphy
+from onlinecal.report.late_plot import plot_delays as delays
+from onlinecal.report.late_plot import plot_questions as questions
+from onlinecal.report.people import plot_people as people
+from onlinecal.report.regret_plot import plot_regret as regret
+from onlinecal.report.regret_plot import plot_witness as witness
+from onlinecal.report.reliability_plot import plot_reliability as reliability
+from onlinecal.report.run_plot import plot_runs as runs
+from onlinecal.report.run_plot import plot_slopes as slopes
+from onlinecal.report.study_plot import plot_exponents as exponents
+from onlinecal.report.study_plot import plot_pareto as pareto
+from onlinecal.report.study_plot import plot_tasks as tasks
 from onlinecal.report.style import save
-from onlinecal.report.sweep_plot import plot_sweep
-from onlinecal.report.trajectory_plot import plot_trajectory
-from onlinecal.report.world_plot import plot_world
+from onlinecal.report.sweep_plot import plot_sweep as sweep
+from onlinecal.report.trajectory_plot import plot_trajectory as trajectory
+from onlinecal.report.world_plot import plot_world as world
 
 __all__ = [
     "caption", "captions", "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "plot_curve",
-    "plot_curves", "questions", "regret", "reliability", "runs", "save", "slopes", "sweep", "tasks", "trajectory",
-    "witness", "world",
+    "plot_curves", "questions", "regret", "reliability", "runs", "save", "slopes", "sweep", "tables", "tasks",
+    "trajectory", "witness", "world",
 ]  # fmt: skip
 
-plot_curve = showing(curve_plot.plot_curve)
-curves = plot_curves = showing(curve_plot.plot_curves)
-decision = showing(plot_decision)
-delays = showing(plot_delays)
-exponents = showing(plot_exponents)
-murphy = showing(plot_murphy)
-pareto = showing(plot_pareto)
-people = showing(plot_people)
-questions = showing(plot_questions)
-regret = showing(plot_regret)
-reliability = showing(plot_reliability)
-runs = showing(plot_runs)
-slopes = showing(plot_slopes)
-sweep = showing(plot_sweep)
-tasks = showing(plot_tasks)
-trajectory = showing(plot_trajectory)
-witness = showing(plot_witness)
-world = showing(plot_world)
-
-#: picture → its caption, a function of the arguments of the picture
-captions: MappingProxyType[str, Callable[..., str]] = MappingProxyType(
-    {
-        name: globals()[name].caption
-        for name in (
-            "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "questions", "regret",
-            "reliability", "runs", "slopes", "sweep", "tasks", "trajectory", "witness", "world",
-        )
-    }
-)  # fmt: skip
+_PICTURES: Mapping[str, Any] = {
+    name: globals()[name] for name in __all__ if hasattr(globals().get(name), "picture") and "_" not in name
+}
+#: picture → its caption, and its data as a table: functions of the arguments of the picture
+captions: Mapping[str, Callable[..., str]] = MappingProxyType(
+    {n: plot.caption for n, plot in _PICTURES.items()}
+)
+tables: Mapping[str, Callable[..., Any]] = MappingProxyType({n: plot.table for n, plot in _PICTURES.items()})
 
 
 def caption(drawn: Sequence[Curve], *, power: float = 0.0) -> str:

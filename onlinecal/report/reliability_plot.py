@@ -1,11 +1,12 @@
-"""Reliability diagrams of points, smoothed, and monotone: data, then drawing."""
+"""Reliability diagrams of points, smoothed, and monotone: tables, then their picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, cast
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, cast
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -14,30 +15,11 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.forecasts.regression import (
-    DRAWS,
-    LEAST,
-    MOST_LEVELS,
-    Decomposition,
-    Recalibration,
-    Smoothed,
-    decomposition,
-    recalibration,
-    smoothed,
-)
+from onlinecal.forecasts.regression import DRAWS, LEAST, MOST_LEVELS, decomposition, recalibration, smoothed
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
-from onlinecal.report.panels import (
-    MOST,
-    Gammas,
-    Panels,
-    Picture,
-    gammas_of,
-    joined,
-    of_gammas,
-    pictured,
-    spans,
-)
+from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans
+from onlinecal.report.panels import Panels, Picture, Place, joined, pictured
 from onlinecal.report.style import GREY, paper, plain, tick
 
 Floats = NDArray[np.float64]
@@ -54,133 +36,51 @@ MARGIN = 0.04
 SIGMA = 0.01
 
 
-class Density(NamedTuple):
-    """The share of each level, or, with σ > 0, the density of predictions smoothed by a Gaussian."""
+def density_of(gamma: JointDistribution) -> dict[str, Any]:
+    """The share of each level; of more than `MOST`, the density smoothed by a Gaussian of this `sigma`.
 
-    at: Floats
-    heights: Floats
-    sigma: float
-
-
-def density_of(gamma: JointDistribution) -> Density:
-    """Levels one by one, or, of more than `MOST` of them, their density: bars would show a pattern of their own."""
+    Bars of many levels would show a pattern of their own.
+    """
     if gamma.levels <= MOST:
-        return Density(gamma.predictions, gamma.mass, 0.0)
+        return {"mark": "density", "prediction": gamma.predictions, "share": gamma.mass, "sigma": 0.0}
     found = smoothed(gamma, sigma=SIGMA)
-    return Density(found.at, found.density, SIGMA)
+    return {"mark": "density", "prediction": found.at, "share": found.density, "sigma": SIGMA}
 
 
-def of_densities(drawn: Sequence[Density]) -> str:
-    """The sentence of a caption on them."""
-    widths = sorted({one.sigma for one in drawn if one.sigma})
-    parts = ["the share of the weight at each level"] * any(not one.sigma for one in drawn)
-    if widths:
-        parts.append(f"the density of predictions (Gaussian, σ = {' or '.join(f'{w:.3g}' for w in widths)})")
-    return f"Below: {' or '.join(parts)}."
+def points_of(
+    gamma: JointDistribution, *, bins: int | None = None, strategy: str = "width", level: float = 0.95
+) -> dict[str, Any]:
+    """Mean outcomes of levels, or of bins of equal width or mass, with the ends of bins and of bands.
 
-
-def draw_density(axis: Axes, one: Density) -> None:
-    """Draws a density below a diagram with the same predictions across."""
-    if one.sigma:
-        axis.fill_between(one.at, one.heights, color=GREY, linewidth=0)
-    else:
-        # Typographic points between two levels.
-        room = 160.0 / max(np.diff(one.at, prepend=-1.0).min() ** -1.0, 1.0)
-        axis.vlines(one.at, 0.0, one.heights, color=GREY, linewidth=float(np.clip(0.6 * room, 0.6, 5.0)))
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
-    axis.set_ylim(0.0, 1.1 * float(one.heights.max()))
-    axis.yaxis.set_major_locator(MaxNLocator(2))
-    plain(axis, "prediction", "density" if one.sigma else "weight")
-
-
-class Reliability(NamedTuple):
-    """Points of a diagram: of levels, or of bins of equal width or mass (`strategy`), `asked` of them."""
-
-    label: str
-    levels: int
-    strategy: str
-    asked: int
-    #: edges of bins of equal width, else the least and the greatest prediction
-    left: Floats
-    right: Floats
-    predictions: Floats
-    means: Floats
-    #: share of the weight
-    mass: Floats
-    #: Σ mass |mean − prediction|
-    error: float
-    #: of the band, 0 without one, and its ends
-    level: float
-    lower: Floats
-    upper: Floats
-    density: Density
-    #: whether counts are whole, without which there is no band
-    whole: bool
-
-
-class SmoothDiagram(NamedTuple):
-    """The mean outcome near each prediction, with a band."""
-
-    label: str
-    error: float
-    curve: Smoothed
-    level: float
-    lower: Floats
-    upper: Floats
-    density: Density
-    whole: bool
-    #: where the curve is drawn: between the least and the greatest prediction, and two points at least
-    near: NDArray[np.bool_]
-
-
-class CorpDiagram(NamedTuple):
-    """The best monotone recalibration, and the parts of the Brier score."""
-
-    label: str
-    parts: Decomposition
-    curve: Recalibration
-    level: float
-    density: Density
-    whole: bool
-
-
-def reliability_frame(
-    gamma: JointDistribution,
-    *,
-    label: str = "",
-    bins: int | None = None,
-    strategy: str = "width",
-    level: float = 0.95,
-) -> Reliability:
-    """The points of Γ."""
+    There are no bands (level 0) where counts are not whole.
+    """
     choice("reliability", "strategy", strategy, ("width", "quantile"))
     if bins is None and gamma.levels > MOST:
         bins, strategy = AUTOMATIC, "quantile"
     if bins is None:
         starts, strategy = np.arange(gamma.levels), "levels"
-        left = right = gamma.predictions
+        left = right = predictions = gamma.predictions
+        means, name = gamma.means, "ECE"
     else:
         bins = integer("reliability", "bins", bins, 1, 10_000)
         found = bins_witness(gamma, bins=bins, strategy=cast(Any, strategy))
         starts = found.starts
-        if strategy == "width":
-            left, right = found.numbers / bins, (found.numbers + 1) / bins
-        else:
+        left, right = found.numbers / bins, (found.numbers + 1) / bins
+        if strategy == "quantile":
             left = gamma.predictions[starts]
             right = gamma.predictions[np.append(starts[1:], gamma.levels) - 1]
+        weights = np.add.reduceat(gamma.counts, starts)
+        predictions = np.add.reduceat(gamma.counts * gamma.predictions, starts) / weights
+        means = np.add.reduceat(gamma.positives, starts) / weights
+        name = f"ECE of {bins} bins"
     counts = np.add.reduceat(gamma.counts, starts)
-    if strategy == "levels":
-        predictions, means = gamma.predictions, gamma.means
-    else:
-        predictions = np.add.reduceat(gamma.counts * gamma.predictions, starts) / counts
-        means = np.add.reduceat(gamma.positives, starts) / counts
-    error = float(np.abs(np.add.reduceat(gamma.residuals, starts)).sum())
-    level = level if (whole := _whole(gamma)) else 0.0
+    level = level if _whole(gamma) else 0.0
     lower, upper = expected(counts, predictions, level) if level else np.full((2, len(starts)), np.nan)
-    return Reliability(
-        label, gamma.levels, strategy, bins or 0, left, right, predictions, means, counts / gamma.weight, error,
-        level, lower, upper, density_of(gamma), whole,
-    )  # fmt: skip
+    return {
+        "mark": "point", "prediction": predictions, "mean": means, "share": counts / gamma.weight, "left": left,
+        "right": right, "lower": lower, "upper": upper, "level": level, "strategy": strategy, "name": name,
+        "error": float(np.abs(np.add.reduceat(gamma.residuals, starts)).sum()),
+    }  # fmt: skip
 
 
 def _whole(gamma: JointDistribution) -> bool:
@@ -217,21 +117,28 @@ def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats,
     return lower / counts, upper / counts
 
 
-def smooth_diagram(gamma: JointDistribution, label: str, level: float) -> SmoothDiagram:
-    """The diagram of Γ by kernel regression."""
+def smooth_of(gamma: JointDistribution, level: float) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The mean outcome near each prediction, with a band, from the least to the greatest; and the density."""
     curve = smoothed(gamma)
-    level = level if (whole := _whole(gamma)) else 0.0
+    level = level if _whole(gamma) else 0.0
     at = curve.at
-    lower, upper = curve.band(level) if level else np.full((2, len(at)), np.nan)
     near = (at >= gamma.predictions[0] - at[1]) & (at <= gamma.predictions[-1] + at[1])
-    density = Density(at, curve.density, curve.sigma)
-    return SmoothDiagram(label, smooth_ece(gamma), curve, level, lower, upper, density, whole, near)
+    lower, upper = curve.band(level) if level else np.full((2, len(at)), np.nan)
+    return {
+        "mark": "smooth", "prediction": at[near], "mean": curve.means[near], "share": curve.density[near],
+        "lower": lower[near], "upper": upper[near], "level": level, "name": "smECE", "error": smooth_ece(gamma),
+        "most": curve.density.max(),
+    }, {"mark": "density", "prediction": at, "share": curve.density, "sigma": curve.sigma}  # fmt: skip
 
 
-def corp_diagram(gamma: JointDistribution, label: str, level: float) -> CorpDiagram:
-    """The diagram of Γ by isotonic regression."""
-    whole, curve = _whole(gamma), recalibration(gamma, level=level)
-    return CorpDiagram(label, decomposition(gamma), curve, level if whole else 0.0, density_of(gamma), whole)
+def corp_of(gamma: JointDistribution, level: float) -> dict[str, Any]:
+    """The best monotone recalibration, its bands point by point and as a whole, and the parts of the Brier score."""
+    curve, parts = recalibration(gamma, level=level), decomposition(gamma)
+    return {
+        "mark": "corp", "prediction": curve.predictions, "mean": curve.means, "lower": curve.lower,
+        "upper": curve.upper, "lowest": curve.lowest, "highest": curve.highest, "level": level * _whole(gamma),
+        "name": "Brier score", "error": parts.score, "mcb": parts[1], "dsc": parts[2], "unc": parts[3],
+    }  # fmt: skip
 
 
 @pictured
@@ -243,6 +150,7 @@ def plot_reliability(
     bins: int | None = None,
     strategy: str = "width",
     band: float | None = 0.95,
+    together: bool = False,
 ) -> Picture:
     """Mean outcomes against predictions, with how often each is predicted below.
 
@@ -250,24 +158,26 @@ def plot_reliability(
     ----------
     p, y : (n,) array_like
         Predictions, then outcomes; or, as p alone, a `JointDistribution`, an `Evaluation`, or a mapping of labels to
-        these or to pairs (p, y), with a panel for each. Predictions come first, other than in scikit-learn's
-        `CalibrationDisplay.from_predictions`.
+        these, to pairs (p, y), or, beside a common y, to p, with a panel for each. Predictions come first, other than
+        in scikit-learn's `CalibrationDisplay.from_predictions`.
     kind : {"points", "smooth", "corp"}, default "points"
         A point for each level or bin; the mean outcome near each prediction, smoothed at the scale of SmoothECE; or the
         best monotone recalibration, with the three parts of the Brier score.
     bins : int, optional
-        Of points, so many bins in place of the levels. Default: levels; of more than 200, 20 bins of equal mass.
+        Of points, the number of bins in place of the levels. Default: levels; of more than 200, 20 bins of equal mass.
     strategy : {"width", "quantile"}, default "width"
         Bins [j/m, (j+1)/m), the last one closed; or of about equal mass, as in `measures.binned_ece`.
     band : float or None, default 0.95
         The probability with which each mean outcome lies in its band, if predictions were fixed before and outcomes
         are drawn as they say; None for no band, as of a game, in which predictions depend on outcomes. Of "smooth" an
         interval for the mean outcome near each prediction.
+    together : bool, default False
+        Of a mapping, one panel for all of them, a colour and marker each.
 
     Returns
     -------
     Axes, or (n,) array of Axes
-        An array where a mapping is given.
+        An array where a mapping is given, unless they are drawn together.
 
     Examples
     --------
@@ -276,49 +186,62 @@ def plot_reliability(
     'ECE = 0.25'
     """
     choice("reliability", "kind", kind, ("points", "smooth", "corp"))
-    several = gammas_of("reliability", p, y).items()
+    several = gammas_of("reliability", p, y)
     level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
     if bins is not None and kind != "points":
         raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
-    drawn: list[Any]
-    draw: Callable[[Axes, Any], None]
-    if kind == "points":
-        drawn = [
-            reliability_frame(gamma, label=label, bins=bins, strategy=strategy, level=level)
-            for label, gamma in several
-        ]
-        said, draw = _of_points(drawn), _draw_points
-        values = [(f"ECE of {one.asked} bins" if one.asked else "ECE", one.error) for one in drawn]
-    elif kind == "smooth":
-        drawn = [smooth_diagram(gamma, label, level) for label, gamma in several]
-        said, draw = _of_smooth(drawn), _draw_smooth
-        values = [("smECE", one.error) for one in drawn]
-    else:
-        drawn = [corp_diagram(gamma, label, level) for label, gamma in several]
-        said, draw = _of_corp(drawn), _draw_corp
-        values = [("Brier score", one.parts.score) for one in drawn]
+    found, density = {}, {}
+    for label, gamma in several.items():
+        if kind == "smooth":
+            found[label], density[label] = smooth_of(gamma, level)
+            continue
+        density[label] = density_of(gamma)
+        found[label] = (
+            corp_of(gamma, level) if kind == "corp"
+            else points_of(gamma, bins=bins, strategy=strategy, level=level)
+        )  # fmt: skip
+    texts = {label: f"{one['name']} = {one['error']:.4g}" for label, one in found.items()}
+    whole = all(_whole(gamma) for gamma in several.values())
+    caption = joined(
+        {"points": _of_points, "smooth": _of_smooth, "corp": _of_corp}[kind]([*found.values()]),
+        _without([*found.values()], "points" if kind == "points" else "curve", whole),
+        _of_densities([*density.values()]),
+    )
 
-    def with_density(axis: Axes, below: Axes, one: Any, _: bool) -> None:
-        draw(axis, one)
-        draw_density(below, one.density)
+    def after(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
+        limits = []
+        for at, mine in rows[rows["mark"] != "density"].groupby("place"):
+            limits.append(_DRAWN[kind](axis, mine, int(at), together))
+        draw_densities(place.below, rows[rows["mark"] == "density"], together)
+        _frame_of(axis, *map(np.concatenate, zip(*limits, strict=True)))
 
-    def compared(panels: Panels) -> None:
-        for name in ("xlim", "ylim"):
-            limits = np.array([getattr(axis, f"get_{name}")() for axis in panels])
-            for axis in panels:
-                axis.set(**{name: (limits.min(), limits.max())})
+    options: dict[str, Any] = {
+        "after": after, "together": _compared, "x": "prediction", "labels": ("", "mean outcome"), "aspect": 1.0,
+        "lower": 0.2,
+    }  # fmt: skip
+    if together and isinstance(p, Mapping):
+        names = {f"{label}: {text}".removeprefix(": "): i for i, (label, text) in enumerate(texts.items())}
+        parts = {"": [part | {"place": i} for one in (found, density) for i, part in enumerate(one.values())]}
+        return of_gammas(None, parts, [""], caption, names=names,
+                         look={"markersize": 4, "linewidth": 1.5}, **options)  # fmt: skip
+    pairs = {label: [found[label] | {"place": 0}, density[label] | {"place": 0}] for label in several}
+    return of_gammas(p, pairs, texts.values(), caption, **options)
 
-    caption = joined(said, of_densities([one.density for one in drawn]))
-    headings = [f"{name} = {value:.4g}" for name, value in values]
-    return of_gammas(p, drawn, with_density, headings, caption, 1.0, 0.2, after=compared)
+
+def _compared(panels: Panels) -> None:
+    """The same limits in all panels."""
+    for name in ("xlim", "ylim"):
+        limits = np.array([getattr(axis, f"get_{name}")() for axis in panels])
+        for axis in panels:
+            axis.set(**{name: (limits.min(), limits.max())})
 
 
-def _of_points(drawn: Sequence[Reliability]) -> str:
-    kinds = {frame.strategy for frame in drawn}
+def _of_points(drawn: Sequence[Mapping[str, Any]]) -> str:
+    kinds = {frame["strategy"] for frame in drawn}
     what = (
         "a level of Γ" if kinds == {"levels"} else "a level of Γ or a bin" if "levels" in kinds else "a bin"
     )
-    level = max(frame.level for frame in drawn)
+    level = max(frame["level"] for frame in drawn)
     return joined(
         f"Each point is {what}: across, its mean prediction; up, the mean outcome of its rounds. Its area is its share "
         f"of the weight, or {_LEAST:.0%} of the largest where that is more.",
@@ -331,12 +254,11 @@ def _of_points(drawn: Sequence[Reliability]) -> str:
         "predictions were fixed before and every outcome were drawn with the probability predicted, independently "
         "(binomial quantiles, exact of a level; of a bin, at its mean prediction, they hold at least as much)."
         * (level > 0.0),
-        _without(drawn, "points"),
     )  # fmt: skip
 
 
-def _of_smooth(drawn: Sequence[SmoothDiagram]) -> str:
-    level = max(one.level for one in drawn)
+def _of_smooth(drawn: Sequence[Mapping[str, Any]]) -> str:
+    level = max(one["level"] for one in drawn)
     return joined(
         f"Curve: the mean outcome near each prediction, by a Gaussian whose width σ is SmoothECE, or {LEAST:g} if that "
         "is more, and which is reflected at 0 and 1; it is as thick as predictions are frequent there. Diagonal: "
@@ -345,12 +267,11 @@ def _of_smooth(drawn: Sequence[SmoothDiagram]) -> str:
         "samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near by). "
         "The whole curve leaves it more often, and it is no interval for the mean outcome before smoothing."
         * (level > 0.0),
-        _without(drawn, "curve"),
     )  # fmt: skip
 
 
-def _of_corp(drawn: Sequence[CorpDiagram]) -> str:
-    level = max(one.level for one in drawn)
+def _of_corp(drawn: Sequence[Mapping[str, Any]]) -> str:
+    level = max(one["level"] for one in drawn)
     return joined(
         "Curve: the best recalibration that keeps the order of the forecasts, by isotonic regression (CORP), level in "
         f"the thick parts; of more than {MOST_LEVELS} levels, of predictions rounded to multiples of 1/{MOST_LEVELS}. "
@@ -360,16 +281,45 @@ def _of_corp(drawn: Sequence[CorpDiagram]) -> str:
         "one as a whole, if all predictions were fixed before and every outcome were drawn with the probability "
         f"predicted, independently ({DRAWS} such draws, and as many again for the lighter one)."
         * (level > 0.0),
-        _without(drawn, "curve"),
     )  # fmt: skip
 
 
-def _without(drawn: Sequence[Any], what: str) -> str:
+def _without(drawn: Sequence[Mapping[str, Any]], what: str, whole: bool) -> str:
     """The sentence on missing bands."""
-    if all(one.level for one in drawn):
+    if all(one["level"] for one in drawn):
         return ""
-    why = "" if all(one.whole for one in drawn) else ", for weights are not whole numbers of rounds"
+    why = "" if whole else ", for weights are not whole numbers of rounds"
     return f"Not shown: how far chance alone would move the {what}{why}."
+
+
+def _of_densities(drawn: Sequence[Mapping[str, Any]]) -> str:
+    widths = sorted({one["sigma"] for one in drawn if one["sigma"]})
+    parts = ["the share of the weight at each level"] * any(not one["sigma"] for one in drawn)
+    if widths:
+        parts.append(f"the density of predictions (Gaussian, σ = {' or '.join(f'{w:.3g}' for w in widths)})")
+    return f"Below: {' or '.join(parts)}."
+
+
+def draw_densities(axis: Axes, rows: pd.DataFrame, together: bool) -> None:
+    """Draws densities below a diagram with the same predictions across, several as lines."""
+    for place, mine in rows.groupby("place"):
+        at, share = mine["prediction"].to_numpy(), mine["share"].to_numpy()
+        smooth = mine["sigma"].iloc[0] > 0.0
+        if together:
+            look = paper(axis).style(int(place))
+            axis.plot(at, share, color=look.colour, linestyle=look.dashes, linewidth=1.0)
+        elif smooth:
+            axis.fill_between(at, share, color=GREY, linewidth=0)
+        else:
+            # Typographic points between two levels.
+            room = 160.0 / max(np.diff(at, prepend=-1.0).min() ** -1.0, 1.0)
+            axis.vlines(at, 0.0, share, color=GREY, linewidth=float(np.clip(0.6 * room, 0.6, 5.0)))
+    kinds = set(rows["sigma"] > 0.0)
+    if kinds == {False}:
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:g}%"))
+    axis.set_ylim(0.0, 1.1 * float(rows["share"].max()))
+    axis.yaxis.set_major_locator(MaxNLocator(2))
+    plain(axis, "prediction", "density" if kinds == {True} else "weight")
 
 
 def _frame_of(axis: Axes, predictions: Floats, means: Floats) -> None:
@@ -383,67 +333,85 @@ def _frame_of(axis: Axes, predictions: Floats, means: Floats) -> None:
     for which in (axis.xaxis, axis.yaxis):
         which.set_major_locator(MaxNLocator(5))
         which.set_major_formatter(FuncFormatter(tick))
-    plain(axis, "", "mean outcome")
     axis.tick_params(labelbottom=False)
 
 
-def _draw_points(axis: Axes, frame: Reliability) -> None:
-    root = axis.get_figure(root=True)
+def _draw_points(axis: Axes, rows: pd.DataFrame, place: int, together: bool) -> tuple[Floats, Floats]:
+    at, means = rows["prediction"].to_numpy(), rows["mean"].to_numpy()
+    root, here = axis.get_figure(root=True), paper(axis)
     points = 200.0 if root is None else 72.0 * axis.get_window_extent().width / root.dpi
-    room = points / max(len(frame.predictions), 10)  # for each point, in typographic ones
-    if frame.level:
+    look, wide = here.style(place), float(np.clip(0.5 * points / max(len(rows), 10), 1.0, 7.0))
+    if rows["level"].any():
         axis.vlines(
-            frame.predictions, frame.lower, frame.upper, color=GREY, alpha=0.35, zorder=1.1,
-            linewidth=float(np.clip(0.5 * room, 1.0, 7.0)),
+            at, rows["lower"], rows["upper"], color=look.colour if together else GREY, alpha=0.35, zorder=1.1,
+            linewidth=wide,
         )  # fmt: skip
-    blue = paper(axis).colours[0]
-    axis.vlines(frame.predictions, frame.predictions, frame.means, color=blue, linewidth=0.7, zorder=1.9)
-    if frame.strategy != "levels":
-        axis.hlines(frame.means, frame.left, frame.right, color=blue, linewidth=1.2, zorder=2.0)
+    if together:
+        axis.plot(at, means, color=look.colour, linestyle=look.dashes, linewidth=1.0, zorder=2.0)
+    else:
+        axis.vlines(at, at, means, color=look.colour, linewidth=0.7, zorder=1.9)
+    if rows["strategy"].iloc[0] != "levels":
+        axis.hlines(means, rows["left"], rows["right"], color=look.colour, linewidth=1.2, zorder=2.0)
     # The smallest above the others.
-    last = np.argsort(-frame.mass, kind="stable")
-    area = _LARGEST * np.maximum(frame.mass / frame.mass.max(), _LEAST)
+    last, share = np.argsort(-rows["share"].to_numpy(), kind="stable"), rows["share"].to_numpy()
+    area = _LARGEST * np.maximum(share / share.max(), _LEAST)
     axis.scatter(
-        frame.predictions[last], frame.means[last], s=area[last], color=blue, edgecolor=axis.get_facecolor(),
-        linewidth=0.5, zorder=2.1,
+        at[last], means[last], s=area[last] / (2 if together else 1), color=look.colour,
+        marker=look.marker if together else "o", edgecolor=axis.get_facecolor(), linewidth=0.5, zorder=2.1,
     )  # fmt: skip
-    _frame_of(axis, np.concatenate((frame.left, frame.right)), frame.means)
+    return np.concatenate((rows["left"], rows["right"])), means
 
 
-def _draw_smooth(axis: Axes, one: SmoothDiagram) -> None:
-    blue, curve, near = paper(axis).colours[0], one.curve, one.near
-    if one.level:
+def _draw_smooth(axis: Axes, rows: pd.DataFrame, place: int, together: bool) -> tuple[Floats, Floats]:
+    at, means, density = (rows[name].to_numpy() for name in ("prediction", "mean", "share"))
+    look = paper(axis).style(place)
+    if rows["level"].any():
         axis.fill_between(
-            curve.at[near], one.lower[near], one.upper[near], color=blue, alpha=0.18, linewidth=0, zorder=1.1
+            at, rows["lower"], rows["upper"], color=look.colour, alpha=0.18, linewidth=0, zorder=1.1
         )
-    points = np.stack((curve.at, curve.means), axis=1)[near]
-    middle = 0.5 * (curve.density[1:] + curve.density[:-1])[near[1:] & near[:-1]]
+    points = np.stack((at, means), axis=1)
     axis.add_collection(
         LineCollection(
             list(np.stack((points[:-1], points[1:]), axis=1)),
-            linewidths=0.5 + 2.5 * middle / curve.density.max(), colors=blue, capstyle="round", zorder=2.0,
+            linewidths=0.5 + 2.5 * 0.5 * (density[1:] + density[:-1]) / rows["most"].iloc[0], colors=look.colour,
+            capstyle="round", zorder=2.0,
         ),
         autolim=False,
     )  # fmt: skip
-    _frame_of(axis, curve.at[near], curve.means[near])
+    if together:
+        axis.plot(
+            at, means, color=look.colour, marker=look.marker, markevery=0.1, markersize=4, linestyle="none"
+        )
+    return at, means
 
 
-def _draw_corp(axis: Axes, one: CorpDiagram) -> None:
-    here, curve = paper(axis), one.curve
-    v, q = curve.predictions, curve.means
-    for low, high in ((curve.lowest, curve.highest), (curve.lower, curve.upper)) if one.level else ():
-        axis.fill_between(v, low, high, color=GREY, alpha=0.2, linewidth=0, zorder=1.1)
-        axis.vlines(v[: len(v) == 1], low[0], high[0], color=GREY, alpha=0.2, linewidth=5.0, zorder=1.1)
-    blue = here.colours[0]
-    axis.plot(v, q, color=blue, linewidth=0.8, zorder=2.0)
+def _draw_corp(axis: Axes, rows: pd.DataFrame, place: int, together: bool) -> tuple[Floats, Floats]:
+    v, q = rows["prediction"].to_numpy(), rows["mean"].to_numpy()
+    look = paper(axis).style(place)
+    colour = look.colour if together else GREY
+    for lower, upper in (("lowest", "highest"), ("lower", "upper")) if rows["level"].any() else ():
+        low, high = rows[lower].to_numpy(), rows[upper].to_numpy()
+        alpha = 0.1 if together else 0.2
+        axis.fill_between(v, low, high, color=colour, alpha=alpha, linewidth=0, zorder=1.1)
+        axis.vlines(v[: len(v) == 1], low[0], high[0], color=colour, alpha=alpha, linewidth=5.0, zorder=1.1)
+    axis.plot(v, q, color=look.colour, linewidth=0.8, zorder=2.0)
     # Blocks that were pooled, from the first of their levels to the last.
     starts = np.flatnonzero(np.diff(q, prepend=-1.0))
     last = np.append(starts[1:], len(q)) - 1
-    axis.hlines(q[starts], v[starts], v[last], color=blue, linewidth=2.4, zorder=2.1)
+    axis.hlines(q[starts], v[starts], v[last], color=look.colour, linewidth=2.4, zorder=2.1)
     few = float(np.clip(60.0 / len(v), 1.5, 4.0)) if len(v) <= 50 else 0.0
-    axis.plot(v, q, color=blue, marker="o", markersize=few, linestyle="none", zorder=2.2)
-    _, mcb, dsc, unc = one.parts
-    axis.annotate(f"MCB = {mcb:.4f}\nDSC = {dsc:.4f}\nUNC = {unc:.4f}", (0.03, 0.97), xycoords="axes fraction",
-                  va="top", fontsize=7.5, color=here.ink,
-                  bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 1.5})  # fmt: skip
-    _frame_of(axis, v, q)
+    axis.plot(
+        v, q, color=look.colour, marker=look.marker if together else "o", linestyle="none", zorder=2.2,
+        markersize=4 if together else few, markevery=0.1 if together else 1,
+    )  # fmt: skip
+    if not together:
+        one = rows.iloc[0]
+        axis.annotate(
+            f"MCB = {one['mcb']:.4f}\nDSC = {one['dsc']:.4f}\nUNC = {one['unc']:.4f}", (0.03, 0.97),
+            xycoords="axes fraction", va="top", fontsize=7.5, color=paper(axis).ink,
+            bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 1.5},
+        )  # fmt: skip
+    return v, q
+
+
+_DRAWN = {"points": _draw_points, "smooth": _draw_smooth, "corp": _draw_corp}

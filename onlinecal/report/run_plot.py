@@ -1,25 +1,26 @@
-"""Single runs, and local slopes, of curves: data, then drawing."""
+"""Single runs, and local slopes, of curves: tables, then pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice
 from onlinecal.core.words import number_of
-from onlinecal.growth import Growth, check_level, simultaneous
+from onlinecal.growth import check_level, simultaneous
 from onlinecal.growth.contrasts import Fresh, Path
 from onlinecal.growth.rates import best_known
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import counted, games, places
-from onlinecal.report.panels import Picture, by_pair, joined, of_pairs, pictured
-from onlinecal.report.style import GREY, paper, plain, tick, typeset
+from onlinecal.report.frames import counted, games, headings, places
+from onlinecal.report.panels import Picture, by_pair, joined, mark, names_of, pictured, stacked
+from onlinecal.report.style import GREY, log_ticks, paper, tick, typeset
 
 Floats = NDArray[np.float64]
 Scale = Literal["log", "linear"]
@@ -27,48 +28,47 @@ Scale = Literal["log", "linear"]
 LEVEL = 0.95
 
 
-class RunLines(NamedTuple):
-    """The runs of one forecaster; NaN where a total has no place on the axis, of which there are `left`."""
+def runs_table(curves: Sequence[Curve], *, scale: Scale = "log") -> pd.DataFrame:
+    """Totals of single runs and their mean; NaN where one has no place on the axis, whose scale is a column.
 
-    forecaster: str
-    style: int
-    rounds: NDArray[np.int64]
-    totals: Floats
-    mean: Floats
-    #: whether a run is one game, whose totals are a line; those of games at several T are points
-    joined: bool
-    left: int
-
-
-class RunFrame(NamedTuple):
-    """A measure against one nature; logarithmic upwards only where all totals allow it."""
-
-    scale: Scale
-    lines: list[RunLines]
-
-
-def run_frames(curves: Sequence[Curve], *, scale: Scale = "log") -> dict[tuple[str, str], RunFrame]:
-    """The data of `plot_runs`, by nature and measure."""
+    A "run" is one game, and a line; of games at several T each total is a "point".
+    """
     choice("runs", "scale", scale, ("log", "linear"))
     if not curves:
         raise InvalidParameter("no curves to draw; expected at least one")
-    styles, result = places(curves), {}
-    for pair, mine in by_pair(curves).items():
+    styles, parts = places(curves), []
+    for (nature, measure), mine in by_pair(curves).items():
         finite = np.concatenate([curve.totals[np.isfinite(curve.totals)] for curve in mine])
-        own: Scale = "log" if scale == "log" and (finite >= 0).all() and (finite > 0).any() else "linear"
-
-        def shown(values: Floats, own: Scale = own) -> Floats:
-            return np.where(np.isfinite(values) & ((values > 0) | (own == "linear")), values, np.nan)
-
-        lines = []
+        own = "log" if scale == "log" and (finite >= 0).all() and (finite > 0).any() else "linear"
         for c in mine:
-            totals, joined = shown(c.totals), not c.fresh and len(c.rounds) > 1
-            left = int(np.isnan(totals).sum())
-            lines.append(
-                RunLines(c.forecaster, styles[c.forecaster], c.rounds, totals, shown(c.mean), joined, left)
-            )
-        result[pair] = RunFrame(own, lines)
-    return result
+            (steps, runs), line = c.totals.shape, not c.fresh and len(c.rounds) > 1
+            every = {
+                "nature": nature, "measure": measure, "forecaster": c.forecaster, "place": styles[c.forecaster],
+                "scale": own, "runs": runs,
+            }  # fmt: skip
+            part = np.repeat(np.arange(runs), steps) if line else -1
+            for kind, at, values, which in (
+                ("run" if line else "point", np.tile(c.rounds, runs), c.totals.T.ravel(), part),
+                ("mean", c.rounds, c.mean, -1),
+            ):
+                there = np.isfinite(values) & ((values > 0) | (own == "linear"))
+                parts.append(
+                    every | {"mark": kind, "part": which, "T": at, "total": np.where(there, values, np.nan)}
+                )
+    return stacked(parts)
+
+
+def _faint(rows: pd.DataFrame) -> float:
+    return float(np.clip(4.0 / rows["runs"].iloc[0], 0.12, 0.6))
+
+
+RUNS = {
+    "run": [mark("line", marker="", linestyle="-", linewidth=0.6, zorder=1.5, alpha=_faint)],
+    "point": [mark("points", marker=".", markersize=3.5, markeredgewidth=0, zorder=1.5,
+                   alpha=lambda rows: min(1.0, 2 * _faint(rows)))],
+    "mean": [mark("line", linewidth=2.0, markersize=4, zorder=2.0, markeredgecolor="page", markeredgewidth=0.4,
+                  markevery=lambda rows: max(1, -(-len(rows) // 12)))],
+}  # fmt: skip
 
 
 @pictured
@@ -87,85 +87,51 @@ def plot_runs(curves: Sequence[Curve], *, scale: Scale = "log") -> Picture:
     (natures, measures) array of Axes
         Thin lines are runs of one game; where each T is a game of its own, a run at each T is a point.
     """
-    drawn = run_frames(curves, scale=scale)
-    lines = [line for frame in drawn.values() for line in frame.lines]
-    left = sum(line.left for line in lines)
+    table = runs_table(curves, scale=scale)
+    left = int(table["total"][table["mark"] != "mean"].isna().sum())
     caption = joined(
         games(curves),
         "Thin lines: single runs; small points: single runs, which at different T are different games. Thick line or "
-        f"large points: mean of {counted({line.totals.shape[1] for line in lines})}.",
+        f"large points: mean of {counted({int(runs) for runs in table['runs']})}.",
         "The vertical axis is linear where totals are negative, or none is positive and finite."
-        * (scale == "log" and any(frame.scale == "linear" for frame in drawn.values())),
+        * (scale == "log" and "linear" in set(table["scale"])),
         f"Not drawn, as they are infinite, or 0 on a logarithmic axis: {number_of(left, 'total')} of single runs."
         * (left > 0),
         left_out(curves),
     )
 
-    def draw(axis: Axes, frame: RunFrame) -> None:
+    def scaled(axis: Axes, rows: pd.DataFrame, _: Any) -> None:
+        own = rows["scale"].iloc[0]
         axis.set_xscale(scale)
-        _draw_runs(axis, frame)
+        axis.set_yscale(own)
+        if own == "linear":
+            axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=0.8)
+        for which, kind, (low, high) in (
+            (axis.xaxis, scale, axis.get_xlim()),
+            (axis.yaxis, own, axis.get_ylim()),
+        ):
+            if kind == "linear":
+                which.set_major_formatter(FuncFormatter(tick))
+            else:
+                log_ticks(which, high / low)
 
-    return of_pairs(
-        drawn, draw, ("T", "total $T\\cdot\\mu$"), caption,
-        {line.forecaster: line.style for line in lines}, {"markersize": 4, "linewidth": 2.0},
+    return Picture(
+        table=table, caption=caption, x="T", y="total", row="nature", column="measure", marks=RUNS, after=scaled,
+        heading=headings(curves), labels=("T", "total $T\\cdot\\mu$"), words="natures × measures",
+        names=names_of(table), look={"markersize": 4, "linewidth": 2.0},
     )  # fmt: skip
-
-
-def _draw_runs(axis: Axes, frame: RunFrame) -> None:
-    here = paper(axis)
-    axis.set_yscale(frame.scale)
-    if frame.scale == "linear":
-        axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=0.8)
-    for line in frame.lines:
-        look = here.style(line.style)
-        alpha = float(np.clip(4.0 / line.totals.shape[1], 0.12, 0.6))
-        thin: dict[str, Any] = {"linewidth": 0.6, "alpha": alpha} if line.joined else {
-            "marker": ".", "markersize": 3.5, "markeredgewidth": 0, "linestyle": "none", "alpha": min(1.0, 2 * alpha)
-        }  # fmt: skip
-        axis.plot(line.rounds, line.totals, color=look.colour, zorder=1.5, **thin)
-        axis.plot(
-            line.rounds, line.mean, color=look.colour, marker=look.marker, linestyle=look.dashes, markersize=4,
-            markevery=max(1, -(-len(line.rounds) // 12)), linewidth=2.0, zorder=2.0,
-            markeredgecolor=axis.get_facecolor(), markeredgewidth=0.4,
-        )  # fmt: skip
-    plain(axis)
-    for which in (axis.xaxis, axis.yaxis):
-        if which.get_scale() == "linear":
-            which.set_major_formatter(FuncFormatter(tick))
 
 
 # ---------------------------------------------------------------- local slopes
 
 
-class Slopes(NamedTuple):
-    """The local slopes of a curve between neighbouring T, with an interval for each; NaN where unknown."""
-
-    forecaster: str
-    style: int
-    first: NDArray[np.int64]
-    last: NDArray[np.int64]
-    value: Floats
-    lower: Floats
-    upper: Floats
-    #: the mean exponent, and the T over which it is fitted
-    fitted: Growth | None
-    span: tuple[int, int]
-
-
-class SlopeFrame(NamedTuple):
-    """A measure against one nature, with the slopes of best known rates: label, T, slope between neighbours."""
-
-    lines: list[Slopes]
-    rates: list[tuple[str, NDArray[np.int64], Floats]]
-
-
 def local_slopes(curve: Curve, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
-    """Slopes of log(mean total) in log T between neighbouring T, and the ends of an interval for each.
+    """Slopes of log(mean total) in log T between neighbouring T, and the ends of an interval for each; NaN for none.
 
     The interval is for the slope of the expected totals: the jackknife's variance over the runs, and Student's t. Of
-    games of their own the two variances add, with Welch's degrees of freedom; along one game runs are compared with
-    themselves. It is approximate, as the logarithm of a mean is not normal: it holds 93 % or more of what it should
-    hold 95 % of, for 8 runs or more with a coefficient of variation up to 1/2 (by tests).
+    games of their own the two variances add, with Welch's degrees of freedom. Along one game runs are compared with
+    themselves. It holds 93 % or more of what it should hold 95 % of, for 8 runs or more with a coefficient of variation
+    up to 1/2 (by tests).
     """
     from scipy.special import stdtrit
 
@@ -187,28 +153,47 @@ def local_slopes(curve: Curve, level: float = LEVEL) -> tuple[Floats, Floats, Fl
     return value, lower, upper
 
 
-def slope_frames(curves: Sequence[Curve]) -> dict[tuple[str, str], SlopeFrame]:
-    """The data of `plot_slopes`, by nature and measure."""
+def slopes_table(curves: Sequence[Curve]) -> pd.DataFrame:
+    """Slopes between the T at `left` and `right`, exponents that are clear ("fitted"), and slopes of known rates."""
     usable = [curve for curve in curves if len(curve.rounds) > 1]
     if not usable:
         raise InvalidParameter("no curve with two T or more; expected several horizons or checkpoints")
-    styles, together, result = places(curves), simultaneous(len(usable), LEVEL), {}
-    for pair, mine in by_pair(usable).items():
-        lines = [
-            Slopes(
-                c.forecaster, styles[c.forecaster], c.rounds[:-1], c.rounds[1:], *local_slopes(c),
-                c.exponent(together), (int(c.tail.rounds[0]), int(c.tail.rounds[-1])),
-            )
-            for c in mine
-        ]  # fmt: skip
+    styles, together, parts = places(curves), simultaneous(len(usable), LEVEL), list[dict[str, Any]]()
+    for (nature, measure), mine in by_pair(usable).items():
+        frame = {"nature": nature, "measure": measure}
         tuned = [curve.rounds for curve in mine if curve.fresh and curve.open is None]
-        times = np.unique(np.concatenate(tuned)) if tuned else np.array([], np.int64)
-        rates = [
-            (str(rate), times, np.diff(np.log(rate.at(times))) / np.diff(np.log(times)))
-            for rate in (best_known(mine[0].column) if tuned else ())
-        ]
-        result[pair] = SlopeFrame(lines, rates)
-    return result
+        t = np.unique(np.concatenate(tuned)).astype(np.float64) if tuned else np.zeros(0)
+        for k, rate in enumerate(best_known(mine[0].column) if len(t) > 1 else ()):
+            slopes = np.diff(np.log(rate.at(t))) / np.diff(np.log(t))
+            parts.append(frame | {
+                "mark": "rate", "label": str(rate), "part": k, "T": np.r_[t[0], np.sqrt(t[:-1] * t[1:]), t[-1]],
+                "slope": np.r_[slopes[0], slopes, slopes[-1]],
+            })  # fmt: skip
+        for k, c in enumerate(mine):
+            own = frame | {"forecaster": c.forecaster, "place": styles[c.forecaster], "part": 0}
+            found = c.exponent(together)
+            if found is not None and found.clear:
+                span = np.array([c.tail.rounds[0], c.tail.rounds[-1]])
+                ends = {"lower": found.lower, "upper": found.upper}
+                parts.append(own | {"mark": "fitted", "T": span, "slope": found.value} | ends)
+            # At the geometric mean of the two T, forecasters a little beside each other.
+            share = 0.5 + 0.3 * ((k + 0.5) / len(mine) - 0.5)
+            value, lower, upper = local_slopes(c)
+            left, right = c.rounds[:-1].astype(np.float64), c.rounds[1:].astype(np.float64)
+            parts.append(own | {
+                "mark": "slope", "T": left ** (1.0 - share) * right**share, "slope": value, "lower": lower,
+                "upper": upper, "left": left, "right": right,
+            })  # fmt: skip
+    return stacked(parts)
+
+
+SLOPES = {
+    "rate": [mark("line", GREY, linewidth=0.9, zorder=1.0)],
+    "fitted": [mark("band", alpha=0.15),
+               mark("line", marker="", linestyle="-", linewidth=0.9, alpha=0.8, zorder=1.5)],
+    "slope": [mark("levels", linewidth=0.9, zorder=2.0), mark("bars", linewidth=1.1, zorder=2.0),
+              mark("points", markersize=4.5, zorder=2.1)],
+}  # fmt: skip
 
 
 @pictured
@@ -224,29 +209,13 @@ def plot_slopes(curves: Sequence[Curve]) -> Picture:
     -------
     (natures, measures) array of Axes
     """
-    drawn = slope_frames(curves)
-    lines = [line for frame in drawn.values() for line in frame.lines]
+    table = slopes_table(curves)
+    value, rates = table["slope"][table["mark"] == "slope"].to_numpy(), table[table["mark"] == "rate"]
     # The same limits in all panels, so that slopes can be compared; few steep ones do not make the others flat.
-    values = np.concatenate([line.value for line in lines] + [np.array([0.0, 1.0])])
-    values = values[np.isfinite(values)]
-    low, high = max(float(values.min()) - 0.15, -2.0), min(float(values.max()) + 0.15, 3.0)
-
-    def draw(axis: Axes, frame: SlopeFrame) -> None:
-        _draw_slopes(axis, frame)
-        axis.set_ylim(low, high)
-
-    return of_pairs(
-        drawn, draw, ("T", "local slope"), _slope_caption(curves, drawn, low, high),
-        {line.forecaster: line.style for line in lines}, {"linestyle": "-", "markersize": 4.5, "linewidth": 1.2},
-    )  # fmt: skip
-
-
-def _slope_caption(
-    curves: Sequence[Curve], drawn: dict[tuple[str, str], SlopeFrame], low: float, high: float
-) -> str:
-    lines = [line for frame in drawn.values() for line in frame.lines]
-    beyond = sum(int(((line.value < low) | (line.value > high)).sum()) for line in lines)
-    return joined(
+    low = max(float(np.nanmin(np.append(value, 0.0))) - 0.15, -2.0)
+    high = min(float(np.nanmax(np.append(value, 1.0))) + 0.15, 3.0)
+    beyond = int(((value < low) | (value > high)).sum())
+    caption = joined(
         games(curves),
         "Each point, with the horizontal line through it: the slope of log total in log T between two neighbouring T, "
         f"from means of {counted({curve.totals.shape[1] for curve in curves})}; none where one of the two is infinite "
@@ -257,50 +226,24 @@ def _slope_caption(
         "Level line and band: the mean growth exponent over the T that it spans, with an interval, where that is "
         f"clear; these intervals hold all together with {LEVEL:.0%}.",
         "Grey: the slopes of the best known rates against the worst nature, logarithms included."
-        * any(frame.rates for frame in drawn.values()),
+        * len(rates[:1]),
         left_out(curves),
     )
 
+    def scaled(axis: Axes, rows: pd.DataFrame, _: Any) -> None:
+        axis.set_xscale("log")
+        axis.set_ylim(low, high)
+        left, right = axis.get_xlim()
+        log_ticks(axis.xaxis, right / left)
+        axis.yaxis.set_major_formatter(FuncFormatter(tick))
+        last = rows[rows["mark"] == "rate"].groupby("part").last()
+        for at, rate in last.iterrows():
+            side = "center" if len(last) == 1 else "top" if at == 0 else "bottom"
+            axis.annotate(typeset(rate["label"]), (rate["T"], rate["slope"]), (6, 0), textcoords="offset points",
+                          va=side, fontsize=7, color=paper(axis).faint)  # fmt: skip
 
-def _draw_slopes(axis: Axes, frame: SlopeFrame) -> None:
-    here = paper(axis)
-    axis.set_xscale("log")
-    for k, (label, times, slopes) in enumerate(frame.rates):
-        middle = np.sqrt(times[:-1].astype(np.float64) * times[1:])
-        axis.plot(np.r_[times[0], middle, times[-1]], np.r_[slopes[0], slopes, slopes[-1]], color=GREY,
-                  linewidth=0.9, zorder=1.0)  # fmt: skip
-        low = len(frame.rates) > 1 and k == 0
-        axis.annotate(typeset(label), (times[-1], slopes[-1]), (6, 0), textcoords="offset points",
-                      va="top" if low else "bottom" if len(frame.rates) > 1 else "center", fontsize=7,
-                      color=here.faint)  # fmt: skip
-    many = len(frame.lines)
-    for k, line in enumerate(frame.lines):
-        look = here.style(line.style)
-        if line.fitted is not None and line.fitted.clear:
-            axis.fill_between(
-                line.span, line.fitted.lower, line.fitted.upper, color=look.colour, alpha=0.15, linewidth=0
-            )
-            axis.hlines(
-                line.fitted.value, *line.span, color=look.colour, linewidth=0.9, alpha=0.8, zorder=1.5
-            )
-        # At the geometric mean of the two T, forecasters a little beside each other.
-        share = 0.5 + 0.3 * ((k + 0.5) / many - 0.5)
-        at = line.first ** (1.0 - share) * line.last**share
-        axis.hlines(line.value, line.first, line.last, color=look.colour, linewidth=0.9, zorder=2.0)
-        axis.vlines(at, line.lower, line.upper, color=look.colour, linewidth=1.1, zorder=2.0)
-        axis.plot(
-            at,
-            line.value,
-            color=look.colour,
-            marker=look.marker,
-            markersize=4.5,
-            linestyle="none",
-            zorder=2.1,
-        )
-    plain(axis)
-    left, right = axis.get_xlim()
-    if right / left < 30:
-        axis.xaxis.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0), numticks=12))
-        axis.xaxis.set_major_formatter(FuncFormatter(tick))
-    axis.xaxis.set_minor_formatter(NullFormatter())
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
+    return Picture(
+        table=table, caption=caption, x="T", y="slope", row="nature", column="measure", marks=SLOPES, after=scaled,
+        heading=headings(curves), labels=("T", "local slope"), words="natures × measures", names=names_of(table),
+        look={"linestyle": "-", "markersize": 4.5, "linewidth": 1.2},
+    )  # fmt: skip

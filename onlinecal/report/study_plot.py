@@ -1,14 +1,13 @@
-"""Whole studies at their largest T: growth exponents, Pareto fronts, regrets of tasks; data, then drawing."""
+"""Whole studies at their largest T: growth exponents, Pareto fronts, regrets of tasks; tables, then pictures."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import (
     FuncFormatter,
     LogFormatterSciNotation,
@@ -16,31 +15,18 @@ from matplotlib.ticker import (
     NullFormatter,
     SymmetricalLogLocator,
 )
-from numpy.typing import NDArray
 
-from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import fixed
 from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import BEYOND, NONE, literal
-from onlinecal.report.curves import Study, left_out, runs_of, summary
-from onlinecal.report.frames import counted
-from onlinecal.report.panels import Panels, Picture, even, handles, head, joined, leftmost, pictured
+from onlinecal.report.curves import Study, columns_of, left_out, runs_of, summary
+from onlinecal.report.frames import counted, symbol
+from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.ranking import Front, fronts, remarks
-from onlinecal.report.style import (
-    GREY,
-    contrast,
-    letters,
-    paper,
-    plain,
-    shortened,
-    tick,
-    typeset,
-    wrapped,
-)
+from onlinecal.report.style import GREY, contrast, letters, paper, shortened, tick, typeset, wrapped
 
-Floats = NDArray[np.float64]
 #: cells whose interval is wider than ± this are faded
 FADED = 0.15
 #: of the labels of forecasters and of natures that do not lean, in inches at most; and of a line of them
@@ -50,44 +36,34 @@ LEANING = 24
 _MARKS = {"above proven": " ▲", "above O": " ▲", "below Ω": " ▽"}
 
 
-@dataclass(frozen=True)
-class Heat:
-    """A table of exponents: forecasters down, natures across."""
+def exponents_table(study: Study, measures: Sequence[str]) -> pd.DataFrame:
+    """Mean exponents and half of their intervals, all of a measure together with 95 %; NaN where they tell little.
 
-    column: Column
-    forecasters: list[str]
-    natures: list[str]
-    #: mean exponents, and half of their intervals, all together with 95 %; NaN where they tell little
-    values: Floats
-    halves: Floats
-    #: of the cells; ▲ and ▽ as in `Curve.against_rates`
-    texts: list[list[str]]
-
-
-def heats(study: Study, measures: Sequence[str]) -> list[Heat]:
-    """The tables of `plot_exponents`."""
-    result = []
+    Each row has the text of its cell, with ▲ and ▽ as in `Curve.against_rates`.
+    """
+    parts = []
     for measure in measures:
-        values = np.full((len(study.forecasters), len(study.natures)), np.nan)
-        halves = values.copy()
-        texts = [[""] * len(study.natures) for _ in study.forecasters]
         curves = study.curves([measure])
+        level = simultaneous(len(curves))
         for curve in curves:
-            growth = curve.exponent(simultaneous(len(curves)))
-            i, j = study.forecasters.index(curve.forecaster), study.natures.index(curve.nature)
+            growth = curve.exponent(level)
+            value = half = np.nan
             if growth is None:
-                texts[i][j] = "–"
-                continue
-            if growth.bent:
-                values[i, j], texts[i][j] = growth.value, growth.bow.replace("…", "…\n")
+                text = "–"
+            elif growth.bent:
+                value, text = growth.value, growth.bow.replace("…", "…\n")
             elif growth.clear:
-                values[i, j], halves[i, j] = growth.value, (growth.upper - growth.lower) / 2
-                texts[i][j] = f"{fixed(growth.value)}\n±{halves[i, j]:.2f}"
+                value, half = growth.value, (growth.upper - growth.lower) / 2
+                text = f"{fixed(value)}\n±{half:.2f}"
             else:
-                texts[i][j] = "?"
-            texts[i][j] += _MARKS.get(curve.against_rates(simultaneous(len(curves))), "")
-        result.append(Heat(study.columns[measure], study.forecasters, study.natures, values, halves, texts))
-    return result
+                text = "?"
+            if growth is not None:
+                text += _MARKS.get(curve.against_rates(level), "")
+            parts.append({
+                "measure": measure, "forecaster": curve.forecaster, "nature": curve.nature, "exponent": value,
+                "half": half, "text": text,
+            })  # fmt: skip
+    return stacked(parts)
 
 
 @pictured
@@ -107,78 +83,70 @@ def plot_exponents(study: Study, measures: Sequence[str]) -> Picture:
     -------
     (measures,) array of Axes
     """
-    tables = heats(study, measures)
-    if not tables:
-        raise InvalidParameter("no measures to draw; expected at least one")
+    measures = [column.name for column in columns_of(study, measures)]
+    who, whom = study.forecasters, study.natures
 
-    def height(side: float, columns: int) -> float:
-        return 0.1 + -(-len(tables) // columns) * _labels(tables[0], side)[-1]
+    def high(side: float, columns: int) -> float:
+        return 0.1 + -(-len(measures) // columns) * _labels(who, whom, side)[-1]
 
-    def build(fig: Figure, columns: int) -> Panels:
-        grid = fig.subplots(-(-len(tables) // columns), columns, squeeze=False)
-        for axis in grid.flat[len(tables) :]:
-            axis.set_visible(False)
-        panels: Panels = grid.flatten()[: len(tables)]
-        return panels
-
-    def fill(panels: Panels, side: float, new: bool) -> None:
-        for axis, heat in zip(panels, tables, strict=True):
-            image = _draw_heat(axis, heat, side if new else np.inf)
-        if new:
-            fig = panels[0].figure
-            bar = fig.colorbar(image, ax=fig.axes, shrink=0.6)
-            bar.set_label("mean growth exponent", fontsize=7.5)  # of one row it is an inch high
+    def after(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
+        draw_exponents(axis, rows, who, whom, side=place.side if place.new else np.inf)
+        column = study.columns[rows["measure"].iloc[0]]
+        rates = known_rates(column)
+        known = f"   best known: {typeset(rates)}" if rates else ""
+        axis.set_title(literal(symbol(column)) + known, fontsize=9)
 
     return Picture(
-        (len(tables),), "one for each measure", fill, _heat_caption(study, tables), height, most=2, build=build,
-        wide=(1.6, 1.3 + 0.72 * len(study.natures)), gap=0.0, widest=60.0, free=np.inf,
+        table=exponents_table(study, measures), caption=_exponents_caption(study, measures), x="exponent", y="exponent",
+        column="measure", after=after, words="one for each measure", bar="mean growth exponent", most=2, shared="",
+        wide=(1.6, 1.3 + 0.72 * len(whom)), widest=60.0, high=high,
     )  # fmt: skip
 
 
-def _labels(heat: Heat, side: float = np.inf) -> tuple[list[str], list[str], bool, float]:
+def _labels(who: Sequence[str], whom: Sequence[str], side: float) -> tuple[list[str], list[str], bool, float]:
     """Labels beside and below a table with `side` inches across, whether these are upright, and the height of all."""
     room, cell = ROOM, 0.72
     if np.isfinite(side):
         room = min(ROOM, 0.3 * side)
-        cell = max(LINE, (side - room - 0.7) / len(heat.natures))
-    left = [wrapped(label, room, 7.5) for label in heat.forecasters]
-    upright = max(map(len, heat.natures)) > LEANING
+        cell = max(LINE, (side - room) / len(whom))
+    left = [wrapped(label, room, 7.5) for label in who]
+    upright = max(map(len, whom)) > LEANING
     # No more lines than there is room for above each other, with letters to spare, as words do not fill a line.
     most = int(cell / LINE) * (letters(ROOM, 7.5) - 4)
-    below = [
-        wrapped(shortened(label, most), ROOM, 7.5) if upright else literal(label) for label in heat.natures
-    ]
+    below = [wrapped(shortened(label, most), ROOM, 7.5) if upright else literal(label) for label in whom]
     lines = 1 + max(label.count("\n") for label in left)
     return left, below, upright, (0.5 + ROOM if upright else 1.0) + len(left) * max(0.46, LINE * lines + 0.06)
 
 
-def _draw_heat(axis: Any, heat: Heat, side: float = np.inf) -> Any:
-    """One table; returns the image, for a bar of colours."""
-    image = axis.imshow(heat.values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
-    image.set_alpha(np.where(heat.halves > FADED, 0.35, 1.0))
-    for (i, j), value in np.ndenumerate(heat.values):
+def draw_exponents(
+    axis: Any, rows: pd.DataFrame, who: Sequence[str], whom: Sequence[str], side: float = np.inf
+) -> Any:
+    """One table of exponents; returns the image."""
+    cells = {name: rows.pivot(index="forecaster", columns="nature", values=name).reindex(index=who, columns=whom)
+             for name in ("exponent", "half", "text")}  # fmt: skip
+    values, halves = (cells[name].to_numpy(float) for name in ("exponent", "half"))
+    image = axis.imshow(values, vmin=0.0, vmax=1.0, cmap="YlOrRd", aspect="auto")
+    image.set_alpha(np.where(halves > FADED, 0.35, 1.0))
+    for (i, j), text in np.ndenumerate(cells["text"].fillna("").to_numpy(object)):
         # A faded cell, and one without a value, have nearly the colour of the page.
         ink = paper(axis).ink
-        if not np.isnan(value) and heat.halves[i, j] <= FADED:
-            colour = image.cmap(image.norm(value))
+        if not np.isnan(values[i, j]) and not halves[i, j] > FADED:
+            colour = image.cmap(image.norm(values[i, j]))
             ink = max(("white", "black"), key=lambda ink: contrast(ink, colour))
-        axis.text(j, i, heat.texts[i][j], ha="center", va="center", fontsize=6.5, color=ink)
-    left, below, upright, _ = _labels(heat, side)
+        axis.text(j, i, text, ha="center", va="center", fontsize=6.5, color=ink)
+    left, below, upright, _ = _labels(who, whom, side)
     turned: Any = {"rotation": 90, "ha": "center"} if upright else {"rotation": 30, "ha": "right"}
     axis.set_xticks(range(len(below)), below, fontsize=7.5, **turned)
     axis.set_yticks(range(len(left)), left, fontsize=7.5)
-    rates = known_rates(heat.column)
-    axis.set_title(
-        literal(heat.column.name) + (f"   best known: {typeset(rates)}" if rates else ""), fontsize=9
-    )
+    axis.grid(visible=False)
     axis.tick_params(length=0)
     for spine in axis.spines.values():
         spine.set_visible(False)
     return image
 
 
-def _heat_caption(study: Study, tables: Sequence[Heat]) -> str:
-    curves = study.curves([heat.column.name for heat in tables])
+def _exponents_caption(study: Study, measures: Sequence[str]) -> str:
+    curves = study.curves(measures)
     kinds = {
         "fresh games": [c for c in curves if c.independent],
         "games of their own on one recorded stream": [c for c in curves if c.fresh and c.recorded],
@@ -221,23 +189,72 @@ def plot_pareto(study: Study, measures: Sequence[str]) -> Picture:
     """
     if isinstance(measures, str) or len(measures) != 2:
         raise InvalidParameter(f"pareto: measures = {measures!r}; expected two measures")
-    first, second = measures
-    drawn = fronts(study, first, second)
+    drawn = fronts(study, measures[0], measures[1])
+    table = fronts_table(study, drawn)
+    heads = {front.nature: f"{front.nature}, T = {front.horizon:,}" for front in drawn}
+    across, up = (
+        f"{symbol(study.columns[name])}, total ({'higher' if higher else 'lower'} is better)"
+        for name, higher in zip(drawn[0].measures, drawn[0].higher, strict=True)
+    )
 
-    def fill(panels: Panels, side: float, _: bool) -> None:
-        for k, (axis, front) in enumerate(zip(panels, drawn, strict=True)):
-            _draw_front(axis, front, study)
-            across, up = (
-                wrapped(f"{measure}, total ({'higher' if higher else 'lower'} is better)", side, 8)
-                for measure, higher in zip(front.measures, front.higher, strict=True)
-            )
-            head(axis, f"{front.nature}, T = {front.horizon:,}", side, k, across, up, (9, 8))
+    def after(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
+        axis.set_xlabel(wrapped(across, place.side, 8), fontsize=8)
+        if place.first:
+            axis.set_ylabel(wrapped(up, place.side, 8), fontsize=8)
+        points = rows[rows["mark"].isin(["best", "dominated"])]
+        for k, (which, name, scale) in enumerate(
+            ((axis.xaxis, "first", axis.set_xscale), (axis.yaxis, "second", axis.set_yscale))
+        ):
+            if len(points) and points[name].min() > 0.0 and points[name].max() > FACTOR * points[name].min():
+                scale("log")
+                which.set_major_formatter(LogFormatterSciNotation())
+                which.set_minor_formatter(NullFormatter())
+            else:
+                which.set_major_locator(MaxNLocator(5 if k else 4))
+                which.set_major_formatter(FuncFormatter(tick))
 
-    names = {who: study.places[who] for front in drawn for who in front.forecasters}
-    return even(
-        (len(drawn),), "one for each nature", fill, _front_caption(drawn), names,
-        {"linestyle": "none", "markersize": 5}, most=3,
+    return Picture(
+        table=table, caption=_front_caption(drawn), x="first", y="second", column="nature", marks=FRONTS, after=after,
+        heading=lambda _, nature: heads[nature], words="one for each nature", most=3,
+        names={who: study.places[who] for front in drawn for who in front.forecasters},
+        look={"linestyle": "none", "markersize": 5},
     )  # fmt: skip
+
+
+def _name(rows: pd.DataFrame) -> str:
+    return literal(rows["forecaster"].iloc[0])
+
+
+#: beyond the line, in the worse direction of both measures, everything is dominated
+FRONTS = {
+    "front": [mark("steps", GREY, linewidth=1.0, zorder=1.0)],
+    "best": [mark("points", markersize=5.5, zorder=2.1, label=_name)],
+    "dominated": [mark("points", markersize=5.5, zorder=2.1, label=_name, markerfacecolor="page")],
+    "certain": [mark("points", "ink", marker="x", markersize=4.0, markeredgewidth=0.8, zorder=2.2)],
+}
+
+
+def fronts_table(study: Study, drawn: Sequence[Front]) -> pd.DataFrame:
+    """Finite mean totals of forecasters, "best" or "dominated", the latter also as "certain", and the "front"."""
+    parts = []
+    for front in drawn:
+        means = np.where(np.isfinite(front.means).all(axis=1, keepdims=True), front.means, np.nan)
+        line = means[[front.forecasters.index(who) for who in front.front]].reshape(-1, 2)
+        line = line[np.isfinite(line).all(axis=1)]
+        parts.append(
+            {"nature": front.nature, "mark": "front", "first": line[:, 0], "second": line[:, 1], "place": -1}
+        )
+        for i in np.flatnonzero(np.isfinite(means[:, 0])).tolist():
+            who, state = front.forecasters[i], "dominated" if front.dominated[:, i].any() else "best"
+            parts += [
+                {
+                    "nature": front.nature, "mark": kind, "forecaster": who, "place": study.places[who],
+                    "first": means[i, 0], "second": means[i, 1],
+                }
+                for kind in (state, "certain")
+                if kind == state or front.certain[:, i].any()
+            ]  # fmt: skip
+    return stacked(parts)
 
 
 def _front_caption(drawn: Sequence[Front]) -> str:
@@ -253,85 +270,58 @@ def _front_caption(drawn: Sequence[Front]) -> str:
     )
 
 
-def _draw_front(axis: Axes, front: Front, study: Study) -> None:
-    here = paper(axis)
-    line = np.array([front.means[front.forecasters.index(who)] for who in front.front]).reshape(-1, 2)
-    line = line[np.isfinite(line).all(axis=1)]
-    # Beyond this line, in the worse direction of both measures, everything is dominated.
-    axis.step(line[:, 0], line[:, 1], where="post", color=GREY, linewidth=1.0, zorder=1.0, label="_")
-    for i, who in enumerate(front.forecasters):
-        if not np.isfinite(front.means[i]).all():
-            continue
-        look = here.style(study.places[who])
-        axis.plot(
-            *front.means[i], color=look.colour, marker=look.marker, markersize=5.5, linestyle="none", zorder=2.1,
-            markerfacecolor=look.colour if not front.dominated[:, i].any() else axis.get_facecolor(),
-            label=literal(who),
-        )  # fmt: skip
-        if front.certain[:, i].any():
-            axis.plot(*front.means[i], color=here.ink, marker="x", markersize=4.0, markeredgewidth=0.8,
-                      linestyle="none", zorder=2.2, label="_")  # fmt: skip
-    plain(axis)
-    for k, which in enumerate((axis.xaxis, axis.yaxis)):
-        if _logarithmic(front, k):
-            (axis.set_xscale if k == 0 else axis.set_yscale)("log")
-            which.set_major_formatter(LogFormatterSciNotation())
-            which.set_minor_formatter(NullFormatter())
-        else:
-            which.set_major_locator(MaxNLocator(5 if k else 4))
-            which.set_major_formatter(FuncFormatter(tick))
-
-
-def _logarithmic(front: Front, which: int) -> bool:
-    values = front.means[np.isfinite(front.means).all(axis=1), which]
-    return bool(len(values) and values.min() > 0.0 and values.max() > FACTOR * values.min())
-
-
 KINDS = ("external_regret", "action_swap_regret", "swap_regret")
 
 
-class TaskPanel(NamedTuple):
-    """One kind of regret of all tasks against one nature, at its largest T."""
+def tasks_table(study: Study) -> pd.DataFrame:
+    """Mean regrets of tasks at the largest T of each nature, with half of their 95 % intervals, and CDL ("bound").
 
-    nature: str
-    kind: str
-    horizon: int
-    tasks: tuple[str, ...]
-    forecasters: tuple[str, ...]
-    places: tuple[int, ...]
-    #: (tasks, forecasters): mean over the runs, half-width of its 95 % interval; NaN where it was not played
-    mean: Floats
-    half: Floats
-    #: mean CDL, which no swap regret of a best response exceeds in any run; NaN if not measured
-    bound: Floats
-
-
-def task_panels(study: Study) -> list[TaskPanel]:
-    """For each nature the three regrets."""
+    No swap regret of a best response exceeds the CDL in any run. Points of forecasters are one below the other.
+    """
     regrets = [c for c in study.columns.values() if c.of_task and c.measure in KINDS and not c.stream]
     if not regrets:
         raise InvalidParameter(
             "no task was played; expected a study with tasks, such as tasks = ['umbrella']"
         )
     named = {column: ", ".join(filter(None, (column.task, column.response))) for column in regrets}
-    tasks = tuple(dict.fromkeys(named.values()))
-    found = []
+    tasks, parts = list(dict.fromkeys(named.values())), []
     for nature in study.natures:
         cells = [c for c in study.cells if c.nature == nature]
         horizon = max(c.horizon for c in cells)
         last = {c.forecaster: c.totals for c in cells if c.horizon == horizon}
-        who = tuple(name for name in study.forecasters if name in last)
-        places = tuple(study.places[name] for name in who)
-        bound = np.array([summary(last[w]["cdl"][-1])[0] if "cdl" in last[w] else np.nan for w in who])
+        who = [name for name in study.forecasters if name in last]
         for kind in KINDS:
-            mean, half = np.full((2, len(tasks), len(who)), np.nan)
-            for column, task in named.items():
-                for j, name in enumerate(who):
-                    if column.measure == kind and column.name in last[name]:
-                        at = tasks.index(task), j
-                        mean[at], half[at] = summary(last[name][column.name][-1])
-            found.append(TaskPanel(nature, kind, horizon, tasks, who, places, mean, half, bound))
-    return found
+            for j, name in enumerate(who):
+                here = {
+                    "nature": nature, "kind": kind, "horizon": horizon, "forecaster": name,
+                    "place": study.places[name], "mark": "regret",
+                    **dict.fromkeys(("total", "half", "left", "right", "lower", "upper"), np.nan),
+                }  # fmt: skip
+                for column, task in named.items():
+                    if column.measure != kind or column.name not in last[name]:
+                        continue
+                    line = tasks.index(task) + 0.7 * ((j + 0.5) / len(who) - 0.5)
+                    mean, half = summary(last[name][column.name][-1])
+                    own = here | {"task": task, "line": line}
+                    if np.isfinite(mean):
+                        # An infinite half-width is that of a single run.
+                        wide = half if np.isfinite(half) else 0.0
+                        own |= {"total": mean, "half": half, "left": mean - wide, "right": mean + wide}
+                    parts.append(own)
+                    if kind == "swap_regret" and "cdl" in last[name]:
+                        bound = summary(last[name]["cdl"][-1])[0]
+                        if np.isfinite(bound):
+                            parts.append(own | {
+                                "mark": "bound", "total": bound, "lower": line - 0.3 / len(who),
+                                "upper": line + 0.3 / len(who), "half": np.nan,
+                            })  # fmt: skip
+    return stacked(parts)
+
+
+TASKS = {
+    "regret": [mark("levels", linewidth=1.3, zorder=2.0), mark("points", markersize=4.5, zorder=2.1)],
+    "bound": [mark("bars", linewidth=1.3, zorder=1.9)],
+}
 
 
 @pictured
@@ -348,28 +338,21 @@ def plot_tasks(study: Study) -> Picture:
     (natures, 3) array of Axes
         Tasks down, regret across: a point for each forecaster, with the 95 % interval of its mean over runs.
     """
-    drawn = task_panels(study)
-    natures = len(drawn) // 3
-    rows = len(drawn[0].tasks) * max(1.0, 0.45 * max(len(panel.forecasters) for panel in drawn))
-
-    def height(side: float, columns: int) -> float:
-        return 0.1 + natures * -(-3 // columns) * (0.95 + max(0.28 * rows, 0.8))
-
-    def fill(panels: Panels, side: float, _: bool) -> None:
-        for k, (axis, panel) in enumerate(zip(panels.flat, drawn, strict=True)):
-            _draw_tasks(axis, panel, named=leftmost(axis, k % 3))
-            text = f"{panel.kind.replace('_', ' ')} against {panel.nature}"
-            head(axis, text, side, k % 3, "total regret", "", (9, 8))
-
-    names = {who: study.places[who] for who in study.forecasters}
+    table = tasks_table(study)
+    tasks = list(dict.fromkeys(table["task"]))
+    rows = len(tasks) * max(1.0, 0.45 * len(study.forecasters))
     return Picture(
-        (natures, 3), "natures × 3", fill, _task_caption(study, drawn), height,
-        lambda: handles(names, linestyle="none", markersize=5), wide=(11.0, 0.0), widest=60.0, shared=False,
+        table=table, caption=_task_caption(study, table), x="total", y="line", row="nature", column="kind",
+        marks=TASKS, after=lambda axis, rows, place: scale_tasks(axis, rows, tasks, named=place.first),
+        heading=lambda nature, kind: f"{kind.replace('_', ' ')} against {nature}", labels=("total regret", ""),
+        words="natures × 3", names={who: study.places[who] for who in study.forecasters},
+        look={"linestyle": "none", "markersize": 5}, wide=(0.5, 3.5), widest=60.0, shared="",
+        high=lambda side, columns: 0.1 + len(study.natures) * -(-3 // columns) * (0.95 + max(0.28 * rows, 0.8)),
     )  # fmt: skip
 
 
-def _task_caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
-    last = {panel.nature: panel.horizon for panel in drawn}
+def _task_caption(study: Study, table: pd.DataFrame) -> str:
+    last = dict(zip(table["nature"], table["horizon"].astype(int), strict=True))
     runs = runs_of(c for c in study.cells if c.horizon == last[c.nature])
     return joined(
         f"Totals at T = {' or '.join(f'{t:,}' for t in sorted({*last.values()}))}, the largest, of who acts on the "
@@ -379,7 +362,7 @@ def _task_caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
         "regret: to the best action in place of each that was taken; swap regret: to the best action in place of that "
         "taken on each prediction.",
         "Tick in the colour of a forecaster: its mean CDL, which no swap regret of a best response to payoffs in "
-        "[0, 1] exceeds." * any(np.isfinite(panel.bound).any() for panel in drawn),
+        "[0, 1] exceeds." * ("bound" in set(table["mark"])),
         f"Where means differ by a factor of more than {FACTOR} the axis is logarithmic, and linear around 0.",
         "On recorded outcomes, which are the same in all runs, an interval is over the forecasters' randomness alone."
         * any(c.recorded for c in study.cells),
@@ -387,35 +370,21 @@ def _task_caption(study: Study, drawn: Sequence[TaskPanel]) -> str:
     )
 
 
-def _draw_tasks(axis: Axes, panel: TaskPanel, *, named: bool) -> None:
-    """A line of points for each task, those of forecasters one below the other."""
-    here = paper(axis)
-    tasks, many = panel.mean.shape
-    lines = np.arange(tasks)
-    # An infinite half-width is that of a single run.
-    spread = np.where(np.isfinite(panel.half), panel.half, 0.0)
-    if (panel.mean - spread < 0).any():
+def scale_tasks(axis: Axes, rows: pd.DataFrame, tasks: Sequence[str], *, named: bool) -> None:
+    """Scales of a panel with a line for each task."""
+    lines = np.arange(len(tasks))
+    if (rows["left"] < 0).any():
         axis.axvline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
-    for j, place in enumerate(panel.places):
-        look = here.style(place)
-        height = lines + 0.7 * ((j + 0.5) / many - 0.5)
-        mean, half = np.where(np.isfinite(panel.mean[:, j]), panel.mean[:, j], np.nan), spread[:, j]
-        axis.hlines(height, mean - half, mean + half, color=look.colour, linewidth=1.3, zorder=2.0)
-        axis.plot(
-            mean, height, color=look.colour, marker=look.marker, markersize=4.5, linestyle="none", zorder=2.1
-        )
-        if panel.kind == "swap_regret" and np.isfinite(panel.bound[j]):
-            axis.vlines(
-                np.full(tasks, panel.bound[j]), height - 0.3 / many, height + 0.3 / many, color=look.colour,
-                linewidth=1.3, zorder=1.9,
-            )  # fmt: skip
-    plain(axis)
-    axis.set_yticks(lines, [literal(task) for task in panel.tasks] if named else [""] * tasks, fontsize=8)
-    axis.set_ylim(tasks - 0.45, -0.55)
-    axis.grid(False, axis="y")
+    axis.set_yticks(lines, [literal(task) if named else "" for task in tasks], fontsize=8)
+    axis.set_ylim(len(tasks) - 0.45, -0.55)
+    axis.grid(visible=False, axis="y")
     for line in lines[1:] - 0.5:
-        axis.axhline(line, color=here.grid, linewidth=0.6, zorder=0.5)
-    if (least := _linear(panel)) is not None:
+        axis.axhline(line, color=paper(axis).grid, linewidth=0.6, zorder=0.5)
+    sizes = rows["total"].abs()
+    sizes = sizes[sizes > 0.0]
+    if len(sizes) and sizes.max() > FACTOR * sizes.min():
+        # Linear up to the power of ten at or below the least regret, logarithmic beyond.
+        least = float(10.0 ** np.floor(np.log10(max(sizes.min(), 1e-4 * sizes.max()))))
         axis.set_xscale("symlog", linthresh=least)
         axis.autoscale_view(scaley=False)  # the margins of the linear scale would be decades below 0
         axis.xaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=least))
@@ -423,12 +392,3 @@ def _draw_tasks(axis: Axes, panel: TaskPanel, *, named: bool) -> None:
     else:
         axis.xaxis.set_major_locator(MaxNLocator(4))
     axis.xaxis.set_major_formatter(FuncFormatter(tick))
-
-
-def _linear(panel: TaskPanel) -> float | None:
-    """Up to where a horizontal axis is linear that is logarithmic beyond; None of one that is linear."""
-    sizes = np.abs(np.append(panel.mean.ravel(), panel.bound if panel.kind == "swap_regret" else []))
-    sizes = sizes[np.isfinite(sizes) & (sizes > 0.0)]
-    if not len(sizes) or sizes.max() <= FACTOR * sizes.min():
-        return None
-    return float(10.0 ** np.floor(np.log10(max(sizes.min(), 1e-4 * sizes.max()))))

@@ -57,11 +57,17 @@ class Style(NamedTuple):
 class Paper(NamedTuple):
     """The colours that can be read on a background."""
 
-    dark: bool
+    page: str
     ink: str
     faint: str
     grid: str
     colours: tuple[str, ...]
+
+    def named(self, colour: Any) -> Any:
+        """A colour of this paper by its name or index; any other as it is, and the ink for None."""
+        if isinstance(colour, int):
+            return self.colours[colour]
+        return self.ink if colour is None else getattr(self, colour, colour)
 
     def style(self, index: int) -> Style:
         """The look of the forecaster with this place in the study.
@@ -76,14 +82,10 @@ class Paper(NamedTuple):
         return Style(self.colours[index % len(self.colours)], marker, dashes)
 
 
-_LIGHT_PAPER = Paper(False, "#000000", "#444444", "#DDDDDD", COLOURS)
-_DARK_PAPER = Paper(True, LIGHT, "#B4B4B4", "#3A3D44", BRIGHT)
+_LIGHT_PAPER = Paper("#FFFFFF", "#000000", "#444444", "#DDDDDD", COLOURS)
+_DARK_PAPER = Paper(DARK, LIGHT, "#B4B4B4", "#3A3D44", BRIGHT)
 #: the colours of a light page, and those in their places on a dark one
-PAIRS = (
-    ("#FFFFFF", DARK),
-    *zip(_LIGHT_PAPER[1:4], _DARK_PAPER[1:4], strict=True),
-    *zip(COLOURS, BRIGHT, strict=True),
-)
+PAIRS = (*zip(_LIGHT_PAPER[:4], _DARK_PAPER[:4], strict=True), *zip(COLOURS, BRIGHT, strict=True))
 
 
 def paper(axes: Axes | None = None) -> Paper:

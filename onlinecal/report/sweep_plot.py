@@ -1,15 +1,16 @@
-"""Values of measures against a parameter, or against T: data, then drawing."""
+"""Values of measures against a parameter, or against T: table, then picture."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
@@ -17,8 +18,8 @@ from onlinecal.core.validation import choice, is_number
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study, columns_of, summary
 from onlinecal.report.frames import counted
-from onlinecal.report.panels import Panels, Picture, even, head, joined, pictured
-from onlinecal.report.style import paper, plain, tick
+from onlinecal.report.panels import Picture, joined, mark, names_of, pictured, stacked
+from onlinecal.report.style import log_ticks, tick
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,7 @@ Bars = Literal["deviation", "quartiles", "interval"]
 
 #: panels in one picture
 MOST = 36
-#: stands for the number of rounds
+#: in place of a parameter: the number of rounds
 TIME = "T"
 #: positive values of a parameter that differ by a larger factor have a logarithmic axis
 WIDE = 10
@@ -39,26 +40,13 @@ _MIDDLE = {
 }
 
 
-class SweepLine(NamedTuple):
-    """A measure against the parameter: `spread` of the runs' values, and how many runs there are."""
+def swept(
+    study: Study, measures: Sequence[str], against: str, bars: Bars = "deviation"
+) -> tuple[pd.DataFrame, list[str]]:
+    """Values of measures at the end of games that differ in one parameter, or in T, by panel and heading.
 
-    measure: str
-    at: Floats
-    middle: Floats
-    lower: Floats
-    upper: Floats
-    runs: list[int]
-
-
-class Swept(NamedTuple):
-    """Lines by heading; `left` names the forecasters or natures without a number as this parameter."""
-
-    frames: list[tuple[str, list[SweepLine]]]
-    left: list[str]
-
-
-def swept(study: Study, measures: Sequence[str], against: str, bars: Bars = "deviation") -> Swept:
-    """Values of measures at the end of games that differ in one parameter, or in T."""
+    And the forecasters or natures that have no number as this parameter.
+    """
     choice("sweep", "bars", bars, get_args(Bars))
     columns, left = [column.name for column in columns_of(study, measures)], dict[str, None]()
     #: heading → measure → value of the parameter → the values of the runs
@@ -90,24 +78,33 @@ def swept(study: Study, measures: Sequence[str], against: str, bars: Bars = "dev
             for measure in columns:
                 if measure in cell.totals:
                     mine.setdefault(measure, {})[values_of[against]] = cell.totals[measure][-1] / cell.horizon
-    frames = [
-        (min(headings), [_line(measure, mine[measure], bars) for measure in columns if measure in mine])
-        for headings, mine in found.values()
-        if mine
-    ]
-    if not frames:
+    drawn = [(min(headings), mine) for headings, mine in found.values() if mine]
+    if not drawn:
         raise InvalidParameter(f"no measure was taken in games with {against}; expected one that was")
-    if len(frames) > MOST:
+    if len(drawn) > MOST:
         raise InvalidParameter(
-            f"{len(frames)} panels against {against}; expected at most {MOST}, chosen by --forecaster and --nature"
+            f"{len(drawn)} panels against {against}; expected at most {MOST}, chosen by --forecaster and --nature"
         )
-    return Swept(frames, [*left])
-
-
-def _line(measure: str, there: Mapping[float, Floats], bars: str) -> SweepLine:
-    at = sorted(there)
-    lower, middle, upper = np.array([spread(there[x], bars) for x in at]).T
-    return SweepLine(measure, np.array(at), middle, lower, upper, [len(there[x]) for x in at])
+    parts: list[dict[str, Any]] = []
+    places = {
+        name: i for i, name in enumerate(name for name in columns if any(name in mine for _, mine in drawn))
+    }
+    for i, (heading, mine) in enumerate(drawn):
+        lines = [name for name in columns if name in mine]
+        every = np.array([x for there in mine.values() for x in there])
+        low, high = every.min(), every.max()
+        for k, measure in enumerate(lines):
+            at = np.array(sorted(mine[measure]))
+            lower, middle, upper = np.array([spread(mine[measure][x], bars) for x in at]).T
+            # Beside the points of the other lines.
+            place = APART * (k - (len(lines) - 1) / 2)
+            x = at * (high / low) ** place if _wide(every) else at + place * (high - low)
+            parts.append({
+                "panel": i, "heading": heading, "mark": np.where(np.isfinite(middle), "line", "infinite"),
+                "measure": measure, "place": places[measure], "at": at, "x": x, "value": middle, "lower": lower,
+                "upper": upper, "runs": [len(mine[measure][x]) for x in at],
+            })  # fmt: skip
+    return stacked(parts), [*left]
 
 
 def spread(values: Floats, bars: str) -> tuple[float, float, float]:
@@ -195,7 +192,7 @@ def plot_sweep(study: Study, measures: Sequence[str], against: str, *, bars: Bar
     measures : sequence of str
         At least one column, a line each.
     against : str
-        A parameter of forecasters or natures, ``"of.m"`` for the `m` of what stands under `of`; ``"T"`` for the number
+        A parameter of forecasters or natures, ``"of.m"`` for the `m` of the player under `of`; ``"T"`` for the number
         of rounds.
     bars : {"deviation", "quartiles", "interval"}, default "deviation"
         Points are means of the runs, bars one standard deviation to either side; medians and quartiles; or means and
@@ -206,54 +203,40 @@ def plot_sweep(study: Study, measures: Sequence[str], against: str, *, bars: Bar
     (n,) array of Axes
         One for each combination of what else differs.
     """
-    drawn = swept(study, measures, against, bars)
-    every = [line for _, lines in drawn.frames for line in lines]
-    names = {measure: i for i, measure in enumerate(dict.fromkeys(line.measure for line in every))}
+    table, left = swept(study, measures, against, bars)
     caption = joined(
         f"Across: {'T, the number of rounds' if against == TIME else literal(against)}. Up: the value μ of each "
         "measure at the end of the game, its total divided by T; infinite values are not drawn. Points and bars: "
-        f"{_MIDDLE[bars].format(counted({n for line in every for n in line.runs}))}; a single run has no spread. Lines "
+        f"{_MIDDLE[bars].format(counted({int(n) for n in table['runs']}))}; a single run has no spread. Lines "
         "are set a little apart across, so that bars can be told apart.",
-        literal(f"Not drawn, without {against} as a number: {', '.join(drawn.left)}.") * bool(drawn.left),
+        literal(f"Not drawn, without {against} as a number: {', '.join(left)}.") * bool(left),
+    )  # fmt: skip
+    heads = dict(zip(table["panel"], table["heading"], strict=True))
+
+    def scaled(axis: Axes, rows: pd.DataFrame, _: Any) -> None:
+        if _wide(rows["at"]):
+            axis.set_xscale("log")
+            log_ticks(axis.xaxis, rows["at"].max() / rows["at"].min())
+        else:
+            axis.xaxis.set_major_locator(MaxNLocator(5))
+        axis.yaxis.set_major_locator(MaxNLocator(5))
+        for which in (axis.xaxis, axis.yaxis):
+            which.set_major_formatter(FuncFormatter(tick))
+        if (rows["value"] >= 0.0).all():
+            axis.set_ylim(bottom=0.0)
+
+    return Picture(
+        table=table, caption=caption, x="x", y="value", series="measure", column="panel", marks=SWEEPS, after=scaled,
+        heading=lambda _, panel: heads[panel], labels=(literal(against), "value $\\mu$"),
+        words="one for each combination", names=names_of(table, "measure"), look={"markersize": 4, "linewidth": 1.2},
+        most=3,
     )  # fmt: skip
 
-    def fill(panels: Panels, side: float, _: bool) -> None:
-        for k, (axis, (heading, lines)) in enumerate(zip(panels, drawn.frames, strict=True)):
-            _draw(axis, lines, names)
-            head(axis, heading, side, k, literal(against), "value $\\mu$", (9, 8))
 
-    return even(
-        (len(drawn.frames),), "one for each combination", fill, caption, names,
-        {"markersize": 4, "linewidth": 1.2}, most=3,
-    )  # fmt: skip
+SWEEPS = {
+    "line": [mark("line", markersize=4, linewidth=1.2, zorder=2.1), mark("bars", linewidth=1.0, zorder=2.0)]
+}
 
 
-def _draw(axis: Axes, lines: Sequence[SweepLine], names: Mapping[str, int]) -> None:
-    every = np.concatenate([line.at for line in lines])
-    low, high = every.min(), every.max()
-    wide = bool(low > 0.0 and high > WIDE * low)
-    for i, line in enumerate(lines):
-        look = paper(axis).style(names[line.measure])
-        there = np.isfinite(line.middle)
-        # Beside the points of the other lines.
-        place = APART * (i - (len(lines) - 1) / 2)
-        at = line.at * (high / low) ** place if wide else line.at + place * (high - low)
-        axis.plot(
-            at[there], line.middle[there], color=look.colour, marker=look.marker, linestyle=look.dashes, markersize=4,
-            linewidth=1.2, label=literal(line.measure), zorder=2.1,
-        )  # fmt: skip
-        sure = there & np.isfinite(line.lower)
-        axis.vlines(
-            at[sure], line.lower[sure], line.upper[sure], color=look.colour, linewidth=1.0, zorder=2.0, label="_"
-        )  # fmt: skip
-    plain(axis)
-    if wide:
-        axis.set_xscale("log")
-        axis.xaxis.set_minor_formatter(NullFormatter())
-    else:
-        axis.xaxis.set_major_locator(MaxNLocator(5))
-    axis.yaxis.set_major_locator(MaxNLocator(5))
-    for which in (axis.xaxis, axis.yaxis):
-        which.set_major_formatter(FuncFormatter(tick))
-    if all(np.nanmin(line.middle) >= 0.0 for line in lines if np.isfinite(line.middle).any()):
-        axis.set_ylim(bottom=0.0)
+def _wide(at: Any) -> bool:
+    return bool(at.min() > 0.0 and at.max() > WIDE * at.min())

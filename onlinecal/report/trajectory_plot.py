@@ -1,24 +1,24 @@
-"""Calibration as forecasts come in: data, then drawing."""
+"""Calibration as forecasts come in: tables, then their picture."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer, number, vector
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.table import Evaluation
-from onlinecal.monitoring.sequences import RunningBias, running_bias
-from onlinecal.report.panels import Picture, joined, of_gammas, pictured
-from onlinecal.report.style import GREY, paper, plain, tick
-
-Floats = NDArray[np.float64]
+from onlinecal.monitoring.sequences import running_bias
+from onlinecal.report.gammas import of_gammas
+from onlinecal.report.panels import Picture, Place, joined, mark, pictured
+from onlinecal.report.style import GREY, tick
 
 #: numbers of forecasts at which a measure is taken, and the least
 TIMES, FIRST = 25, 20
@@ -26,24 +26,13 @@ TIMES, FIRST = 25, 20
 DRAWS = 200
 
 
-class RunningMeasure(NamedTuple):
-    """A measure of the forecasts up to each round, of all or of a window; `lower` to `upper` is its bracket."""
-
-    name: str
-    rounds: NDArray[np.int64]
-    window: int | None
-    lower: Floats
-    upper: Floats
-    #: (2, n), NaN where there is none, and why there is none anywhere
-    interval: Floats
-    why: str
-    level: float
-
-
 def running_measure(
     p: ArrayLike, y: ArrayLike, measure: Any, *, window: int | None = None, level: float = 0.95, seed: int = 0
-) -> RunningMeasure:
-    """`evaluate` of the first forecasts, or of those in each window."""
+) -> tuple[str, dict[str, Any], str]:
+    """The name of a measure, its values for the first forecasts or each window, and why there is no interval at all.
+
+    `low` to `high` is its bracket, `lower` to `upper` the interval of `evaluate`, NaN where there is none.
+    """
     JointDistribution.from_samples(p, y)  # checks them
     p, y = vector("p", p), vector("y", y)
     least = FIRST if window is None else integer("trajectory", "window", window, 2)
@@ -58,8 +47,20 @@ def running_measure(
         ).rows
     interval = np.array([row.interval or (np.nan, np.nan) for row in rows]).T
     why = "" if np.isfinite(interval).any() or not level else rows[-1].interval_by.removeprefix("none: ")
-    lower, upper = np.array([row.ends for row in rows]).T
-    return RunningMeasure(rows[0].name, last, window, lower, upper, interval, why, level)
+    low, high = np.array([row.ends for row in rows]).T
+    found = {"forecasts": last, "low": low, "high": high, "lower": interval[0], "upper": interval[1]}
+    return rows[0].name, found, why
+
+
+_STEP = mark("line", 0, marker="o", markersize=3, linewidth=1.3)
+TRAJECTORIES = {
+    "bound": [mark("band", GREY, alpha=0.25, zorder=1.0)],
+    "bias": [mark("line", 0, linewidth=1.3, zorder=2.0)],
+    "left": [mark("points", 1, marker="o", markersize=5.5, zorder=3.0)],
+    "interval": [mark("band", 0, alpha=0.2)],
+    "low": [_STEP],
+    "high": [_STEP],
+}
 
 
 @pictured
@@ -80,7 +81,7 @@ def plot_trajectory(
     measure : str, table or callable, optional
         One measure, as in `evaluate`. Default: the running total of y − p.
     window : int, optional
-        A measure of so many last forecasts instead of all so far, by which drift is seen.
+        A measure of this number of last forecasts instead of all so far, by which drift is seen.
     band : float or None, default 0.95
         Of the total: it is left at any time with probability at most 1 − `band` if every outcome has the probability
         predicted (`forecasts.running.running_bias`). Of a measure: intervals, each by itself, as in `evaluate`.
@@ -102,9 +103,16 @@ def plot_trajectory(
         )
     if y is None:
         raise InvalidData("trajectory: y is missing; expected the outcomes of the predictions p")
-    drawn: Any
+    across, up = "forecasts", "Σ (outcome − prediction)"
     if measure is None:
         drawn = running_bias(p, y, level=level)
+        parts = [{"mark": "bias", "forecasts": drawn.rounds, "value": drawn.total}]
+        if level:
+            ends = {"lower": drawn.lower, "upper": drawn.upper}
+            parts.append({"mark": "bound", "forecasts": drawn.rounds, **ends})
+        if level and drawn.left is not None:
+            at = int(np.searchsorted(drawn.rounds, drawn.left))
+            parts.append({"mark": "left", "forecasts": drawn.rounds[at], "value": drawn.total[at]})
         caption = joined(
             "Line: the total of outcome − prediction of the forecasts so far; it falls where they are too high.",
             f"Band: what the total leaves at any time with probability {1.0 - level:.2g} at most if every outcome has "
@@ -114,42 +122,31 @@ def plot_trajectory(
             else "",
         )
     else:
-        drawn = running_measure(p, y, measure, window=window, level=level)
+        up, found, why = running_measure(p, y, measure, window=window, level=level)
         whose = "all forecasts so far" if window is None else f"the last {window:,} forecasts"
+        across = across if window is None else "last forecast"
+        parts = [{"mark": "interval", **found}, {"mark": "low", "value": found["low"], **found}]
+        if (found["low"] < found["high"]).any():
+            parts.append({"mark": "high", "value": found["high"], **found})
         caption = joined(
-            f"Line: {drawn.name} of {whose}; two lines are the ends of what is certain.",
+            f"Line: {up} of {whose}; two lines are the ends of what is certain.",
             f"Band: {level:.0%} intervals, each by itself, for the same of what the forecasts were drawn from "
-            "independently; where there is none, too few forecasts share a level."
-            * bool(level and not drawn.why),
-            f"No intervals: {drawn.why}." * bool(drawn.why),
+            "independently; where there is none, too few forecasts share a level." * bool(level and not why),
+            f"No intervals: {why}." * bool(why),
         )
-    return of_gammas(None, [drawn], lambda axis, _, one, __: _draw_trajectory(axis, one), [""], caption, 0.6)
 
-
-def _draw_trajectory(axis: Axes, drawn: RunningBias | RunningMeasure) -> None:
-    blue, red = paper(axis).colours[:2]
-    across = "forecasts"
-    if isinstance(drawn, RunningBias):
-        axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
-        if drawn.level:
-            axis.fill_between(
-                drawn.rounds, drawn.lower, drawn.upper, color=GREY, alpha=0.25, linewidth=0, zorder=1.0
-            )
-        axis.plot(drawn.rounds, drawn.total, color=blue, linewidth=1.3, zorder=2.0)
-        if drawn.level and drawn.left is not None:
-            at = int(np.searchsorted(drawn.rounds, drawn.left))
-            axis.plot(drawn.rounds[at], drawn.total[at], color=red, marker="o", markersize=5.5, zorder=3.0)
-        up = "Σ (outcome − prediction)"
-    else:
-        axis.fill_between(drawn.rounds, *drawn.interval, color=blue, alpha=0.2, linewidth=0)
-        for values in (drawn.lower, drawn.upper)[: 1 + int((drawn.lower < drawn.upper).any())]:
-            axis.plot(drawn.rounds, values, color=blue, marker="o", markersize=3, linewidth=1.3)
-        if min(drawn.lower.min(), np.nanmin(np.append(drawn.interval, np.inf))) >= 0.0:
+    def after(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
+        if measure is None:
+            axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
+        elif min(rows["low"].min(), np.nanmin(np.append(rows["lower"], np.inf))) >= 0.0:
             axis.set_ylim(bottom=0.0)
-        up, across = drawn.name, "forecasts" if drawn.window is None else "last forecast"
-    axis.set_xlim(0, drawn.rounds[-1])
-    axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-    axis.yaxis.set_major_locator(MaxNLocator(5))
-    for which in (axis.xaxis, axis.yaxis):
-        which.set_major_formatter(FuncFormatter(tick))
-    plain(axis, across, up)
+        axis.set_xlim(0, rows["forecasts"].max())
+        axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axis.yaxis.set_major_locator(MaxNLocator(5))
+        for which in (axis.xaxis, axis.yaxis):
+            which.set_major_formatter(FuncFormatter(tick))
+
+    return of_gammas(
+        None, {"": parts}, [""], caption, x="forecasts", y="value", marks=TRAJECTORIES, after=after,
+        labels=(across, up), aspect=0.6,
+    )  # fmt: skip

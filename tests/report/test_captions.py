@@ -11,11 +11,11 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.report import page
 from onlinecal.report.comparing import answer, of_fronts, of_paired, of_ranking
 from onlinecal.report.curves import Study, summary
-from onlinecal.report.late_plot import late_frames
+from onlinecal.report.late_plot import late_table
 from onlinecal.report.page_pictures import lowest
 from onlinecal.report.plots import captions
 from onlinecal.report.ranking import COMMON_RUNS, fronts, paired, ranking
-from onlinecal.report.study_plot import heats
+from onlinecal.report.study_plot import exponents_table, plot_exponents
 from onlinecal.report.totals import exponents_markdown, print_totals, study_html, totals_markdown
 from onlinecal.study.played import Played, Promise
 
@@ -89,7 +89,7 @@ def test_a_dash_is_explained_where_one_stands(capsys):
     why = "–: no exponent, as there are fewer than three T or a mean total is 0, negative or infinite"
     for totals in ([[0, 0]] * 4, [[-1, -2]] * 4, [[INF, 1]] * 4, GOOD[:2]):
         some = study({"a": totals, "b": GOOD})
-        assert heats(some, ["ece"])[0].texts[0] == ["–"]
+        assert exponents_table(some, ["ece"])["text"].iloc[0] == "–"
         titled = compared(capsys, some, lambda some: print_totals(some, "title"))
         for shown in (compared(capsys, some), titled, exponents_markdown(some), study_html(some)):
             assert why in shown
@@ -97,7 +97,7 @@ def test_a_dash_is_explained_where_one_stands(capsys):
     assert why not in exponents_markdown(plain) + study_html(plain)
     # Who was not played has an empty cell.
     missing = Study((*plain.cells, cell("c", [[1, 2]], (800,), 800, nature="other")))
-    assert heats(missing, ["ece"])[0].texts[0][1] == ""
+    assert [t.get_text() for t in plot_exponents(missing, ["ece"])[0].texts].count("") == 3
 
 
 def test_dotted_lines_of_late_games_begin_at_a_point_that_is_drawn():
@@ -113,11 +113,13 @@ def test_dotted_lines_of_late_games_begin_at_a_point_that_is_drawn():
         cells = [
             replace(c, totals={"ece": c.totals["ece"] * (not z)}) for c, z in zip(late, zero, strict=True)
         ]
-        (each,) = late_frames(Study(tuple(cells)), ["ece"])
-        bound, line = each.frame.bounds[0], each.frame.lines[0]
-        assert bound.style == line.style == (first is None)
-        at = 0 if first is None else line.rounds.tolist().index(first)
-        assert bound.values[at] == pytest.approx(line.mean[at])
+        table = late_table(Study(tuple(cells)), ["ece"])
+        bound, line = (
+            next(iter(table[table["mark"] == kind].groupby("part")))[1] for kind in ("rate", "mean")
+        )
+        assert bound["place"].iloc[0] == line["place"].iloc[0] == (first is None)
+        at = 0 if first is None else line["T"].tolist().index(first)
+        assert bound["total"].iloc[at] == pytest.approx(line["total"].iloc[at])
 
 
 @pytest.mark.filterwarnings("error")

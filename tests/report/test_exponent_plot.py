@@ -6,10 +6,10 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 import onlinecal as oc
-from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
-from onlinecal.report.study_plot import FADED, Heat, _draw_heat, heats, plot_exponents
+from onlinecal.report.panels import stacked
+from onlinecal.report.study_plot import FADED, draw_exponents, exponents_table, plot_exponents
 from onlinecal.report.style import contrast, page, save
 
 F, N = oc.forecasters, oc.natures
@@ -18,13 +18,14 @@ F, N = oc.forecasters, oc.natures
 def test_the_heat_map_shows_the_exponents(tmp_path):
     study = oc.play([F.ForecastHedging(), F.Constant(1.0)], [N.Drift(), N.Bernoulli(1.0)], horizon=[100, 300, 900],
                     runs=4, measures=["ece", "cdl"])  # fmt: skip
-    heat = heats(study, ["ece"])[0]
+    heat = exponents_table(study, ["ece"]).set_index(["forecaster", "nature"])
+    there, never = heat.loc["forecast hedging", "drift"], heat.loc[study.forecasters[1], study.natures[1]]
     fit = study.exponent("ece", "forecast hedging", "drift", level=simultaneous(4))  # of four cells
-    assert (heat.values[0, 0], heat.halves[0, 0]) == (fit.value, (fit.upper - fit.lower) / 2)
-    assert np.isnan(heat.values[1, 1])  # always right
+    assert (there["exponent"], there["half"]) == (fit.value, (fit.upper - fit.lower) / 2)
+    assert np.isnan(never["exponent"])  # always right
     figure = plot_exponents(study, ["ece", "cdl"], title="A title")[0].figure
     texts = [t.get_text() for t in figure.axes[0].texts]
-    assert f"{fit.value:.2f}\n±{heat.halves[0, 0]:.2f}" in texts
+    assert f"{fit.value:.2f}\n±{there['half']:.2f}" in texts
     assert "–" in texts
     save(figure, tmp_path / "heat.png")
     with pytest.raises(InvalidParameter, match="no measures"):
@@ -53,9 +54,11 @@ def test_what_stands_in_a_cell_can_be_read(dark):
     names = [str(j) for j in range(30)]
     with page(dark):
         axis = Figure().subplots()
-        image = _draw_heat(
-            axis, Heat(Column("measure", "ece"), ["a", "b"], names, values, halves, [names, names])
-        )
+        rows = stacked([
+            {"forecaster": who, "nature": np.array(names, dtype=object), "exponent": mine, "half": half, "text": "x"}
+            for who, mine, half in zip("ab", values, halves, strict=True)
+        ])  # fmt: skip
+        image = draw_exponents(axis, rows, ["a", "b"], names)
         ground = np.array(to_rgba(axis.get_facecolor()))
         axis.figure.canvas.draw()
     alphas = np.where(halves > FADED, 0.35, 1.0)
@@ -69,9 +72,9 @@ def test_what_stands_in_a_cell_can_be_read(dark):
 def test_cells_beyond_the_known_rates_are_marked():
     study = oc.play([F.AlmostOneStepAhead(), F.ForecastHedging()], N.Contrarian(),
                     horizon=[100, 300, 900, 2700, 8100], runs=8, measures=["ece"])  # fmt: skip
-    (heat,) = heats(study, ["ece"])
-    said = [study.curve("ece", who, "contrarian").against_rates(simultaneous(2)) for who in heat.forecasters]
+    texts = exponents_table(study, ["ece"])["text"]
+    said = [study.curve("ece", who, "contrarian").against_rates(simultaneous(2)) for who in study.forecasters]
     assert said[0] == "above O"  # the contrarian forces T/2
-    for (cell,), remark in zip(heat.texts, said, strict=True):
+    for cell, remark in zip(texts, said, strict=True):
         assert ("▲" in cell) == remark.startswith("above")
         assert ("▽" in cell) == (remark == "below Ω")

@@ -22,16 +22,16 @@ from onlinecal.report.decision_plot import (
     plot_decision,
     plot_murphy,
 )
-from onlinecal.report.panels import NICE, spans
-from onlinecal.report.regret_plot import plot_regret, plot_witness, regret_density, smooth_witness
+from onlinecal.report.gammas import NICE, spans
+from onlinecal.report.regret_plot import plot_regret, plot_witness, regrets_of, witness_of
 from onlinecal.report.reliability_plot import (
     SIGMA,
-    corp_diagram,
+    corp_of,
     density_of,
     expected,
     plot_reliability,
-    reliability_frame,
-    smooth_diagram,
+    points_of,
+    smooth_of,
 )
 from onlinecal.report.trajectory_plot import plot_trajectory, running_measure
 
@@ -65,13 +65,14 @@ CALM = G.from_levels([0.2, 0.7], [0.5, 0.5], [0.2, 0.7])
 @pytest.mark.parametrize("m", [7, 199, 201, 1001])
 def test_a_grid_has_a_level_density(m):
     density = density_of(G.from_counts(np.arange(m + 1) / m, np.full(m + 1, 3), np.ones(m + 1)))
+    at, share = density["prediction"], density["share"]
     if m < 200:
-        assert density.at.tolist() == (np.arange(m + 1) / m).tolist()
-        assert density.heights == pytest.approx(np.full(m + 1, 1 / (m + 1)))
+        assert at.tolist() == (np.arange(m + 1) / m).tolist()
+        assert share == pytest.approx(np.full(m + 1, 1 / (m + 1)))
     else:
-        assert density.sigma == SIGMA
-        inner = (density.at > 0.05) & (density.at < 0.95)
-        assert density.heights[inner] == pytest.approx(np.ones(inner.sum()), rel=0.01)
+        assert density["sigma"] == SIGMA
+        inner = (at > 0.05) & (at < 0.95)
+        assert share[inner] == pytest.approx(np.ones(inner.sum()), rel=0.01)
 
 
 @pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
@@ -101,27 +102,27 @@ def test_axes_reach_as_far_as_is_needed():
 
 
 def test_a_reliability_diagram_is_of_the_levels(gamma):
-    frame = reliability_frame(gamma)
-    assert frame.strategy == "levels"
+    table = plot_reliability.table(gamma)
+    points, density = (table[table["mark"] == kind].reset_index() for kind in ("point", "density"))
+    assert {*points["strategy"]} == {"levels"}
     for one, other in (
-        (frame.predictions, gamma.predictions), (frame.means, gamma.means), (frame.mass, gamma.mass),
-        (frame.left, frame.right), (frame.density.at, gamma.predictions), (frame.density.heights, gamma.mass),
+        (points["prediction"], gamma.predictions), (points["mean"], gamma.means), (points["share"], gamma.mass),
+        (points["left"], points["right"]), (density["prediction"], gamma.predictions), (density["share"], gamma.mass),
     ):  # fmt: skip
         assert (one == other).all()
-    assert frame.error == ece(gamma)
+    assert {*points["error"]} == {ece(gamma)}
 
 
 @pytest.mark.parametrize("strategy", ["width", "quantile"])
 @pytest.mark.parametrize("bins", [1, 7, 15])
 def test_bins_are_those_of_the_binned_error(gamma, bins, strategy):
-    frame = reliability_frame(gamma, bins=bins, strategy=strategy)
-    assert frame.error == pytest.approx(binned_ece(gamma, bins=bins, strategy=strategy), abs=1e-15)
-    assert frame.error == pytest.approx(
-        (frame.mass * np.abs(frame.means - frame.predictions)).sum(), abs=1e-14
-    )
-    assert frame.mass.sum() == pytest.approx(1.0)
+    points = points_of(gamma, bins=bins, strategy=strategy)
+    predictions, shares = points["prediction"], points["share"]
+    assert points["error"] == pytest.approx(binned_ece(gamma, bins=bins, strategy=strategy), abs=1e-15)
+    assert points["error"] == pytest.approx((shares * np.abs(points["mean"] - predictions)).sum(), abs=1e-14)
+    assert shares.sum() == pytest.approx(1.0)
     v = gamma.predictions
-    for left, right, mean, mass in zip(frame.left, frame.right, frame.predictions, frame.mass, strict=True):
+    for left, right, mean, mass in zip(points["left"], points["right"], predictions, shares, strict=True):
         assert left - 1e-12 <= mean <= right + 1e-12
         if strategy == "width":
             inside = (v >= left) & ((v < right) | ((right == 1.0) & (v == right)))
@@ -129,9 +130,9 @@ def test_bins_are_those_of_the_binned_error(gamma, bins, strategy):
 
 
 def test_an_edge_belongs_to_the_bin_above_it():
-    frame = reliability_frame(G.from_samples([0.3, 0.29, 1.0], [0, 1, 1]), bins=10)
-    assert (frame.left.tolist(), frame.right.tolist()) == ([0.2, 0.3, 0.9], [0.3, 0.4, 1.0])
-    assert frame.predictions.tolist() == [0.29, 0.3, 1.0]
+    points = points_of(G.from_samples([0.3, 0.29, 1.0], [0, 1, 1]), bins=10)
+    assert (points["left"].tolist(), points["right"].tolist()) == ([0.2, 0.3, 0.9], [0.3, 0.4, 1.0])
+    assert points["prediction"].tolist() == [0.29, 0.3, 1.0]
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
@@ -184,9 +185,9 @@ def test_points_of_little_weight_are_seen_and_whole_and_panels_have_the_same_axe
 
 
 def test_the_smoothed_diagram_is_the_regression_at_smooth_ece(gamma):
-    drawn, found = smooth_diagram(gamma, "", 0.95), smoothed(gamma)
-    assert drawn.error == drawn.curve.sigma == drawn.density.sigma == smooth_ece(gamma)
-    assert np.array_equal((drawn.lower, drawn.upper), found.band(0.95))
+    (drawn, below), found = smooth_of(gamma, 0.95), smoothed(gamma)
+    assert drawn["error"] == found.sigma == below["sigma"] == smooth_ece(gamma)
+    assert np.array_equal((drawn["lower"], drawn["upper"]), found.band(0.95))
     (line,) = [c for c in plot_reliability(gamma, kind="smooth").collections if hasattr(c, "get_segments")]
     ends = np.array(line.get_segments())
     assert np.array_equal(ends[:, 0], np.stack((found.at, found.means), axis=1)[:-1])
@@ -195,18 +196,18 @@ def test_the_smoothed_diagram_is_the_regression_at_smooth_ece(gamma):
     # It ends where predictions do.
     rng = np.random.default_rng(0)
     p = 0.1 + 0.05 * rng.random(500)
-    drawn = smooth_diagram(G.from_samples(p, rng.random(500) < p), "", 0.95)
-    at = drawn.curve.at[drawn.near]
+    at = smooth_of(G.from_samples(p, rng.random(500) < p), 0.95)[0]["prediction"]
     assert p.min() - 0.002 <= at[0] <= p.min() < p.max() <= at[-1] <= p.max() + 0.002
-    assert smooth_diagram(G.from_counts([0.5], [9], [4]), "", 0.95).near.sum() >= 2
+    assert len(smooth_of(G.from_counts([0.5], [9], [4]), 0.95)[0]["prediction"]) >= 2
 
 
 def test_the_corp_diagram_has_the_three_parts_of_the_score(gamma):
-    drawn, found = corp_diagram(gamma, "", 0.95), recalibration(gamma)
-    assert np.array_equal(drawn.curve.means, found.means)
-    assert np.array_equal(drawn.curve.lower, found.lower)
+    drawn, found = corp_of(gamma, 0.95), recalibration(gamma)
+    assert np.array_equal(drawn["mean"], found.means)
+    for name in ("lower", "upper", "lowest", "highest"):
+        assert np.array_equal(drawn[name], getattr(found, name))
     p, y = samples()
-    assert drawn.parts.score == pytest.approx(brier_score_loss(y, p))
+    assert drawn["error"] == pytest.approx(brier_score_loss(y, p))
     axis = plot_reliability(gamma, kind="corp")
     (text,) = [t.get_text() for t in axis.texts]
     mcb, dsc, unc = (float(line.split("= ")[1]) for line in text.split("\n"))
@@ -226,19 +227,20 @@ def kink_by_definition(gamma, t):
 @pytest.mark.parametrize("seeds", range(3))
 def test_the_regret_of_every_kink(seeds):
     gamma = G.from_samples(*samples(60, 12, seeds))
-    one = regret_density(gamma)
-    for t in np.unique(one.kinks):
-        heights = one.regrets[one.kinks == t]
+    one = regrets_of(gamma)[2]["regret"]
+    kinks, regrets = one["t"], one["regret"]
+    for t in np.unique(kinks):
+        heights = regrets[kinks == t]
         assert kink_by_definition(gamma, t) == pytest.approx(heights.max(), abs=1e-14)
         # The limits from the left and from the right.
         if 0 < t < 1:
             sides = [kink_by_definition(gamma, t - 1e-9), kink_by_definition(gamma, t + 1e-9)]
             assert [heights[0], heights[-1]] == pytest.approx(sides, abs=1e-8)
     for t in np.random.default_rng(seeds).random(200):  # straight in between
-        left = np.flatnonzero(one.kinks <= t)[-1]
-        a, b = one.kinks[left], one.kinks[left + 1]
+        left = np.flatnonzero(kinks <= t)[-1]
+        a, b = kinks[left], kinks[left + 1]
         share = (t - a) / (b - a) if b > a else 0.0
-        line = (1 - share) * one.regrets[left] + share * one.regrets[left + 1]
+        line = (1 - share) * regrets[left] + share * regrets[left + 1]
         assert line == pytest.approx(kink_by_definition(gamma, t), abs=1e-12)
     for t in (0.15, 0.5, 0.85):  # the task of the caption
         task = oc.tasks.DecisionTask("kink", [[t, 0.0], [0.0, 1.0 - t]])
@@ -246,41 +248,51 @@ def test_the_regret_of_every_kink(seeds):
 
 
 def test_the_dashed_curves_are_above_and_give_the_value(gamma):
-    one = regret_density(gamma, "cdl")
-    assert (np.interp(one.kinks, one.above_kinks, one.above) >= one.regrets - 1e-14).all()
-    slopes = np.diff(one.above) / np.diff(one.above_kinks)
+    value, task, parts = regrets_of(gamma, "cdl")
+    (kinks, regrets), (corners, above), (at, _) = (
+        (parts[kind]["t"], parts[kind]["regret"]) for kind in ("regret", "above", "worst")
+    )
+    assert (np.interp(kinks, corners, above) >= regrets - 1e-14).all()
+    slopes = np.diff(above) / np.diff(corners)
     assert all(b <= a + 1e-12 for a, b in pairwise(slopes))
-    assert 2 * np.interp(0.5, one.above_kinks, one.above) == pytest.approx(cdl(gamma), abs=1e-15)
+    assert 2 * np.interp(0.5, corners, above) == pytest.approx(cdl(gamma), abs=1e-15)
     # Every corner is a point of R: no lower concave curve is above it.
-    for t, height in zip(one.above_kinks, one.above, strict=True):
+    for t, height in zip(corners, above, strict=True):
         assert kink_by_definition(gamma, t) == pytest.approx(height, abs=1e-14)
-    assert one.worst.value(gamma) == pytest.approx(one.value) == cdl(gamma)
-    assert one.at.tolist() == list(one.worst.kinks)
-    single = regret_density(gamma, "v_cdl")
-    assert single.value == v_cdl(gamma)
-    assert (single.value * np.maximum(single.kinks, 1 - single.kinks) >= single.regrets - 1e-14).all()
-    (t,) = single.at
-    assert single.height[0] == pytest.approx(single.value * max(t, 1 - t))
-    soft = regret_density(gamma, "scdl")
-    assert max(soft.regrets.max(), 1 / soft.grid) == pytest.approx(scdl(gamma))
-    assert soft.height[0] == soft.regrets.max()
+    assert task.value(gamma) == pytest.approx(value) == cdl(gamma)
+    assert at.tolist() == list(task.kinks)
+    value, _, parts = regrets_of(gamma, "v_cdl")
+    assert value == v_cdl(gamma)
+    assert (value * np.maximum(kinks, 1 - kinks) >= regrets - 1e-14).all()
+    for name in ("t", "regret"):
+        assert np.array_equal(parts["regret"][name], {"t": kinks, "regret": regrets}[name])
+    (t,), (height,) = parts["worst"].values()
+    assert height == pytest.approx(value * max(t, 1 - t))
+    value, _, parts = regrets_of(gamma, "scdl")
+    losses = parts["losses"]["regret"]
+    assert max(losses.max(), parts["grid"]["regret"]) == pytest.approx(value) == scdl(gamma)
+    assert parts["worst"]["regret"][0] == losses.max()
 
 
 def test_the_witness_attains_the_value():
     gamma = G.from_samples(*samples(300, 30, 2))
-    one = smooth_witness(gamma)
-    assert one.value == smooth_ce(gamma)
-    assert (one.weights * gamma.residuals).sum() == pytest.approx(one.value, abs=1e-14)
-    assert np.abs(one.weights).max() <= 1.0
-    assert (np.abs(np.diff(one.weights)) <= np.diff(one.predictions) + 1e-15).all()
-    assert np.array_equal(one.residuals, gamma.residuals)
+    value, parts = witness_of(gamma)
+    v, weights = parts["levels"].values()
+    assert value == smooth_ce(gamma)
+    assert (weights * gamma.residuals).sum() == pytest.approx(value, abs=1e-14)
+    assert np.abs(weights).max() <= 1.0
+    assert (np.abs(np.diff(weights)) <= np.diff(v) + 1e-15).all()
+    residuals = {t: r for kind in ("up", "down") for t, r in zip(*parts[kind].values(), strict=True)}
+    assert residuals == {t: r for t, r in zip(v, gamma.residuals, strict=True) if r}
     rng = np.random.default_rng(0)
     p = rng.random(5000)
     many = G.from_samples(p, rng.random(5000) < p**2)
-    one = smooth_witness(many)
-    assert (one.summed, len(one.at)) == (True, 200)
+    _, parts = witness_of(many)
+    assert "levels" not in parts
+    residuals = {t: r for kind in ("up", "down") for t, r in zip(*parts[kind].values(), strict=True)}
+    assert len(residuals) == 200
     inside = (many.predictions >= 0.5) & (many.predictions < 0.505)
-    assert one.residuals[100] == pytest.approx(many.residuals[inside].sum())
+    assert residuals[100.5 / 200] == pytest.approx(many.residuals[inside].sum())
 
 
 # ---------------------------------------------------------------- decisions
@@ -297,19 +309,20 @@ def regret_by_definition(gamma, q, t, *, above):
 @pytest.mark.parametrize("against", ["levels", "monotone"])
 def test_the_regret_of_each_threshold(against, gamma):
     some = G.from_samples(*samples(60, 12, 2))
-    one = decisions_of(some, against=against)
+    one = decisions_of(some, against=against)[0][0]
     q = some.means if against == "levels" else oc.isotonic(some)
-    for i, t in enumerate(one.thresholds):
+    for i, t in enumerate(one["threshold"]):
         both = regret_by_definition(some, q, t, above=i % 2 == 1)
-        assert (one.acted[i], one.waited[i]) == pytest.approx(both, abs=1e-12)
+        assert (one["acted"][i], one["waited"][i]) == pytest.approx(both, abs=1e-12)
     # In between, the definition is nowhere above both ends.
     for t in np.random.default_rng(0).random(200):
-        after = np.searchsorted(one.thresholds, t)
-        if 0 < after < len(one.thresholds):
+        after = np.searchsorted(one["threshold"], t)
+        if 0 < after < len(one["threshold"]):
             here = sum(regret_by_definition(some, q, t, above=True))
-            assert here <= max(one.regret[after - 1], one.regret[after]) + 1e-9
+            assert here <= max(one["regret"][after - 1], one["regret"][after]) + 1e-9
     if against == "levels":
-        assert decisions_of(gamma, against="levels").regret.max() == pytest.approx(v_cdl(gamma), abs=1e-12)
+        every = decisions_of(gamma, against="levels")[0][0]["regret"]
+        assert every.max() == pytest.approx(v_cdl(gamma), abs=1e-12)
 
 
 def test_the_worst_threshold_is_that_of_the_report(gamma, distinct):
@@ -322,9 +335,9 @@ def test_the_worst_threshold_is_that_of_the_report(gamma, distinct):
         pooled.flip(),
         G.from_counts([0.5, 1.0], [4, 4], [2, 3]),
     ):
-        drawn, worst = decisions_of(one), worst_threshold(one)
-        assert (drawn.at, drawn.lost, drawn.said) == (worst.at, worst.loss, str(worst))
-        assert drawn.regret.max() == pytest.approx(worst.loss, abs=1e-12)
+        ((every, drawn), said), worst = decisions_of(one), worst_threshold(one)
+        assert (drawn["threshold"], drawn["regret"], said) == (worst.at, worst.loss, str(worst))
+        assert every["regret"].max() == pytest.approx(worst.loss, abs=1e-12)
 
 
 # ---------------------------------------------------------------- Murphy diagrams
@@ -332,30 +345,29 @@ def test_the_worst_threshold_is_that_of_the_report(gamma, distinct):
 
 def test_elementary_scores_are_those_of_the_definition(gamma, distinct):
     p, y = samples(80, 6)
-    found = murphy_of({"": G.from_samples(p, y)})
-    for i, (t, score) in enumerate(zip(found.thresholds, found.scores[0], strict=True)):
+    (found,) = murphy_of({"": G.from_samples(p, y)})
+    for i, (t, score) in enumerate(zip(found["threshold"], found["score"], strict=True)):
         above = p > t if i % 2 else p >= t
         assert score == pytest.approx(np.where(y == 1, (1 - t) * ~above, t * above).mean(), abs=1e-15)
     for one in (gamma, G.from_samples(*distinct)):  # the Brier score is twice the area
-        found = murphy_of({"": one})
-        assert 2 * np.trapezoid(found.scores[0], found.thresholds) == pytest.approx(brier(one), abs=1e-12)
+        (found,) = murphy_of({"": one})
+        assert 2 * np.trapezoid(found["score"], found["threshold"]) == pytest.approx(brier(one), abs=1e-12)
 
 
 def test_the_difference_is_that_of_the_curves(distinct):
     p, y = distinct
     other = np.round(p * 4) / 4
-    found = difference_of(p, other, y, ("a", "b"), 0.95)
-    first, second = (
-        elementary_scores(G.from_samples(one, y), found.thresholds, above=True) for one in (p, other)
-    )
-    assert found.mean == pytest.approx(second - first, abs=1e-15)
+    found = difference_of(p, other, y, 0.95)
+    thresholds, mean = found["threshold"], found["score"]
+    first, second = (elementary_scores(G.from_samples(one, y), thresholds, above=True) for one in (p, other))
+    assert mean == pytest.approx(second - first, abs=1e-15)
     # Its variance by the samples, and one of either outcome in favour of either forecast.
-    t = found.thresholds[:, None]
+    t = thresholds[:, None]
     scores = [np.where(y == 1, (1 - t) * (one <= t), t * (one > t)) for one in (p, other)]
     each, added = scores[1] - scores[0], 2 * ((1 - t[:, 0]) ** 2 + t[:, 0] ** 2)
     variance = ((each**2).sum(axis=1) + added - len(y) * each.mean(axis=1) ** 2) / len(y)
-    half = found.upper - found.mean
-    assert half == pytest.approx(found.mean - found.lower)
+    half = found["upper"] - mean
+    assert half == pytest.approx(mean - found["lower"])
     assert half == pytest.approx(1.9659 * np.sqrt(variance / len(y)), rel=1e-4)  # Student's t, 399 degrees
 
 
@@ -371,8 +383,8 @@ def test_the_band_holds_the_expected_difference(seed):
         shares, quarter = [], []
         for _ in range(60):
             i = rng.integers(0, 200, 300)
-            found = difference_of(q[i], other[i], rng.random(300) < q[i], ("", ""), 0.95)
-            off, half = np.abs(found.mean - (of_other - of_one)), found.upper - found.mean
+            found = difference_of(q[i], other[i], rng.random(300) < q[i], 0.95)
+            off, half = np.abs(found["score"] - (of_other - of_one)), found["upper"] - found["score"]
             told = t < 2 * q.max()  # beyond, the two scores do not differ
             shares.append((off <= half + 1e-12)[told].mean())
             quarter.append((off <= half / 4)[told].mean())
@@ -386,15 +398,15 @@ def test_the_band_holds_the_expected_difference(seed):
 
 def test_a_measure_of_the_forecasts_so_far_is_evaluated(distinct):
     p, y = distinct
-    found = running_measure(p, y, "smooth_ce")
-    assert (found.rounds[0], found.rounds[-1]) == (20, 400)
-    for n, low, high, (a, b) in zip(found.rounds, found.lower, found.upper, found.interval.T, strict=True):
+    _, found, _ = running_measure(p, y, "smooth_ce")
+    assert found["forecasts"][[0, -1]].tolist() == [20, 400]
+    for n, low, high, a, b in zip(*found.values(), strict=True):
         assert low == high == oc.measures.smooth_ce(p[:n], y[:n])
         (row,) = oc.evaluate(p[:n], y[:n], measures=["smooth_ce"], bootstrap=200).rows
         assert (a, b) == row.interval
-    last = running_measure(p, y, "brier", window=50, level=0.0)
-    assert np.isnan(last.interval).all()
-    for n, low in zip(last.rounds, last.lower, strict=True):
+    _, last, _ = running_measure(p, y, "brier", window=50, level=0.0)
+    assert np.isnan([last["lower"], last["upper"]]).all()
+    for n, low in zip(last["forecasts"], last["low"], strict=True):
         assert low == oc.measures.brier(p[n - 50 : n], y[n - 50 : n])
 
 
@@ -475,7 +487,7 @@ def test_what_is_refused():
 def test_captions_say_what_is_drawn(distinct, gamma):
     p, y = distinct
     scaled = G.from_levels(gamma.predictions, gamma.mass, gamma.means)
-    assert np.isnan(reliability_frame(scaled).lower).all()
+    assert np.isnan(points_of(scaled)["lower"]).all()
     for kind, what, band in (
         ("points", "points", "Grey bars"),
         ("smooth", "curve", "Band"),
@@ -492,7 +504,7 @@ def test_captions_say_what_is_drawn(distinct, gamma):
     assert "The whole curve leaves it more often" in plot_reliability.caption(gamma, kind="smooth")
     for measure in ("cdl", "v_cdl", "scdl"):
         assert "Calibrated: no task regrets anything." in plot_regret.caption(CALM, measure=measure)
-    assert decisions_of(CALM, against="levels").said == "no threshold loses anything"
+    assert decisions_of(CALM, against="levels")[1] == "no threshold loses anything"
     said = plot_trajectory.caption
     assert f"Mark: where it is first seen outside, by forecast {running_bias(p, y).left:,}." in said(p, y)
     assert "Mark" not in said([0.5] * 40, [0, 1] * 20)
@@ -518,4 +530,4 @@ def test_the_worst_threshold_against_levels_in_words():
             "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average",
         ),
     ):
-        assert decisions_of(G.from_counts([0.2, 0.8], [100, 100], positives), against="levels").said == said
+        assert decisions_of(G.from_counts([0.2, 0.8], [100, 100], positives), against="levels")[1] == said

@@ -9,8 +9,8 @@ from onlinecal.engine.game import Game
 from onlinecal.report import people as people_room
 from onlinecal.report.comparing import answer, of_people
 from onlinecal.report.curves import Study, left_out
-from onlinecal.report.frames import frames
-from onlinecal.report.late_plot import late_frames, plot_questions, question_bars
+from onlinecal.report.frames import curves_table
+from onlinecal.report.late_plot import late_table, plot_questions, question_bars
 from onlinecal.report.people import PeopleRow, people_rows, plot_people
 from onlinecal.report.plots import captions
 from onlinecal.report.totals import print_totals, totals
@@ -43,6 +43,11 @@ def people():
     )  # fmt: skip
 
 
+def lines(table, *kinds):
+    """The lines of these kinds."""
+    return [line for _, line in table[table["mark"].isin(kinds)].groupby("part")]
+
+
 def compare(study):
     answer(study, {}, "ece", None, markdown=False, as_json=False)
 
@@ -56,30 +61,33 @@ def printed(capsys, show, *given):
 
 
 def test_a_frame_for_each_nature_measure_and_forecaster_with_a_line_for_each_delay(late):
-    found = late_frames(late, ["smooth_ce", "ece"])
-    assert len(found) == 2 * 2 * 2
-    for each in found:
-        assert [line.label for line in each.frame.lines] == ["no delay", "delay 3", "delay 20"]
-        assert (each.open, each.across) == ((0, 3, 20), False)
-    one = next(f for f in found if f.heading == "ece of forecast hedging, drift")
-    for line, label in zip(one.frame.lines, ["drift", "drift, delay 3", "drift, delay 20"], strict=True):
-        assert np.array_equal(line.mean, late.curve("ece", "forecast hedging", label).mean)
+    found = late_table(late, ["smooth_ce", "ece"])
+    assert found.groupby(["row", "column"]).ngroups == found["heading"].nunique() == 2 * 2 * 2
+    assert found["row"].nunique() == 2 * 2
+    for _, each in found.groupby("heading"):
+        names = [line["forecaster"].iloc[0] for line in lines(each, "mean")]
+        assert names == ["no delay", "delay 3", "delay 20"]
+    one = lines(found[found["heading"] == "ECE of forecast hedging, drift"], "mean")
+    for line, label in zip(one, ["drift", "drift, delay 3", "drift, delay 20"], strict=True):
+        assert np.array_equal(line["total"], late.curve("ece", "forecast hedging", label).mean)
 
 
 def test_dotted_is_what_so_many_copies_would_have(late):
-    found = {f.heading: f.frame for f in late_frames(late, ["smooth_ce", "ece", "brier"])}
+    found = dict([*late_table(late, ["smooth_ce", "ece", "brier"]).groupby("heading")])
     t, b = np.array([100.0, 200.0, 400.0]), np.array([[1.0], [4.0], [21.0]])
     for measure, label, shape in (
-        ("smooth_ce", "∝ √(bT)", np.sqrt(b * t)),
-        ("ece", "∝ b·R(T/b), R = T^(2/3)", b * (t / b) ** (2 / 3)),
+        ("smCE", "∝ √(bT)", np.sqrt(b * t)),
+        ("ECE", "∝ b·R(T/b), R = T^(2/3)", b * (t / b) ** (2 / 3)),
     ):
         frame = found[f"{measure} of forecast hedging, drift"]
-        drawn = np.array([bound.values for bound in frame.bounds])
-        assert [bound.label for bound in frame.bounds] == [label, "", ""]
-        assert drawn[0, 0] == frame.lines[0].mean[0]  # one constant for all, by the line without delay
+        rates = lines(frame, "rate")
+        drawn = np.array([rate["total"] for rate in rates])
+        assert [rate["label"].iloc[0] for rate in rates] == [label, "", ""]
+        # One constant for all, by the line without delay.
+        assert drawn[0, 0] == lines(frame, "mean")[0]["total"].iloc[0]
         assert drawn == pytest.approx(drawn[0, 0] * shape / shape[0, 0])
-        assert frame.references == []
-    assert found["brier of forecast hedging, drift"].bounds == []  # no rate is known
+        assert lines(frame, "known") == []
+    assert lines(found["Brier of forecast hedging, drift"], "rate") == []  # no rate is known
 
 
 def test_the_legend_does_not_call_a_reference_proven(late):
@@ -95,30 +103,32 @@ def test_only_constant_delays_have_a_reference(people):
         bursts = oc.play(F.ForecastHedging(), N.Drift(), horizon=several, runs=2, delays=[0, 15], measures=["ece"],
                          arrivals={"name": "bursts", "size": 10})  # fmt: skip
         assert all(curve.open is not None and curve.against_rates() == "" for curve in bursts.curves())
-        assert all(each.frame.bounds == [] for each in late_frames(bursts, ["ece"]))
+        assert "rate" not in {*late_table(bursts, ["ece"])["mark"]}
     half = oc.play(
         F.ForecastHedging(), N.Drift(), horizon=[60, 120], runs=2, delays=[0, 2.5, 3], measures=["ece"]
     )
-    (one,) = late_frames(half, ["ece"])
-    assert [bound.style for bound in one.frame.bounds] == [0, 2]
-    (one, _) = late_frames(people, ["ece"])
-    (line,) = one.frame.lines
-    assert line.label.startswith("poisson (rate=2), pareto (cap=60) delay")
-    assert (one.across, one.frame.bounds) == (False, [])
+    assert [rate["place"].iloc[0] for rate in lines(late_table(half, ["ece"]), "rate")] == [0, 2]
+    table = late_table(people, ["ece"])
+    assert {name[:39] for name in table["forecaster"]} == {"poisson (rate=2), pareto (cap=60) delay"}
+    assert {*table["mark"]} == {"mean"}
+    assert {*table["column"]} == {*people.forecasters}
 
 
 def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
     one = Study(tuple(cell for cell in late.cells if cell.horizon == 400))
-    found = late_frames(one, ["smooth_ce"])
-    assert [(f.row, f.across) for f in found] == [("drift", True), ("contrarian", True)]
-    frame = found[0].frame
-    assert [line.rounds.tolist() for line in frame.lines] == [[1, 4, 21]] * 2
+    found = late_table(one, ["smooth_ce"])
+    assert list(dict.fromkeys(zip(found["row"], found["column"], strict=True))) == [
+        ("drift", "smooth_ce"), ("contrarian", "smooth_ce"),
+    ]  # fmt: skip
+    frame = found[found["row"] == "drift"]
+    means = lines(frame, "mean")
+    assert [line["T"].tolist() for line in means] == [[1, 4, 21]] * 2
     finals = [[c.totals["smooth_ce"][-1].mean() for c in one.cells if c.forecaster == who and c.schedule[0] == "drift"]
               for who in one.forecasters]  # fmt: skip
-    assert np.array_equal([line.mean for line in frame.lines], finals)
-    (bound,) = frame.bounds
-    assert bound.values / bound.values[0] == pytest.approx(np.sqrt([1, 4, 21]))
-    assert bound.values[0] == min(row[0] for row in finals)
+    assert np.array_equal([line["total"] for line in means], finals)
+    (rate,) = lines(frame, "rate")
+    assert (rate["total"] / rate["total"].iloc[0]).tolist() == pytest.approx(np.sqrt([1, 4, 21]))
+    assert rate["total"].iloc[0] == min(row[0] for row in finals)
 
 
 def test_no_caption_is_silent_about_open_questions(late):
@@ -139,8 +149,11 @@ def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_
         "contrarian": "above O",
         late: "",
     }
-    drawn = {frame.nature: [r.label for r in frame.references] for frame in frames(study.curves(["ece"]))}
-    assert drawn == {"contrarian": ["Ω(T^0.54389)", "O(T^(2/3))"], late: []}
+    table = curves_table(study.curves(["ece"]))
+    known = table[table["mark"] == "known"]
+    assert {*zip(known["nature"], known["label"], strict=True)} == {
+        ("contrarian", "Ω(T^0.54389)"), ("contrarian", "O(T^(2/3))"),
+    }  # fmt: skip
     said = "a remark where games tuned to their T grow elsewhere, and every outcome is known at once"
     assert said in printed(capsys, compare, study)
     said = "no remarks, for outcomes may come late here"
@@ -231,7 +244,7 @@ def test_marks_are_within_their_axes_those_of_less_on_the_edge(last, cdl, monkey
     monkeypatch.setattr(people_room, "people_rows", lambda study: [row_of(last, cdl)])
     axis = plot_people(None)[0, 1]
     assert not any(one.get_text() for one in axis.xaxis.get_ticklabels(minor=True))
-    marks = next(line for line in axis.lines if line.get_label().startswith("best response"))
+    (marks,) = (line for line in axis.lines if line.get_label().startswith("best response"))
     for values, (low, high), own in (
         (marks.get_xdata(), axis.get_xlim(), cdl),
         (marks.get_ydata(), axis.get_ylim(), last),
@@ -291,7 +304,9 @@ def test_outcomes_that_never_come_and_the_end_of_a_file(tmp_path):
     schedule = Schedule(Scheduled(str(file)), Recorded(str(file)))
     bars = question_bars(schedule, 3, outcomes=[1, 0, 1])
     assert (bars.end, bars.open.tolist()) == (9.0, [False, True, False])
-    assert bars.never.tolist() == [False, True, False]
+    assert np.isinf(bars.known).tolist() == [False, True, False]
+    table = plot_questions.table([bars])
+    assert table["question"][table["mark"] == "never"].tolist() == [2]
     said = plot_questions.caption([bars])
     assert said.startswith("All questions of a game of T = 3.")
     plot_questions([bars])

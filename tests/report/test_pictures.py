@@ -51,6 +51,7 @@ ALL = {
     "reliability": (lambda _: samples(), {}, ()),
     "reliability, smooth": (lambda _: samples(), {"kind": "smooth"}, ()),
     "reliability, corp": (lambda _: samples(), {"kind": "corp"}, ()),
+    "reliability, together": (lambda _: ({"a": samples(), "b": samples()},), {"together": True}, ()),
     "reliability, two": (lambda _: ({"a": samples(), "b": samples()},), {"kind": "corp"}, (2,)),
     "regret": (lambda _: samples(), {}, ()),
     "witness": (lambda _: samples(), {}, ()),
@@ -241,7 +242,7 @@ def test_levels_that_are_not_there(study, monkeypatch):
     assert said.startswith("not drawn, as Γ is not kept exactly: empirical mean against drift")
 
 
-@pytest.mark.parametrize("kind", ["curves", *(kind for kind in KINDS if kind not in ("questions", "sweep"))])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("questions", "sweep")])
 def test_every_picture_can_be_drawn_by_name(kind, study):
     axes, left = draw(study, Wanted(kind))
     assert figure(axes)._suptitle is None
@@ -259,18 +260,18 @@ def test_every_picture_can_be_drawn_by_name(kind, study):
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({"kind": "people", "measures": ("ece",)}, "--people draws no measures; expected no --measure"),
-        ({"kind": "witness", "measures": ("ece",)}, "--witness draws no measures"),
+        ({"kind": "people", "measure": ("ece",)}, "--people draws no measures; expected no --measure"),
+        ({"kind": "witness", "measure": ("ece",)}, "--witness draws no measures"),
         ({"kind": "curves", "run": 0}, "a picture of curves has no use for --run"),
         ({"kind": "slopes", "round": 10}, "--slopes has no use for --round"),
         ({"kind": "regret", "bins": 3}, "--regret has no use for --bins"),
         ({"kind": "slopes", "linear": True}, "--slopes has no use for --linear"),
         ({"kind": "sweep"}, "expected --against with a parameter, or T"),
         (
-            {"kind": "regret", "measures": ("cdl", "v_cdl")},
+            {"kind": "regret", "measure": ("cdl", "v_cdl")},
             "--regret of cdl and v_cdl; expected one --measure",
         ),
-        ({"kind": "pareto", "measures": ("ece",)}, "--pareto of ece; expected two --measure"),
+        ({"kind": "pareto", "measure": ("ece",)}, "--pareto of ece; expected two --measure"),
     ],
 )
 def test_what_a_picture_does_not_take_is_refused(wanted, said):
@@ -280,6 +281,6 @@ def test_what_a_picture_does_not_take_is_refused(wanted, said):
 
 def test_the_public_pictures_and_their_captions_have_the_same_names():
     # Three are of people's own forecasts, one of the rounds of a world: they are in no results file.
-    assert set(plots.captions) == {"curves", *KINDS, "decision", "murphy", "trajectory", "world"}
+    assert set(plots.captions) == set(plots.tables) == {*KINDS, "decision", "murphy", "trajectory", "world"}
     assert {name.partition(",")[0] for name in ALL} | {"world"} == set(plots.captions) <= set(plots.__all__)
     assert all(callable(getattr(oc.plots, name)) for name in plots.captions)

@@ -7,8 +7,9 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
+from onlinecal.report.curve_plot import label_of
 from onlinecal.report.curves import Curve
-from onlinecal.report.frames import frames, games
+from onlinecal.report.frames import curves_table, games
 from onlinecal.report.plots import plot_curves, save
 from onlinecal.report.study_plot import plot_exponents
 from onlinecal.study import Played
@@ -37,6 +38,18 @@ def curve(totals, *, rounds=(100, 200, 400, 800), forecaster="somebody", measure
     return Curve(Column("measure", measure), forecaster, "drift", np.array(rounds), table, True, promises)
 
 
+def lines(curves, *kinds, **where):
+    """The lines of these kinds in the table of curves, in the panels that are named."""
+    table = curves_table(curves)
+    for name, value in where.items():
+        table = table[table[name] == value]
+    return [line for _, line in table[table["mark"].isin(kinds)].groupby("part")]
+
+
+def by_label(found):
+    return {line["label"].iloc[0]: line for line in found}
+
+
 @pytest.fixture(scope="module")
 def study():
     players = [F.ForecastHedging(), F.AlmostOneStepAhead(), F.CDLMinimiser()]
@@ -47,38 +60,45 @@ def study():
 
 
 def test_what_is_drawn_is_what_was_measured(study):
-    drawn = frames(study.curves(["ece", "cdl", "ece"]))  # named twice, drawn once
+    drawn = lines(study.curves(["ece", "cdl", "ece"]), "mean")  # named twice, drawn once
     pairs = [("contrarian", "ece"), ("contrarian", "cdl"), ("drift", "ece"), ("drift", "cdl")]
-    assert [(f.nature, f.measure) for f in drawn] == pairs
-    line, one = drawn[2].lines[0], study.curve("ece", "forecast hedging", "drift")
+    assert [(f["nature"].iloc[0], f["measure"].iloc[0]) for f in drawn[::3]] == pairs
+    line, one = drawn[6], study.curve("ece", "forecast hedging", "drift")
     for mine, theirs in (
-        (line.rounds, one.rounds), (line.mean, one.totals.mean(axis=1)),
-        (line.lower, np.percentile(one.totals, 5, axis=1)), (line.upper, np.percentile(one.totals, 95, axis=1)),
+        (line["T"], one.rounds), (line["total"], one.totals.mean(axis=1)),
+        (line["lower"], np.percentile(one.totals, 5, axis=1)), (line["upper"], np.percentile(one.totals, 95, axis=1)),
     ):  # fmt: skip
         assert (mine == theirs).all()
-    assert line.exponent == one.exponent(simultaneous(12))  # as in a table of all that is drawn
-    assert f"T^{{{line.exponent.value:.2f}}}" in line.label
-    assert len({line.style for line in drawn[0].lines}) == 3
+    exponent = one.exponent(simultaneous(12)).value  # as in a table of all that is drawn
+    assert (line["exponent"] == exponent).all()
+    assert f"T^{{{exponent:.2f}}}" in line["label"].iloc[0]
+    assert {line["place"].iloc[0] for line in drawn[:3]} == {0, 1, 2}
 
 
 def test_bounds_are_the_guarantees(study):
     t = (100, 300, 900, 2700)
-    drawn = {(f.nature, f.measure): {b.label: b for b in f.bounds} for f in frames(study.curves())}
+
+    def drawn(nature, measure):
+        return by_label(lines(study.curves(), "bound", nature=nature, measure=measure))
+
     hedging, (minimiser,) = F.ForecastHedging().guarantees[0], F.CDLMinimiser().guarantees
-    forced, own = drawn["contrarian", "ece"][FORCED], drawn["drift", "cdl"][f"mean ≤ {minimiser.formula}"]
-    assert drawn["contrarian", "ece"][HEDGING].values.tolist() == [hedging.bound(n) for n in t]
-    assert (forced.values.tolist(), forced.style) == ([50, 150, 450, 1350], None)
-    smooth = drawn["drift", "smooth_ce"]["≤ 2(2√T + 1)"]
-    assert smooth.values == pytest.approx([2 * (2 * n**0.5 + 1) for n in t])
-    assert (own.exact, own.values.tolist()) == (True, [minimiser.bound(n) for n in t])
+    contrary = drawn("contrarian", "ece")
+    forced, own = contrary[FORCED], drawn("drift", "cdl")[f"mean ≤ {minimiser.formula}"]
+    assert contrary[HEDGING]["total"].tolist() == [hedging.bound(n) for n in t]
+    assert (forced["total"].tolist(), forced["place"].iloc[0]) == ([50, 150, 450, 1350], -1)
+    smooth = drawn("drift", "smooth_ce")["≤ 2(2√T + 1)"]["total"]
+    assert smooth.to_numpy() == pytest.approx([2 * (2 * n**0.5 + 1) for n in t])
+    assert own["total"].tolist() == [minimiser.bound(n) for n in t]
     # Every bound that is drawn lies on the right side of the curves that it is about.
-    for frame in frames(study.curves()):
-        for bound in frame.bounds:
-            for line in frame.lines:
-                assert not (bound.exact and bound.style == line.style) or (line.mean <= bound.values).all()
+    keys = ["nature", "measure", "place", "T"]
+    table = curves_table(study.curves()).set_index(keys)
+    means, bounds = (table[table["mark"] == kind]["total"] for kind in ("mean", "bound"))
+    both = bounds.to_frame().merge(means.rename("mean"), left_index=True, right_index=True)
+    assert len(both) > 20
+    assert (both["mean"] <= both["total"]).all()
     # A bound for deterministic forecasters is not drawn beside others.
-    alone = frames([study.curve("ece", "forecast hedging", "contrarian")])[0]
-    assert [bound.label for bound in alone.bounds] == [HEDGING]
+    alone = lines([study.curve("ece", "forecast hedging", "contrarian")], "bound")
+    assert list(by_label(alone)) == [HEDGING]
 
 
 def test_bounds_of_one_game_are_drawn_where_they_hold():
@@ -88,52 +108,51 @@ def test_bounds_of_one_game_are_drawn_where_they_hold():
         (F.LastOutcome(), N.Contrarian(), "ece", ([900.0], [450.0])),
     ):
         played = oc.play(who, whom, horizon=900, runs=1, measures=[measure])
-        (frame,) = frames(played.curves([measure]))
-        (bound,) = frame.bounds
-        assert (bound.rounds.tolist()[-1:], bound.values.tolist()) == (at[0][-1:], at[1])
-        assert frame.references == []
+        (bound,) = lines(played.curves([measure]), "bound")
+        assert (bound["T"].tolist()[-1:], bound["total"].tolist()) == (at[0][-1:], at[1])
+        assert lines(played.curves([measure]), "known") == []
 
 
 def test_rates_are_drawn_through_the_first_point():
     played = oc.play(
         F.PerturbedLeader(), N.Drift(), horizon=[100, 300, 900], runs=4, measures=["u_calibration"]
     )
-    ((rate,),) = [frame.bounds for frame in frames(played.curves())]
-    assert (rate.label, rate.exact) == ("∝ √T", False)
-    assert rate.values[0] == pytest.approx(played.curve("u_calibration").mean[0])
-    assert rate.values[-1] / rate.values[0] == pytest.approx(3.0)
+    (rate,) = lines(played.curves(), "rate", "bound")
+    assert (rate["label"].iloc[0], rate["mark"].iloc[0]) == ("∝ √T", "rate")
+    first, *_, last = rate["total"]
+    assert first == pytest.approx(played.curve("u_calibration").mean[0])
+    assert last / first == pytest.approx(3.0)
     # The first point that is drawn; of what a nature forces, the lowest curve's.
     times = (100, 400, 1600)
     promises = tuple((t, Promise("cdl", "", "√T", "rate", "all", True, t**0.5)) for t in times)
-    (bound,) = frames([curve([0, 6, 9], rounds=times, measure="cdl", promises=promises)])[0].bounds
-    assert bound.values.tolist() == [3.0, 6.0, 12.0]
+    (bound,) = lines([curve([0, 6, 9], rounds=times, measure="cdl", promises=promises)], "rate")
+    assert bound["total"].tolist() == [3.0, 6.0, 12.0]
     coin = oc.play(
         [F.EmpiricalMean(), F.ForecastHedging()], N.Bernoulli(), horizon=list(times), runs=4, measures="cdl"
     )
-    (frame,) = frames(coin.curves())
-    (rate,) = [bound for bound in frame.bounds if bound.label == "∝ √T (every forecaster)"]
-    assert rate.values == pytest.approx(min(line.mean[0] for line in frame.lines) * np.sqrt([1, 4, 16]))
+    rate = by_label(lines(coin.curves(), "rate"))["∝ √T (every forecaster)"]
+    lowest = min(line["total"].iloc[0] for line in lines(coin.curves(), "mean"))
+    assert rate["total"].to_numpy() == pytest.approx(lowest * np.sqrt([1, 4, 16]))
 
 
 def test_the_best_known_rates_are_slopes_below_the_curves(study):
     t = np.array([100, 300, 900, 2700])
-    drawn = {f.measure: f for f in frames(study.curves()) if f.nature == "drift"}
     for measure, shapes in {
         "ece": {"Ω(T^0.54389)": t**0.54389, "O(T^(2/3))": t ** (2 / 3)},
         "smooth_ce": {"Ω(T^(1/3))": t ** (1 / 3), "O(√T)": t**0.5},
         "cdl": {"Ω(√T)": t**0.5, "O(√T log T)": t**0.5 * np.log(t)},
     }.items():
-        start = min(line.mean[0] for line in drawn[measure].lines) / 2
-        assert [reference.label for reference in drawn[measure].references] == list(shapes)
-        for reference, shape in zip(drawn[measure].references, shapes.values(), strict=True):
-            assert (reference.rounds == t).all()
-            assert reference.values == pytest.approx(start * shape / shape[0])
+        curves = study.only(natures=["drift"]).curves([measure])
+        start, known = min(curve.mean[0] for curve in curves) / 2, by_label(lines(curves, "known"))
+        assert list(known) == list(shapes)
+        for reference, shape in zip(known.values(), shapes.values(), strict=True):
+            assert (reference["T"] == t).all()
+            assert reference["total"].to_numpy() == pytest.approx(start * shape / shape[0])
     for measure, labels in {
         "kernel_ce": ["Ω(T^(1/3))", "O(√T)"], "u_calibration": ["Θ(√T)"],
         "swap_regret[quadratic]": ["O(T^(1/3) log T)"], "brier": [],
     }.items():  # fmt: skip
-        (frame,) = frames([curve([10, 14, 20, 28], measure=measure)])
-        assert [reference.label for reference in frame.references] == labels
+        assert list(by_label(lines([curve([10, 14, 20, 28], measure=measure)], "known"))) == labels
 
 
 # ---------------------------------------------------------------- what has no place on the axes
@@ -155,8 +174,8 @@ def test_the_best_known_rates_are_slopes_below_the_curves(study):
 )  # fmt: skip
 @pytest.mark.filterwarnings("error")
 def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
-    (frame,) = frames([curve(totals)])
-    assert (frame.lines, frame.absent) == ([], [(0, f"somebody: {said}")])
+    (row,) = curves_table([curve(totals)]).itertuples()
+    assert (row.mark, row.label) == ("absent", f"somebody: {said}")
     assert words(figure([curve(totals)]))[0] == [f"somebody: {said}"]
 
 
@@ -172,12 +191,12 @@ def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
     ],
 )
 def test_single_points_do_not_vanish(totals, said, marks):
-    (frame,) = frames([curve(totals)])
-    (line,) = frame.lines
-    assert line.label == f"somebody; {said}"
-    assert [(rounds.tolist(), up) for _, rounds, up in frame.marks] == marks
+    (line,) = lines([curve(totals)], "mean")
+    assert label_of(line.iloc[0]) == f"somebody; {said}"
+    edges = lines([curve(totals)], "up", "down")
+    assert [(edge["T"].tolist(), edge["mark"].iloc[0] == "up") for edge in edges] == marks
     # The line is broken there, not led past the gap.
-    assert np.isnan(line.mean).tolist() == [not 0 < total < INF for total in totals]
+    assert np.isnan(line["total"]).tolist() == [not 0 < total < INF for total in totals]
     fig = figure([curve(totals)])
     legends, caption = words(fig)
     assert legends == [f"somebody; {said}"]
@@ -189,10 +208,10 @@ def test_single_points_do_not_vanish(totals, said, marks):
 
 def test_negative_totals_are_drawn_as_they_are():
     below, zero = curve([-4, -30, -100, -900]), curve([0, 10, 0, 500], forecaster="other")
-    (frame,) = frames([below, zero])
-    assert frame.negative
-    assert [line.mean.tolist() for line in frame.lines] == [[-4, -30, -100, -900], [0, 10, 0, 500]]
-    assert frame.absent == frame.marks == frame.references == []
+    table = curves_table([below, zero])
+    assert table["negative"].all()
+    assert table["total"].tolist() == [-4, -30, -100, -900, 0, 10, 0, 500]
+    assert set(table["mark"]) == {"mean"}
     axis = figure([below, zero]).axes[0]
     assert axis.get_yscale() == "symlog"
     assert axis.get_ylim()[0] < -900 < 500 < axis.get_ylim()[1]
@@ -225,8 +244,8 @@ def test_prefixes_and_recorded_rounds_are_not_called_fresh(tmp_path, monkeypatch
     found = [(c.fresh, c.recorded) for c in (*several.curves(), one.curve("ece", nature=replay))]
     assert found == [(True, True), (True, False), (False, True)]
     # Each is tuned to its T, so bounds are drawn at every T.
-    (frame,) = frames([several.curve("ece", nature=replay)])
-    assert [b.rounds.tolist() for b in frame.bounds] == [[100, 200, 400]]
+    (bound,) = lines([several.curve("ece", nature=replay)], "bound")
+    assert bound["T"].tolist() == [100, 200, 400]
 
 
 def test_the_picture_says_what_it_shows(study):
@@ -310,13 +329,11 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
 def test_totals_divided_by_a_power_of_t(study):
     curves = study.curves(["ece", "cdl"])
     drawn = plot_curves(curves, power=2 / 3)
-    for frame, axis in zip(frames(curves), drawn.flat, strict=True):
+    pairs = [(nature, measure) for nature in study.natures for measure in ("ece", "cdl")]
+    for (nature, measure), axis in zip(pairs, drawn.flat, strict=True):
         shown = [line.get_ydata() for line in axis.lines]
-        for one in (
-            *((line.rounds, line.mean) for line in frame.lines),
-            *((b.rounds, b.values) for b in frame.bounds),
-        ):
-            scaled = one[1] / one[0] ** (2 / 3)
+        for one in lines(curves, "mean", "bound", nature=nature, measure=measure):
+            scaled = one["total"] / one["T"] ** (2 / 3)
             assert any(len(y) == len(scaled) and np.allclose(y, scaled) for y in shown)
     level = [line for line in drawn[0, 0].lines if np.allclose(line.get_ydata(), line.get_ydata()[0])]
     assert len(level) == 1  # the best known upper rate of the ECE

@@ -198,7 +198,7 @@ def test_pictures(seed):
             assert filled == (who in front.front) == (who in ("f0", "f2"))
         crosses = [(x.get_xdata()[0], x.get_ydata()[0]) for x in ax.lines if x.get_marker() == "x"]
         assert crosses == [tuple(front.means[1])]
-    assert axes[0].get_xlabel() == "ece, total (lower is better)"
+    assert axes[0].get_xlabel() == "ECE, total (lower is better)"
     said = caption(mine, ("ece", "cdl"))
     assert " ".join(axes[0].figure._supxlabel.get_text().split()) == said
     for part in ("mean totals of 16 runs at T = 100, the largest", "Hollow:", "With a cross:", "with 95 %"):

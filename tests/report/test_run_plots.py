@@ -14,8 +14,9 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.report.curves import Curve, summary
-from onlinecal.report.run_plot import local_slopes, plot_runs, plot_slopes, run_frames, slope_frames
-from onlinecal.report.study_plot import KINDS, TaskPanel, _draw_tasks, plot_tasks, task_panels
+from onlinecal.report.panels import show, stacked
+from onlinecal.report.run_plot import local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
+from onlinecal.report.study_plot import KINDS, TASKS, plot_tasks, scale_tasks
 from onlinecal.report.style import log_ticks, save
 
 INF = np.inf
@@ -42,27 +43,23 @@ def curve(totals, *, rounds=(100, 200, 400, 800), fresh=True, measure="ece", **o
     return Curve(Column("measure", measure), "somebody", "drift", np.array(rounds), table, fresh, **options)
 
 
-def the(frames):
-    (frame,) = frames.values()
-    return frame
-
-
 # ---------------------------------------------------------------- tasks
 
 
 def test_regrets_of_tasks_are_the_means_at_the_largest_horizon(study, tmp_path):
-    drawn = task_panels(study)
-    assert [(p.nature, p.kind) for p in drawn] == [(n, k) for n in study.natures for k in KINDS]
-    for panel in drawn:
-        assert (panel.tasks, panel.horizon) == (("umbrella", "umbrella, rounded"), 900)
-        for j, who in enumerate(panel.forecasters):
-            bound = study.curve("cdl", who, panel.nature).totals[-1]
-            assert panel.bound[j] == bound.mean()
-            for i, task in enumerate(panel.tasks):
-                totals = study.curve(f"{panel.kind}[{task}]", who, panel.nature).totals[-1]
-                assert (panel.mean[i, j], panel.half[i, j]) == summary(totals)
-                if panel.kind == "swap_regret" and task == "umbrella":
-                    assert (totals <= bound + 1e-9).all()  # the caption's statement on the tick
+    table = plot_tasks.table(study)
+    assert len(table[table["mark"] == "regret"]) == 2 * len(KINDS) * 2 * 2
+    assert {*table["horizon"]} == {900}
+    for row in table.itertuples():
+        bound = study.curve("cdl", row.forecaster, row.nature).totals[-1]
+        totals = study.curve(f"{row.kind}[{row.task}]", row.forecaster, row.nature).totals[-1]
+        if row.mark == "regret":
+            assert (row.total, row.half) == summary(totals)
+            assert (row.left, row.right) == (row.total - row.half, row.total + row.half)
+        else:
+            assert (row.kind, row.total) == ("swap_regret", bound.mean())
+            # The caption's statement on the tick.
+            assert row.task != "umbrella" or (totals <= bound + 1e-9).all()
     single = oc.play("constant", "drift", horizon=50, runs=1, measures=["ece"], tasks=["umbrella"])
     assert "interval" not in plot_tasks.caption(single)
     assert "CDL" not in plot_tasks.caption(single)
@@ -76,21 +73,19 @@ def test_regrets_of_tasks_are_the_means_at_the_largest_horizon(study, tmp_path):
 
 def test_every_run_is_drawn_and_the_mean(one, study):
     for scale in ("log", "linear"):
-        frame = the(run_frames([one.curve("cdl")], scale=scale))
-        (line,), totals = frame.lines, one.curve("cdl").totals
+        table, totals = runs_table([one.curve("cdl")], scale=scale), one.curve("cdl").totals
         shown = np.where((totals > 0) | (scale == "linear"), totals, np.nan)
-        assert (frame.scale, line.joined, line.left) == (scale, True, np.isnan(shown).sum())
-        assert np.array_equal(line.totals, shown, equal_nan=True)
+        runs = table[table["mark"] == "run"]
+        assert {*table["scale"]} == {scale}
+        assert np.array_equal(runs["total"].to_numpy().reshape(5, -1).T, shown, equal_nan=True)
         axis = plot_runs([one.curve("cdl")], scale=scale)[0, 0]
         assert axis.get_xscale() == axis.get_yscale() == scale
         thin = [artist for artist in axis.lines if artist.get_linewidth() == 0.6]
         assert np.array_equal(np.array([a.get_ydata() for a in thin]).T, shown, equal_nan=True)
     # Runs of different games are not joined by a line.
-    assert not any(
-        line.joined for frame in run_frames(study.curves(["ece"])).values() for line in frame.lines
-    )
-    points = plot_runs(study.curves(["ece"]))[0, 0].lines
-    assert sum(artist.get_linestyle() == "None" for artist in points) == 2 * 5
+    assert {*runs_table(study.curves(["ece"]))["mark"]} == {"point", "mean"}
+    points = [a for a in plot_runs(study.curves(["ece"]))[0, 0].lines if a.get_linestyle() == "None"]
+    assert [len(artist.get_xdata()) for artist in points] == [3 * 5] * 2
     assert plot_runs.caption(one.curves(["ece"])).endswith("Thick line or large points: mean of 5 runs.")
 
 
@@ -103,7 +98,9 @@ def test_every_run_is_drawn_and_the_mean(one, study):
 )  # fmt: skip
 def test_totals_without_a_place_are_counted(totals, scale, left):
     found, other = curve(totals), curve([[1, 1]] * 4, measure="cdl")
-    assert (the(run_frames([found])).scale, the(run_frames([found])).lines[0].left) == (scale, left)
+    table = runs_table([found])
+    assert {*table["scale"]} == {scale}
+    assert table["total"][table["mark"] != "mean"].isna().sum() == left
     said = plot_runs.caption([found, other])
     assert ("The vertical axis is linear where totals are negative, or none" in said) == (scale == "linear")
     assert (f"0 on a logarithmic axis: {left} total" in said) == (left > 0)
@@ -118,16 +115,27 @@ def test_local_slopes_are_those_of_the_means(study, one):
         t = drawn.rounds.astype(float)
         assert value == pytest.approx(np.diff(np.log(drawn.mean)) / np.diff(np.log(t)))
         assert ((lower <= value) & (value <= upper)).all()
-    frame = slope_frames(study.curves(["ece"]))["drift", "ece"]
-    line = frame.lines[0]
-    assert line.fitted == study.curve("ece", "forecast hedging", "drift").exponent(simultaneous(4))
-    assert (line.first.tolist(), line.last.tolist(), line.span) == ([100, 300], [300, 900], (100, 900))
-    assert [label for label, *_ in frame.rates] == [str(rate) for rate in best_known("ece")]
-    cdl = the(slope_frames([study.curve("cdl", "forecast hedging", "drift")]))
-    for (_, times, slopes), rate in zip(cdl.rates, best_known("cdl"), strict=True):
-        assert slopes == pytest.approx([rate.growth(a, b) for a, b in ((100, 300), (300, 900))])
-        assert times.tolist() == [100, 300, 900]
-    assert the(slope_frames(one.curves(["ece"]))).rates == []  # rates are about games tuned to T
+    curves = study.only(natures=["drift"]).curves(["ece"])
+    table = slopes_table(curves)
+    mine = table[table["forecaster"] == "forecast hedging"]
+    slopes, fitted = mine[mine["mark"] == "slope"], mine[mine["mark"] == "fitted"]
+    growth = curves[0].exponent(simultaneous(2))
+    assert growth.clear
+    assert fitted["T"].tolist() == [100, 900]
+    for name, value in (("slope", growth.value), ("lower", growth.lower), ("upper", growth.upper)):
+        assert fitted[name].tolist() == [value] * 2
+    assert (slopes["left"].tolist(), slopes["right"].tolist()) == ([100, 300], [300, 900])
+    assert list(dict.fromkeys(table["label"][table["mark"] == "rate"])) == [
+        str(rate) for rate in best_known("ece")
+    ]
+    cdl = slopes_table([study.curve("cdl", "forecast hedging", "drift")])
+    for rate, known in cdl[cdl["mark"] == "rate"].groupby("label"):
+        (proven,) = (each for each in best_known("cdl") if str(each) == rate)
+        assert known["slope"].tolist()[1:-1] == pytest.approx(
+            [proven.growth(a, b) for a, b in ((100, 300), (300, 900))]
+        )
+        assert known["T"].tolist() == pytest.approx([100, 100 * 3**0.5, 300 * 3**0.5, 900])
+    assert "rate" not in {*slopes_table(one.curves(["ece"]))["mark"]}  # rates are about games tuned to T
 
 
 def test_where_there_is_no_slope_or_no_interval():
@@ -187,11 +195,12 @@ def overlapping(axis):
 
 @pytest.mark.parametrize("least", [0.7, -800.0, -8000.0, 1e-3])
 def test_points_of_far_apart_regrets_are_within_their_axes_and_labels_apart(least):
-    mean = np.array([[least, 1.0], [180.0, 16384.0]])
-    panel = TaskPanel("contrarian", "external_regret", 32768, ("a", "b"), ("one", "other"), (0, 1), mean,
-                      np.zeros((2, 2)), np.full(2, np.nan))  # fmt: skip
+    mean = np.array([least, 1.0, 180.0, 16384.0])
+    rows = stacked([{"mark": "regret", "forecaster": ["one", "other"] * 2, "place": [0, 1] * 2, "total": mean,
+                     "left": mean, "right": mean, "line": [-0.2, 0.2, 0.8, 1.2]}])  # fmt: skip
     axis = Figure(figsize=(2.4, 2.0), layout="constrained").subplots()
-    _draw_tasks(axis, panel, named=True)
+    show(axis, rows, TASKS, "total", "line", "forecaster")
+    scale_tasks(axis, rows, ["a", "b"], named=True)
     inside = axis.transData.inverted()
     low, high = (inside.transform(axis.transAxes.transform((x, 0)))[0] for x in (0.02, 0.98))
     assert low < mean.min() < mean.max() < high

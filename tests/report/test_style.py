@@ -12,7 +12,7 @@ from onlinecal.growth.words import legend, lines
 from onlinecal.report.curve_plot import plot_curves
 from onlinecal.report.curves import Curve, Study
 from onlinecal.report.decision_plot import plot_murphy
-from onlinecal.report.frames import frames
+from onlinecal.report.frames import curves_table
 from onlinecal.report.study_plot import plot_exponents
 from onlinecal.report.style import MARKERS, paper, thinned
 from onlinecal.study.played import Played
@@ -97,13 +97,15 @@ def test_neighbours_are_told_apart_with_every_colour_blindness(blind, dark):
 
 
 def test_a_forecaster_looks_the_same_whatever_is_selected(study):
-    whole = {line.forecaster: line.style for frame in frames(study.curves()) for line in frame.lines}
+    table = curves_table(study.curves())
+    whole = dict(zip(table["forecaster"], table["place"], strict=True))
+    del whole[""]  # what a nature forces
     assert whole == {"forecast hedging": 0, "almost one step ahead": 1, "empirical mean": 2}
     for who in study.forecasters:
         part = study.only([who]).only(natures=["drift"])
         assert part.places[who] == whole[who]
-        (frame,) = frames(part.curves(["ece"]))
-        assert [line.style for line in frame.lines] == [whole[who]]
+        table = curves_table(part.curves(["ece"]))
+        assert set(table["place"][table["mark"] == "mean"]) == {whole[who]}
     drawn = plot_curves(study.only(["empirical mean"]).curves(["ece"]))[0, 0].lines[-1]
     assert (drawn.get_color(), drawn.get_marker()) == (paper().style(2).colour, paper().style(2).marker)
 
@@ -166,8 +168,7 @@ def test_a_line_that_is_nearly_straight_is_not_said_to_be_no_power_law():
     near, far = curve(0.003), curve(0.03)
     assert near.exponent().shape == far.exponent().shape == "curved"
     assert (near.exponent().bent, far.exponent().bent) == (False, True)
-    (frame,) = frames([near])
-    assert frame.lines[0].label == "a  $T^{0.50}$"
+    assert set(curves_table([near])["label"]) == {"$T^{0.50}$"}
     for drawn, said in ((near, False), (far, True)):
         text = plot_curves([drawn])[0, 0].figure._supxlabel.get_text()
         assert ("no power law, by more than chance and 1%" in " ".join(text.split())) == said

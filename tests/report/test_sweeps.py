@@ -29,36 +29,44 @@ def values(study, beta, nature, horizon):
     return cell.totals["smooth_ce"][-1] / horizon
 
 
+def lines(*given):
+    """Panel → measure → the rows of its line."""
+    table, _ = swept(*given)
+    return [dict([*rows.groupby("measure", sort=False)]) for _, rows in table.groupby("panel")]
+
+
 def first(*given):
     """The first line of the first panel."""
-    return swept(*given).frames[0][1][0]
+    return next(iter(lines(*given)[0].values()))
+
+
+def shown(line, i):
+    """The ends and the middle of a bar."""
+    return line[["lower", "value", "upper"]].iloc[i].tolist()
 
 
 def test_one_panel_for_all_that_is_the_same_but_for_the_parameter(study):
-    found, panels = (
-        swept(study, ["smooth_ce", "ece"], "beta"),
-        [(n, t) for n in study.natures for t in (50, 100)],
-    )
-    assert [heading for heading, _ in found.frames] == [f"tempered against {n}, T = {t}" for n, t in panels]
-    assert found.left == ["truthful"]
-    for (_, lines), (nature, t) in zip(found.frames, panels, strict=True):
-        line = lines[0]
-        assert [line.measure for line in lines] == ["smooth_ce", "ece"]
-        assert (line.at.tolist(), line.runs) == (sorted(BETAS), [5, 5, 5])
+    table, left = swept(study, ["smooth_ce", "ece"], "beta")
+    panels = [(n, t) for n in study.natures for t in (50, 100)]
+    assert list(dict.fromkeys(table["heading"])) == [f"tempered against {n}, T = {t}" for n, t in panels]
+    assert left == ["truthful"]
+    for found, (nature, t) in zip(lines(study, ["smooth_ce", "ece"], "beta"), panels, strict=True):
+        assert list(found) == ["smooth_ce", "ece"]
+        line = found["smooth_ce"]
+        assert (line["at"].tolist(), line["runs"].tolist()) == (sorted(BETAS), [5, 5, 5])
         for i, beta in enumerate(sorted(BETAS)):
             runs = values(study, beta, nature, t)
             mean, spread = runs.mean(), runs.std(ddof=1)
-            shown = line.lower[i], line.middle[i], line.upper[i]
-            assert shown == pytest.approx((mean - spread, mean, mean + spread), rel=1e-9)
+            assert shown(line, i) == pytest.approx((mean - spread, mean, mean + spread), rel=1e-9)
 
 
 def test_bars_are_what_they_are_said_to_be(study):
     runs = values(study, 1.0, study.natures[0], 50)
     line = first(study, ["smooth_ce"], "beta", "quartiles")
-    assert (line.lower[1], line.middle[1], line.upper[1]) == pytest.approx(np.percentile(runs, [25, 50, 75]))
+    assert shown(line, 1) == pytest.approx(np.percentile(runs, [25, 50, 75]))
     line = first(study, ["smooth_ce"], "beta", "interval")
     half = 2.7764451051977987 * runs.std(ddof=1) / np.sqrt(5)  # Student's t, 4 degrees of freedom, 97.5 %
-    assert line.upper[1] - line.middle[1] == pytest.approx(half, rel=1e-9)
+    assert shown(line, 1)[2] - shown(line, 1)[1] == pytest.approx(half, rel=1e-9)
 
 
 def test_a_parameter_of_natures_and_of_players_under_others():
@@ -67,39 +75,41 @@ def test_a_parameter_of_natures_and_of_players_under_others():
         runs=1, measures=["ece"],
     )  # fmt: skip
     for name, at in (("q", [0.2, 0.7]), ("of.p", [0.3, 0.6])):
-        found = swept(played, ["ece"], name).frames
-        assert [lines[0].at.tolist() for _, lines in found] == [at] * 2
+        found = lines(played, ["ece"], name)
+        assert [each["ece"]["at"].tolist() for each in found] == [at] * 2
         # One run has no spread: a point without a bar, and words that say so.
-        assert np.isnan(found[0][1][0].upper).all()
-    assert all("bernoulli, T = 40" in heading for heading, _ in swept(played, ["ece"], "q").frames)
+        assert np.isnan(found[0]["ece"]["upper"]).all()
+    assert all("bernoulli, T = 40" in heading for heading in swept(played, ["ece"], "q")[0]["heading"])
     assert (
         "mean of 1 run, and one standard deviation of the runs to either side; a single run has no spread"
         in oc.plots.captions["sweep"](played, ["ece"], "of.p")
     )
     both = oc.play([F.Constant(0.2), F.Shifted(by=0.1), F.Shifted(by=0.2)], N.UniformTruth(), horizon=20, runs=2,
                    measures=["ece"])  # fmt: skip
-    assert swept(both, ["ece"], "by").left == [both.forecasters[0]]
+    assert swept(both, ["ece"], "by")[1] == [both.forecasters[0]]
 
 
 def test_against_the_number_of_rounds(study):
-    found = swept(study, ["ece", "interval_ce_bracket[lower]"], "T", "quartiles")
-    assert len(found.frames) == 8
-    line = found.frames[0][1][1]
+    found = lines(study, ["ece", "interval_ce_bracket[lower]"], "T", "quartiles")
+    assert len(found) == 8
+    line = found[0]["interval_ce_bracket[lower]"]
     curve = study.curve("interval_ce_bracket[lower]", study.forecasters[0], study.natures[0])
-    assert line.at.tolist() == [50, 100]
-    assert line.middle == pytest.approx(np.median(curve.totals / curve.rounds[:, None], axis=1))
+    assert line["at"].tolist() == [50, 100]
+    assert line["value"].tolist() == pytest.approx(np.median(curve.totals / curve.rounds[:, None], axis=1))
 
 
 def test_what_is_drawn_is_what_the_frames_say(study):
     axes, left = draw(study, Wanted("sweep", ("smooth_ce", "ece"), against="beta"))
     assert (len(axes), left) == (4, "")
     line, drawn = first(study, ["smooth_ce", "ece"], "beta"), axes[0].lines[0]
-    assert drawn.get_ydata() == pytest.approx(line.middle)
-    assert drawn.get_xdata() == pytest.approx(line.at, rel=0.05)  # set apart, and said so
+    assert drawn.get_ydata() == pytest.approx(line["value"].to_numpy())
+    assert drawn.get_xdata() == pytest.approx(line["at"].to_numpy(), rel=0.05)  # set apart, and said so
     assert (axes[0].lines[1].get_xdata() > drawn.get_xdata()).all()
     assert axes[0].get_xscale() == "log"
     bars = [bar[:, 1].tolist() for bar in axes[0].collections[0].get_segments()]
-    assert bars == [pytest.approx([low, high]) for low, high in zip(line.lower, line.upper, strict=True)]
+    assert bars == [
+        pytest.approx([low, high]) for low, high in zip(line["lower"], line["upper"], strict=True)
+    ]
     said = " ".join(axes[0].figure._supxlabel.get_text().split())
     assert said == oc.plots.captions["sweep"](study, ["smooth_ce", "ece"], "beta")
     assert "set a little apart" in said
@@ -142,6 +152,6 @@ def test_infinite_values_have_no_point_and_it_is_said():
     )
     for bars in ("deviation", "quartiles", "interval"):
         line = first(certain, ["log_loss"], "p", bars)
-        assert line.middle[0] == np.inf
-        assert np.isfinite([line.middle[1], line.lower[1], line.upper[1]]).all()
+        assert shown(line, 0)[1] == np.inf
+        assert np.isfinite(shown(line, 1)).all()
     assert oc.plots.sweep(certain, ["log_loss"], "p")[0].lines[0].get_xdata() == pytest.approx([0.3])
