@@ -33,8 +33,24 @@ FINEST = 2**50
 
 #: levels that are worked on at a time where an array of all would be a copy
 CHUNK = 2**16
+#: the most levels at which arrays that can be computed again are kept
+KEPT = 2**22
 
 _PARTS = ("predictions", "counts", "positives", "means")
+
+
+def _kept(make: Callable[[Any], Floats]) -> Any:
+    """A property that is computed once; where there are more than `KEPT` levels, each time, and no memory keeps it."""
+
+    def get(self: Any) -> Floats:
+        kept = vars(self).get(make.__name__)
+        if kept is None:
+            kept = locked(make(self))
+            if self.levels <= KEPT:
+                vars(self)[make.__name__] = kept
+        return kept
+
+    return property(get, doc=make.__doc__)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -220,18 +236,18 @@ class JointDistribution:
         """Total weight: T for a game of T rounds. The online total of a measure μ is weight · μ(Γ)."""
         return float(self.counts.sum())
 
-    @cached_property
+    @_kept
     def mass(self) -> Floats:
         """w_i: share of the weight at each level; sums to 1."""
-        return locked(self.counts / self.weight)
+        return self.counts / self.weight
 
-    @cached_property
+    @_kept
     def residuals(self) -> Floats:
         """r_i = w_i (q_i − v_i); exactly 0 where the level is calibrated to the last digit."""
         errors = self.means - self.predictions
         for at in range(0, len(errors), CHUNK):  # without a copy of the masses, which may be large
             errors[at : at + CHUNK] *= self.counts[at : at + CHUNK] / self.weight
-        return locked(errors)
+        return errors
 
     @cached_property
     def base_rate(self) -> float:

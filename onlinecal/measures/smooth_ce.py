@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
+from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.measures.base import Modulus, row, seminorm
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 
 
+@part_of_kernel
+def _residual(i, v, q, n, weight, r):
+    """r_i, from a vector of residuals where there is one."""
+    return r[i] if len(r) > 0 else (q[i] - v[i]) * (n[i] / weight)
+
+
 @kernel
-def isotonic_dual(v, r):
-    """smCE in the identity metric.
+def isotonic_dual(v, q, n, weight, r):
+    """smCE in the identity metric, of the residuals of Γ or of these; those of Γ are not kept, as they may be large.
 
     The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s). Let Q_s be the
     queue at the end of that walk, fed by d where P > s and drained where P < s. Only Q_s for s between 0 and P_k is
@@ -22,7 +28,7 @@ def isotonic_dual(v, r):
     k = len(v)
     end = 0.0
     for i in range(k):
-        end += r[i]
+        end += _residual(i, v, q, n, weight, r)
     sign = 1.0
     if end < 0.0:
         sign = -1.0
@@ -31,7 +37,7 @@ def isotonic_dual(v, r):
     above = 0.0  # mass at or above P_k, which need not be told apart
     area, p = 0.0, 0.0
     for i in range(k - 1):
-        p += r[i]
+        p += _residual(i, v, q, n, weight, r)
         d = v[i + 1] - v[i]
         area += d * abs(p)
         here = sign * p
@@ -70,7 +76,7 @@ def isotonic_duals(v, rows):
     """`isotonic_dual` of each row of residuals."""
     out = np.empty(rows.shape[0])
     for b in range(rows.shape[0]):
-        out[b] = isotonic_dual(v, rows[b])
+        out[b] = isotonic_dual(v, v, v, 1.0, rows[b])
     return out
 
 
@@ -286,7 +292,8 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     0.06
     """
     if metric == "identity":
-        return float(isotonic_dual(gamma.predictions, gamma.residuals))
+        parts = gamma.predictions, gamma.means, gamma.counts, gamma.weight
+        return float(isotonic_dual(*parts, np.empty(0)))
     return float(chain_dual(distances(gamma, metric), gamma.residuals)[0])
 
 
