@@ -1,4 +1,4 @@
-"""How long a game is, when it is looked at, and what a time on its clock is."""
+"""How long a game is, when it is looked at, and times on its clock."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ LONGEST = 10**9
 
 
 def check_horizon(horizon: Any) -> None:
-    """Refuse a horizon that is not an integer from 1 to 10^9."""
+    """Refuses a horizon that is not an integer from 1 to 10^9."""
     if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
         raise InvalidParameter(f"horizon = {shown(horizon)}; expected an integer from 1 to 10^9")
 
 
 def check_length(horizon: int, length: int | None) -> None:
-    """Refuse a horizon that is longer than a schedule with so many questions."""
+    """Refuses a horizon that is longer than a schedule with this number of questions."""
     if length is not None and horizon > length:
         raise InvalidParameter(
             f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
@@ -30,17 +30,15 @@ def check_length(horizon: int, length: int | None) -> None:
 
 
 def check_runs(runs: Any) -> None:
-    """Refuse what is no range of runs, or an empty one."""
-    if not isinstance(runs, range):
+    """Refuses anything but a range of runs, and an empty one."""
+    if not isinstance(runs, range) or not runs:
         raise InvalidParameter(
-            f"runs = {brief(runs)}; expected a range: the numbers of the runs to be played"
+            f"runs = {brief(runs)}; expected a range: the numbers of the runs to be played, at least one"
         )
-    if len(runs) < 1:
-        raise InvalidParameter("runs is empty; expected at least one run")
 
 
 def check_time(time: Any, least: float = -math.inf) -> float:
-    """Refuse what is no time on a clock, or before this one."""
+    """Refuses anything but a time on a clock, and one before `least`."""
     if not is_number(time) or not math.isfinite(time) or time < least:
         after = "" if least == -math.inf else f", {least} or later"
         raise InvalidParameter(f"time = {shown(time)}; expected a finite number{after}")

@@ -15,7 +15,7 @@ from onlinecal.core.validation import integer, is_whole, number
 
 #: the finest grid, 16 bytes a point and run
 FINEST = 10**7
-#: keys of a run that are sorted at a time even where there is no memory for so many
+#: keys of a run that are sorted at a time, at least
 FEWEST = 1024
 
 
@@ -100,15 +100,15 @@ class OnGrid:
         integer("history", "m", self.m, 1, FINEST)
 
     def bytes_of_run(self, rounds: int) -> float:
-        """Bytes of memory that a run takes: counts, and keys that wait to be counted."""
-        return 16.0 * (self.m + 1) + 8.0 * min(rounds, 2**17)
+        """Bytes of memory that a run takes."""
+        return 16.0 * (self.m + 1)
 
 
 Keeping = Exact | OnGrid
 
 
 def as_history(spec: Any) -> Keeping:
-    """How forecasts are kept, from what a user says: ``"exact"``, an integer m, a table, or one of the classes.
+    """How forecasts are kept, from ``"exact"``, an integer m, a table, or one of the classes.
 
     Raises
     ------

@@ -11,6 +11,7 @@ import numpy as np
 from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.uniforms import next_uniform
 from onlinecal.engine.events import ASK, BOTH, LOOK, ONLY, PART, RESOLVE, SLOT
+from onlinecal.engine.history import move_to
 from onlinecal.rounds.steps import (
     ALONE,
     ATOMS,
@@ -45,14 +46,15 @@ from onlinecal.rounds.steps import TIME as FIELD_TIME
 #: each run has its own. The first word of each field of one. Where resolved rounds are logged, and in how many words.
 #: The times of the questions, 0 where these are their numbers. The reason that stopped a run. Without events: the lag,
 #: in questions, from question to outcome; the number of open questions; the places of the next and of the oldest.
+#: The points to which forecasts are moved, or 0.
 (
     LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, SEEN,
     FORECAST_ALONE, GATHER, TAKEN, GRID, POINTS, PARTS, OPEN, OPEN_RUN, OPEN_WORDS, OPEN_OWN, AT_CONTEXT, AT_MEMO,
     AT_ATOMS, AT_VALUES, AT_WEIGHTS, AT_THEIR_MEMO, LOG, LOG_RUN, LOGGED_WORDS, TIMES, WHAT, RUN, ROUND, CODE, Q,
-    STOPPED_LANE, LAG, WAITING, NEWEST, OLDEST, TABLE,
-) = range(47)  # fmt: skip
-#: a part in its table. Addresses of counts, of positives and of keys, with the bytes of a run. The rounds it had
-#: before. The rounds added among those that are resolved only for one outcome.
+    STOPPED_LANE, LAG, WAITING, NEWEST, OLDEST, MOVED, TABLE,
+) = range(48)  # fmt: skip
+#: a part in its table. Addresses of counts, of positives and of keys (or of the sums of distances), with the bytes of a
+#: run. The rounds it had before. The rounds added among those that are resolved only for one outcome.
 COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, ADDED, PART_WORDS = range(8)
 #: a lane. The fields of both players: nature has some for its move and some for what it hears. The addresses of the
 #: keys of the uniforms, for forecasts and for outcomes, and of the rows of the history. Its run. Its question, the size
@@ -121,7 +123,7 @@ def _play(table, playing, late):
     steps = table[LAW], table[LEARN], table[MOVE], table[HEAR], table[REVEAL]
     facts = (
         table[FORECAST_ALONE], table[SEEN], table[GATHER], table[TAKEN], table[GRID], table[POINTS], table[LOG],
-        table[LOG_RUN], table[LOGGED_WORDS], table[TIMES], number,
+        table[LOG_RUN], table[LOGGED_WORDS], table[TIMES], number, table[MOVED],
     )  # fmt: skip
     parts, first, last = table[PARTS], table[FIRST], table[LAST]
     table[WHAT] = FINE
@@ -240,7 +242,7 @@ def _uniform(lane, keys, drawn, number):
 def _ask(lane, number, steps, facts):
     """Asks the run in this lane for its law. What stopped it, or `FINE`; the code of nature's step."""
     law, _, _, _, reveal = steps
-    alone, _, gather, taken, _, _, _, _, _, times, before = facts
+    alone, _, gather, taken, _, _, _, _, _, times, before, _ = facts
     own = ints_at(lane, VECTORS)
     run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
     at = float(number) if times == 0 else floats_at(times, number - before)[number - before - 1]
@@ -346,6 +348,9 @@ def _tell(lane, number, steps, facts, y, row):
         i = index(law_atoms(run)[index(pick)])
         ints_at(own[TO_COUNTS], points)[i] += 1
         ints_at(own[TO_ONES], points)[i] += y
+    elif facts[11] > 0:
+        sums, points = floats_at(own[TO_KEYS], 2), facts[11]
+        move_to(forecast, y, ints_at(own[TO_COUNTS], points), ints_at(own[TO_ONES], points), sums)
     else:
         # The bits of the value; the encoding of joint.encode.
         at = own[TOLD] if row < 0 else row

@@ -1,8 +1,8 @@
 """The histories of a game: of all its rounds, or of the parts that are asked for, by stream and by time.
 
-Rounds are told apart by the stream that they are of and by when their question was asked: the times at which somebody
-joins or leaves cut the game into stretches. Each such part has a history of its own, and what is asked for is put
-together from them, so that a round is counted once, whoever wants to know of it.
+Rounds are told apart by the stream that they are of and by the time of their question: the times at which decision
+makers join or leave cut the game into stretches. Each such part has a history of its own, and Γ of several parts is put
+together from theirs, so that a round is counted once.
 """
 
 from __future__ import annotations
@@ -10,23 +10,28 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory, of_counts
+from onlinecal.engine.history import Counts, History, Sorted, of_counts, together
 from onlinecal.engine.keeping import FEWEST, Exact, Keeping, OnGrid
 from onlinecal.engine.memory import check_counts
-from onlinecal.engine.spill import Spill, gamma_of
+from onlinecal.engine.spill import Spill
 from onlinecal.rounds.law import Floats
 
+#: stretch and stream
 Part = tuple[int, int]
 
 
 class Ledger:
-    """The histories of one game."""
+    """The histories of one game: of forecasts on a grid, or (None) as `keeping` says.
+
+    Times of which Γ is asked for are among the `cuts`, or infinite; `since` is of the stretch, `until` is not.
+    """
 
     def __init__(
         self,
@@ -37,49 +42,40 @@ class Ledger:
         streams: int = 1,
         keeping: Keeping = Exact(),
     ) -> None:
-        self.runs, self.horizon, self.grid, self.cuts, self.streams = (
-            runs,
-            horizon,
-            grid,
-            tuple(cuts),
-            streams,
-        )
+        self.runs, self.grid, self.cuts, self.streams = runs, grid, tuple(cuts), streams
         self._whole = not cuts and streams == 1
         self._parts: dict[Part, History] = {}
         #: the last `running_counts`, and the rounds of each stretch that are in them
         self._before: NDArray[np.int64] | None = None
         self._counted = np.zeros(0, np.int64)
-        # What grows doubles its room, and a stretch without a round has none.
         stretches = min(len(self.cuts) + 1, horizon)
-        self._room = horizon if self._whole else max(4, min(horizon, 2 * horizon // (stretches * streams)))
-        self._keeping: Keeping | None = keeping if grid is None else None
-        self._most: int | None = None
-        self._spill: Spill | None = None
-        if isinstance(self._keeping, Exact):
-            self._most = self._keeping.most(runs, horizon if self._whole else max(2 * horizon, 4 * stretches))
-            if self._most is not None:
-                self._most = max(FEWEST, self._most // (1 if self._whole else stretches * streams))
-                self._spill = Spill(self._keeping.place)
-        elif grid is None:
-            assert isinstance(self._keeping, OnGrid)
-            check_counts(runs, self._keeping.m + 1, 2 * stretches * min(streams, horizon))
-        elif not self._whole:
-            # Rounds and outcomes 1 of each part, and the same before each stretch.
-            check_counts(runs, len(grid), stretches * 2 * (1 + min(streams, horizon)))
+        #: the grid of the counts, to which forecasts may be moved; None where keys are sorted
+        self._points, self._moved = grid, grid is None and isinstance(keeping, OnGrid)
+        if grid is not None:
+            if not self._whole:
+                # Rounds and outcomes 1 of each part, and the same before each stretch.
+                check_counts(runs, len(grid), stretches * 2 * (1 + min(streams, horizon)))
+        elif isinstance(keeping, OnGrid):
+            self._points = np.arange(keeping.m + 1) / keeping.m
+            check_counts(runs, keeping.m + 1, 2 * stretches * min(streams, horizon))
+        else:
+            parts = 1 if self._whole else stretches * streams
+            # What grows doubles its room, and a stretch without a round has none.
+            room = horizon if self._whole else max(4, min(horizon, 2 * horizon // parts))
+            most = keeping.most(runs, horizon if self._whole else max(2 * horizon, 4 * stretches))
+            spill = None if most is None else Spill(keeping.place)
+            self._sorted = room, None if most is None else max(FEWEST, most // parts), spill
 
     def history(self, part: Part) -> History:
-        """Where the rounds of a part are written down."""
+        """The record of the rounds of a part."""
         found = self._parts.get(part)
         if found is None:
-            found = self._parts[part] = self._new()
+            points = self._points
+            found = (
+                Sorted(self.runs, *self._sorted) if points is None else Counts(self.runs, points, self._moved)
+            )
+            self._parts[part] = found
         return found
-
-    def _new(self) -> History:
-        if self.grid is not None:
-            return GridHistory(self.runs, self.grid)
-        if isinstance(self._keeping, OnGrid):
-            return MovedHistory(self.runs, self._keeping.m)
-        return RealHistory(self.runs, self._room, self._most, self._spill)
 
     @property
     def rounds(self) -> int:
@@ -89,10 +85,7 @@ class Ledger:
     def gammas(
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
     ) -> list[JointDistribution] | None:
-        """Γ of each run over the resolved rounds of a stream that were asked in [since, until); None without any.
-
-        `since` and `until` are among the `cuts`, or infinite.
-        """
+        """Γ of each run over the resolved rounds of a stream that were asked in [since, until); None without any."""
         each = self.each(stream, since, until)
         return None if each is None else list(each)
 
@@ -101,60 +94,36 @@ class Ledger:
     ) -> Iterator[JointDistribution] | None:
         """As `gammas`, made one after the other, so that one at a time is in memory; no round may come in between."""
         chosen = self._filled(stream, since, until)
-        if not chosen:
-            return None
         if len(chosen) == 1:
             return chosen[0].each()
-        if self.grid is not None:
-            return of_counts(self.grid, *self.counts(stream, since, until))
-        if isinstance(self._keeping, OnGrid):
-            moved = [history for history in chosen if isinstance(history, MovedHistory)]
-            tables = (sum(h.counts for h in moved), sum(h.positives for h in moved))
-            return of_counts(moved[0].grid, *map(np.asarray, tables))
-        return self._together([history for history in chosen if isinstance(history, RealHistory)])
-
-    def _together(self, chosen: Sequence[RealHistory]) -> Iterator[JointDistribution]:
-        for run in range(self.runs):
-            yield gamma_of([piece for history in chosen for piece in history.sorted_pieces(run)])
+        if not chosen:
+            return None
+        if self._points is None:
+            return together([history for history in chosen if isinstance(history, Sorted)])
+        return of_counts(self._points, *self.counts(stream, since, until))
 
     def moved(
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
     ) -> Floats | None:
-        """The mean distance that the forecasts of each run were moved, (runs,); None where Γ is exact, or is none.
-
-        Rounded up.
+        """The mean distance that the forecasts of each run were moved, (runs,), rounded up; None where Γ is exact, or
+        is none.
         """
-        if not isinstance(self._keeping, OnGrid):
-            return None
-        chosen = [h for h in self._filled(stream, since, until) if isinstance(h, MovedHistory)]
-        if not chosen:
+        chosen = [h for h in self._filled(stream, since, until) if isinstance(h, Counts)]
+        if not self._moved or not chosen:
             return None
         total = np.sum([history.distances for history in chosen], axis=0)
         return np.asarray(np.minimum(total * (1.0 + 1e-12) / sum(history.rounds for history in chosen), 1.0))
 
-    def _filled(self, stream: int | None, since: float, until: float) -> list[History]:
-        """The parts of `gammas` that have rounds."""
-        if since == math.inf:
-            return []
-        chosen = list(self._parts.values()) if self._whole else self._chosen(stream, since, until)
-        return [history for history in chosen if history.rounds]
-
     def counts(
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
-    ) -> tuple[Floats, Floats]:
-        """Rounds and outcomes 1 of each run at each point of the grid, (runs, points) each, as floats."""
-        assert self.grid is not None
-        if stream is None and len(self._parts) > 16:
+    ) -> tuple[Any, Any]:
+        """Rounds and outcomes 1 of each run at each point of the grid, (runs, points) each."""
+        if self.grid is not None and stream is None and len(self._parts) > 16:
             before = self.running_counts()
             first, last = (min(at, len(before[0]) - 1) for at in self.stretches(since, until))
-            return tuple((each[last] - each[first]).astype(np.float64) for each in before)
-        shape = self.runs, len(self.grid)
-        counts, positives = np.zeros(shape), np.zeros(shape)
-        for history in self._chosen(stream, since, until):
-            assert isinstance(history, GridHistory)
-            counts += history.counts
-            positives += history.positives
-        return counts, positives
+            return before[0][last] - before[0][first], before[1][last] - before[1][first]
+        chosen = [h for h in self._filled(stream, since, until) if isinstance(h, Counts)]
+        return sum(h.counts for h in chosen), sum(h.positives for h in chosen)
 
     def running_counts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Of all streams, rounds and outcomes 1 before each stretch, (stretches + 1, runs, points) each.
@@ -176,8 +145,7 @@ class Ledger:
             new = self._before[:, first + 1 : size + 1]
             new[...] = 0
             for (stretch, _), history in self._parts.items():
-                if stretch >= first:
-                    assert isinstance(history, GridHistory)
+                if stretch >= first and isinstance(history, Counts):
                     new[0, stretch - first] += history.counts
                     new[1, stretch - first] += history.positives
             new[:, 0] += self._before[:, first]
@@ -188,10 +156,9 @@ class Ledger:
     def stretches(self, since: float, until: float) -> tuple[int, int]:
         """Which stretches are from one time to another: from the first up to, not including, the last."""
         end = len(self.cuts) + 1
-        first = {-math.inf: 0, math.inf: end}.get(since)
-        return self._after(since) if first is None else first, end if until == math.inf else self._after(
-            until
-        )
+        known = {-math.inf: 0, math.inf: end}
+        first, last = (known[at] if at in known else self._after(at) for at in (since, until))
+        return first, last
 
     def _after(self, cut: float) -> int:
         at = bisect_right(self.cuts, cut)
@@ -199,10 +166,11 @@ class Ledger:
             raise InvalidParameter(f"time {cut!r}: nothing begins or ends there; expected one of the cuts")
         return at
 
-    def _chosen(self, stream: int | None, since: float, until: float) -> list[History]:
+    def _filled(self, stream: int | None, since: float, until: float) -> list[History]:
+        """The parts of `gammas` that have rounds, in order."""
         first, last = self.stretches(since, until)
         return [
             history
             for (stretch, own), history in sorted(self._parts.items())
-            if first <= stretch < last and stream in (None, own)
+            if history.rounds and first <= stretch < last and stream in (None, own)
         ]

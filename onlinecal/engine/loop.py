@@ -16,7 +16,7 @@ from onlinecal.core.arrays import address
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine import kernels as k
 from onlinecal.engine.events import Events
-from onlinecal.engine.history import GridHistory, History, MovedHistory, RealHistory
+from onlinecal.engine.history import History, Sorted
 from onlinecal.rounds.law import Floats, Unplayable, brief
 from onlinecal.rounds.plain import played
 from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALUES, WEIGHTS, raised
@@ -118,6 +118,8 @@ class Loop:
         if events.codes is not None:
             count = len(events.codes)
         table, lane = self._table(asked, events, count, parts, times, log, whole), self._lanes()
+        if not isinstance(histories[0], Sorted) and histories[0].moved:
+            table[k.MOVED] = len(histories[0].grid)
         runs, shares = self.runs, min(threads, self.runs, count * self.runs // LEAST)
         # A thread that plays a player's own game would wait for threads that wait for it.
         if shares < 2 or current_thread().name.startswith(THREADS):
@@ -238,11 +240,18 @@ class Loop:
 
 def _part(history: History) -> tuple[int, ...]:
     """Where the history of a part is, as the compiled code takes it."""
-    if isinstance(history, GridHistory):
-        counts = history.counts
-        return address(counts), address(history.positives), 0, counts.strides[0], 0, 0, 0
-    assert isinstance(history, RealHistory | MovedHistory)
-    return 0, 0, address(history.keys), 0, history.keys.strides[0], history.filled, 0
+    if isinstance(history, Sorted):
+        return 0, 0, address(history.keys), 0, history.keys.strides[0], history.filled, 0
+    counts, sums = history.counts, history.sums
+    return (
+        address(counts),
+        address(history.positives),
+        address(sums),
+        counts.strides[0],
+        sums.strides[0],
+        0,
+        0,
+    )
 
 
 def _words_at(at: int, count: int) -> Floats:

@@ -16,21 +16,18 @@ def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> flo
 
 def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
     """Refuses players of which a single run has no room."""
-    players = [bytes_at(player, horizon, horizon) for player in (forecaster, nature)]
-    needed, free = sum(players), free_memory()
+    players, free = (forecaster, nature), free_memory()
+    bytes_of = [bytes_at(player, horizon, horizon) for player in players]
+    needed, most = sum(bytes_of), players[bytes_of[1] > bytes_of[0]]
     if needed > free:
-        who, growth = (
-            max(zip(players, (forecaster, nature), strict=True), key=lambda each: each[0])[1],
-            needed / GIB,
-        )
         raise InvalidParameter(
-            f"one run of {horizon} rounds needs up to {growth:.1f} GiB for what the players remember, most of it "
-            f"{strategy_name(who)!r} ({who.memory}), and {free / GIB:.1f} GiB are free; expected a shorter horizon"
+            f"one run of {horizon} rounds needs up to {needed / GIB:.1f} GiB for what the players remember, most of it "
+            f"{strategy_name(most)!r} ({most.memory}), and {free / GIB:.1f} GiB are free; expected a shorter horizon"
         )
 
 
 def check_counts(runs: int, points: int, tables: int) -> None:
-    """Refuses games that have so many tables of counts on a grid that there is no memory for them."""
+    """Refuses games with more tables of counts on a grid than there is memory for."""
     needed, free = 8 * runs * points * tables, free_memory()
     if needed > 0.8 * free:
         raise InvalidParameter(

@@ -11,21 +11,9 @@ from onlinecal.core.validation import count
 
 
 class Separate:
-    """Runs that are played one after the other.
+    """Runs of one horizon, each a `Game` or `Course`, that are played one after the other; read as a `Game` is.
 
-    Parameters
-    ----------
-    parts : list of Game or Course
-        The runs, of one horizon each.
-
-    Attributes
-    ----------
-    parts
-        As given.
-    asked : int
-        Questions of each run that are read now.
-    compiled : bool
-        Whether all players are made of steps alone.
+    `asked` are the questions of each run that are read now, and `compiled` says whether all players are made of steps.
     """
 
     def __init__(self, parts: list[Any]) -> None:
@@ -36,12 +24,7 @@ class Separate:
     def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
         """Plays each run until its question `until` + 1 would be asked; errors are those of the runs.
 
-        Parameters
-        ----------
-        until : int
-            From 0 to the horizon.
-        progress : callable, optional
-            Told the number of questions asked in each run since it was last told, on average.
+        `progress` is told the number of questions asked in each run since it was last told, on average.
         """
         if count("until", until, least=0) > self.horizon:
             raise InvalidParameter(f"question {until} is beyond the horizon {self.horizon}")

@@ -15,7 +15,7 @@ from onlinecal.core.strategy import strategy_name
 
 
 class Transcripts:
-    """An observer of resolved rounds that keeps all of them."""
+    """The resolved rounds of a game."""
 
     def __init__(self, runs: int, kinds: Iterable[str]) -> None:
         self.runs, self.kinds, self.rounds = runs, sorted(kinds), 0
@@ -23,44 +23,30 @@ class Transcripts:
 
     def extend(self, told: tuple[Any, ...], drawn: Any) -> None:
         """Adds rounds in order: those of `Events.told`, and forecasts, outcomes and context, (runs, rounds, …)."""
-        numbers, asked, known, streams = told
-        if not len(numbers):
-            return
-        rows = {
-            "forecasts": drawn[:, :, 0].T,
-            "outcomes": drawn[:, :, 1].T.astype(np.int64),
-            "numbers": numbers,
-            "asked": asked,
-            "known": known,
-            "streams": streams,
-            **{
-                f"context {kind}": drawn[:, :, 2 + i].T.astype(np.int64 if kind == "stream" else np.float64)
-                for i, kind in enumerate(self.kinds)
-            },
-        }
+        rows = dict(zip(("numbers", "asked", "known", "streams"), told, strict=True))
+        for i, name in enumerate(("forecasts", "outcomes", *(f"context {kind}" for kind in self.kinds))):
+            whole = name in ("outcomes", "context stream")
+            rows[name] = drawn[:, :, i].T.astype(np.int64 if whole else np.float64)
+        before, self.rounds = self.rounds, self.rounds + len(rows["numbers"])
         for name, values in rows.items():
             column = self._columns.get(name, values[:0])
-            if self.rounds + len(values) > len(column):
-                larger = np.empty(
-                    (max(2 * len(column), self.rounds + len(values)), *values.shape[1:]), values.dtype
-                )
-                larger[: self.rounds] = column[: self.rounds]
+            if self.rounds > len(column):
+                room = max(2 * len(column), self.rounds)
+                larger = np.empty((room, *values.shape[1:]), values.dtype)
+                larger[:before] = column[:before]
                 column = self._columns[name] = larger
-            column[self.rounds : self.rounds + len(values)] = values
-        self.rounds += len(numbers)
+            column[before : self.rounds] = values
 
     def of(self, run: int, stream: int | None = None) -> Transcript | None:
         """The rounds of one run, of one stream or of all; None where there is none."""
-        if not self.rounds:
-            return None
         held = {name: column[: self.rounds] for name, column in self._columns.items()}
-        if stream is not None:
-            mine = held["streams"] == stream
-            held = {name: column[mine] for name, column in held.items()}
-        if not len(held["numbers"]):
+        mine = slice(None) if stream is None or not held else held["streams"] == stream
+        held = {name: column[mine] for name, column in held.items()}
+        if not held or not len(held["numbers"]):
             return None
-        own = ("forecasts", "outcomes", *(f"context {kind}" for kind in self.kinds))
-        shown = {n: locked((held[n][:, run] if n in own else held[n]).copy()) for n in held if n != "streams"}
+        shown = {
+            n: locked((c[:, run] if c.ndim > 1 else c).copy()) for n, c in held.items() if n != "streams"
+        }
         context = {kind: shown.pop(f"context {kind}") for kind in self.kinds}
         return Transcript(**shown, context=MappingProxyType(context))
 

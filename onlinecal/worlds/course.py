@@ -16,7 +16,6 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_number
-from onlinecal.engine.history import GridHistory, MovedHistory, RealHistory
 from onlinecal.engine.keeping import Keeping
 from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.transcripts import Transcripts
@@ -338,23 +337,12 @@ class Course:
         self._certified = {k: v for k, v in self._certified.items() if k >= until}
         self.asked, self.resolved = until, known
         for part in dict.fromkeys(row[2] for row in fresh):
-            history = self.ledger.history(part)
-            mine = [row for row in fresh if row[2] == part]
-            outcomes = np.array([row[1] for row in mine], np.int64)
-            history.reserve(len(mine))
-            if isinstance(history, GridHistory):
-                places = np.array([row[0] for row in mine], np.int64)
-                np.add.at(history.counts[0], places, 1)
-                np.add.at(history.positives[0], places, outcomes)
-            else:
-                keys = np.array([row[0] for row in mine], np.float64).view(np.int64) << 1 | outcomes
-                assert isinstance(history, RealHistory | MovedHistory)
-                history.keys[0, history.filled : history.filled + len(mine)] = keys
-            history.played(len(mine))
+            mine = [row[:2] for row in fresh if row[2] == part]
+            said, outcomes = zip(*mine, strict=True)
+            self.ledger.history(part).add(said, np.array(outcomes, np.int64))
         if self.transcripts is not None and fresh:
             columns = np.array([row[3] for row in fresh], np.float64)
-            whole = (columns[:, i].astype(np.int64) for i in (2, 5))
-            numbers, streams = whole
+            numbers, streams = (columns[:, i].astype(np.int64) for i in (2, 5))
             told = numbers, columns[:, 3], columns[:, 4], streams
             self.transcripts.extend(told, columns[None][:, :, [0, 1, *range(6, columns.shape[1])]])
 

@@ -1,12 +1,9 @@
 """What is kept of resolved rounds: counts on a grid, or forecasts, exact in memory or in a file, or moved to a grid."""
 
-from __future__ import annotations
-
 import copy
 import errno
 import os
 import pickle
-from itertools import pairwise
 from math import fsum
 
 import numpy as np
@@ -17,10 +14,10 @@ from hypothesis import strategies as st
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.joint import JointDistribution, encode
 from onlinecal.engine import spill
-from onlinecal.engine.history import MovedHistory, RealHistory
+from onlinecal.engine.history import Counts, Sorted
 from onlinecal.engine.keeping import Exact, OnGrid, as_history
 from onlinecal.engine.ledger import Ledger
-from onlinecal.engine.spill import Spill, gamma_of
+from onlinecal.engine.spill import Spill, merged
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
 from onlinecal.natures import Bernoulli, Drift, Streams
 from onlinecal.schedules import Constant, Schedule
@@ -31,12 +28,11 @@ PAIR = DefensiveForecasting(), Drift()
 
 @pytest.fixture
 def little(monkeypatch):
-    """So little memory that forecasts go into a file, in small pieces and blocks."""
+    """So little memory that forecasts go into a file, in small pieces."""
     monkeypatch.setattr("onlinecal.engine.keeping.free_memory", lambda: 40.0)
     monkeypatch.setattr("onlinecal.engine.keeping.FEWEST", 16)
     monkeypatch.setattr("onlinecal.engine.ledger.FEWEST", 16)
-    for name, value in (("BLOCKS", 1), ("FEWEST", 3), ("LEVELS", 5)):
-        monkeypatch.setattr(f"onlinecal.engine.spill.{name}", value)
+    monkeypatch.setattr("onlinecal.engine.spill.LEVELS", 5)
 
 
 def spilled(game):
@@ -52,40 +48,31 @@ def seen(game, stops, streams=(None,)):
     return gammas
 
 
-def write(history, p, y):
-    """Writes a round down, as the compiled code does."""
-    history.reserve(1)
-    history.keys[:, history.filled] = encode(np.atleast_1d(p), np.atleast_1d(y))
-    history.played(1)
+def stored(file, keys):
+    return file.rows(file.write(keys), (1, len(keys)))[0]
 
 
 samples = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1)), max_size=30)
 
 
-@given(st.lists(samples, min_size=1, max_size=9), st.data())
-def test_merging_gives_the_levels_of_all(samples, data):
-    if not any(samples):
-        return
+@given(st.lists(samples, min_size=1, max_size=9).filter(any), st.integers(1, 7), st.data())
+def test_merging_gives_the_levels_of_all(samples, levels, data):
+    file, pieces = Spill("."), []
+    for rows in samples:
+        p, y = np.array(rows, float).reshape(-1, 2).T
+        keys = np.sort(encode(p / 9, y))
+        pieces.append(stored(file, keys) if len(keys) and data.draw(st.booleans()) else keys)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("FEWEST", "LEVELS"):
-            patch.setattr(spill, name, data.draw(st.integers(1, 7)))
-        patch.setattr(spill, "BLOCKS", 1)
-        file, pieces = Spill("."), []
-        for rows in samples:
-            p, y = np.array(rows, float).reshape(-1, 2).T
-            keys = np.sort(encode(p / 9, y))
-            stored = data.draw(st.booleans()) or not pieces
-            pieces.append(spill.Piece(file, file.write(keys), 1, len(keys)).of(0) if stored else keys)
-        merged = gamma_of(pieces)
+        patch.setattr(spill, "LEVELS", levels)
+        found = merged(pieces)
     p, y = np.array([row for rows in samples for row in rows], float).T
-    assert same([merged], [JointDistribution.from_samples(p / 9, y)])
+    assert same([found], [JointDistribution.from_samples(p / 9, y)])
 
 
 def test_a_level_with_very_many_rounds_takes_no_room(little):
-    keys = np.sort(encode(np.full(1000, 0.25), (np.arange(1000) % 4 == 0).astype(float)))
-    file = Spill(".")
-    pieces = [spill.Piece(file, file.write(keys), 1, 1000).of(0) for _ in range(40)]
-    assert same([gamma_of(pieces)], [JointDistribution.from_counts([0.25], [40_000], [10_000])])
+    keys, file = np.sort(encode(np.full(1000, 0.25), (np.arange(1000) % 4 == 0).astype(float))), Spill(".")
+    found = merged([stored(file, keys) for _ in range(40)])
+    assert same([found], [JointDistribution.from_counts([0.25], [40_000], [10_000])])
 
 
 def test_exact_in_a_file_is_exact_in_memory(little, monkeypatch, tmp_path):
@@ -138,9 +125,6 @@ def assert_moved(counted, rounded):
 
 def test_a_full_disk_is_said_in_one_line(little, tmp_path, monkeypatch):
     class Full:
-        def seek(self, at):
-            pass
-
         def write(self, data):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -167,12 +151,8 @@ def test_what_fits_nowhere_is_refused_before_it_is_needed(monkeypatch):
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("exactly", "history = 'exactly'"),
-        (1.5, "history = 1.5"),
-        (None, "history = None"),
-        (True, "history = True"),
-        ({"name": "exact", "file": "x"}, "history ="),
-        ({"folder": "."}, "history ="),
+        *((spec, f"history = {spec!r}") for spec in ("exactly", 1.5, None, True)),
+        *((spec, "history =") for spec in ({"name": "exact", "file": "x"}, {"folder": "."})),
         ({"name": "exact", "folder": "nowhere/at/all"}, "is no folder"),
         ({"name": "exact", "share": 0}, "share"),
         (0, "m = 0"),
@@ -185,12 +165,16 @@ def test_what_is_no_history_is_refused(spec, message):
             make(spec)
 
 
+def counted(m, p, y):
+    history = Counts(1, np.arange(m + 1) / m, moved=True)
+    history.add(p, np.array(y, np.int64))
+    return history
+
+
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 1)), min_size=1, max_size=200), st.integers(1, 50))
 def test_counts_and_distance_are_those_of_rounding(rounds, m):
-    history = MovedHistory(1, m)
-    for p, y in rounds:
-        write(history, p, y)
     p, y = np.array(rounds, float).T
+    history = counted(m, p, y)
     assert_moved(history.each(), [JointDistribution.from_samples(p, y).round(m)[0]])
     exact = fsum(abs(np.rint(p * m) / m - p))
     assert exact <= history.distances[0] <= exact * (1 + 2e-12)
@@ -201,9 +185,7 @@ def test_gamma_at_every_checkpoint_is_that_of_the_rounds_so_far(stops):
     """On a grid, exact, and moved to one, in whatever batch."""
     for forecaster, history in (
         (ForecastHedging(7), "exact"),
-        (PAIR[0], "exact"),
-        (PAIR[0], 7),
-        (PAIR[0], 1000),
+        *((PAIR[0], kept) for kept in ("exact", 7, 1000)),
     ):
         game = game_of(forecaster, Drift(), 200, history=history, keeps=())
         alone = game_of(forecaster, Drift(), 200, runs=range(1, 2), history=history)
@@ -222,11 +204,9 @@ def test_gamma_at_every_checkpoint_is_that_of_the_rounds_so_far(stops):
 
 def test_the_sum_of_distances_loses_nothing():
     """In steps that a plain sum would lose: 1/2 once, then 10^-17 many times."""
-    history = MovedHistory(1, 1)
-    for p in [0.5] + [1e-17] * 1000:
-        write(history, p, 0)
+    history = counted(1, [0.5] + [1e-17] * 1000, [0] * 1001)
     assert history.distances[0] == pytest.approx(0.5 + 1e-14, abs=0, rel=2e-12)
-    assert history._distances.sum() == 0.5 + 1e-14
+    assert history.sums.sum() == 0.5 + 1e-14
 
 
 def test_memory_of_a_history():
@@ -242,10 +222,10 @@ def test_memory_of_a_history():
     assert sum(history.keys.nbytes for history in game.ledger._parts.values()) <= 4 * 8 * 500 * 40
 
 
-def test_a_spilled_history_keeps_no_more_than_it_may(little):
-    history = RealHistory(2, 1000, most=16, spill=Spill("."))
+def test_a_spilled_history_keeps_no_more_than_it_may():
+    history, p, y = Sorted(1, 1000, most=16, spill=Spill(".")), np.arange(200) / 200, np.arange(200) % 2
     for t in range(200):
-        write(history, [t / 200, 0.5], [1, 0])
-        assert history.room <= 16
-    assert history.rounds == 200
-    assert all(a.rounds == b.rounds for a, b in pairwise(history.pieces))
+        history.add(p[t : t + 1], y[t : t + 1])
+        assert history.keys.shape[1] <= 16
+    assert [rounds for _, rounds in history.pieces] == [16] * 12
+    assert same(history.each(), [JointDistribution.from_samples(p, y.astype(float))])
