@@ -260,8 +260,8 @@ def _list(
     asked, known, soon, due, was, slot, part, stream, free, left, slots, codes, rows, counts, open, most
 ):
     """Merges questions and outcomes that are known before `soon` into codes; how many events, outcomes, free places and
-    places there are then, and how many more questions were open at once. `free[:left]` are the places without a
-    question, and `due` the places in `known` in the order of time.
+    places there are then, and how many more questions were open at once, at most. `free[:left]` are the places without
+    a question, and `due` the places in `known` in the order of time.
 
     `known` has a column, or one for each outcome where delays depend on it. Then both are listed, a question keeps its
     place until the later one, and the driver writes the rows.
@@ -272,14 +272,15 @@ def _list(
     until = asked[i] if i < n else soon
     while True:
         k, y = (due[index(j)] >> two, due[index(j)] & two) if j < len(due) else (0, 0)
-        first = final = True
+        first = final = closed = True
         if j < len(due) and known[index(k), y] < until:
             kind, place = RESOLVE, slot[index(k)]
             if two:
                 kind |= (1 | y << 1) << ONLY
                 time, other = known[index(k), y], known[index(k), 1 - y]
                 first = not (other < time or (other == time and y == 1))
-                final = not first or other == np.inf
+                # Without another time the outcome may be known since the last list, or never become known.
+                closed, final = other < np.inf, not first or other == np.inf
             if final:
                 free[index(left)] = place
                 left += 1
@@ -311,7 +312,7 @@ def _list(
         own = part[0 if one else k]
         codes[index(size)] = own << PART | place << SLOT | kind
         if kind != ASK:
-            if final:
+            if final and closed:
                 now -= 1
                 if several:
                     open[stream[k]] -= 1

@@ -24,7 +24,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
-from onlinecal.engine.events import LOOK, Agenda, Events, Question
+from onlinecal.engine.events import ASK, LOOK, Agenda, Events, Question
 from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
 from onlinecal.engine.keeping import as_history
@@ -64,14 +64,12 @@ class Game:
     schedule : Schedule
         When `advance` asks the questions and tells their outcomes. Default: a question a unit, and no delay.
     cuts : iterable of float
-        When somebody joins or leaves: Γ can be had of the rounds asked between any two of these times.
+        Γ can be had of the rounds asked between any two of these times, at which decision makers join or leave.
     keeps : iterable of str, optional
-        Keeps the rounds as `transcripts`, with these kinds of context. Default: what Γ
-        needs.
+        Keeps the rounds as `transcripts`, with these kinds of context. Default: no rounds are kept.
     history : "exact", int, mapping, Exact or OnGrid
-        How forecasts that are on no grid are kept (`onlinecal.engine.keeping`): ``"exact"``, in memory while they fit
-        and else in a temporary file; an integer m, counted on a grid of m + 1 points, with the distance that they
-        were moved (`moved`). The numbers of the game do not depend on it.
+        How forecasts that are on no grid are kept (`onlinecal.engine.keeping`). The numbers of the game do not depend
+        on it.
     threads : int, default 1
         How many play the runs of two players that are made of steps; the numbers do not depend on it.
 
@@ -96,9 +94,8 @@ class Game:
 
     Notes
     -----
-    Between calls a game can be pickled together with its open rounds, and continues identically.
-    Once a player has failed, runs are in different rounds, and the game is over: whatever is asked of it raises the
-    same error again.
+    Between calls a game can be pickled together with its open rounds, and continues identically. Once a player has
+    failed, runs are in different rounds, and the game is over: it raises the same error whatever it is asked.
     """
 
     def __init__(
@@ -209,16 +206,8 @@ class Game:
         Question
             For `resolve`, once, at any later time; its forecasts, probabilities and laws are copies.
         """
-        number, question = self._next(), Question(0, 0.0, 0, (0, 0))
-
-        def listed() -> Events:
-            nonlocal question
-            events, question = self._agenda.ask(number, *self._at(number, time))
-            return events
-
-        self._play(listed, begun=False, whole=True)
-        question.forecast, question.probability, question.laws = self._loop.said(question.slot)
-        self._open[number] = question
+        question = self._by_hand(time)
+        self._open[question.number] = question
         return question
 
     def resolve(self, question: Question, time: float | None = None, outcome: Any = None) -> None:
@@ -236,7 +225,7 @@ class Game:
         Raises
         ------
         InvalidParameter
-            The game did not ask it, or has resolved it; a time or an outcome that is none. Nothing has changed then.
+            A question that the game did not ask or has resolved, a wrong time or outcome. Nothing has changed then.
         InvalidForecast
             A player failed. The game is over.
         """
@@ -249,17 +238,13 @@ class Game:
         at = question.time if time is None else check_time(time, question.time)
         if outcome is not None:
             told = np.asarray(outcome)
-            if (
-                told.dtype.kind not in "biuf"
-                or not np.isin(told, (0, 1)).all()
-                or told.shape not in ((), (len(self.runs),))
-            ):
-                raise InvalidParameter(
-                    f"outcome = {brief(outcome)}; expected 0 or 1, or one of them for each run"
-                )
+            whole = told.dtype.kind in "biuf" and told.shape in ((), (len(self.runs),))
+            if not whole or not np.isin(told, (0, 1)).all():
+                said = f"outcome = {brief(outcome)}; expected 0 or 1, or one of them for each run"
+                raise InvalidParameter(said)
             self._loop.tell(question.slot, told)
         del self._open[question.number]
-        self._play(lambda: self._agenda.resolve(question, at), begun=True)
+        self._play(partial(self._agenda.resolve, question, at), begun=True)
         question.resolved = True
 
     def laws(self) -> list[dict[float, float]]:
@@ -267,22 +252,21 @@ class Game:
 
         The game stays as it is; an object in plain Python is asked once more.
         """
-        number, slot = self._next(), 0
+        laws: list[dict[float, float]] = self._by_hand(None, look=True).laws
+        return laws
 
-        def listed() -> Events:
-            nonlocal slot
-            events, question = self._agenda.ask(number, *self._at(number, None), kind=LOOK)
-            slot = question.slot
-            return events
-
-        self._play(listed, begun=False, whole=True, look=True)
-        return self._loop.said(slot)[2]
-
-    def _at(self, number: int, time: float | None) -> tuple[float, int]:
-        """The time and the stream of the next question."""
-        at = float(number) if time is None else check_time(time)
-        streams_of = self._agenda.streams_of
-        return at, 0 if streams_of is None else int(streams_of(number, number)[0])
+    def _by_hand(self, time: float | None, look: bool = False) -> Question:
+        """Asks the next question, or looks at its law."""
+        self._check_alive()
+        number = self.asked + 1
+        if number > self.horizon:
+            raise InvalidParameter(f"round {number} is beyond the horizon {self.horizon}")
+        at, streams_of = float(number) if time is None else check_time(time), self._agenda.streams_of
+        stream = 0 if streams_of is None else int(streams_of(number, number)[0])
+        events, question = self._agenda.ask(number, at, stream, LOOK if look else ASK)
+        self._play(lambda: events, begun=False, whole=True, look=look)
+        question.forecast, question.probability, question.laws = self._loop.said(question.slot)
+        return question
 
     # ---------------------------------------------------------------- what came of it
 
@@ -332,8 +316,8 @@ class Game:
     ) -> Events:
         """Plays the events that `listed` returns.
 
-        `begun`: the game is over if `listed` fails; `whole`: forecasters state the whole law where the atom that is
-        drawn would do; `look`: the events change nothing.
+        `begun`: the game is over if it fails; `whole`: forecasters state the whole law where the atom that is drawn
+        would do; `look`: the events change nothing.
         """
         mine, theirs, number = self.forecaster, self.nature, self.asked + 1
         try:
@@ -366,14 +350,15 @@ class Game:
                 self.asked, self.resolved = self.asked + events.asked, self.resolved + resolved
             for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
                 history.played(rounds)
-            if self.transcripts is not None:
-                self.transcripts.extend(events.told(self.asked), None if log is None else log[:, :resolved])
-        except (Stopped, MemoryError) as stop:
-            said = self._failed(stop, stop.number if isinstance(stop, Stopped) else self.asked + 1)
+            if self.transcripts is not None and log is not None:
+                self.transcripts.extend(events.told(self.asked), log[:, :resolved])
+        except (Stopped, MemoryError) as error:
+            stop = error if isinstance(error, Stopped) else Stopped(True, number, error)
+            role, name = ("forecaster", self.names[0]) if stop.forecaster else ("nature", self.names[1])
+            said = failed(stop.fault, f"{role} {name!r}", stop.number, self.runs, stop.run)
             # Some runs have played on, others not; nothing more can be asked of this game.
-            if begun:
-                self._stopped = str(said)
-            raise said from getattr(stop, "fault", stop)
+            self._stopped = str(said) if begun else ""
+            raise said from stop.fault
         except BaseException as error:
             if begun:
                 self._stopped = in_one_line(error, str) or f"a round after round {self.asked} was interrupted"
@@ -388,17 +373,3 @@ class Game:
     def _check_alive(self) -> None:
         if self._stopped:
             raise InvalidForecast(self._stopped)
-
-    def _next(self) -> int:
-        """The number of the next round; `InvalidParameter` beyond the horizon."""
-        self._check_alive()
-        if self.asked >= self.horizon:
-            raise InvalidParameter(f"round {self.asked + 1} is beyond the horizon {self.horizon}")
-        return self.asked + 1
-
-    def _failed(self, error: Exception, number: int) -> InvalidForecast:
-        """A player's own error, with its name and the round."""
-        who, place = "forecaster", None
-        if isinstance(error, Stopped):
-            who, place, error = "forecaster" if error.forecaster else "nature", error.run, error.fault
-        return failed(error, f"{who} {self.names[who == 'nature']!r}", number, self.runs, place)

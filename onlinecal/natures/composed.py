@@ -18,7 +18,7 @@ from onlinecal.core.specification import allow, expression, part, parts
 from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, OfNatures, check_weights
-from onlinecal.rounds.parts import Whole, reserve_parts
+from onlinecal.rounds.parts import Whole, places, reserve_parts
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.protocol import begin
 from onlinecal.rounds.steps import (
@@ -64,21 +64,18 @@ class Parts(Whole):
         **more: Any,
     ) -> None:
         rooms = [player.memory.context + len(player.memory.room) for player in players]
-        memos = [player.memory.memo for player in players]
-        join = max if one_at_a_time else sum
+        rooms, room = places(rooms, 0, one_at_a_time)
+        memos, memo = places([player.memory.memo for player in players], memo, one_at_a_time)
         listed = [[player.reveals.index(kind) for kind in kinds] for player in players]
-        super().__init__(
-            players, PART, listed, scratch=join(rooms), context=len(kinds) + context, memo=memo + join(memos), **more
-        )  # fmt: skip
-        before = [(0, 0) if one_at_a_time else (sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
-        self.starts = [(room, memo + own) for room, own in before]
+        super().__init__(players, PART, listed, scratch=room, context=len(kinds) + context, memo=memo, **more)
+        self.rooms, self.memos = rooms, memos
 
     def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
         """As `Whole` says; the law is the whole's, as far as the part may see it."""
         player = self.players[k]
         steps = [0 if step is None else step.address for step in player.steps]
         sees = player.sight >= Sight.LAW, player.sight >= Sight.DRAW
-        return 0, [*steps, *sees, *self.starts[k], listed]
+        return 0, [*steps, *sees, self.rooms[k], self.memos[k], listed]
 
 
 def whole(move: Any, memory: Parts, hear: Any, **options: Any) -> CompiledNature:

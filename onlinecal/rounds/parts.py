@@ -110,18 +110,19 @@ class Whole(Memory, ABC):
         self.__dict__.update(state, linked=False)
 
 
+def places(lengths: Sequence[int], before: int, one_at_a_time: bool) -> tuple[list[int], int]:
+    """Where the numbers of each part begin, behind `before` others, and where the last end; or all at one place."""
+    if one_at_a_time:
+        return [before] * len(lengths), before + max(lengths)
+    ends: list[int] = np.cumsum([before, *lengths]).tolist()
+    return ends[:-1], ends[-1]
+
+
 class Parts(Whole):
     """The memory of a forecaster whose parts are forecasters that are made of steps.
 
-    Parameters
-    ----------
-    players : sequence of CompiledForecaster
-    needs : sequence of str
-        The kinds of context of the whole, in the order of their names.
-    one_at_a_time : bool, default False
-        Whether a round belongs to one of the parts, so that they can share room and memo.
-    floats, shared, scratch, stream
-        As for `Memory`, of the whole itself. Its room is the first of what `scratch` gives.
+    `needs` are the kinds of context of the whole in order; parts that play `one_at_a_time` share room and memo. The
+    rest is as for `Memory`, of the whole itself: its room is the first of `scratch`.
     """
 
     def __init__(
@@ -137,18 +138,14 @@ class Parts(Whole):
     ) -> None:
         rooms = [player.memory.context + len(player.memory.room) for player in players]
         memos = [1 + 3 * player.size + player.memory.memo for player in players]
-        if one_at_a_time:
-            starts = [(scratch, 0)] * len(players)
-            room, memo = scratch + max(rooms), max(memos)
-        else:
-            starts = [(scratch + sum(rooms[:k]), sum(memos[:k])) for k in range(len(players))]
-            room, memo = scratch + sum(rooms), sum(memos)
+        rooms, room = places(rooms, scratch, one_at_a_time)
+        memos, memo = places(memos, 0, one_at_a_time)
         listed = [[needs.index(kind) for kind in player.needs] for player in players]
         super().__init__(
             players, PART, listed, floats=floats, shared=shared, scratch=room, stream=stream, context=len(needs),
             memo=memo,
         )  # fmt: skip
-        self.starts = starts
+        self.rooms, self.memos = rooms, memos
         self.grids = [None if player.grid is None else np.array(player.grid) for player in players]
 
     def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
@@ -156,28 +153,16 @@ class Parts(Whole):
         player, grid = self.players[k], self.grids[k]
         values = (0, 0) if grid is None else (address(grid), len(grid))
         steps = [step.address for step in player.steps]
-        return player.size, [*steps, player.size, *values, len(player.needs), listed, *self.starts[k]]
+        return player.size, [
+            *steps, player.size, *values, len(player.needs), listed, self.rooms[k], self.memos[k],
+        ]  # fmt: skip
 
 
 class Copies(Whole):
     """The memory of a forecaster that shares its rounds out among copies of another, of which more can be begun.
 
-    Copies are equal in form. A round belongs to one of them, which states its law in the place of the whole's.
-
-    Parameters
-    ----------
-    form : CompiledForecaster
-        Has the form of all copies.
-    begin : callable
-        Names ↦ a copy at its beginning, with a stream of these names.
-    needs : sequence of str
-        The kinds of context of the whole, in the order of their names.
-    floats : int
-        Of the state of the whole.
-    each : int
-        How many more for each copy.
-    shared
-        As for `Memory`.
+    Copies have the `form` of one; names ↦ `begin` is one with a stream of these names. A round belongs to one of them,
+    which states its law in the place of the whole's. The whole has `floats`, and `each` for each copy.
     """
 
     def __init__(
@@ -204,21 +189,13 @@ class Copies(Whole):
         self.numbers = runs
 
     def add(self, *paths: Sequence[str]) -> None:
-        """Begins a copy for each of these lists of names.
-
-        Raises
-        ------
-        Unplayable
-            One is of another form.
-        """
+        """Begins a copy for each of these lists of names; `Unplayable` if one is of another form."""
         players = self.players + tuple(self.begin(*path) for path in paths)
         for player in players[len(self.players) :]:
             player.memory.spread(self.numbers)
             if _form(player) != self.form:
-                raise Unplayable(
-                    "has copies of one forecaster on different grids",
-                    "the grid to depend on the horizon alone",
-                )
+                what = "has copies of one forecaster on different grids"
+                raise Unplayable(what, "the grid to depend on the horizon alone")
             player.memory.whole = self
         count, before = len(players), self.floats
         self.players, self.listed = players, [self.takes] * count
@@ -247,7 +224,7 @@ def prepare_parts(memory: Any, asked: int, open: int, streams: Mapping[int, int]
 
 
 def reserve_parts(memory: Any, rounds: int) -> None:
-    """Makes room for so many more rounds in all parts."""
+    """Makes room for more rounds in all parts."""
     for player in memory.players:
         player.reserve(rounds)
 
@@ -321,7 +298,7 @@ def state_part(run, k, number):
 
 @part_of_kernel
 def tell_part(run, k, number, drawn, outcome):
-    """Tells part k the round, and which atom of its law it is to believe was drawn; the code of its step."""
+    """Tells part k the round, and which atom of its own law was drawn for it; the code of its step."""
     row, size = shared_ints(run)[k * PART : (k + 1) * PART], len(part_law(run, k)[0])
     if not 0 <= drawn < size:
         return -1

@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from onlinecal.rounds.hand import Hand
 from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Constant, Schedule
+from tests.by_hand import summed
 from tests.engine.games import Laws, Mean, SeesDraw, Shown, Timed, came_to, game_of, played
 from tests.oracles.game import drawn, uniforms
 
@@ -39,24 +42,20 @@ def test_by_hand_and_by_the_schedule_mix(pair, seed):
     assert came_to(game) == came_to(whole)
 
     def flying(stop):
-        game, waiting = (
-            game_of(*pair, 90, seed=seed, schedule=Schedule(delays=Constant(1)), cuts=[30.5], keeps=()),
-            [],
-        )
+        schedule, waiting = Schedule(delays=Constant(1)), []
+        game = game_of(*pair, 90, seed=seed, schedule=schedule, cuts=[30.5], keeps=())
         for until in (10, 30, 31, 60, 90):
             waiting += [game.ask(game.asked + 1.0) for _ in range(2)]
-            if stop:
-                game, waiting = stop((game, waiting))
+            game, waiting = stop((game, waiting))
             game.resolve(waiting.pop(until % len(waiting)), time=until + 5.0, outcome=until % 2)
             game.advance(until)
         for question in waiting[::-1]:
             game.resolve(question, time=200.0)
-        # What the schedule's last question says stays open.
-        assert (game.asked, game.resolved) == (90, 89)
+        assert (game.asked, game.resolved) == (90, 89)  # the last question of the schedule stays open
         return came_to(game)
 
-    expected = flying(None)
-    assert flying(lambda both: pickle.loads(pickle.dumps(both))) == flying(copy.deepcopy) == expected
+    stored = flying(lambda both: pickle.loads(pickle.dumps(both)))
+    assert stored == flying(copy.deepcopy) == flying(lambda both: both)
 
 
 @pytest.mark.parametrize("nature", [n.Bernoulli(0.3), n.Contrarian("draw"), Timed], ids=str)
@@ -74,10 +73,9 @@ def test_what_a_question_says(forecaster, nature, seed):
         for i, law in enumerate(laws):
             assert sum(law.values()) == pytest.approx(1.0, abs=1e-9)
             assert question.forecast[i] == drawn(law, draws[i][number - 1])
-            if not isinstance(nature, type):
-                assert question.probability[i] == (
-                    0.3 if isinstance(nature, n.Bernoulli) else question.forecast[i] < 0.5
-                )
+            if nature is not Timed:
+                drawn_below = float(question.forecast[i] < 0.5)
+                assert question.probability[i] == (0.3 if isinstance(nature, n.Bernoulli) else drawn_below)
         laws[0].clear(), question.laws[0].clear()
         question.forecast[:] = question.probability[:] = 0.0  # copies
         game.resolve(question)
@@ -106,17 +104,14 @@ def test_an_outcome_from_outside_is_what_all_are_told(seed):
 
 
 @pytest.mark.parametrize(
-    "outcome", [2, -1, 0.5, float("nan"), "1", None, [0], [0, 1, 1], [[0, 1]], [0, None], 1j], ids=repr
+    "outcome", [2, -1, 0.5, float("nan"), "1", [0], [0, 1, 1], [[0, 1]], [0, None], 1j], ids=repr
 )
 def test_an_outcome_that_is_none_is_refused_and_changes_nothing(outcome):
     game = game_of()
     question = game.ask()
-    if outcome is not None:
-        with pytest.raises(
-            InvalidParameter, match=r"outcome = .*; expected 0 or 1, or one of them for each run"
-        ):
-            game.resolve(question, outcome=outcome)
-        assert game.resolved == 0
+    with pytest.raises(InvalidParameter, match=r"outcome = .*; expected 0 or 1, or one of them for each run"):
+        game.resolve(question, outcome=outcome)
+    assert game.resolved == 0
     game.resolve(question)
     assert game.resolved == 1
 
@@ -141,21 +136,11 @@ def test_a_question_is_resolved_once_and_by_its_game():
     game.resolve(question, time=7.0)
     stored = pickle.loads(pickle.dumps(game))
     foreign = other.ask(), other.ask(), game_of(horizon=50, runs=range(5)).ask()
-    for bad in (
-        question,
-        copy.copy(question),
-        *foreign,
-        None,
-        "round",
-        3,
-        pickle.loads(pickle.dumps(other.ask())),
-    ):
-        for each in (game, stored):
-            with pytest.raises(
-                InvalidParameter,
-                match="is no open question of this game; expected one that it asked, each once",
-            ):
-                each.resolve(bad)
+    match = "is no open question of this game; expected one that it asked, each once"
+    again = question, copy.copy(question), *foreign, None, "round", 3, pickle.loads(pickle.dumps(other.ask()))
+    for bad, each in product(again, (game, stored)):
+        with pytest.raises(InvalidParameter, match=match):
+            each.resolve(bad)
     assert (game.asked, game.resolved) == (3, 3)
     assert before != came_to(game)
     game.advance(6)
@@ -180,15 +165,8 @@ def test_a_player_that_fails_by_hand_ends_the_game(where):
     game.resolve(game.ask()), game.resolve(first)
     with pytest.raises(InvalidForecast, match=r"in round 3, run 0") as told:
         game.resolve(game.ask())
-    for again in (
-        game.ask,
-        game.laws,
-        game.gammas,
-        game.moved,
-        game.certificates,
-        lambda: game.advance(6),
-        lambda: game.resolve(first),
-    ):
+    calls = [game.ask, game.laws, game.gammas, game.moved, game.certificates]
+    for again in (*calls, partial(game.advance, 6), partial(game.resolve, first)):
         with pytest.raises(InvalidForecast) as said:
             again()
         assert str(said.value) == str(told.value)
@@ -225,16 +203,13 @@ def test_a_forecaster_by_hand_states_the_laws_of_its_game(forecaster, seed):
     game = game_of(forecaster, n.Bernoulli(0.4), 50)
     mine, grid = hand_of(forecaster), game.forecaster.grid
     for number in range(1, 51):
-        question, asked = game.ask(), mine.ask(number)
-        picks = []
+        question, asked, picks = game.ask(), mine.ask(number), []
         for run, law in enumerate(question.laws):
             size = asked.sizes[run]
-            values = (
-                grid[asked.atoms[run, :size]] if grid is not None else asked.values[run, :size]
-            ).tolist()
-            assert {
-                v: w for v, w in zip(values, asked.weights[run, :size].tolist(), strict=True) if w > 0
-            } == law
+            values, weights = (each[run, :size].tolist() for each in (asked.values, asked.weights))
+            assert summed(zip(values, weights, strict=True)) == law
+            if grid is not None:
+                assert values == grid[asked.atoms[run, :size]].tolist()
             picks.append(values.index(question.forecast[run]))
         y = np.array([number % 2, number % 3 % 2])
         mine.tell(asked, np.array(picks), y)
@@ -255,9 +230,9 @@ def test_a_forecaster_by_hand_sees_context_and_its_failures_are_its_own():
     with pytest.raises(ZeroDivisionError):
         mine.tell(asked, np.zeros(2, np.int64), np.ones(2, np.int64))
     mine = hand_of(Mean)
-    for drawn_, told in ((3, "refused a round"), (-1, "refused a round")):
-        with pytest.raises(Unplayable, match=told):
-            mine.tell(mine.ask(1), np.array([drawn_, 0]), np.array([0, 0]))
+    for place in (3, -1):
+        with pytest.raises(Unplayable, match="refused a round"):
+            mine.tell(mine.ask(1), np.array([place, 0]), np.array([0, 0]))
 
 
 def test_streams_by_hand(seed):

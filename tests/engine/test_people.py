@@ -175,29 +175,23 @@ class Early(Delays):
         return asked
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
+def test_decision_makers_at_times_that_cannot_be(tmp_path):
+    for given, said in (
         (lambda n: 1.0, "wild gave 1.0; expected 3 times"),
         (lambda n: None, "wild gave None; expected 3 times"),
         (lambda n: np.ones((n, 1)), "expected 3 times"),
         (lambda n: np.full(n, np.nan), "decision maker 1 at time nan"),
         (lambda n: np.arange(n, 0.0, -1.0), r"decision maker 2 at time 2\.0, after 3\.0"),
-    ],
-)
-def test_decision_makers_who_arrive_at_times_that_cannot_be(given, said):
-    with pytest.raises(InvalidParameter, match=said):
-        Group("umbrella", count=3, arrivals=type("Wild", (Wild,), {"given": lambda self, n: given(n)})())
-
-
-def test_decision_makers_who_stay_as_cannot_be(tmp_path):
+    ):
+        wild = type("Wild", (Wild,), {"given": staticmethod(given)})()
+        with pytest.raises(InvalidParameter, match=said):
+            Group("umbrella", count=3, arrivals=wild)
     with pytest.raises(InvalidParameter, match=r"decision maker 1 leaves at time 3\.0, who joins at 4\.0"):
         Group("umbrella", count=3, join=4, stay=Early())
     file = tmp_path / "stays.csv"
     file.write_text("left\n30\n")
     stay = {"name": "recorded", "file": str(file), "column": "left"}
-    leaves = [t.leave for t in Group("umbrella", count=1, stay=stay).tenures(0, 0)]
-    assert leaves == [30.0]
+    assert [t.leave for t in Group("umbrella", count=1, stay=stay).tenures(0, 0)] == [30.0]
     with pytest.raises(InvalidParameter, match="3 decision makers, but of 1 it is said how long they stay"):
         Group("umbrella", count=3, stay=stay)
 
@@ -251,29 +245,14 @@ def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m
         )
 
     if 32 * 301 * m > 2**29:
-        with pytest.raises(
-            InvalidParameter, match=r"1 runs with 1204 tables of 100001 counts.* expected fewer"
-        ):
+        match = r"1 runs with 1204 tables of 100001 counts.* expected fewer"
+        with pytest.raises(InvalidParameter, match=match):
             play()
         return
     small = play()
     assert max(sizes) * 32 * 301 * m <= 2**26
     monkeypatch.undo()
     assert small.cells == play().cells
-
-
-def test_a_history_of_many_stretches_is_no_larger_than_of_one():
-    """Without a grid; each round is in a stretch of its own."""
-    game = Game(
-        DefensiveForecasting(),
-        Drift(),
-        horizon=500,
-        runs=range(40),
-        cuts=np.arange(0.5, 500.0).tolist(),
-    )
-    game.advance(500)
-    held = sum(history.keys.nbytes for history in game.ledger._parts.values())
-    assert held <= 4 * 8 * 500 * 40
 
 
 # -------------------------------------------------------------------- in studies

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
-from onlinecal.engine.game import SEGMENT, Game
+from onlinecal.engine.game import SEGMENT
 from onlinecal.engine.kernels import NUMBER
 from onlinecal.engine.loop import LANES, SHARES, Loop
 from onlinecal.forecasters import Constant, DefensiveForecasting, ForecastHedging
@@ -18,6 +17,7 @@ from onlinecal.natures._levels import LEVELS, ROOM
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledForecaster, CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, ints, law, law_atoms, law_weights, learn, move
+from tests.engine.games import game_of, played, same
 
 
 @move
@@ -84,22 +84,21 @@ class Remembering(Nature):
     ],
 )
 def test_all_threads_play(forecaster, nature, monkeypatch):
-    stretches = {}
-    play = Loop._play
+    stretches, play = {}, Loop._play
 
     def noted(self, table, lane, runs):
         stretches.setdefault(table[NUMBER], []).append(runs)
         play(self, table, lane, runs)
 
     monkeypatch.setattr(Loop, "_play", noted)
-    Game(forecaster, nature, horizon=4096, runs=range(64), threads=2).advance(4096)
+    played(forecaster, nature, 4096, runs=range(64), threads=2)
     for shares in stretches.values():
         # Enough for both, whichever is faster; and of whole lanes.
         assert len(shares) >= 2 * SHARES
         assert all(len(share) % LANES == 0 for share in shares)
         assert sorted(run for share in shares for run in share) == list(range(64))
     stretches.clear()
-    Game(forecaster, nature, horizon=4096, runs=range(64)).advance(4096)
+    played(forecaster, nature, 4096, runs=range(64))
     assert all(shares == [range(64)] for shares in stretches.values())
 
 
@@ -107,17 +106,9 @@ def test_all_threads_play(forecaster, nature, monkeypatch):
 def test_the_shares_are_all_runs_and_as_many_as_threads(runs, threads, monkeypatch):
     shares = []
     monkeypatch.setattr(Loop, "_play", lambda self, table, lane, share: shares.append(share))
-    Game(Constant(), Bernoulli(), horizon=2**20, runs=range(runs), threads=threads).advance(2**20 // runs)
+    game_of(Constant(), horizon=2**20, runs=range(runs), threads=threads).advance(2**20 // runs)
     assert threads <= len(shares)
     assert sorted(run for share in shares for run in share) == list(range(runs))
-
-
-def played(game):
-    """Γ of each run, to the bit."""
-    return [
-        [getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives")]
-        for gamma in game.gammas()
-    ]
 
 
 @pytest.mark.one_in(4)
@@ -125,52 +116,49 @@ def played(game):
     "nature", [Greedy(), KinkApproach(), SparseBias(), Mixture((Greedy(), Bernoulli(), KinkApproach()))]
 )
 def test_a_grid_is_all_the_room_that_levels_need(nature):
-    """Stretches are as long as without memory, and what is kept for resuming does not depend on their length."""
+    """Stretches are as long as without memory, and the size of a pickle does not depend on their length."""
     kept = []
     for length in (128, 2**16):
-        stretches = []
-        game = Game(ForecastHedging(m=10), nature, horizon=2**16, runs=range(64), seed=1)
-        while game.asked < 2**16:
-            game.advance(min(game.asked + length, 2**16), stretches.append)
+        stretches, game = [], game_of(ForecastHedging(m=10), nature, 2**16, range(64), seed=1)
+        for until in range(length, 2**16 + 1, length):
+            game.advance(until, stretches.append)
         kept.append(len(pickle.dumps(game)))
     assert stretches == [SEGMENT // 64] * 2
     assert abs(kept[0] - kept[1]) < 64
 
 
+def by_hand(*pair, rounds, **options):
+    game = game_of(*pair, rounds, **options)
+    for _ in range(rounds):
+        game.resolve(game.ask())
+    return game.gammas()
+
+
 @pytest.mark.slow
 def test_no_level_is_written_where_there_is_no_room(seed):
     """As many levels as the grid has points, which are entered in stretches of any length."""
-    m = 700
+    m, options = 700, {"runs": range(3), "seed": seed}
     pair = Following(m), Mixture((Greedy(), KinkApproach(), SparseBias()))
-    whole = Game(*pair, horizon=3000, runs=range(3), seed=seed)
-    for _ in range(3000):
-        whole.resolve(whole.ask())
+    whole = by_hand(*pair, rounds=3000, **options)
     for length in (1, 7, 701, 3000):
-        game = Game(*pair, horizon=3000, runs=range(3), seed=seed)
-        while game.asked < 3000:
-            game.advance(min(game.asked + length, 3000))
+        game = game_of(*pair, 3000, **options)
+        for until in (*range(length, 3000, length), 3000):
+            game.advance(until)
         assert game.compiled
-        assert played(game) == played(whole)
-        for player in game.nature.memory.players:
-            memory = player.memory
+        assert same(game.gammas(), whole)
+        for memory in (player.memory for player in game.nature.memory.players):
             assert (memory.ints[:, LEVELS] == m + 1).all()
             assert (memory.ints[:, ROOM] > m + 1).all()
 
 
 @pytest.mark.slow
 def test_what_grows_with_the_rounds_has_room_for_each(seed):
-    pair = ForecastHedging(m=10), Mixture((Greedy(), Remembering()))
-    whole = Game(*pair, horizon=6000, runs=range(64), seed=seed)
-    for _ in range(6000):
-        whole.resolve(whole.ask())
-    stretches = []
-    game = Game(*pair, horizon=6000, runs=range(64), seed=seed)
-    assert game.compiled
+    pair, options = (
+        (ForecastHedging(m=10), Mixture((Greedy(), Remembering()))),
+        {"runs": range(64), "seed": seed},
+    )
+    stretches, game = [], game_of(*pair, 6000, **options)
     game.advance(6000, stretches.append)
+    assert game.compiled
     assert max(stretches) < SEGMENT // 64
-    assert played(game) == played(whole)
-
-
-def test_a_state_grows_with_rounds_or_levels():
-    with pytest.raises(InvalidParameter, match="grows_with = 'forecasts'; expected 'rounds' or 'levels'"):
-        CompiledNature(ask, Memory(), grows_with="forecasts")
+    assert same(game.gammas(), by_hand(*pair, rounds=6000, **options))

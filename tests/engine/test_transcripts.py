@@ -12,11 +12,11 @@ from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
 from onlinecal.core.joint import of_rounds
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine.game import Game
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
 from onlinecal.natures import Bernoulli, Drift, Nature, Streams
 from onlinecal.rounds.plain import Round
-from onlinecal.schedules import Geometric, Poisson, Schedule
+from onlinecal.schedules import Geometric, Schedule
+from tests.engine.games import game_of, same
 
 T, RUNS = 120, 3
 
@@ -40,10 +40,8 @@ class _Groups:
 
     def context(self, round):
         uniforms = self.uniforms[round.number - 1]
-        return {
-            "weather": uniforms[0],
-            **{kind: int(u > 0.5) for kind, u in zip(KINDS, uniforms, strict=True)},
-        }
+        groups = {kind: int(u > 0.5) for kind, u in zip(KINDS, uniforms, strict=True)}
+        return {"weather": uniforms[0], **groups}
 
     def probability(self):
         return 0.5
@@ -68,16 +66,18 @@ def late(rounds):
 
 @pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "real"])
 def test_what_is_kept_is_what_was_told(forecaster, seed):
-    game = Game(
-        forecaster, Groups(), horizon=T, runs=range(RUNS), seed=seed, schedule=Schedule(delays=Geometric(5)),
-        keeps=KINDS,
-    )  # fmt: skip
-    game.advance(T // 2)
-    game.advance(T)
+    """Rounds that are kept change nothing either."""
+    options = {"runs": range(RUNS), "seed": seed, "schedule": Schedule(delays=Geometric(5))}
+    game, plain = (game_of(forecaster, Groups(), T, keeps=keeps, **options) for keeps in (KINDS, None))
+    for each in (game, plain):
+        each.advance(T // 2)
+        each.advance(T)
+    assert same(game.gammas(), plain.gammas())
     asked, known = game.schedule.clock(T, seed).span(1, T)
     order = [t for t in np.argsort(known, kind="stable") if known[t] < T + 1]
     for run in range(RUNS):
-        kept, player = game.transcripts.of(run), Groups().start(T, stream_of(run, seed))
+        stream = Stream(seed, ("nature", strategy_key(Groups()), f"T={T}"), range(run, run + 1))
+        kept, player = game.transcripts.of(run), Groups().start(T, stream)
         assert kept.numbers.tolist() == [t + 1 for t in order]
         assert (kept.asked.tolist(), kept.known.tolist()) == (asked[order].tolist(), known[order].tolist())
         for i, number in enumerate(kept.numbers):
@@ -89,24 +89,6 @@ def test_what_is_kept_is_what_was_told(forecaster, seed):
         assert (gamma.positives == game.gammas()[run].positives).all()
         with pytest.raises(ValueError, match="read-only"):
             kept.forecasts[0] = 1.0
-
-
-def stream_of(run, seed):
-    return Stream(seed, ("nature", strategy_key(Groups()), f"T={T}"), range(run, run + 1))
-
-
-def test_keeping_rounds_changes_nothing(seed):
-    plain, kept = (
-        Game(
-            ForecastHedging(), Drift(), horizon=T, runs=range(RUNS), seed=seed,
-            schedule=Schedule(Poisson(2), Geometric(3)), keeps=keeps,
-        )
-        for keeps in (None, ())
-    )  # fmt: skip
-    for game in (plain, kept):
-        game.advance(T // 3)
-        game.advance(T)
-    assert all((a.counts == b.counts).all() for a, b in zip(plain.gammas(), kept.gammas(), strict=True))
 
 
 def test_a_measure_of_rounds_in_a_study(seed):
@@ -140,42 +122,37 @@ def count(rounds):
     return rounds.weight
 
 
-def test_what_nature_does_not_reveal_is_refused():
-    with pytest.raises(InvalidParameter, match=r"group 0, .* is to be kept with the rounds; nature 'drift'"):
-        oc.play(ForecastHedging(), Drift(), horizon=10, measures=[multicalibration])
-    with pytest.raises(InvalidParameter, match=r"needs = \[3\]"):
-        of_rounds(needs=[3])
-
-
 @of_rounds()
 def broken(rounds):
     return rounds.context["nothing"]
 
 
-def test_a_measure_of_rounds_that_fails_is_named():
-    with pytest.raises(
-        InvalidData, match=r"measure .broken. failed: KeyError: .nothing..* after round 10 of"
+class Vectors(Groups):
+    def start(self, horizon, stream):
+        return self
+
+    def context(self, round):
+        return dict.fromkeys(self.reveals, np.zeros(3))
+
+    def probability(self):
+        return 0.5
+
+
+def test_what_cannot_be_kept_or_read_is_refused():
+    said = r"group 0, .* is to be kept with the rounds; nature 'drift'"
+    for nature, measure, error, match in (
+        (Drift(), multicalibration, InvalidParameter, said),
+        (Drift(), broken, InvalidData, r"measure .broken. failed: KeyError: .nothing..* after round 10 of"),
+        (
+            Vectors(),
+            multicalibration,
+            InvalidForecast,
+            r"revealed group 0 = \[0, 0, 0\] in round 1, run 0; expected a",
+        ),
     ):
-        oc.play(ForecastHedging(), Drift(), horizon=10, runs=1, measures=[broken])
-
-
-def test_a_list_of_forecasts_has_no_rounds():
+        with pytest.raises(error, match=match):
+            oc.play(ForecastHedging(), nature, horizon=10, runs=1, measures=[measure])
+    with pytest.raises(InvalidParameter, match=r"needs = \[3\]"):
+        of_rounds(needs=[3])
     with pytest.raises(InvalidParameter, match="'late' is a measure of rounds"):
         oc.evaluate([0.5, 0.5], [0, 1], measures=["ece", late])
-
-
-def test_context_is_a_number_of_each_kind():
-    class Vectors(Groups):
-        def start(self, horizon, stream):
-            return self
-
-        def context(self, round):
-            return dict.fromkeys(self.reveals, np.zeros(3))
-
-        def probability(self):
-            return 0.5
-
-    with pytest.raises(
-        InvalidForecast, match=r"revealed group 0 = \[0, 0, 0\] in round 1, run 0; expected a number"
-    ):
-        oc.play(ForecastHedging(), Vectors(), horizon=10, runs=2, measures=[multicalibration])

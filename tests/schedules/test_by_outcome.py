@@ -11,7 +11,7 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.engine.game import Game
 from onlinecal.engine.separate import Separate
-from onlinecal.forecasters import EmpiricalMean, ForecastHedging
+from onlinecal.forecasters import Delayed, EmpiricalMean, ForecastHedging
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures import Bernoulli, Drift, Streams
 from onlinecal.schedules import (
@@ -116,6 +116,20 @@ def test_parts_of_a_game(kind, seed):
             assert (own.counts == gamma.counts).all()
             assert (own.positives == gamma.positives).all()
     assert game.resolved == len(game.transcripts.of(0).numbers)
+
+
+@pytest.mark.parametrize("delays", DELAYS, ids=str)
+def test_pauses_change_nothing_for_a_forecaster_of_copies(delays, seed):
+    """It begins copies beforehand, for the most questions that may be open until the next pause."""
+    schedule, found = Schedule(Poisson(2), delays), []
+    for stops in ([HORIZON], range(1, HORIZON, 3), range(50, HORIZON, 50)):
+        game = Game(
+            Delayed(EmpiricalMean()), Drift(), horizon=HORIZON, runs=range(1), seed=seed, schedule=schedule
+        )
+        for until in (*stops, HORIZON):
+            game.advance(until)
+        found.append([getattr(g, k).tobytes() for g in game.known() for k in ("predictions", "counts")])
+    assert found[0] == found[1] == found[2]
 
 
 def test_equal_delays_are_those_without_outcomes(seed):
