@@ -103,14 +103,14 @@ class Agenda:
         self._free = _NONE
         #: whether delays depend on outcomes: each question has a time for either, in two columns
         self.by_outcome = clock.schedule.delays.by_outcome
-        #: the open questions in the order of their outcomes: when each was asked, and when its outcome becomes
-        #: known (infinite: never). Then number, place and part of each.
+        #: the open questions in the order of their outcomes: the times of question and outcome (infinite: never).
+        #: Then number, place and part of each.
         self._times: tuple[Any, Any] = np.zeros(0), np.zeros((0, 2) if self.by_outcome else 0)
         self._open = np.zeros((3, 0), np.int64)
 
     @property
     def open(self) -> int:
-        """Questions whose outcome is still to become known, or may be."""
+        """The number of questions with an outcome that is still to become known, or may be."""
         return self._open.shape[1]
 
     def upto(self, first: int, last: int) -> Events:
@@ -212,22 +212,9 @@ class Agenda:
 
 @dataclass(eq=False)
 class Question:
-    """A question that was asked by hand.
+    """A question that was asked by hand: when, its place among the open ones, and its stretch and stream.
 
-    Attributes
-    ----------
-    number : int
-    time : float
-        When it was asked, on the game's clock.
-    slot : int
-        Its place among the open questions.
-    part : (stretch, stream)
-    forecast, probability : (runs,) floats
-        The forecasts that were drawn, and nature's probabilities of the outcome 1.
-    laws : list of dict
-        The law of each run, value → probability.
-    resolved : bool
-        Whether its outcome is known.
+    Of each run the forecast that was drawn and nature's probability, (runs,), and the law, value → probability.
     """
 
     number: int
@@ -237,6 +224,7 @@ class Question:
     forecast: Any = None
     probability: Any = None
     laws: Any = None
+    #: whether its outcome is known
     resolved: bool = False
 
 
@@ -259,9 +247,10 @@ def _numbered(values: Ints) -> tuple[Ints, Ints]:
 def _list(
     asked, known, soon, due, was, slot, part, stream, free, left, slots, codes, rows, counts, open, most
 ):
-    """Merges questions and outcomes that are known before `soon` into codes; how many events, outcomes, free places and
-    places there are then, and how many more questions were open at once, at most. `free[:left]` are the places without
-    a question, and `due` the places in `known` in the order of time.
+    """Merges questions and outcomes that are known before `soon` into codes. The number of events, outcomes, free
+    places and places, and of questions that were open at once beyond those before, at most.
+
+    `free[:left]` are the places without a question, and `due` the places in `known` in the order of time.
 
     `known` has a column, or one for each outcome where delays depend on it. Then both are listed, a question keeps its
     place until the later one, and the driver writes the rows.

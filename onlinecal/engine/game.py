@@ -1,9 +1,9 @@
 """A game: a forecaster meets nature question by question, in several runs.
 
-Round t = 1, 2, …: nature may reveal context; the forecaster states the law of p_t; nature, from what its `Sight`
-allows, states q_t; the engine draws p_t from the law and y_t = 1[u_t < q_t] from streams that depend only on the seed,
-the role, the strategies, the horizon and the number of the run. Players never draw their moves, so an adversary sees
-exactly what it declares, and a run's course does not depend on which other runs are played beside it.
+Round t = 1, 2, …: nature may reveal context. The forecaster states the law of p_t; nature, from what its `Sight`
+allows, states q_t. The engine draws p_t from the law and y_t = 1[u_t < q_t]. The uniforms depend on the seed, the role,
+the strategies, the horizon and the number of the run alone. Players never draw their moves, so an adversary sees
+exactly what it declares. The course of a run does not depend on the other runs beside it.
 
 A game plays a list of events (`onlinecal.engine.events`): questions that are asked, outcomes that become known.
 `Game.advance` plays those of its schedule, `Game.ask` and `Game.resolve` one by hand.
@@ -39,63 +39,25 @@ from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules.base import Schedule
 
-#: of the engine: rounds, draws, history, Γ and what is read of it; raised when a game comes out otherwise, since
-#: results are kept under it (tests/versions.py)
+#: raised when the rounds, draws, history or Γ of any game become others: results are kept under it (tests/versions.py)
 VERSION = 1
 IMMEDIATE = Schedule()
-#: run-rounds that are played before the game tells of its progress; where a player is in Python; and questions whose
-#: events are listed at a time
+#: run-rounds that are played before the game tells of its progress, also where a player is in Python. Questions with
+#: events that are listed at a time.
 SEGMENT, IN_PYTHON, LISTED = 2**21, 2**17, 2**14
 
 
 class Game:
-    """One forecaster against one nature, in several runs; pausable between rounds.
+    """One forecaster against one nature, in several runs; it can be pickled between rounds, with open questions.
 
-    Parameters
-    ----------
-    forecaster : Forecaster
-    nature : Nature
-    horizon : int
-        T, from 1 to 10^9; players that are tuned to a horizon are tuned to this one.
-    runs : range
-        Which runs to play. Run r is the same game in whatever batch it is played.
-    seed : int
-        Of all the randomness.
-    schedule : Schedule
-        When `advance` asks the questions and tells their outcomes. Default: a question a unit, and no delay.
-    cuts : iterable of float
-        Γ can be had of the rounds asked between any two of these times, at which decision makers join or leave.
-    keeps : iterable of str, optional
-        Keeps the rounds as `transcripts`, with these kinds of context. Default: no rounds are kept.
-    history : "exact", int, mapping, Exact or OnGrid
-        How forecasts that are on no grid are kept (`onlinecal.engine.keeping`). The numbers of the game do not depend
-        on it.
-    threads : int, default 1
-        How many play the runs of two players that are made of steps; the numbers do not depend on it.
+    `runs` is the range of runs to play: run r is the same game in whatever batch. `schedule` says when `advance` asks
+    the questions and tells their outcomes. Γ can be had of the rounds between any two `cuts`. `keeps` are kinds of
+    context that are kept with all rounds, as `transcripts`; `history` is of `onlinecal.engine.keeping`. The numbers
+    depend neither on it nor on how many `threads` play.
 
-    Attributes
-    ----------
-    asked, resolved : int
-        How many rounds have been asked, and how many of them have been resolved.
-    forecaster, nature
-        The players.
-    compiled : bool
-        Whether both players are made of steps alone, without a part in plain Python.
-    ledger : Ledger or None
-        The histories of the parts of the game; None before there is a round.
-    transcripts : Transcripts or None
-        The rounds that are kept.
-
-    Raises
-    ------
-    InvalidParameter
-        A horizon or number of runs out of range; a nature that cannot play as long or does not reveal what the
-        forecaster needs; a player that lacks a method of its protocol; not enough memory.
-
-    Notes
-    -----
-    Between calls a game can be pickled together with its open rounds, and continues identically. Once a player has
-    failed, runs are in different rounds, and the game is over: it raises the same error whatever it is asked.
+    `asked` and `resolved` are numbers of rounds; `compiled` says whether no part of a player is in plain Python. The
+    `ledger` has the histories, once there is a round. A game is over once a player has failed, since runs are then in
+    different rounds: every call raises the same error.
     """
 
     def __init__(
@@ -155,23 +117,10 @@ class Game:
     # ---------------------------------------------------------------- playing
 
     def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
-        """Plays by the schedule until question `until` + 1 would be asked.
+        """Plays by the schedule until question `until` + 1 would be asked, or the game ends.
 
-        At one time of the clock questions come before outcomes, and these in the order of their questions. The game
-        ends when question T + 1 would be asked; what is open then, stays so.
-
-        Parameters
-        ----------
-        until : int
-            From 0 to the horizon; nothing happens if that round has been asked.
-        progress : callable, optional
-            Told the number of rounds played since it was last told.
-
-        Raises
-        ------
-        InvalidForecast
-            A player stated something that is not a law or a probability, or failed; the message names it, the round
-            and the run. The game is over.
+        At one time of the clock questions come before outcomes, and these in the order of their questions. `progress`
+        is told the number of rounds played since it was last told.
         """
         until = count("until", until, least=0)
         if until > self.horizon:
@@ -188,23 +137,15 @@ class Game:
             if agenda.lag is None:
                 # A list costs a pass through the questions that are open.
                 last = min(last, self.asked + max(LISTED, agenda.open))
-            # What is listed cannot be listed again.
+            # Events cannot be listed again.
             events = self._play(partial(agenda.upto, self.asked + 1, last), begun=agenda.lag is None)
             if progress is not None:
                 progress(events.asked)
 
     def ask(self, time: float | None = None) -> Question:
-        """Asks the next question: the forecaster commits itself, nature moves, forecast and outcome are drawn.
+        """Asks the next question, at the time of its number by default; for `resolve`, at any later time.
 
-        Parameters
-        ----------
-        time : float, optional
-            On the game's clock. Default: the number of the round.
-
-        Returns
-        -------
-        Question
-            For `resolve`, once, at any later time; its forecasts, probabilities and laws are copies.
+        The forecaster commits itself, nature moves, forecast and outcome are drawn.
         """
         question = self._by_hand(time)
         self._open[question.number] = question
@@ -213,21 +154,8 @@ class Game:
     def resolve(self, question: Question, time: float | None = None, outcome: Any = None) -> None:
         """Makes the outcome of a question known to the history, the forecaster and nature, in this order.
 
-        Parameters
-        ----------
-        question : Question
-            From `ask` of this game; each once, in any order.
-        time : float, optional
-            On the game's clock, not before the question. Default: the time of the question.
-        outcome : int or (runs,) ints, optional
-            0 or 1, in place of the outcome that was drawn: of a world that makes it, or of a record.
-
-        Raises
-        ------
-        InvalidParameter
-            A question that the game did not ask or has resolved, a wrong time or outcome. Nothing has changed then.
-        InvalidForecast
-            A player failed. The game is over.
+        Each question of `ask` once, in any order, at its own time by default. An `outcome`, 0 or 1 for all runs or for
+        each, of a world or of a record, is told in place of the drawn one.
         """
         self._check_alive()
         if not isinstance(question, Question) or self._open.get(question.number) is not question:
@@ -282,7 +210,7 @@ class Game:
         return list(self.each(stream))
 
     def each(self, stream: int | None = None) -> Iterator[JointDistribution]:
-        """As `known`, made one after the other, so that one at a time is in memory; no round may come in between."""
+        """As `known`, made one after the other: one at a time is in memory. No round may come in between."""
         self._check_alive()
         return iter((None if self.ledger is None else self.ledger.each(stream)) or ())
 
@@ -316,8 +244,8 @@ class Game:
     ) -> Events:
         """Plays the events that `listed` returns.
 
-        `begun`: the game is over if it fails; `whole`: forecasters state the whole law where the atom that is drawn
-        would do; `look`: the events change nothing.
+        `begun`: the game is over if it fails. `whole`: forecasters state the whole law where the drawn atom would do.
+        `look`: the events change nothing.
         """
         mine, theirs, number = self.forecaster, self.nature, self.asked + 1
         try:

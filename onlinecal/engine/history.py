@@ -47,7 +47,7 @@ class Counts:
 
     @property
     def distances(self) -> Floats:
-        """The sum of all distances of each run, (runs,): never less than it is, and at most 1e-12 of it more."""
+        """The sum of all distances of each run, (runs,), rounded up by at most 1e-12 of it."""
         return np.asarray(self.sums.sum(axis=1) * (1.0 + 1e-12))
 
     def each(self) -> Iterator[JointDistribution]:
@@ -58,7 +58,7 @@ class Counts:
 class Sorted:
     """Every forecast with its outcome in 8 bytes, (runs, room), sorted piece by piece.
 
-    Up to the last checkpoint the keys in memory are sorted; a checkpoint sorts only the later ones and merges the two.
+    Up to the last checkpoint the keys in memory are sorted. A checkpoint sorts the later ones and merges the two.
     When there are as many as there may be (`most`), they are sorted into a piece of a file.
     """
 
@@ -80,7 +80,7 @@ class Sorted:
         return self.spill.rows(piece[0], (len(self.keys), piece[1]))
 
     def reserve(self, rounds: int) -> None:
-        """Makes room for more rounds: at least twice as much as there was where it is not enough, or in the file."""
+        """Makes room for more rounds: at least twice as much as before, or in the file."""
         need, room = self.filled + rounds, self.keys.shape[1]
         if need <= room:
             return

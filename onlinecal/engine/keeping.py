@@ -1,4 +1,4 @@
-"""How the forecasts of a forecaster without a grid are kept: exactly, or counted on a grid with the distance moved."""
+"""How forecasts without a grid are kept: exactly, or counted on a grid with the distance that they were moved."""
 
 from __future__ import annotations
 
@@ -23,16 +23,8 @@ FEWEST = 1024
 class Exact:
     """Every forecast with its outcome, 8 bytes a run-round: in memory while they fit, else in a file.
 
-    The numbers are the same in either case.
-
-    Parameters
-    ----------
-    folder : str, optional
-        Where the file is made. Default: the temporary folder of the system (`tempfile.gettempdir`, ``TMPDIR``). The
-        file has no name while it is in use where the system can do that (POSIX), so that it is gone whatever ends the
-        process.
-    share : float, default 0.5
-        From 1e-9 to 1: the share of the free memory that forecasts may take.
+    Forecasts may take this `share` of the free memory. The file is made in `folder`, by default the temporary one of
+    the system. It has no name where the system can do that (POSIX), so that it is gone whatever ends the process.
     """
 
     folder: str | None = None
@@ -46,13 +38,7 @@ class Exact:
             )
 
     def most(self, runs: int, rounds: int) -> int | None:
-        """How many forecasts of a run stay in memory before they go into a file; None where all of them fit.
-
-        Raises
-        ------
-        InvalidParameter
-            Neither memory nor the folder has room for them.
-        """
+        """The number of forecasts of a run that stay in memory; None where all of them fit."""
         needed, free = 8 * runs * rounds, free_memory()
         if needed <= self.share * free:
             return None
@@ -68,7 +54,7 @@ class Exact:
                 f"{left / GIB:.1f} GiB; expected fewer runs or rounds, history = {{ name = 'exact', folder = … }} on a "
                 "larger disk, or history = 10000, which counts on a grid and gives brackets"
             )
-        # What is sorted and merged takes as much again, and Γ more.
+        # Sorting and merging take as much again, and Γ more.
         return max(FEWEST, int(self.share * free / (32 * runs)))
 
     def bytes_of_run(self, rounds: int) -> float:
@@ -83,15 +69,10 @@ class Exact:
 
 @dataclass(frozen=True)
 class OnGrid:
-    """Forecasts are moved to the nearest of m + 1 points of a grid and counted; how far is summed.
+    """Forecasts are moved to the nearest of m + 1 points of a grid and counted; the distances are summed.
 
-    Memory does not grow with the rounds. Γ is the moved one, and with the mean distance moved every measure that has a
+    Memory does not grow with the rounds. Γ is the moved one. With the mean distance moved, every measure that has a
     modulus has a certified bracket (`onlinecal.measures.bracket_of_moved`).
-
-    Parameters
-    ----------
-    m : int
-        From 1 to 10^7.
     """
 
     m: int
@@ -110,17 +91,8 @@ Keeping = Exact | OnGrid
 def as_history(spec: Any) -> Keeping:
     """How forecasts are kept, from ``"exact"``, an integer m, a table, or one of the classes.
 
-    Raises
-    ------
-    InvalidParameter
-        Anything else.
-
-    Examples
-    --------
     >>> as_history("exact"), as_history(10_000)
     (Exact(folder=None, share=0.5), OnGrid(m=10000))
-    >>> as_history({"name": "exact", "folder": "/tmp", "share": 0.25})
-    Exact(folder='/tmp', share=0.25)
     """
     if isinstance(spec, Exact | OnGrid):
         return spec

@@ -45,7 +45,7 @@ from onlinecal.rounds.steps import TIME as FIELD_TIME
 #: takes. The grid. The histories of the parts. Open questions: address, bytes of a run, words of a question, whether
 #: each run has its own. The first word of each field of one. Where resolved rounds are logged, and in how many words.
 #: The times of the questions, 0 where these are their numbers. The reason that stopped a run. Without events: the lag,
-#: in questions, from question to outcome; the number of open questions; the places of the next and of the oldest.
+#: in questions, from question to outcome. The number of open questions. The places of the next and of the oldest.
 #: The points to which forecasts are moved, or 0.
 (
     LANES, LENGTH, LANE, FIRST_RUN, LAST_RUN, EVENTS, ROWS, FIRST, LAST, NUMBER, LAW, LEARN, MOVE, HEAR, REVEAL, SEEN,
@@ -74,7 +74,7 @@ FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = rang
 def play_runs(table, lane_of, late):
     """Plays the events of a table in all its runs; what stopped the first run that was stopped, or `FINE`.
 
-    It is compiled twice. Where each question is resolved before the next, `late` is None.
+    It is compiled twice: `late` is None where each question is resolved before the next.
 
     The lane of run r at address a begins with ``lane_of[0] + r·lane_of[1] + a·lane_of[2]``.
     """
@@ -117,7 +117,7 @@ def _write_to(lane, part):
 
 @part_of_kernel
 def _play(table, playing, late):
-    """Plays the events of a table in the lanes that have a run; writes the reason that stopped one into the table."""
+    """Plays the events of a table in the lanes that have a run. The table gets the reason that stopped one."""
     # Read once: whatever is written might be a part of the table, as far as the compiler knows.
     length, lanes, number = 8 * table[LENGTH], table[LANE], table[NUMBER]
     steps = table[LAW], table[LEARN], table[MOVE], table[HEAR], table[REVEAL]

@@ -1,8 +1,8 @@
-"""The histories of a game: of all its rounds, or of the parts that are asked for, by stream and by time.
+"""The histories of a game, by stream and by time.
 
-Rounds are told apart by the stream that they are of and by the time of their question: the times at which decision
-makers join or leave cut the game into stretches. Each such part has a history of its own, and Γ of several parts is put
-together from theirs, so that a round is counted once.
+Rounds are told apart by their stream and by the time of their question. The times at which decision makers join or
+leave cut the game into stretches. Each part, a stretch and a stream, has a history of its own. Γ of several parts is
+put together from theirs, so that a round is counted once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Part = tuple[int, int]
 class Ledger:
     """The histories of one game: of forecasts on a grid, or (None) as `keeping` says.
 
-    Times of which Γ is asked for are among the `cuts`, or infinite; `since` is of the stretch, `until` is not.
+    Γ is of the time from `since` up to, not including, `until`; these are among the `cuts`, or infinite.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Ledger:
             check_counts(runs, keeping.m + 1, 2 * stretches * min(streams, horizon))
         else:
             parts = 1 if self._whole else stretches * streams
-            # What grows doubles its room, and a stretch without a round has none.
+            # A history that grows doubles its room, and a stretch without a round has no history.
             room = horizon if self._whole else max(4, min(horizon, 2 * horizon // parts))
             most = keeping.most(runs, horizon if self._whole else max(2 * horizon, 4 * stretches))
             spill = None if most is None else Spill(keeping.place)
@@ -92,7 +92,7 @@ class Ledger:
     def each(
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
     ) -> Iterator[JointDistribution] | None:
-        """As `gammas`, made one after the other, so that one at a time is in memory; no round may come in between."""
+        """As `gammas`, made one after the other: one at a time is in memory. No round may come in between."""
         chosen = self._filled(stream, since, until)
         if len(chosen) == 1:
             return chosen[0].each()
@@ -105,9 +105,7 @@ class Ledger:
     def moved(
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
     ) -> Floats | None:
-        """The mean distance that the forecasts of each run were moved, (runs,), rounded up; None where Γ is exact, or
-        is none.
-        """
+        """The mean distance that forecasts of each run were moved, (runs,), rounded up; None if Γ is exact or empty."""
         chosen = [h for h in self._filled(stream, since, until) if isinstance(h, Counts)]
         if not self._moved or not chosen:
             return None

@@ -25,7 +25,7 @@ from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALU
 LEAST = 2**17
 #: shares of the runs for each thread
 SHARES = 8
-#: runs that are played in turn, round by round: while one waits for what it has just written, another goes on
+#: runs that are played in turn, round by round: while one waits for its own numbers, another goes on
 LANES = 2
 #: the beginning of the names of threads
 THREADS = "onlinecal"
@@ -42,7 +42,7 @@ class Stopped(Exception):
 
 
 class Loop:
-    """Plays events in all runs of a game, whose open questions it has.
+    """Plays events in all runs of a game, and has the open questions.
 
     A question has the law that was stated, which atom was drawn, the outcome, and the memos of both players.
 
@@ -125,7 +125,7 @@ class Loop:
         if shares < 2 or current_thread().name.startswith(THREADS):
             self._play(table, lane, range(runs))
             return
-        # In shares that are taken by whoever is free, as a core is not equally fast at all times.
+        # In shares that threads take as they are free: a core is not equally fast at all times.
         even = runs // shares
         size = min(even, max(LANES, even // SHARES, LEAST // (SHARES * count)))
         size -= size % LANES if size > LANES else 0
@@ -260,7 +260,7 @@ def _words_at(at: int, count: int) -> Floats:
 
 
 def _apart(width: int, length: int) -> Floats:
-    """Lanes of so many words, on no line of the cache with what another thread writes, as each would wait then."""
+    """Lanes of this number of words, on no line of the cache with numbers that another thread writes."""
     edge = 16
     length = -(-length // 8) * 8
     return np.zeros(width * length + 2 * edge)[edge:-edge].reshape(width, length)

@@ -11,9 +11,9 @@ from onlinecal.core.validation import count
 
 
 class Separate:
-    """Runs of one horizon, each a `Game` or `Course`, that are played one after the other; read as a `Game` is.
+    """Runs of one horizon, each a `Game` or `Course`, that are played one after the other and read as a `Game`.
 
-    `asked` are the questions of each run that are read now, and `compiled` says whether all players are made of steps.
+    `asked` is the number of questions of each run that are read now. `compiled`: all players are made of steps.
     """
 
     def __init__(self, parts: list[Any]) -> None:

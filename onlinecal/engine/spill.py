@@ -1,4 +1,4 @@
-"""Keys of forecasts that do not fit into memory: sorted pieces in a file without a name, merged when Γ is asked for.
+"""Keys of forecasts that do not fit into memory: sorted pieces in a file, merged when Γ is asked for.
 
 A piece is ascending keys (`onlinecal.core.joint.encode`), in memory or in the file. Merging reads them from the file as
 it goes and writes levels, so that Γ alone is in memory.
@@ -30,7 +30,7 @@ LEVELS, END = 2**18, 2**63 - 1
 class Spill:
     """A temporary file of whole numbers that grows at its end.
 
-    It has no name while it is in use, so that it is gone whatever ends the process; where the system needs a name
+    It has no name while it is in use, so that it is gone whatever ends the process. Where the system needs a name
     (Windows), the file goes when it is closed.
     """
 
@@ -100,10 +100,10 @@ def merged(pieces: Sequence[Keys]) -> JointDistribution:
 
 @kernel
 def _merge(pieces, heap, heads, bits, counts, positives):
-    """Merges keys into levels until there are none, or the levels are full; how many levels.
+    """Merges keys into levels until all are merged, or the levels are full; how many levels.
 
-    The heap has the places of the pieces, one with the least key first, with their next keys beside; `END` where there
-    is none. A piece is its address, its length, and the keys that have been read.
+    The heap has the places of the pieces, one with the least key first, and beside them their next keys, `END` after
+    the last. A piece is its address, its length, and how many keys have been read.
     """
     k = 0
     while heads[0] < END:

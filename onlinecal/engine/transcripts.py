@@ -38,7 +38,7 @@ class Transcripts:
             column[before : self.rounds] = values
 
     def of(self, run: int, stream: int | None = None) -> Transcript | None:
-        """The rounds of one run, of one stream or of all; None where there is none."""
+        """The rounds of one run, of one stream or of all; None without any."""
         held = {name: column[: self.rounds] for name, column in self._columns.items()}
         mine = slice(None) if stream is None or not held else held["streams"] == stream
         held = {name: column[mine] for name, column in held.items()}

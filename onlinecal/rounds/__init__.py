@@ -1,1 +1,1 @@
-"""The round as a record: the law that is stated, what is drawn, the outcome; and rules that are compiled steps."""
+"""Rules as compiled steps, the players made of them, and players in plain Python."""

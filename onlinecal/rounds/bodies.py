@@ -1,4 +1,4 @@
-"""The body of a method of a plain class as that of a function of a run, or the message why not."""
+"""Bodies of methods of plain classes as those of functions of a run, or the message why not."""
 
 from __future__ import annotations
 

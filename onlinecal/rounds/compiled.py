@@ -52,21 +52,21 @@ Class = TypeVar("Class", bound=type)
 def compiled(cls: Class) -> Class:
     """Has the objects of a plain class played as compiled steps; as a decorator, or called with the class.
 
-    Its methods are translated when a game begins, and compiled; the machine code is kept beside the file of the class.
-    An object and the compiled steps are played for 400 rounds first: what they state and what they keep must be the
-    same, bit for bit. Nothing else changes: names, parameters, keys, and all numbers are those of the class without it.
+    Its methods are translated when a game begins, and compiled. The machine code is kept beside the file of the class.
+    An object and the compiled steps are played for 400 rounds first: they must state and keep the same numbers, bit for
+    bit. Nothing else changes: names, parameters, keys, and all numbers are those of the class without it.
 
-    What is translated: attributes that are numbers, or lists or 1-d arrays of numbers of fixed length, made in
-    ``__init__``; ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, ``while``; arithmetic; functions of
-    `math`; methods of the class and functions of a module that are written so; as a law a dict display.
+    Attributes may be numbers, or lists or 1-d arrays of numbers of fixed length, made in ``__init__``. Translated are
+    ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, and ``while``. So are arithmetic, functions of
+    `math`, methods of the class and functions of a module that are written so. A law may be a dict display.
     ``__init__`` is played in Python and may do anything.
 
     Parameters
     ----------
     cls : class
-        Of a forecaster, with ``forecast()`` and ``update(forecast, outcome)``, or of a nature, with ``probability()``
-        or ``probability(round)`` and maybe ``update``. It is changed in place, as `dataclasses.dataclass` does; its
-        subclasses are not.
+        A forecaster, with ``forecast()`` and ``update(forecast, outcome)``, or a nature, with ``probability()`` or
+        ``probability(round)`` and maybe ``update``. It is changed in place, as by `dataclasses.dataclass`. Its
+        subclasses are not changed.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def compiled(cls: Class) -> Class:
     Notes
     -----
     An error that a method raises stops the game in its round, but its words are lost. So does a whole number of more
-    than 64 bits, and an operation that raises an error in Python, such as a division by zero.
+    than 64 bits, and a division by zero.
 
     Examples
     --------
@@ -181,7 +181,7 @@ def _step(*made_of: Any) -> Step:
 
 @functools.lru_cache(maxsize=256)
 def _translated(cls: Any, kinds: tuple[tuple[str, str], ...], sight: Sight) -> tuple[Translation, Any]:
-    """The methods of a class whose attributes are of these kinds, and the two steps of a player."""
+    """The methods of a class with attributes of these kinds, and the two steps of a player."""
     forecasts = hasattr(cls, "forecast")
     drawn = {"forecast": "oc_forecast"} if sight >= Sight.DRAW and not forecasts else {}
     made = Translation(cls, dict(kinds), {"number": "oc_number"} | drawn)
@@ -236,7 +236,7 @@ def _kind(value: Any) -> str:
 
 
 def _kinds(thing: Any) -> dict[str, str]:
-    """The kinds of the attributes of an object, in the order of their names; "!name" → why there is none."""
+    """The kinds of the attributes of an object, in the order of their names; "!name" → why it has none."""
     cls, found = type(thing), {}
     names = {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"}
     for name in sorted(names | vars(thing).keys()):

@@ -37,13 +37,8 @@ BLOCK = 1024
 class Asked:
     """A question that was asked by hand, in all runs of the player.
 
-    Attributes
-    ----------
-    number : int
-    sizes : (runs,) ints
-        Atoms of the law of each run.
-    atoms, values, weights : (runs, size) arrays
-        Of the laws; places of the grid where there is one. They have no meaning beyond the size of a law.
+    Of each run it has the number of atoms of its law, (runs,). Atoms (places of a grid), values and weights are (runs,
+    size), and have no meaning beyond that number.
     """
 
     def __init__(self, number: int, words: Floats, places: list[int]) -> None:
@@ -111,7 +106,7 @@ def _run(fields, r, given, words, places):
 
 @kernel
 def _state(step, number, time, fields, given, words, places, grid):
-    """States the laws of all runs; −1, or a run without a law and its size, or the code of its step."""
+    """States the laws of all runs; −1, or a run without a law, and its size or the code of its step."""
     floats_at(address_of(fields), FIELDS)[TIME] = time
     for r in range(len(words)):
         run = _run(fields, r, given, words, places)

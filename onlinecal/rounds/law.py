@@ -1,4 +1,4 @@
-"""Errors of players that fail, or whose statements cannot be played, and how values appear in messages."""
+"""Errors of players that fail, or of statements that cannot be played, and values in messages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Players that are made of steps as parts of another: its own steps call theirs.
 
-The state of a composition is, for each part, what that part's steps take as their run: the part's own state is a row of
-its own memory, its room lies in the whole's room, and its law and its memo travel in the whole's memo, so that rounds
-of parts may be open as those of the whole are.
+The state of a composition is, for each part, the run that the part's steps take. The part's own state is a row of its
+own memory, and its room lies in the whole's room. Its law and its memo travel in the whole's memo, so that rounds of
+parts may be open as those of the whole are.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from onlinecal.rounds.steps import (
     shared_ints,
 )
 
-#: what the whole's shared numbers say of a part: its two steps, the most atoms of its law, its grid, how many kinds of
-#: context it takes and where these are listed, where its room and its memo begin
+#: the whole's shared numbers of a part: its two steps, the most atoms of its law, its grid. How many kinds of context
+#: it takes, and where these are listed. Where its room and its memo begin.
 LAW, LEARN, SIZE, GRID, POINTS, NEEDS, LISTED, ROOM_AT, MEMO_AT, PART = range(10)
 #: of a copy, behind its two steps: how many kinds of context it takes, and where these are listed
 TAKES, TAKEN_AT, COPY = range(2, 5)
-#: what the memo of a forecaster with copies begins with: which copy plays the round, and the copy's number of it
+#: the first numbers of the memo of a forecaster with copies: the copy that plays the round, and its number of it
 WHOSE, OWN, COPY_MEMO = range(3)
 
 
 class Whole(Memory, ABC):
-    """The memory of a player whose parts are players that are made of steps: it knows where theirs is.
+    """The memory of a player of parts that are made of steps: it knows where theirs is.
 
-    The whole numbers of its state are the parts' runs; those that all runs share are a row of numbers for each part and
-    then lists of kinds of context.
+    The whole numbers of its state are the parts' runs. All runs share a row of numbers for each part, and then lists of
+    kinds of context.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Whole(Memory, ABC):
 
     @abstractmethod
     def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
-        """The most atoms of the law of part k, and its row; its kinds of context are listed from that place on."""
+        """The most atoms of the law of part k, and its row. Its kinds of context are listed from that place on."""
 
     def link(self) -> None:
         """Writes down where the arrays of the parts are now, if one of them is another than before."""
@@ -119,7 +119,7 @@ def places(lengths: Sequence[int], before: int, one_at_a_time: bool) -> tuple[li
 
 
 class Parts(Whole):
-    """The memory of a forecaster whose parts are forecasters that are made of steps.
+    """The memory of a forecaster of parts that are forecasters made of steps.
 
     `needs` are the kinds of context of the whole in order; parts that play `one_at_a_time` share room and memo. The
     rest is as for `Memory`, of the whole itself: its room is the first of `scratch`.
@@ -269,14 +269,14 @@ def state_copy(run, k, number):
 
 @part_of_kernel
 def tell_copy(run, size, drawn, outcome):
-    """Tells the copy whose round it is; the code of its step."""
+    """Tells the copy that plays the round; the code of its step."""
     k, number = int(memo(run)[WHOSE]), int(memo(run)[OWN])
     return call_learn(shared_ints(run)[k * COPY + LEARN], (copy_of(run, k), number, size, drawn, outcome))
 
 
 @part_of_kernel
 def part_law(run, k):
-    """The values and weights of the law that part k stated in the round whose memo the run has."""
+    """The values and weights of the law that part k stated in the round of the memo."""
     row = shared_ints(run)[k * PART : (k + 1) * PART]
     own, most = run[MEMO] + 8 * row[MEMO_AT], row[SIZE]
     size = ints_at(own, 1)[0]
@@ -285,9 +285,7 @@ def part_law(run, k):
 
 @part_of_kernel
 def state_part(run, k, number):
-    """Has part k state its law. How many atoms it has; 0 or `RAISED` if it stated none, and if it is no law, the same
-    number below 0.
-    """
+    """Has part k state its law. How many atoms it has: 0 or `RAISED` if it stated none, below 0 if it is no law."""
     row, part = shared_ints(run)[k * PART : (k + 1) * PART], _part(run, k)
     size = call_law(row[LAW], (part, number))
     if not 1 <= size <= row[SIZE]:
@@ -298,7 +296,7 @@ def state_part(run, k, number):
 
 @part_of_kernel
 def tell_part(run, k, number, drawn, outcome):
-    """Tells part k the round, and which atom of its own law was drawn for it; the code of its step."""
+    """Tells part k the round, and which atom of its own law was drawn; the code of its step."""
     row, size = shared_ints(run)[k * PART : (k + 1) * PART], len(part_law(run, k)[0])
     if not 0 <= drawn < size:
         return -1

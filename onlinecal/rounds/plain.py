@@ -1,7 +1,7 @@
 """Players in plain Python as steps: compiled code calls their methods by Python's own functions for C.
 
 A player is an object with the state of one run. Compiled code calls the methods of its `Seat`, which has the numbers
-that go to and fro, and stops at a method that raises an error (`played`).
+that go to and fro. It stops at a method that raises an error (`played`).
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from onlinecal.rounds.steps import (
     reveal,
 )
 
-#: the whole numbers of a run: two methods of its seat as Python objects, the one that reveals context, and its words
+#: the whole numbers of a run: two methods of its seat, the one that reveals context, and its words
 FIRST, SECOND, THIRD, WORDS_AT = range(4)
-#: the words of a seat: the size of a law that is in its place, or `FAILED`; the number of the round and its time; where
-#: context, values and weights are, and how many; the drawn forecast; the two arguments of a call
+#: the words of a seat: the size of a law that is in its place, or `FAILED`. The number of the round and its time. Where
+#: context, values and weights are, and how many. The drawn forecast. The two arguments of a call.
 SAID, NUMBER, TIME, CONTEXT_AT, VALUES_AT, WEIGHTS_AT, SIZE, DRAWN, FORECAST, OUTCOME, WORDS = range(11)
 FAILED = -1
 
@@ -65,18 +65,10 @@ def played(code: Callable[..., Any], *given: Any) -> Any:
 
 
 class Round:
-    """A round as a plain player sees it. Asking for more than its sight allows raises `SightError`.
+    """A round as a plain player sees it: its number, and the time of the question on the game's clock.
 
-    Attributes
-    ----------
-    number : int
-        1, 2, …
-    time : float
-        When the question is asked, on the game's clock.
-    context : dict of str to float
-        Of the kinds that a forecaster `needs`.
-    memo : object
-        The player's own: it is handed back with the round when its outcome is told.
+    `context` has the kinds that a forecaster `needs`. `memo` is the player's own: it comes back with the outcome of the
+    round. A player that asks for more than its sight allows raises `SightError`.
     """
 
     __slots__ = ("_forecast", "_law", "_name", "_sight", "context", "memo", "number", "time")
@@ -124,7 +116,7 @@ class Seat:
     ) -> None:
         self.player, self.name, self.kinds, self.sight = player, name, tuple(kinds), sight
         self.shown, self.kept = shown, kept
-        #: the rounds whose outcome is still to be told, where `update` is given them
+        #: the open rounds, where `update` is given them
         self.open: dict[int, Round] = {}
         self._enter()
 

@@ -1,4 +1,4 @@
-"""Players whose rule is written as steps (`onlinecal.rounds.steps`): of one run, until their memory is spread."""
+"""Players made of steps (`onlinecal.rounds.steps`): of one run, until their memory is spread."""
 
 from __future__ import annotations
 
@@ -16,32 +16,15 @@ from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, RAISED, REVEAL, Memor
 
 
 class CompiledForecaster:
-    """A forecaster made of steps.
+    """A forecaster made of steps, with laws of at most `size` atoms: places on a `grid`, or values.
 
-    Parameters
-    ----------
-    law, learn : Step
-    memory : Memory
-    size : int
-        The most atoms of a law.
-    grid : (points,) floats, optional
-        The values that the atoms are indices of. Default: laws are given by values.
-    needs : iterable of str
-        The kinds of context that it needs; in a run's context they are in the order of their names.
-    certificates : callable, optional
-        Memory ↦ the totals that the player proves of its own play, name → (runs,).
-    reserve : callable, optional
-        (Memory, rounds) ↦ None: makes room for this number of rounds more, where the state grows.
-    alone : bool, default False
-        Whether its law step looks at `drawn_by`, to state the drawn atom alone where the rest is not seen. It must then
-        learn nothing of the rest either.
-    tells_side : bool, default False
-        Whether its law step calls `state_side` in each round.
-    prepare : callable, optional
-        (Memory, asked, open, streams) ↦ None: makes ready for this number of questions, of which at most `open` more
-        than now are open at once, and of each stream (a mapping) at most its number.
-    refusal : (str, str), optional
-        The error where its law step states no atom: what it did, and what was expected.
+    `needs` are kinds of context, in a run's context in the order of their names. `alone`: its law step looks at
+    `drawn_by`, to state the drawn atom alone where the rest is not seen. It then learns nothing of the rest either.
+    `tells_side`: its law step calls `state_side` in each round.
+    `certificates`: memory ↦ the totals that it proves of its own play, name → (runs,). `reserve`: (memory, rounds) ↦
+    room for more rounds, where the state grows. `prepare`: (memory, asked, open, streams) makes ready for `asked`
+    questions. At most `open` more than now are open at once, and of each stream at most its number. `refusal`: the
+    fault and the expectation where its law step states no atom.
     """
 
     def __init__(
@@ -79,7 +62,7 @@ class CompiledForecaster:
         return ""
 
     def no_law(self, code: int, law: tuple[Any, Floats, Floats], run: int) -> Exception:
-        """The fault of a run whose law step returned this code and left these atoms, values and weights."""
+        """The fault of a law step that returned this code and left these atoms, values and weights."""
         if code == RAISED:
             return raised(self.steps[0], run)
         if code == 0 and self.refusal:
@@ -118,34 +101,19 @@ class CompiledForecaster:
         return self._prepare is not None
 
     def prepare(self, asked: int, open: int, streams: Mapping[int, int]) -> None:
-        """Makes ready for some questions, as the parameter of this name says."""
+        """Makes ready for some questions."""
         if self._prepare is not None:
             self._prepare(self.memory, asked, open, streams)
 
 
 class CompiledNature:
-    """A nature made of steps.
+    """A nature made of steps; `hear` is for those that see the history and remember something of it.
 
-    Parameters
-    ----------
-    move : Step
-    memory : Memory
-    sight : Sight
-    hear : Step, optional
-        For natures that see the history and remember something of it.
-    reveal : Step, optional
-    reveals : iterable of str
-        The kinds of context, one number each, in the order of their names.
-    reserve : callable, optional
-        (Memory, rounds) ↦ None: makes room for this number of rounds more, where the state grows.
-    grows_with : {"rounds", "levels"}
-        When it grows: in each round, or only in those whose forecast is one that was not drawn before. Then `reserve`
-        is called with no more than the number of different forecasts that there can be, and must mean these.
-    by_side : bool, default False
-        Whether nothing of the law matters to its step `move` but the side of 1/2 on which the mean is.
-    streams_of : callable, optional
-        (first, last) ↦ the streams of these questions, (last − first + 1,) whole numbers, as the context "stream" says
-        them; it must depend on nothing else. A nature with streams needs it.
+    `reveals` are kinds of context, one number each, in the order of their names. `reserve`: (memory, rounds) ↦ room for
+    more rounds, where the state grows. That is in each round, or (`grows_with` levels) in those with a new forecast;
+    then the number is at most that of different forecasts. `streams_of`: (first, last) ↦ the streams of these
+    questions, as the context "stream" says them. A nature with streams needs it. `by_side`: the step `move` looks at
+    nothing of a law but the side of 1/2 on which its mean is.
     """
 
     def __init__(

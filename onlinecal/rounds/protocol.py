@@ -63,7 +63,7 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
 
 
 def _of_object(horizon: int, stream: Stream, role: str, strategy: Any, sample: Any) -> Any:
-    """Makes a player of steps from an object of one run; those of other runs are made when it is spread."""
+    """Makes a player of steps from an object of one run. Those of other runs are made when it is spread."""
     first = [sample]
 
     def make(run: int | None) -> Any:
@@ -97,7 +97,7 @@ def certified(memory: Any) -> dict[str, Any]:
 
 
 def check_specification(role: str, strategy: Any) -> None:
-    """Refuses a strategy whose class declares something of another kind than expected."""
+    """Refuses a strategy of a class that declares something of another kind than expected."""
     kinds = ("needs", "certifies") if role == "forecaster" else ("reveals",)
     for name in kinds:
         value = getattr(strategy, name)

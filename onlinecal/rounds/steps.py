@@ -1,14 +1,14 @@
 """Strategies as compiled steps: the rule for one run.
 
-A step is a plain function of a `run`, through which it reaches its arrays (`ints`, `floats`, …), and of a few numbers.
-It is compiled to a C function of a fixed signature, so that one loop can call the steps of every strategy by their
-addresses; nothing is compiled for a pair.
+A step is a plain function of a `run`, by which it reaches its arrays (`ints`, `floats`, …), and of a few numbers. It
+is compiled to a C function of a fixed signature. One loop calls the steps of every strategy by their addresses, so that
+nothing is compiled for a pair.
 
 Signatures
 ----------
 ``law(run, number) -> size``
-    States the law of round `number` into `law_atoms` (indices, on a grid) or `law_values`, and `law_weights`; how many
-    atoms it has.
+    Writes the law of round `number` into `law_atoms` (indices of a grid) or `law_values`, and into `law_weights`. How
+    many atoms it has.
 ``learn(run, number, size, drawn, outcome) -> code``
     A resolved round: its law is in the same arrays, the atom at place `drawn` was drawn.
 ``move(run, number, size, forecast) -> q``
@@ -22,8 +22,8 @@ Signatures
 
 A code is 0, or negative: the round is none of this player's. A step that raises an error is stopped in its round.
 
-Indices are not checked, as in all compiled code: a step that reads or writes beyond an array breaks the process, or
-plays with the numbers of others. With ``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR`` the step
+Indices are not checked: a step that reads or writes beyond an array breaks the process, or plays with the numbers of
+others. With ``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR`` the step
 raises an error.
 """
 
@@ -59,8 +59,8 @@ REVEAL = _INT(_RUN, _INT)
 
 #: the places of a run's arrays: the address of each, and its length behind
 INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHTS, MEMO = range(0, 22, 2)
-#: whether no more of the law will be looked at than the atom that is drawn, the uniform that draws it, and the time at
-#: which the question is asked; the side of 1/2 on which the mean of the law is
+#: whether the drawn atom alone of the law will be looked at, the uniform that draws it, and the time of the question;
+#: the side of 1/2 on which the mean of the law is
 ALONE, UNIFORM, TIME, SIDE, FIELDS = 22, 23, 24, 25, 26
 
 #: the result of a step that raised an error: no size, no code and no probability
@@ -168,7 +168,7 @@ ints_at, floats_at, words_at = _at(_INT), _at(_FLOAT), _at(_WORD)
 ints, floats = _field(_INT, INTS), _field(_FLOAT, FLOATS)
 #: numbers that all runs share; only to be read
 shared_ints, shared = _field(_INT, SHARED_INTS), _field(_FLOAT, SHARED)
-#: room whose contents are not kept from one step to the next
+#: room that is not kept from one step to the next
 scratch = _field(_FLOAT, SCRATCH)
 #: the context of the round: what nature reveals, or a forecaster needs, in the order of the kinds
 context = _field(_FLOAT, CONTEXT)
@@ -187,8 +187,8 @@ def own_uniform(run, index):
 
 @part_of_kernel
 def cached_uniform(run, index, cache):
-    """The same, where the numbers are asked for in order: `cache`, five numbers of the state of which the first begins
-    as −1, keeps the four that are made at a time.
+    """The same, where the numbers are asked for in order. `cache` are five numbers of the state, the first −1 in the
+    beginning: four are made at a time.
     """
     return next_uniform(_keys(run), index, cache)
 
@@ -207,9 +207,9 @@ def asked_at(run):
 
 @kernel
 def drawn_by(run):
-    """The uniform by which an atom will be drawn, where nothing else of the law will be looked at; −1 where it will.
+    """The uniform by which an atom will be drawn, where the rest of the law is not looked at; −1 where it is.
 
-    A law step may then state that atom alone, with weight 1: the first at which the sum of the weights is above the
+    A law step may then state that atom alone, with weight 1: the first at which the summed weights are above the
     uniform. `CompiledForecaster` must know that it does (`alone`).
     """
     return np.int64(run[UNIFORM]).view(np.float64) if run[ALONE] != 0 else -1.0
@@ -277,7 +277,7 @@ def _start_of(kind: Any, word: bool) -> Any:
     return start
 
 
-#: the run whose fields are in this vector, as steps take it; the address of an array's first number
+#: the run with the fields of this vector, as steps take it; the address of an array's first number
 run_of, address_of = _start_of(_RUN, False), _start_of(_INT, True)
 
 
@@ -285,24 +285,11 @@ run_of, address_of = _start_of(_RUN, False), _start_of(_INT, True)
 
 
 class Memory:
-    """The arrays of a player that is made of steps: of one run, until `spread` makes a row of them for each of several.
+    """The arrays of a player that is made of steps: of one run, until `spread` makes a row for each of several.
 
-    Parameters
-    ----------
-    ints, floats : int or array_like
-        The state with which a run begins, or the number of its zeros.
-    shared_ints, shared : array_like
-        Parameters and recorded data, which steps read and do not write.
-    scratch : int
-        Numbers of room whose contents no step relies on.
-    stream : Stream, optional
-        The player's own uniforms.
-    context : int
-        Numbers of context.
-    memo : int
-        Numbers that travel with a round.
-    used : int, optional
-        The place in `ints` of the number of `floats` that are in use; no others are copied. Default: all are.
+    `ints` and `floats` are the state with which a run begins, or how many zeros. `shared_ints` and `shared` are
+    parameters and data that steps only read. `scratch` is room that is not kept; `context` and `memo` are numbers of a
+    round. `used` is the place in `ints` of how many `floats` are in use, where no others are copied.
     """
 
     #: whether a part of it is an object in plain Python

@@ -1,4 +1,4 @@
-"""Methods of plain classes as functions of a run: `self.x` becomes a number of its memory, or the message why not."""
+"""Methods of plain classes as functions of a run: `self.x` becomes a number of its memory."""
 
 from __future__ import annotations
 
@@ -35,27 +35,15 @@ def _entries(numbers, state, at):
 class Translation:
     """The methods of a class, and the functions that they call, in one namespace.
 
-    Parameters
-    ----------
-    kinds : mapping
-        Attribute → ``"int"``, ``"float"``, ``"ints"`` or ``"floats"``; "!attribute" → the reason why it is none.
-    shown : mapping
-        Attribute of a round → its name in the steps.
-
-    Attributes
-    ----------
-    places : dict
-        Attribute that is used → its place in `ints` or `floats`; of a list, the place in `ints` of where it begins,
-        with its length behind.
-    sizes : [int, int]
-        Whole and real numbers of the state, but for lists.
-    atoms : int
-        The most atoms of a law.
+    `kinds` are those of the attributes, ``"int"``, ``"float"``, ``"ints"`` or ``"floats"``; "!attribute" → why it has
+    none. `shown` has the names in the steps for attributes of a round. Attributes that are used have `places` in `ints`
+    or `floats`. A list has that of its beginning, with its length behind.
     """
 
     def __init__(self, cls: type, kinds: Mapping[str, str], shown: Mapping[str, str]) -> None:
         self.cls, self.kinds, self.shown = cls, kinds, shown
         self.places: dict[str, int] = {}
+        #: whole and real numbers of the state, but for lists; and the most atoms of a law
         self.sizes, self.atoms = [0, 0], 1
         self.trees: dict[str, tuple[ast.FunctionDef, str]] = {}
         self._space: dict[str, Any] = {

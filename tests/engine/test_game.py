@@ -435,7 +435,7 @@ def test_a_game_whose_events_were_listed_and_not_played_is_over():
         *(({"horizon": horizon}, "an integer from 1 to") for horizon in (0, -5, 10**12, 2.5, True, "many")),
         *(({"runs": runs}, r"runs = .*; expected a range") for runs in (4, [0, 1], None)),
         *(({"seed": seed}, "seed = ") for seed in (1.0, "1", None, True)),
-        ({"runs": range(0)}, "at least one run"),
+        ({"runs": range(0)}, "at least one"),
         ({"threads": 0}, "threads = 0"),
         ({"cuts": [float("nan")]}, "time = nan"),
         ({"keeps": ["truth"]}, "truth is to be kept with the rounds; nature 'bernoulli' does not reveal it"),

@@ -60,32 +60,27 @@ class _Needs(Constant):
 
 NEEDS = {"declares": ["truth"], "needs": ["truth"], "memory": {"context": 1}}
 REVEALS = {"declares": ["truth"], "reveals": ["truth"], "memory": {"context": 1}}
-RAISES = [
+#: players of which one makes a mistake in round 3, and what is said of it
+STOPS = [
     ((forecaster(steps.law_raises), Bernoulli()), "forecaster 'made' raised an error in its step law_raises"),
     ((forecaster(learn=steps.learn_raises), Bernoulli()), "forecaster 'made' .* step learn_raises"),
     ((Constant(), nature(steps.move_raises)), "nature 'made' .* step move_raises"),
     ((Constant(), nature(sees=Sight.HISTORY, hear=steps.hear_raises)), "nature 'made' .* step hear_raises"),
-    (
-        (forecaster(**NEEDS), nature(**REVEALS, reveal=steps.reveal_raises)),
-        "nature 'made' .* step reveal_raises",
+    ((forecaster(**NEEDS), nature(**REVEALS, reveal=steps.reveal_raises)), "nature 'made' .* step reveal_raises"),
+    *(
+        ((whole(forecaster(learn=steps.refuses)), Bernoulli()), f"forecaster '{name}' refused a round")
+        for name, whole in (
+            ("made", lambda x: x), ("doubling", Doubling), ("expert_mixture", lambda x: ExpertMixture((x,))),
+        )
     ),
-]
-REFUSES = [
-    ((forecaster(learn=steps.refuses), Bernoulli()), "forecaster 'made' refused a round that it had played"),
-    ((Doubling(forecaster(learn=steps.refuses)), Bernoulli()), "forecaster 'doubling' refused a round"),
-    (
-        (ExpertMixture((forecaster(learn=steps.refuses),)), Bernoulli()),
-        "forecaster 'expert_mixture' refused a round",
+    *(
+        ((Constant(), whole(nature(sees=Sight.HISTORY, hear=steps.deaf))), f"nature '{name}' refused a round")
+        for name, whole in (("made", lambda x: x), ("mixture", lambda x: Mixture((x,))))
     ),
-    ((Constant(), nature(sees=Sight.HISTORY, hear=steps.deaf)), "nature 'made' refused a round"),
-    (
-        (Constant(), Mixture((nature(sees=Sight.HISTORY, hear=steps.deaf),))),
-        "nature 'mixture' refused a round",
-    ),
-]
+]  # fmt: skip
 
 
-@pytest.mark.parametrize(("pair", "match"), RAISES + REFUSES)
+@pytest.mark.parametrize(("pair", "match"), STOPS)
 def test_a_step_that_raises_or_refuses_is_stopped_in_its_round_and_named(pair, match, capfd):
     game = game_of(*pair, runs=range(4, 6))
     for again in (lambda: game.advance(6), lambda: game.advance(6), game.ask):
@@ -115,9 +110,8 @@ def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads
         game = game_of(made, other, 20, runs=range(5, 13), threads=threads)
         if whole is WHOLES[0]:  # the first run is as it should be
             game.forecaster.memory.floats[0] = 1.0 if "grid" in wrong else 0.5, 1.0, 1.0
-        with pytest.raises(
-            InvalidForecast, match=rf"forecaster .* stated .* in round \d+, run {5 + (whole is WHOLES[0])}"
-        ):
+        match = rf"forecaster .* stated .* in round \d+, run {5 + (whole is WHOLES[0])}"
+        with pytest.raises(InvalidForecast, match=match):
             game.advance(20)
 
 
