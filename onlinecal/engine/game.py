@@ -26,7 +26,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
 from onlinecal.engine.events import ASK, LOOK, Agenda, Events, Question
 from onlinecal.engine.history import History
-from onlinecal.engine.horizon import check_horizon, check_length, check_runs, check_time
+from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.loop import LEAST, Loop, Stopped
@@ -56,7 +56,7 @@ class Game:
     depend neither on it nor on how many `threads` play.
 
     `asked` and `resolved` are numbers of rounds; `compiled` says whether no part of a player is in plain Python. The
-    `ledger` has the histories, once there is a round. A game is over once a player has failed, since runs are then in
+    `ledger` has the histories. A game is over once a player has failed, since runs are then in
     different rounds: every call raises the same error.
     """
 
@@ -97,18 +97,16 @@ class Game:
                 f"{schedule.label} depends on the outcomes, so each run has an order of its own; expected one run, or "
                 "`onlinecal.engine.separate.Separate` for several"
             )
-        check_length(horizon, schedule.length)
-        self._cuts = tuple(sorted({check_time(cut) for cut in cuts}))
-        self._streams = max(1, len(nature.streams))
+        schedule.check_length(horizon)
+        cuts, streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
         streams_of = self.nature.streams_of if nature.streams else None
-        self._agenda = Agenda(schedule.clock(horizon, seed), self._cuts, self._streams, streams_of)
+        self._agenda = Agenda(schedule.clock(horizon, seed), cuts, streams, streams_of)
+        self.ledger = Ledger(size, horizon, self.forecaster.grid, cuts, streams, as_history(history))
         #: the questions that were asked by hand, by number
         self._open: dict[int, Question] = {}
         self._loop = Loop(self.forecaster, self.nature, (draws, outcomes), kept)
         self.threads = count("threads", threads)
-        self._keeping = as_history(history)
         self._stopped = ""
-        self.ledger: Ledger | None = None
 
     def __copy__(self) -> Game:
         # Players and history belong to one game.
@@ -212,7 +210,7 @@ class Game:
     def each(self, stream: int | None = None) -> Iterator[JointDistribution]:
         """As `known`, made one after the other: one at a time is in memory. No round may come in between."""
         self._check_alive()
-        return iter((None if self.ledger is None else self.ledger.each(stream)) or ())
+        return iter(self.ledger.each(stream) or ())
 
     def moved(self, stream: int | None = None) -> Floats | None:
         """The mean distance that forecasts of each run were moved, (runs,): rounded up, by 1e-11 of it at most.
@@ -220,7 +218,7 @@ class Game:
         None where the Γ of `gammas` is exact, and where no round is resolved.
         """
         self._check_alive()
-        return None if self.ledger is None else self.ledger.moved(stream)
+        return self.ledger.moved(stream)
 
     @property
     def parts(self) -> list[Game]:
@@ -228,9 +226,9 @@ class Game:
         return [self]
 
     @property
-    def history(self) -> History | None:
-        """The record of the resolved rounds of a game that is in one part; None before there is one."""
-        return None if self.ledger is None else self.ledger.history((0, 0))
+    def history(self) -> History:
+        """The record of the resolved rounds of a game that is in one part."""
+        return self.ledger.history((0, 0))
 
     def certificates(self) -> dict[str, Floats]:
         """Totals that the forecaster proves of its own play so far: name → (runs,) totals."""
@@ -250,10 +248,6 @@ class Game:
         mine, theirs, number = self.forecaster, self.nature, self.asked + 1
         try:
             events = listed()
-            if self.ledger is None:
-                self.ledger = Ledger(
-                    len(self.runs), self.horizon, mine.grid, self._cuts, self._streams, self._keeping
-                )
             resolved = int(events.resolved.sum())
             histories = [self.ledger.history(part) for part in events.parts]
             for history, rounds in zip(histories, events.resolved.tolist(), strict=True):

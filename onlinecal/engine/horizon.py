@@ -21,14 +21,6 @@ def check_horizon(horizon: Any) -> None:
         raise InvalidParameter(f"horizon = {shown(horizon)}; expected an integer from 1 to 10^9")
 
 
-def check_length(horizon: int, length: int | None) -> None:
-    """Refuses a horizon that is longer than a schedule with this number of questions."""
-    if length is not None and horizon > length:
-        raise InvalidParameter(
-            f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
-        )
-
-
 def check_runs(runs: Any) -> None:
     """Refuses anything but a range of runs, and an empty one."""
     if not isinstance(runs, range) or not runs:

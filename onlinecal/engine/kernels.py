@@ -56,10 +56,10 @@ from onlinecal.rounds.steps import TIME as FIELD_TIME
 #: a part in its table. Addresses of counts, of positives and of keys (or of the sums of distances), with the bytes of a
 #: run. The rounds it had before. The rounds added among those that are resolved only for one outcome.
 COUNTS, ONES, KEYS, COUNTS_RUN, KEYS_RUN, BEFORE, ADDED, PART_WORDS = range(8)
-#: a lane. The fields of both players: nature has some for its move and some for what it hears. The addresses of the
-#: keys of the uniforms, for forecasts and for outcomes, and of the rows of the history. Its run. Its question, the size
-#: of its law, the atom that was drawn. Rounds told. The last uniforms. Then vectors.
-THEIRS, HEARS, FORECAST_KEYS = FIELDS, 2 * FIELDS, 3 * FIELDS
+#: a lane. The fields of both players. The addresses of the keys of the uniforms, for forecasts and for outcomes, and of
+#: the rows of the history. Its run. Its question, the size of its law, the atom that was drawn. Rounds told. The last
+#: uniforms. Then vectors.
+THEIRS, FORECAST_KEYS = FIELDS, 2 * FIELDS
 (
     OUTCOME_KEYS, TO_COUNTS, TO_ONES, TO_KEYS, OF_RUN, QUESTION, SIZE, PICK, TOLD, FORECAST_DRAWN,
 ) = range(FORECAST_KEYS + 1, FORECAST_KEYS + 11)  # fmt: skip
@@ -103,7 +103,7 @@ def _turn_to(lane, table, slot):
     own[CONTEXT], own[MEMO] = at + 8 * table[AT_CONTEXT], at + 8 * table[AT_MEMO]
     own[ATOMS], own[VALUES] = at + 8 * table[AT_ATOMS], at + 8 * table[AT_VALUES]
     own[WEIGHTS] = at + 8 * table[AT_WEIGHTS]
-    own[THEIRS + MEMO] = own[HEARS + MEMO] = at + 8 * table[AT_THEIR_MEMO]
+    own[THEIRS + MEMO] = at + 8 * table[AT_THEIR_MEMO]
 
 
 @part_of_kernel
@@ -268,10 +268,8 @@ def _draw(lane, number, facts):
     grid_at, points = facts[4], facts[5]
     own = ints_at(lane, VECTORS)
     run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
-    hears = run_of(ints_at(lane + 8 * HEARS, FIELDS))
     atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
     told, shares, room = law_values(nature), law_weights(nature), len(law_values(nature))
-    heard, heard_shares = law_values(hears), law_weights(hears)
     grid = floats_at(grid_at, points)
     size = own[SIZE]
     if not 1 <= size <= len(weights):
@@ -296,8 +294,7 @@ def _draw(lane, number, facts):
             pick += (j - pick) * np.int64(total <= u)
         total += w
         if j < room:
-            told[j] = heard[j] = values[j]
-            shares[j] = heard_shares[j] = w
+            told[j], shares[j] = values[j], w
     if not abs(total - 1.0) <= 1e-9:
         return BAD_LAW, size
     own[PICK] = pick
@@ -326,11 +323,9 @@ def _choose(lane, number, steps, facts):
 def _hear_again(lane):
     """Gives nature the law of a question that was asked before others."""
     own = ints_at(lane, VECTORS)
-    run, hears = run_of(own), run_of(ints_at(lane + 8 * HEARS, FIELDS))
-    values, weights = law_values(run), law_weights(run)
-    heard, heard_shares = law_values(hears), law_weights(hears)
-    for j in range(min(own[SIZE], len(heard))):
-        heard[j], heard_shares[j] = values[j], weights[j]
+    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    for j in range(min(own[SIZE], len(law_values(nature)))):
+        law_values(nature)[j], law_weights(nature)[j] = law_values(run)[j], law_weights(run)[j]
 
 
 @part_of_kernel
@@ -341,7 +336,7 @@ def _tell(lane, number, steps, facts, y, row):
     """
     _, learn, _, hear, _ = steps
     own, points = ints_at(lane, VECTORS), facts[5]
-    run, hears = run_of(own), run_of(ints_at(lane + 8 * HEARS, FIELDS))
+    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
     size, pick = own[SIZE], own[PICK]
     forecast = law_values(run)[index(pick)]
     if points > 0:
@@ -366,7 +361,7 @@ def _tell(lane, number, steps, facts, y, row):
     if code < 0:
         return BAD_LEARN, code
     if hear != 0:
-        code = call_hear(hear, (hears, number, min(size, len(law_values(hears))), forecast, y))
+        code = call_hear(hear, (nature, number, min(size, len(law_values(nature))), forecast, y))
         if code < 0:
             return BAD_HEAR, code
     return FINE, 0

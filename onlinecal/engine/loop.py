@@ -141,7 +141,7 @@ class Loop:
         mine, theirs = self.forecaster.memory, self.nature.memory
         width = 1 if self.forecaster.grows or mine.in_python or theirs.in_python else LANES
         room = len(mine.room) + len(theirs.room) + theirs.context
-        lanes = _apart(width, k.VECTORS + room + 4 * self.shown)
+        lanes = _apart(width, k.VECTORS + room + 2 * self.shown)
         # Questions that are never open at the end of an event need a place in a lane only.
         open, late = self.words, table[k.EVENTS] or table[k.LAG]
         if not late:
@@ -153,13 +153,13 @@ class Loop:
         }  # fmt: skip
         table[list(said)] = list(said.values())
         try:
-            what, error = played(k.play_runs, table, lane, 1 if late else None), None
-        except Exception as raised_in_python:
-            what, error = table[k.WHAT], raised_in_python
-            if what == k.FINE:
+            what = played(k.play_runs, table, lane, 1 if late else None)
+        except Exception as error:
+            if table[k.WHAT] == k.FINE:
                 raise
+            raise self._stopped(table, lanes, error) from None
         if what != k.FINE:
-            raise self._stopped(table, lanes, what, error)
+            raise self._stopped(table, lanes, None)
 
     def _lanes(self) -> Any:
         """How the lane of each run begins, as `play_runs` takes it."""
@@ -169,18 +169,13 @@ class Loop:
         lane = np.zeros((3, k.VECTORS), np.int64)
         first, more, relative = lane
         rooms, shown = [len(player.memory.room) for player in (self.forecaster, self.nature)], self.shown
-        at = 8 * k.VECTORS
-        scratch, context = (at, at + 8 * rooms[0]), at + 8 * sum(rooms)
-        for i, begin in enumerate((0, k.THEIRS, k.HEARS)):
-            lane[:2, begin : begin + FIELDS] = mine if i == 0 else theirs
-            first[begin + SCRATCH], relative[begin + SCRATCH] = scratch[i > 0], 1
-            for place in (ATOMS, VALUES, WEIGHTS):
-                first[begin + place + 1] = self.size if i == 0 else shown * (place != ATOMS)
-            if i > 0:
-                # A law for each of nature's steps, as a step may write into what it is given.
-                law = context + 8 * self.nature.memory.context + 16 * shown * (i == 1)
-                first[[begin + CONTEXT, begin + VALUES, begin + WEIGHTS]] = context, law, law + 8 * shown
-                relative[[begin + CONTEXT, begin + VALUES, begin + WEIGHTS]] = 1
+        lane[:2, :FIELDS], lane[:2, k.THEIRS : k.THEIRS + FIELDS] = mine, theirs
+        first[[ATOMS + 1, VALUES + 1, WEIGHTS + 1]] = self.size
+        first[[k.THEIRS + VALUES + 1, k.THEIRS + WEIGHTS + 1]] = shown
+        # Behind its fields, a lane has the rooms of both players, and the context and the law that nature sees.
+        own = [SCRATCH, *(k.THEIRS + place for place in (SCRATCH, CONTEXT, VALUES, WEIGHTS))]
+        lengths = [k.VECTORS, *rooms, self.nature.memory.context, shown]
+        first[own], relative[own] = 8 * np.cumsum(lengths), 1
         for place, keys in zip((k.FORECAST_KEYS, k.OUTCOME_KEYS), self.keys, strict=True):
             first[place], more[place] = address(keys), keys.strides[0]
         more[k.OF_RUN] = 1
@@ -219,9 +214,10 @@ class Loop:
         table[list(said)] = list(said.values())
         return table
 
-    def _stopped(self, table: Any, lanes: Any, what: int, error: Exception | None) -> Stopped:
+    def _stopped(self, table: Any, lanes: Any, error: Exception | None) -> Stopped:
         """The fault at which compiled code stopped: the error of a method, or that of a step."""
-        run, code, q = int(table[k.RUN]), int(table[k.CODE]), float(table.view(np.float64)[k.Q])
+        what, run, code = (int(table[place]) for place in (k.WHAT, k.RUN, k.CODE))
+        q = float(table.view(np.float64)[k.Q])
         mine = what in (k.BAD_SIZE, k.BAD_LAW, k.BAD_LEARN)
         steps = dict(zip(STEPS, (*self.forecaster.steps, *self.nature.steps), strict=True))
         if error is None and RAISED in (code, q):

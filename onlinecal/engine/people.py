@@ -37,7 +37,7 @@ class Accounts:
         """The `ENTRIES` now, (decision makers, runs, 5); zeros for who has no round yet."""
         runs, ledger = len(self.game.runs), self.game.ledger
         entries = np.zeros((len(self.tenures), runs, len(ENTRIES)))
-        if ledger is None or not ledger.rounds:
+        if not ledger.rounds:
             return entries
         together = self._together(ledger)
         if together is not None:
@@ -56,7 +56,7 @@ class Accounts:
         """The CDL of the rounds of each tenure as totals, (decision makers, runs)."""
         totals = np.zeros((len(self.tenures), len(self.game.runs)))
         ledger = self.game.ledger
-        if ledger is None or not ledger.rounds:
+        if not ledger.rounds:
             return totals
         if _ascends(ledger.grid):
             counts, positives = ledger.running_counts()

@@ -7,7 +7,6 @@ import functools
 import inspect
 import math
 import re
-from collections.abc import Callable
 from random import Random
 from typing import Any, TypeVar
 
@@ -98,10 +97,7 @@ def compiled(cls: Class) -> Class:
     ...         self.mean += self.rate * (outcome - self.mean)
     >>> study = oc.play(EMA(0.5), "bernoulli", horizon=100_000, runs=4)
     """
-    role = next(
-        (r for r, m in (("forecaster", "forecast"), ("nature", "probability")) if hasattr(cls, m)), None
-    )
-    if not isinstance(cls, type) or role is None:
+    if not isinstance(cls, type) or not (hasattr(cls, "forecast") or hasattr(cls, "probability")):
         raise InvalidParameter(f"compiled: {cls!r}; expected a class with forecast() or probability()")
     if not set(required(cls)) - {"horizon"}:
         try:
@@ -161,19 +157,8 @@ def _law(said: Any) -> str:
     return repr(values[0] if weights == [1.0] else dict(zip(values, weights, strict=True)))
 
 
-class _OfClass(Step):
-    """A step that is made of a class again where it is sent."""
-
-    def __init__(self, signature: Any, function: Callable[..., Any], made_of: tuple[Any, ...]) -> None:
-        super().__init__(signature, function)
-        self.made_of = made_of
-        self.__qualname__ = function.__qualname__.rpartition("_")[0]
-
-    def __reduce__(self) -> Any:
-        return _step, self.made_of
-
-
 def _step(*made_of: Any) -> Step:
+    """A step of a class, made again where it is sent."""
     *of, place = made_of
     made: Step = _translated(*of)[1][place]
     return made
@@ -197,7 +182,9 @@ def _translated(cls: Any, kinds: tuple[tuple[str, str], ...], sight: Sight) -> t
         made.step("update", given, {1: told, 2: "oc_outcome"}, "code", "return 0")
     functions = made.functions()
     return made, tuple(
-        _OfClass(signature, functions[name], (cls, kinds, sight, i)) if name in functions else None
+        Step(signature, functions[name], f"{cls.__qualname__}.{name}", (_step, (cls, kinds, sight, i)))
+        if name in functions
+        else None
         for i, (name, signature) in enumerate(marks)
     )
 
@@ -270,10 +257,10 @@ def _memory(cls: type, thing: Any, made: Translation) -> Memory:
 
 @functools.cache
 def _rounds() -> tuple[Any, Any, Any]:
-    """Constant, alternating and random outcomes, which atom is drawn, and forecasts with extreme ones."""
-    random, third = Random(0), REHEARSED // 6
-    ends, rounds = (0.0, 1.0, 0.5, 5e-324, 1 - 2**-53), range(REHEARSED)
-    outcomes = [(0, 1, t % 2)[t // third] if t < 3 * third else int(random.random() < 0.4) for t in rounds]
+    """Constant outcomes and then random ones, which atom is drawn, and forecasts with extreme ones."""
+    random, rounds = Random(0), range(REHEARSED)
+    outcomes = [int(random.random() < (0.0, 1.0, 0.4)[3 * t // REHEARSED]) for t in rounds]
+    ends = (0.0, 1.0, 0.5, 5e-324, 1 - 2**-53)
     picks = [random.randrange(2**20) for _ in rounds]
     forecasts = [random.choice(ends) if random.random() < 0.3 else random.random() for _ in rounds]
     return outcomes, picks, forecasts

@@ -206,17 +206,17 @@ class Objects(Memory):
 
     in_python = True
 
-    def __init__(self, make: Any, seat: Callable[[Any], Seat], methods: Any, context: int) -> None:
-        self.make, self.methods, self.linked = make, methods, False
+    def __init__(self, make: Callable[[int | None], Seat], methods: Any, context: int) -> None:
+        self.methods, self.linked = methods, False
         super().__init__(ints=WORDS_AT + 1, context=context)
-        self.seats = [seat(make(None))]
-        self._seat: Any = seat
+        self.make: Any = make
+        self.seats = [make(None)]
 
     def spread(self, runs: range) -> None:
         """Makes an object for each of these runs."""
         super().spread(runs)
-        self.seats += [self._seat(self.make(run)) for run in runs[1:]]
-        self.make = self._seat = None
+        self.seats += [self.make(run) for run in runs[1:]]
+        self.make = None
 
     def link(self) -> None:
         """Writes down where the methods and words of the seats are."""

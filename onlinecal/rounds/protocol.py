@@ -64,21 +64,19 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
 
 def _of_object(horizon: int, stream: Stream, role: str, strategy: Any, sample: Any) -> Any:
     """Makes a player of steps from an object of one run. Those of other runs are made when it is spread."""
-    first = [sample]
-
-    def make(run: int | None) -> Any:
-        return first.pop() if run is None else strategy.start(horizon, stream.over(range(run, run + 1)))
-
     forecasts, update = role == "forecaster", getattr(sample, "update", None)
     kinds = sorted(strategy.needs if forecasts else strategy.reveals)
-    name = "forecast" if forecasts else "probability"
-    seat = partial(
-        Seat, name=strategy_name(strategy), kinds=kinds, sight=None if forecasts else strategy.sight,
-        # A third argument of `update` with a default is the class's own.
-        shown=not takes(getattr(sample, name), 0), kept=update is not None and not takes(update, 2),
-    )  # fmt: skip
+    name, sight = ("forecast", None) if forecasts else ("probability", strategy.sight)
+    # A third argument of `update` with a default is the class's own.
+    shown, kept = not takes(getattr(sample, name), 0), update is not None and not takes(update, 2)
+    label, first = strategy_name(strategy), [sample]
+
+    def make(run: int | None) -> Seat:
+        own = first.pop() if run is None else strategy.start(horizon, stream.over(range(run, run + 1)))
+        return Seat(own, label, kinds, sight, shown, kept)
+
     methods = (name, "update") if forecasts else (name, "update", "reveal")
-    memory = Objects(make, seat, methods, len(kinds))
+    memory = Objects(make, methods, len(kinds))
     if forecasts:
         return CompiledForecaster(
             ask_object, tell_object, memory, size=count("atoms", getattr(sample, "atoms", ATOMS)), needs=kinds,

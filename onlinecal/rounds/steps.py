@@ -70,9 +70,13 @@ RAISED = -(2**63)
 class Step:
     """A function that is compiled when its address is first asked for."""
 
-    def __init__(self, signature: Any, function: Callable[..., Any]) -> None:
+    def __init__(
+        self, signature: Any, function: Callable[..., Any], name: str = "", sent: Any = None
+    ) -> None:
         self.signature, self.function, self.__doc__ = signature, function, function.__doc__
-        self.__module__, self.__qualname__ = function.__module__, function.__qualname__
+        self.__module__, self.__qualname__ = function.__module__, name or function.__qualname__
+        #: how it is found where it is sent
+        self.sent = sent or (_named, (self.__module__, self.__qualname__))
 
     @cached_property
     def compiled(self) -> tuple[int, Any]:
@@ -85,7 +89,7 @@ class Step:
         return self.compiled[0]
 
     def __reduce__(self) -> Any:
-        return _named, (self.__module__, self.__qualname__)
+        return self.sent
 
 
 def check_step(name: str, step: Any, signature: Any) -> None:

@@ -158,6 +158,14 @@ class Schedule:
         """How many questions there are; None for any number."""
         return min((n for n in (self.arrivals.length, self.delays.length) if n is not None), default=None)
 
+    def check_length(self, horizon: int) -> None:
+        """Refuses a horizon that is longer than the schedule."""
+        length = self.length
+        if length is not None and horizon > length:
+            raise InvalidParameter(
+                f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
+            )
+
     def clock(self, horizon: int, seed: int) -> Clock:
         """The times of a game: a function of the schedule, the horizon and the seed alone."""
         return Clock(self, horizon, seed)
@@ -219,12 +227,8 @@ class Clock:
 
         Drawn times are looked at until one outcome is known in time, those of a file to the end.
         """
-        length = self.schedule.length
-        if length is not None and self.horizon > length:
-            raise InvalidParameter(
-                f"horizon = {self.horizon}, but the schedule has {length} questions; expected at most {length}"
-            )
-        earliest = math.inf
+        self.schedule.check_length(self.horizon)
+        length, earliest = self.schedule.length, math.inf
         while self._first + len(self._asked) <= self._last:
             self._draw()
             known = self._known[: max(0, self.horizon + 1 - self._first)]

@@ -179,8 +179,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     for i, t in enumerate(cell.times):
         _advance(game, t, told)
         open.append(game.asked - game.resolved)
-        ledger = game.parts[0].ledger
-        packer.begin(None if ledger is None else ledger.grid)
+        packer.begin(game.parts[0].ledger.grid)
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
             for run, gamma, rounds, moved in levels(game, stream):

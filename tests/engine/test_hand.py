@@ -32,14 +32,7 @@ PAIRS = [
 
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 def test_by_hand_and_by_the_schedule_mix(pair, seed):
-    """Questions that are answered at once; the same with open ones, whether the game is stored meanwhile or not."""
-    whole = played(*pair, 90, seed=seed, keeps=())
-    game = game_of(*pair, 90, seed=seed, keeps=())
-    game.advance(20)
-    for _ in range(20):
-        game.resolve(game.ask())
-    game.advance(90)
-    assert came_to(game) == came_to(whole)
+    """With open questions, whether the game is stored meanwhile or not."""
 
     def flying(stop):
         schedule, waiting = Schedule(delays=Constant(1)), []
@@ -233,15 +226,3 @@ def test_a_forecaster_by_hand_sees_context_and_its_failures_are_its_own():
     for place in (3, -1):
         with pytest.raises(Unplayable, match="refused a round"):
             mine.tell(mine.ask(1), np.array([place, 0]), np.array([0, 0]))
-
-
-def test_streams_by_hand(seed):
-    nature = n.Streams((n.Bernoulli(0.2), n.Drift()), "random")
-    game = game_of(f.Separate(f.EmpiricalMean()), nature, 40, seed=seed)
-    parts = [game.ask() for _ in range(40)]
-    assert {question.part[1] for question in parts} == {0, 1}
-    for question in parts[::-1]:
-        game.resolve(question)
-    assert [sum(g.weight for g in game.known(stream)) for stream in (0, 1)] == [
-        2 * sum(question.part[1] == stream for question in parts) for stream in (0, 1)
-    ]

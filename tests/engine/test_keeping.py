@@ -140,9 +140,8 @@ def test_a_full_disk_is_said_in_one_line(little, tmp_path, monkeypatch):
 
 
 def test_what_fits_nowhere_is_refused_before_it_is_needed(monkeypatch):
-    game = game_of(horizon=10**9, runs=range(10**5))
     with pytest.raises(InvalidParameter, match=r"745058.1 GiB of history.*expected.*history = 10000"):
-        game.advance(1)
+        game_of(horizon=10**9, runs=range(10**5))
     monkeypatch.setattr("onlinecal.engine.memory.free_memory", lambda: 1000.0)
     with pytest.raises(InvalidParameter, match=r"2 runs with 2 tables of 1001 counts"):
         Ledger(2, 10, None, keeping=OnGrid(1000))

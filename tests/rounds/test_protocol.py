@@ -8,7 +8,7 @@ from onlinecal.checks.conformance import conformance
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.forecasters import Forecaster
 from onlinecal.natures import Nature, Sight
-from tests.engine.games import game_of
+from tests.engine.games import game_of, played
 
 
 def half(self, *round):
@@ -74,26 +74,15 @@ def test_what_does_not_fit_is_refused(player, match):
     assert [found.fault for found in conformance(player) if found.fault]
 
 
-@pytest.mark.parametrize(
-    ("mine", "theirs"),
-    [
-        (forecaster(), nature()),
-        (forecaster(update=lambda self, *given: None), nature(HEARS)),
-        (
-            forecaster(CERTIFIES, certificates=lambda self: {"distance_certificate": 3}),
-            nature(HEARS, update=told),
-        ),
-        (
-            forecaster(REVEALS | {"needs": REVEALS["reveals"]}),
-            nature(REVEALS, context=lambda self, round: {"truth": 0}),
-        ),
+def test_what_fits_plays():
+    certifying = forecaster(CERTIFIES, certificates=lambda self: {"distance_certificate": 3})
+    needs = forecaster(REVEALS | {"needs": REVEALS["reveals"]}, update=lambda self, *given: None)
+    for mine, theirs in (
+        (certifying, nature(HEARS, update=told)),
+        (needs, nature(REVEALS, context=lambda self, round: {"truth": 0})),
         (forecaster(), nature(SEES, probability=once, update=lambda self, forecast, outcome, round: None)),
-    ],
-)
-def test_what_fits_plays(mine, theirs):
-    game = game_of(mine, theirs)
-    game.advance(6)
-    assert game.resolved == 6
-    assert {name: totals.tolist() for name, totals in game.certificates().items()} == {
-        name: [3.0, 3.0] for name in mine.certifies
-    }
+    ):
+        game = played(mine, theirs, 6)
+        assert game.resolved == 6
+        found = {name: totals.tolist() for name, totals in game.certificates().items()}
+        assert found == {name: [3.0, 3.0] for name in mine.certifies}

@@ -169,17 +169,6 @@ def test_what_does_not_fit_its_specification_or_its_steps_is_refused(pair, match
         game_of(*pair)
 
 
-def test_what_fits_plays():
-    for pair in (
-        (forecaster(), nature()),
-        (forecaster(**NEEDS), UniformTruth()),
-        (Constant(), nature(steps.peek, Sight.DRAW, hear=steps.listen)),
-    ):
-        game = game_of(*pair)
-        game.advance(6)
-        assert game.resolved == 6
-
-
 def test_memory_of_a_number_of_numpy_has_so_many_entries():
     """As an array of one entry it would be written beyond its end."""
     memory = Memory(ints=np.int64(6), floats=np.int32(7), scratch=np.int64(5))

@@ -40,7 +40,7 @@ def packed_and_known(forecaster, nature, times, runs=3, keep=4096, **options):
     for t in times:
         game.advance(t)
         known.append([game.known(stream) for stream in (None, *range(len(nature.streams)))])
-        pack(packer, known[-1], None if game.ledger is None else game.ledger.grid)
+        pack(packer, known[-1], game.ledger.grid)
     return packer.packed(), known
 
 
