@@ -11,6 +11,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import as_forecaster
 from onlinecal.rounds.hand import Hand
+from onlinecal.rounds.law import summed
 from onlinecal.rounds.protocol import start
 
 
@@ -54,18 +55,7 @@ class Driven:
 
 def law_of(asked, run=0):
     """The law of one run, value → weight, without values of no weight."""
-    return summed(
-        zip(*(x[run, : asked.sizes[run]].tolist() for x in (asked.values, asked.weights)), strict=True)
-    )
-
-
-def summed(pairs):
-    """A law of values that may repeat."""
-    law = {}
-    for value, weight in pairs:
-        if weight > 0.0:
-            law[value] = law.get(value, 0.0) + weight
-    return law
+    return summed(*(x[run, : asked.sizes[run]].tolist() for x in (asked.values, asked.weights)))
 
 
 class Noted(NamedTuple):

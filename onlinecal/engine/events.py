@@ -186,11 +186,21 @@ class Agenda:
             if len(self._free):
                 slot, self._free = int(self._free[-1]), self._free[:-1]
             self.slots = max(self.slots, slot + 1)
-        part = int(np.searchsorted(self.cuts, time, side="right")), stream
-        log = _NONE, np.array([time]), np.array([math.inf]), _NONE, number, np.array([stream])
-        codes = np.array([slot << SLOT | kind])
-        events = Events(codes, None, [part], np.zeros(1, np.int64), 1, 1, {stream: 1}, log)
-        return events, Question(number, time, slot, part)
+        question = Question(number, time, slot, (int(np.searchsorted(self.cuts, time, side="right")), stream))
+        return self._single(question, kind, math.inf), question
+
+    def resolve(self, question: Question, time: float) -> Events:
+        """The event of an outcome that is told by hand."""
+        self._free = np.append(self._free, question.slot)
+        return self._single(question, RESOLVE, time)
+
+    def _single(self, question: Question, kind: int, known: float) -> Events:
+        told, number, stream = int(kind == RESOLVE), question.number, question.part[1]
+        before, times = np.full(told, number), np.array([[question.time], [known]])
+        log = np.zeros(told, np.int64), *times, before, number, np.array([stream])
+        codes, asked = np.array([question.slot << SLOT | kind]), 1 - told
+        streams = {stream: 1} if asked else {}
+        return Events(codes, None, [question.part], np.array([told]), asked, asked, streams, log)
 
     def _list_open(self, last: int) -> None:
         """Lists the open questions, the last among them, where each is resolved `lag` questions later."""
@@ -200,14 +210,6 @@ class Agenda:
             self._open = np.stack([open, (open - 1) % places, np.zeros_like(open)])
             self._free = np.setdiff1d(np.arange(self.slots), self._open[1])
             self.lag = None
-
-    def resolve(self, question: Question, time: float) -> Events:
-        """The event of an outcome that is told by hand."""
-        self._free = np.append(self._free, question.slot)
-        asked, known, number = map(np.array, ([question.time], [time], [question.number]))
-        log = _ONE, asked, known, number, 0, np.array([question.part[1]])
-        codes = np.array([question.slot << SLOT | RESOLVE])
-        return Events(codes, None, [question.part], np.ones(1, np.int64), 0, 0, {}, log)
 
 
 @dataclass(eq=False)
@@ -247,8 +249,8 @@ def _numbered(values: Ints) -> tuple[Ints, Ints]:
 def _list(
     asked, known, soon, due, was, slot, part, stream, free, left, slots, codes, rows, counts, open, most
 ):
-    """Merges questions and outcomes that are known before `soon` into codes. The number of events, outcomes, free
-    places and places, and of questions that were open at once beyond those before, at most.
+    """Merges questions and outcomes that are known before `soon` into codes. The numbers of events, outcomes, free
+    places and places, and (at most) of questions open at once beyond those before.
 
     `free[:left]` are the places without a question, and `due` the places in `known` in the order of time.
 

@@ -39,7 +39,7 @@ from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules.base import Schedule
 
-#: raised when the rounds, draws, history or Γ of any game become others: results are kept under it (tests/versions.py)
+#: raised when rounds, draws, history or Γ of a game become others: results are kept under it (tests/versions.py)
 VERSION = 1
 IMMEDIATE = Schedule()
 #: run-rounds that are played before the game tells of its progress, also where a player is in Python. Questions with
@@ -57,7 +57,7 @@ class Game:
 
     `asked` and `resolved` are numbers of rounds; `compiled` says whether no part of a player is in plain Python. The
     `ledger` has the histories. A game is over once a player has failed, since runs are then in
-    different rounds: every call raises the same error.
+    different rounds. Every call raises the same error.
     """
 
     def __init__(
@@ -153,7 +153,7 @@ class Game:
         """Makes the outcome of a question known to the history, the forecaster and nature, in this order.
 
         Each question of `ask` once, in any order, at its own time by default. An `outcome`, 0 or 1 for all runs or for
-        each, of a world or of a record, is told in place of the drawn one.
+        each, is told in place of the drawn one.
         """
         self._check_alive()
         if not isinstance(question, Question) or self._open.get(question.number) is not question:

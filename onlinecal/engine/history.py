@@ -102,7 +102,8 @@ class Sorted:
     def add(self, said: Any, outcomes: NDArray[np.int64]) -> None:
         """Adds rounds of the only run: forecasts and outcomes."""
         self.reserve(len(said))
-        self.keys[0, self.filled : self.filled + len(said)] = encode(np.asarray(said, np.float64), outcomes)
+        p, y = (np.asarray(each, np.float64) for each in (said, outcomes))
+        self.keys[0, self.filled : self.filled + len(said)] = encode(p, y)
         self.played(len(said))
 
     def each(self) -> Iterator[JointDistribution]:

@@ -74,7 +74,7 @@ FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = rang
 def play_runs(table, lane_of, late):
     """Plays the events of a table in all its runs; what stopped the first run that was stopped, or `FINE`.
 
-    It is compiled twice: `late` is None where each question is resolved before the next.
+    It is compiled twice: without `late` each question is resolved before the next.
 
     The lane of run r at address a begins with ``lane_of[0] + r·lane_of[1] + a·lane_of[2]``.
     """

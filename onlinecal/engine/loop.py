@@ -17,7 +17,7 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.engine import kernels as k
 from onlinecal.engine.events import Events
 from onlinecal.engine.history import History, Sorted
-from onlinecal.rounds.law import Floats, Unplayable, brief
+from onlinecal.rounds.law import Floats, Unplayable, brief, summed
 from onlinecal.rounds.plain import played
 from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALUES, WEIGHTS, raised
 
@@ -93,13 +93,10 @@ class Loop:
         """The question at a place: forecasts and probabilities, (runs,) each, and the law of each run."""
         words = self.words[:, slot]
         ints, (values, weights) = words.view(np.int64), self.places[3:5]
-        laws = []
-        for row, size in zip(words.tolist(), ints[:, k.OF_SIZE].tolist(), strict=True):
-            law: dict[float, float] = {}
-            for v, w in zip(row[values : values + size], row[weights : weights + size], strict=True):
-                if w > 0.0:
-                    law[v] = law.get(v, 0.0) + w
-            laws.append(law)
+        laws = [
+            summed(row[values : values + size], row[weights : weights + size])
+            for row, size in zip(words.tolist(), ints[:, k.OF_SIZE].tolist(), strict=True)
+        ]
         return words[np.arange(self.runs), values + ints[:, k.OF_PICK]], words[:, k.OF_Q].copy(), laws
 
     def play(

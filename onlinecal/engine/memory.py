@@ -10,7 +10,7 @@ from onlinecal.core.strategy import bytes_at, strategy_name
 
 
 def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> float:
-    """The bytes that a run of a game takes at most, about: its history, and the last states of both players."""
+    """The bytes that a run of a game takes at most, about, with the last states of both players."""
     return kept + sum(bytes_at(player, horizon, horizon) for player in (forecaster, nature))
 
 

@@ -11,7 +11,7 @@ from onlinecal.core.validation import count
 
 
 class Separate:
-    """Runs of one horizon, each a `Game` or `Course`, that are played one after the other and read as a `Game`.
+    """Runs of one horizon, each a `Game` or `Course`, played one after the other and read as a `Game`.
 
     `asked` is the number of questions of each run that are read now. `compiled`: all players are made of steps.
     """

@@ -52,7 +52,7 @@ class Spill:
                     dir=self.folder, prefix="onlinecal-", buffering=0
                 )
                 weakref.finalize(self, self._file.close)
-            data = memoryview(np.ascontiguousarray(rows)).cast("B")
+            data = np.ascontiguousarray(rows).data.cast("B")
             while data:
                 data = data[self._file.write(data) :]
         except OSError as error:
@@ -102,7 +102,7 @@ def merged(pieces: Sequence[Keys]) -> JointDistribution:
 def _merge(pieces, heap, heads, bits, counts, positives):
     """Merges keys into levels until all are merged, or the levels are full; how many levels.
 
-    The heap has the places of the pieces, one with the least key first, and beside them their next keys, `END` after
+    The heap has the places of the pieces, one with the least key first. Beside them are their next keys, `END` after
     the last. A piece is its address, its length, and how many keys have been read.
     """
     k = 0

@@ -110,7 +110,7 @@ class Recalibrator:
         asked = self._ask(value, time)
         if self.asked % BLOCK == 0:
             self._uniforms = self._stream.block_from(self.asked, BLOCK)[:, 0].tolist()
-        drawn = _drawn(asked, self._uniforms[self.asked % BLOCK])
+        drawn = asked.drawn(self._uniforms[self.asked % BLOCK])
         self.asked += 1
         self._open.add(asked.number)
         return Asked(self, asked, value, drawn)
@@ -168,13 +168,3 @@ def _mean(asked: ByHand) -> float:
     return sum(
         w * v for v, w in zip(asked.values[0, :size].tolist(), asked.weights[0, :size].tolist(), strict=True)
     )
-
-
-def _drawn(asked: ByHand, uniform: float) -> int:
-    """The place of the atom that a uniform draws: the first at which the sum of the weights is above it."""
-    pick, total = 0, 0.0
-    for j, weight in enumerate(asked.weights[0, : int(asked.sizes[0])].tolist()):
-        if weight > 0.0 and total <= uniform:
-            pick = j
-        total += weight
-    return pick

@@ -52,7 +52,7 @@ def compiled(cls: Class) -> Class:
     """Has the objects of a plain class played as compiled steps; as a decorator, or called with the class.
 
     Its methods are translated when a game begins, and compiled. The machine code is kept beside the file of the class.
-    An object and the compiled steps are played for 400 rounds first: they must state and keep the same numbers, bit for
+    An object and the compiled steps are played for 400 rounds first. They must state and keep the same numbers, bit for
     bit. Nothing else changes: names, parameters, keys, and all numbers are those of the class without it.
 
     Attributes may be numbers, or lists or 1-d arrays of numbers of fixed length, made in ``__init__``. Translated are

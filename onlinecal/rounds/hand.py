@@ -47,6 +47,15 @@ class Asked:
         self.sizes, self.atoms = ints[:, 0], ints[:, atoms:values]
         self.values, self.weights = words[:, values:weights], words[:, weights:end]
 
+    def drawn(self, uniform: float) -> int:
+        """The place of the atom of the first run that a uniform draws, as the compiled round does."""
+        pick, total = 0, 0.0
+        for j, weight in enumerate(self.weights[0, : int(self.sizes[0])].tolist()):
+            if weight > 0.0 and total <= uniform:
+                pick = j
+            total += weight
+        return pick
+
 
 class Hand:
     """The player of a forecaster, spread over its runs, for callers that bring questions and outcomes."""
@@ -106,7 +115,7 @@ def _run(fields, r, given, words, places):
 
 @kernel
 def _state(step, number, time, fields, given, words, places, grid):
-    """States the laws of all runs; −1, or a run without a law, and its size or the code of its step."""
+    """States the laws of all runs. −1, or a run without a law, and its size or the code of its step."""
     floats_at(address_of(fields), FIELDS)[TIME] = time
     for r in range(len(words)):
         run = _run(fields, r, given, words, places)

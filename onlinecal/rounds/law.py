@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from numbers import Real
 from typing import Any
 
@@ -47,6 +48,15 @@ def law_of(said: Any) -> dict[Any, Any]:
     if isinstance(law, dict) and law and all(isinstance(x, NUMBERS) for pair in law.items() for x in pair):
         return law
     raise Unplayable(f"stated {brief(said)}", "a number in [0, 1], or a dict of them with weights")
+
+
+def summed(values: Iterable[float], weights: Iterable[float]) -> dict[float, float]:
+    """The law of atoms that may repeat, value → probability, without values of no weight."""
+    law: dict[float, float] = {}
+    for value, weight in zip(values, weights, strict=True):
+        if weight > 0.0:
+            law[value] = law.get(value, 0.0) + weight
+    return law
 
 
 def brief(value: Any) -> str:

@@ -1,8 +1,8 @@
 """Players that are made of steps as parts of another: its own steps call theirs.
 
 The state of a composition is, for each part, the run that the part's steps take. The part's own state is a row of its
-own memory, and its room lies in the whole's room. Its law and its memo travel in the whole's memo, so that rounds of
-parts may be open as those of the whole are.
+own memory. Its room lies in the whole's room, and its law and its memo travel in the whole's memo. Rounds of parts may
+be open as those of the whole are.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from onlinecal.rounds.steps import (
 LAW, LEARN, SIZE, GRID, POINTS, NEEDS, LISTED, ROOM_AT, MEMO_AT, PART = range(10)
 #: of a copy, behind its two steps: how many kinds of context it takes, and where these are listed
 TAKES, TAKEN_AT, COPY = range(2, 5)
-#: the first numbers of the memo of a forecaster with copies: the copy that plays the round, and its number of it
+#: the memo of a forecaster with copies begins with the copy that plays, and its number of the round
 WHOSE, OWN, COPY_MEMO = range(3)
 
 

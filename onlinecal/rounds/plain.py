@@ -17,7 +17,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.errors import SightError
 from onlinecal.core.guarantee import Sight
-from onlinecal.rounds.law import NUMBERS, Unplayable, brief, law_of
+from onlinecal.rounds.law import NUMBERS, Unplayable, brief, law_of, summed
 from onlinecal.rounds.steps import (
     CONTEXT,
     RAISED,
@@ -65,7 +65,7 @@ def played(code: Callable[..., Any], *given: Any) -> Any:
 
 
 class Round:
-    """A round as a plain player sees it: its number, and the time of the question on the game's clock.
+    """A round as a plain player sees it, with its number and the time of the question.
 
     `context` has the kinds that a forecaster `needs`. `memo` is the player's own: it comes back with the outcome of the
     round. A player that asks for more than its sight allows raises `SightError`.
@@ -180,11 +180,7 @@ class Seat:
         ints, law, forecast, told = self._ints, None, None, None
         sight = Sight.NOTHING if self.sight is None else self.sight
         if sight >= Sight.LAW:
-            law, size = dict[float, float](), ints[SIZE]
-            values, weights = _floats(ints[VALUES_AT], size), _floats(ints[WEIGHTS_AT], size)
-            for value, weight in zip(values, weights, strict=True):
-                if weight > 0.0:
-                    law[value] = law.get(value, 0.0) + weight
+            law = summed(_floats(ints[VALUES_AT], ints[SIZE]), _floats(ints[WEIGHTS_AT], ints[SIZE]))
             if sight >= Sight.DRAW:
                 forecast = self._floats[DRAWN]
         elif self.sight is None and self.kinds:

@@ -110,8 +110,8 @@ class CompiledNature:
     """A nature made of steps; `hear` is for those that see the history and remember something of it.
 
     `reveals` are kinds of context, one number each, in the order of their names. `reserve`: (memory, rounds) ↦ room for
-    more rounds, where the state grows. That is in each round, or (`grows_with` levels) in those with a new forecast;
-    then the number is at most that of different forecasts. `streams_of`: (first, last) ↦ the streams of these
+    more rounds, where the state grows. That is in each round, or (`grows_with` levels) in those with a new forecast.
+    Then the number is at most that of different forecasts. `streams_of`: (first, last) ↦ the streams of these
     questions, as the context "stream" says them. A nature with streams needs it. `by_side`: the step `move` looks at
     nothing of a law but the side of 1/2 on which its mean is.
     """

@@ -1,8 +1,8 @@
 """Strategies as compiled steps: the rule for one run.
 
-A step is a plain function of a `run`, by which it reaches its arrays (`ints`, `floats`, …), and of a few numbers. It
-is compiled to a C function of a fixed signature. One loop calls the steps of every strategy by their addresses, so that
-nothing is compiled for a pair.
+A step is a plain function of a `run`, by which it reaches its arrays, and of a few numbers. It is compiled to a C
+function of a fixed signature. One loop calls the steps of every strategy by their addresses, so that nothing is
+compiled for a pair.
 
 Signatures
 ----------
@@ -22,9 +22,8 @@ Signatures
 
 A code is 0, or negative: the round is none of this player's. A step that raises an error is stopped in its round.
 
-Indices are not checked: a step that reads or writes beyond an array breaks the process, or plays with the numbers of
-others. With ``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR`` the step
-raises an error.
+Indices are not checked: a step that goes beyond an array breaks the process, or plays with numbers of others. With
+``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR`` the step raises an error.
 """
 
 from __future__ import annotations
@@ -59,8 +58,8 @@ REVEAL = _INT(_RUN, _INT)
 
 #: the places of a run's arrays: the address of each, and its length behind
 INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHTS, MEMO = range(0, 22, 2)
-#: whether the drawn atom alone of the law will be looked at, the uniform that draws it, and the time of the question;
-#: the side of 1/2 on which the mean of the law is
+#: whether the drawn atom alone will be looked at, the uniform that draws it, and the time of the question. The side of
+#: 1/2 on which the mean of the law is.
 ALONE, UNIFORM, TIME, SIDE, FIELDS = 22, 23, 24, 25, 26
 
 #: the result of a step that raised an error: no size, no code and no probability
@@ -211,9 +210,9 @@ def asked_at(run):
 
 @kernel
 def drawn_by(run):
-    """The uniform by which an atom will be drawn, where the rest of the law is not looked at; −1 where it is.
+    """The uniform by which an atom will be drawn; −1 where the rest of the law is seen.
 
-    A law step may then state that atom alone, with weight 1: the first at which the summed weights are above the
+    A law step may then state that atom alone, with weight 1. It is the first at which the summed weights are above the
     uniform. `CompiledForecaster` must know that it does (`alone`).
     """
     return np.int64(run[UNIFORM]).view(np.float64) if run[ALONE] != 0 else -1.0
@@ -289,7 +288,7 @@ run_of, address_of = _start_of(_RUN, False), _start_of(_INT, True)
 
 
 class Memory:
-    """The arrays of a player that is made of steps: of one run, until `spread` makes a row for each of several.
+    """The arrays of a player made of steps: of one run, until `spread` makes a row for each of several.
 
     `ints` and `floats` are the state with which a run begins, or how many zeros. `shared_ints` and `shared` are
     parameters and data that steps only read. `scratch` is room that is not kept; `context` and `memo` are numbers of a

@@ -96,7 +96,7 @@ class Geometric(Delays):
 
 @dataclass(frozen=True)
 class Pareto(Delays):
-    """Heavy tails, cut off: P(delay > x) = (scale/x)^shape from x = scale up to the cap, where the rest lies.
+    """Heavy tails, cut off: P(delay > x) = (scale/x)^shape from x = scale to the cap, with the rest there.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class Pareto(Delays):
 
 @dataclass(frozen=True)
 class ByOutcome(Delays):
-    """A delay for each outcome: a claim that fails is known early, or an event that does not come only at the end.
+    """A delay for each outcome: a claim that fails may be known early, and a missing event only at the end.
 
     Runs of a game have different outcomes, so each run has its own order of events. The runs are played in turn.
 

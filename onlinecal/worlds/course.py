@@ -261,13 +261,7 @@ class Course:
         except Exception as error:
             self._fault = error
             raise
-        size, drawn, total = int(asked.sizes[0]), 0, 0.0
-        if size > 1:
-            u = self._uniform(number - 1)
-            for j, weight in enumerate(asked.weights[0, :size].tolist()):
-                if weight > 0.0 and total <= u:
-                    drawn = j
-                total += weight
+        drawn = asked.drawn(self._uniform(number - 1)) if asked.sizes[0] > 1 else 0
         self._laws[number] = asked, _PLACES[drawn] if drawn < len(_PLACES) else np.array([drawn])
         return float(asked.values[0, drawn])
 

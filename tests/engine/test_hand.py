@@ -13,10 +13,9 @@ from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.rounds.hand import Hand
-from onlinecal.rounds.law import Unplayable
+from onlinecal.rounds.law import Unplayable, summed
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Constant, Schedule
-from tests.by_hand import summed
 from tests.engine.games import Laws, Mean, SeesDraw, Shown, Timed, came_to, game_of, played
 from tests.oracles.game import drawn, uniforms
 
@@ -200,7 +199,7 @@ def test_a_forecaster_by_hand_states_the_laws_of_its_game(forecaster, seed):
         for run, law in enumerate(question.laws):
             size = asked.sizes[run]
             values, weights = (each[run, :size].tolist() for each in (asked.values, asked.weights))
-            assert summed(zip(values, weights, strict=True)) == law
+            assert summed(values, weights) == law
             if grid is not None:
                 assert values == grid[asked.atoms[run, :size]].tolist()
             picks.append(values.index(question.forecast[run]))
