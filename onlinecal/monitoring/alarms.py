@@ -13,21 +13,32 @@ from numpy.typing import NDArray
 
 from onlinecal.decisions.base import DecisionTask
 from onlinecal.decisions.tasks import v_shaped
-from onlinecal.monitoring.bets import BIAS, COUNTED, EVENTS, FORECASTS, MONEY, OUTCOMES, START, Bettors
+from onlinecal.monitoring.bets import (
+    BIAS,
+    COUNTED,
+    EVENTS,
+    FORECASTS,
+    MONEY,
+    OUTCOMES,
+    SLOPED,
+    START,
+    Bettors,
+)
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Witness:
-    """The interval of predictions on which most was won, and a threshold task that loses by it."""
+    """The interval of predictions, or the slope, by which most was won, and a threshold task that loses by it."""
 
     low: float  # the interval [low, high), which holds 1 where `high` is 1
     high: float
     share: float  # the part of the bettors' money on this interval
     since: float  # the event at which the winning bets began, counted from 1: a mean weighted by winnings
     count: float  # how many predictions in the interval there were since then, weighted likewise
-    bias: float  # mean of y − p over these: negative where predictions are too high
+    # mean of y − p over these: negative where predictions are too high; of a slope the mean error towards 1/2
+    bias: float
     events: int  # this and the next two: of all predictions in the interval in the whole epoch
     mean_forecast: float
     mean_outcome: float
@@ -35,6 +46,9 @@ class Witness:
         float  # an edge: to act when p ≥ threshold pays 1 − threshold if y = 1 and costs threshold if y = 0
     )
     regret: float  # the cost of acting by the predictions, per prediction on the wrong side of the threshold
+    acts: bool  # whether that is the cost of acting, else of not acting
+    # where slopes won more for their share than intervals, their mean by winnings: below 1 where predictions are bold
+    slope: float | None = None
 
     @classmethod
     def of(cls, bettors: Bettors, bank: Floats, sums: Floats, before: int) -> Witness:
@@ -43,20 +57,24 @@ class Witness:
         `before` is how many events there were before the epoch.
         """
         money = bank[MONEY].sum(axis=1)
-        best = int(np.argmax(money))
+        sloped = bool(money[-1] / SLOPED > money[:-1].sum() / (1.0 - SLOPED))
+        best = len(money) - 1 if sloped else int(np.argmax(money[:-1]))
         low, high = (int(end) for end in bettors.ends[best])
         edges, events = bettors.edges, float(bank[EVENTS, best].sum())
         bias = float(bank[BIAS, best].sum()) / events if events > 0.0 else 0.0
-        counted, forecasts, outcomes = (sums[row, low:high] for row in (COUNTED, FORECASTS, OUTCOMES))
-        n = float(counted.sum())
+        n, forecasts, outcomes = (float(sums[row, low:high].sum()) for row in (COUNTED, FORECASTS, OUTCOMES))
+        slope = math.exp(bank[MONEY, best] @ np.log(bettors.lifts[1]) / money[best]) if sloped else None
         # The edge at which trusting the predictions cost most in total, and how much per prediction on that side.
-        most, threshold, regret = 0.0, float(edges[low if bias < 0.0 else high]), 0.0
-        for j, edge in enumerate(edges[low : high + 1]):
-            side = slice(j, None) if bias < 0.0 else slice(None, j)
-            there, ones = float(counted[side].sum()), float(outcomes[side].sum())
-            cost = edge * there - ones if bias < 0.0 else ones - edge * there
-            if cost > most:
-                most, threshold, regret = cost, float(edge), cost / there
+        acts = bias < 0.0
+        sides = [(j, high) if acts else (low, j + 1) for j in range(low, high)]
+        most, threshold, regret = 0.0, float(edges[low if acts else high]), 0.0
+        for first, last in bettors.ends[:-1] if sloped else sides:
+            there, ones = float(sums[COUNTED, first:last].sum()), float(sums[OUTCOMES, first:last].sum())
+            for act in (True, False) if sloped else (acts,):
+                edge = float(edges[first if act else last])
+                cost = edge * there - ones if act else ones - edge * there
+                if cost > most:
+                    most, threshold, regret, acts = cost, edge, cost / there, act
         return cls(
             low=float(edges[low]),
             high=float(edges[high]),
@@ -65,10 +83,12 @@ class Witness:
             count=events / float(money[best]),
             bias=bias,
             events=int(n),
-            mean_forecast=float(forecasts.sum()) / n if n else 0.0,
-            mean_outcome=float(outcomes.sum()) / n if n else 0.0,
+            mean_forecast=forecasts / n if n else 0.0,
+            mean_outcome=outcomes / n if n else 0.0,
             threshold=threshold,
             regret=regret,
+            acts=acts,
+            slope=slope,
         )
 
     @property
@@ -81,14 +101,21 @@ class Witness:
         """In words: ``[0.6, 0.7)``."""
         return f"[{self.low:g}, {self.high:g}{']' if self.high == 1.0 else ')'}"
 
+    @property
+    def fault(self) -> str:
+        """The fault in words: too high, too low, too bold or too timid."""
+        if self.slope is not None:
+            return "too bold" if self.slope < 1.0 else "too timid"
+        return "too high" if self.bias < 0.0 else "too low"
+
     def __str__(self) -> str:
-        side = "high" if self.bias < 0.0 else "low"
-        words = (
-            f"predictions in {self.interval} are too {side} by {abs(self.bias):.2g} since about event "
-            f"{self.since:,.0f} ({self.count:,.0f} of them)"
-        )
+        if self.slope is None:
+            words = f"predictions in {self.interval} are {self.fault} by {abs(self.bias):.2g}"
+        else:
+            words = f"predictions are {self.fault}, log odds times {self.slope:.2g} would be better,"
+        words += f" since about event {self.since:,.0f} ({self.count:,.0f} of them)"
         if self.regret > 0.0:
-            who = "acts when p ≥" if self.bias < 0.0 else "does not act when p <"
+            who = "acts when p ≥" if self.acts else "does not act when p <"
             words += f"; who {who} {self.threshold:g} lost {self.regret:.2g} per decision there"
         return words
 
@@ -106,10 +133,10 @@ class Alarm:
 
     @property
     def kind(self) -> str:
-        """The fault in words: predictions too high, too low, or an outcome that was excluded."""
+        """The fault of predictions in words, or that an outcome was excluded."""
         if math.isinf(self.log_e):
             return "outcomes that were excluded"
-        return f"predictions that are too {'high' if self.witness.bias < 0.0 else 'low'}"
+        return f"predictions that are {self.witness.fault}"
 
     def __str__(self) -> str:
         what = f"{self.witness} (e = 10^{self.log_e / math.log(10.0):.1f})"

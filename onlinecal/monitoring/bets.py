@@ -1,15 +1,17 @@
-"""Bets against calibrated forecasts: a mixture over intervals of predictions, biases in log odds, and starts.
+"""Bets against calibrated forecasts: a mixture over intervals of predictions, biases and slopes, and starts.
 
-One bettor for each interval I of predictions and each bias δ. On a prediction p in I with the outcome y the bettor's
-money is multiplied by the likelihood ratio of "the log odds are off by δ" against "calibrated",
+One bettor for each interval I of predictions and each bias δ, and one for each slope s. On a prediction p in I with the
+outcome y the bettor's money is multiplied by the likelihood ratio of "the log odds are off by δ" against "calibrated",
 
     f_δ(p, y) = e^{δy} / (1 − p + p e^δ),
 
-whose mean is 1 where y ~ Ber(p); on other predictions it stays. Bettor (I, δ) has the share π(I)/D of the money and
-puts it in bit by bit: before event t, counted from 1, the part 1/(t(t + 1)) of it, so that 1/(n + 1) is left after n
-events. The total after n events is
+whose mean is 1 where y ~ Ber(p); on other predictions it stays. A bettor of a slope takes part in all events. The ratio
+is that of δ = (s − 1) ln(p/(1 − p)), for log odds s times as large, with the logarithm cut to ±5. Forecasts are too
+bold if s < 1, and too timid if s > 1. Bettor (I, δ) has the share (1 − `SLOPED`) π(I)/D of the money, and that of a
+slope `SLOPED`/D. It puts it in bit by bit: w(t) = L(t) − L(t + 1) of it before event t, counted from 1, with L(t) =
+ln 2/ln(t + 1). After n events L(n + 1) is left. The total after n events is
 
-    E_n = 1/(n + 1) + Σ_{t ≤ n} 1/(t(t + 1)) Σ_{I, δ} π(I)/D Π_{t ≤ i ≤ n, p_i ∈ I} f_δ(p_i, y_i),
+    E_n = L(n + 1) + Σ_{t ≤ n} w(t) Σ_b share(b) Π_{t ≤ i ≤ n} f_b(p_i, y_i),
 
 a martingale with mean 1 under calibration. A bias that begins late is bet against by what is put in from then on.
 """
@@ -30,9 +32,14 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: raised when the bets change: a test cannot go on with others
-VERSION = 1
+VERSION = 2
 #: biases in log odds, of both signs: an octave from one to the next
 SIZES = tuple(0.025 * 2.0**k for k in range(8))
+#: slopes in log odds, below 1 and above, and their share of the money
+SLOPES = tuple(2.0 ** (sign * k / 4.0) for sign in (-1.0, 1.0) for k in range(1, 9))
+SLOPED = 0.25
+# Log odds beyond this count as this, so that one event proves little.
+_FAR = 5.0
 #: of a bank: money; money times the event at which it was put in; times the events since that were bet on; times the
 #: sum of their y − p
 MONEY, START, EVENTS, BIAS = range(4)
@@ -50,12 +57,13 @@ class Bettors:
     """The bettors, and what each bets on."""
 
     edges: Floats  # of the cells [a, b) of predictions, from 0 to 1; the last one holds 1 too
-    ends: Ints  # the intervals: all runs of cells, from the first to before the last
+    # the intervals: all runs of cells, from the first to before the last; then all cells, for slopes
+    ends: Ints
     # π: every number of cells has the same weight, and so have the intervals of one number; they sum to 1
     weights: Floats
     biases: Floats  # δ
-    prior: Floats  # shares of the money
-    lifts: Floats  # e^δ
+    prior: Floats  # shares of the money, (I + 1, D)
+    lifts: Floats  # e^δ, then slopes: (2, D)
 
     @classmethod
     def of(cls, edges: Floats) -> Bettors:
@@ -65,8 +73,9 @@ class Bettors:
         sizes = ends[:, 1] - ends[:, 0]
         weights = 1.0 / (cells * (cells - sizes + 1.0))
         biases = np.array([sign * size for sign in (-1.0, 1.0) for size in SIZES])
-        prior = np.repeat(weights[:, None] / len(biases), len(biases), axis=1)
-        return cls(edges, ends, weights, biases, np.ascontiguousarray(prior), np.exp(biases))
+        prior = np.append((1.0 - SLOPED) * weights, SLOPED)[:, None] / np.full(len(biases), len(biases))
+        ends = np.append(ends, [[0, cells]], axis=0)
+        return cls(edges, ends, weights, biases, prior, np.stack((np.exp(biases), SLOPES)))
 
     def fresh(self, totals: int) -> tuple[Floats, Floats]:
         """The banks (4, I, D) and clocks of totals before their first event."""
@@ -88,24 +97,46 @@ def cell_of(edges, p):
 
 
 @kernel
+def left(t):
+    """L(t)."""
+    return np.log(2.0) / np.log(t + 1.0)
+
+
+@kernel
+def factors_of(lifts, p, factors):
+    """f_b(p, 0) and f_b(p, 1) of biases, then of slopes: (2, 2, D)."""
+    inner = 0.0 < p < 1.0
+    odds = np.log(p / (1.0 - p)) if inner else 0.0
+    for d in range(lifts.shape[1]):
+        factors[0, 0, d] = 1.0 / (1.0 - p + p * lifts[0, d])
+        factors[0, 1, d] = factors[0, 0, d] * lifts[0, d]
+        # q/(1 − q) is p/(1 − p) times this; where p is 0 or 1, q is p.
+        lift = np.exp((lifts[1, d] - 1.0) * min(max(odds, -_FAR), _FAR))
+        factors[1, 0, d] = 1.0 / (1.0 - p + p * lift)
+        factors[1, 1, d] = factors[1, 0, d] * lift
+
+
+@kernel
 def bet(bank, clock, sums, edges, ends, prior, lifts, p, y):
-    """One event."""
-    cell, sizes = cell_of(edges, p), len(lifts)
+    """One event. Of slopes the error is taken towards 1/2: it is positive where predictions are too bold."""
+    cell, sizes, last = cell_of(edges, p), lifts.shape[1], len(ends) - 1
     error, t = y - p, clock[COUNT] + 1.0
-    fresh = clock[UNIT] / (t * (t + 1.0))
-    factors, totals = np.empty(sizes), np.zeros(sizes)
-    for d in range(sizes):
-        factors[d] = (lifts[d] if y > 0.5 else 1.0) / (1.0 - p + p * lifts[d])
+    fresh = clock[UNIT] * (left(t) - left(t + 1.0))
+    both, totals = np.empty((2, 2, sizes)), np.zeros(sizes)
+    factors_of(lifts, p, both)
+    happened = 1 if y > 0.5 else 0
     money, start, events, bias = bank[MONEY], bank[START], bank[EVENTS], bank[BIAS]
     for i in range(len(ends)):
         if ends[i, 0] <= cell < ends[i, 1]:
+            factors = both[1 if i == last else 0, happened]
+            off = -error if i == last and p > 0.5 else error
             for d in range(sizes):
                 f, put = factors[d], fresh * prior[i, d]
                 m = (money[i, d] + put) * f
                 money[i, d] = m
                 start[i, d] = (start[i, d] + put * t) * f
                 events[i, d] = events[i, d] * f + m
-                bias[i, d] = bias[i, d] * f + m * error
+                bias[i, d] = bias[i, d] * f + m * off
                 totals[d] += m
         else:
             for d in range(sizes):
@@ -113,7 +144,7 @@ def bet(bank, clock, sums, edges, ends, prior, lifts, p, y):
                 money[i, d] += put
                 start[i, d] += put * t
                 totals[d] += money[i, d]
-    total = clock[UNIT] / (t + 1.0)
+    total = clock[UNIT] * left(t + 1.0)
     for d in range(sizes):
         total += totals[d]
     clock[COUNT] = t
@@ -153,16 +184,17 @@ def is_due(clock, level):
 @kernel
 def look_ahead(bank, clock, edges, ends, prior, lifts, p):
     """The totals, in the clock's unit, that an event with the prediction p would leave, for y = 0 and for y = 1."""
-    cell, t = cell_of(edges, p), clock[COUNT] + 1.0
-    fresh = clock[UNIT] / (t * (t + 1.0))
-    failed = happened = clock[UNIT] / (t + 1.0)
+    cell, t, last = cell_of(edges, p), clock[COUNT] + 1.0, len(ends) - 1
+    fresh = clock[UNIT] * (left(t) - left(t + 1.0))
+    both = np.empty((2, 2, lifts.shape[1]))
+    factors_of(lifts, p, both)
+    failed = happened = clock[UNIT] * left(t + 1.0)
     for i in range(len(ends)):
-        inside = ends[i, 0] <= cell < ends[i, 1]
-        for d in range(len(lifts)):
+        inside, row = ends[i, 0] <= cell < ends[i, 1], 1 if i == last else 0
+        for d in range(lifts.shape[1]):
             m = bank[MONEY, i, d] + fresh * prior[i, d]
-            f = 1.0 / (1.0 - p + p * lifts[d])
-            failed += m * f if inside else m
-            happened += m * f * lifts[d] if inside else m
+            failed += m * both[row, 0, d] if inside else m
+            happened += m * both[row, 1, d] if inside else m
     return failed, happened
 
 

@@ -65,8 +65,8 @@ class Monitor:
     "Calibrated" is: given the past, each outcome is 1 with the probability that was forecast. An e-process against it
     is a total of money that starts with 1, bets at the odds that the forecasts offer, and has mean 1, or less, whenever
     one stops: P(it is ever ≥ 1/α) ≤ α (Ville). The bets: predictions in some interval are too high or too low by some
-    amount in log odds from some time on (`onlinecal.monitoring.bets`). The interval that won most is the witness of an
-    alarm.
+    amount in log odds from some time on, or all are too bold or too timid by some factor of log odds
+    (`onlinecal.monitoring.bets`). The interval that won most, or the factor, is the witness of an alarm.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ class Monitor:
             raise InvalidParameter(f"bias: low = {low!r}, high = {high!r}; expected low < high")
         alpha = 1.0 - level
         if simultaneous:
-            here = (self.bettors.ends == (first, last)).all(axis=1)
+            here = (self.bettors.ends[:-1] == (first, last)).all(axis=1)
             alpha *= float(self.bettors.weights[here][0])
         sums = self._epoch.sums[1][:, first:last].sum(axis=1)
         n, forecasts, squares = float(sums[COUNTED]), float(sums[FORECASTS]), float(sums[SQUARES])

@@ -134,8 +134,35 @@ def load_recalibration(path: str | Path) -> RecalibrationMap:
         )
     if digest != _digest(said):
         raise StoreError(f"{path} is damaged: its checksum differs; fit and save it again")
-    numbers = {name: np.array(values, np.float64) for name, values in said["numbers"].items()}
-    return RecalibrationMap(said["method"], numbers)
+    try:
+        found = RecalibrationMap(
+            said["method"], {k: np.array(v, np.float64) for k, v in said["numbers"].items()}
+        )
+        _check(found)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise StoreError(f"{path} holds numbers of no map that was fitted; fit and save it again") from None
+    return found
+
+
+def _check(found: RecalibrationMap) -> None:
+    """Refuses numbers that no fit gives: a checksum can be made for any."""
+    names, given = PARTS[found.method], dict(found.numbers)
+    if given.keys() != set(names) or not all(
+        np.isfinite(part).all() and part.ndim == 1 for part in given.values()
+    ):
+        raise ValueError
+    points = given.pop("points", np.zeros(1))
+    more = 1 if found.method == "venn_abers" else 0
+    if not (np.diff(points) > 0.0).all() or not all(
+        len(part) == (len(points) + more if name in ("values", "lower", "upper") else 1)
+        for name, part in given.items()
+    ):
+        raise ValueError
+    for part in (points, *(given[name] for name in ("values", "lower", "upper") if name in given)):
+        if len(part) == 0 or part.min() < 0.0 or part.max() > 1.0:
+            raise ValueError
+    if given.get("sigma", points).min() < 0.0:
+        raise ValueError
 
 
 def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> RecalibrationMap:
@@ -218,6 +245,11 @@ def _venn_abers(p: Floats, y: Floats) -> RecalibrationMap:
     return RecalibrationMap("venn_abers", {"points": points, **ends})
 
 
+#: the numbers of each kind
+PARTS = {
+    "isotonic": ("points", "values"), "sigmoid": ("slope", "shift"), "smooth": ("sigma", "points", "values"),
+    "venn_abers": ("points", "lower", "upper"),
+}  # fmt: skip
 FITS: dict[str, Callable[[Floats, Floats], RecalibrationMap]] = {
     "isotonic": _isotonic, "sigmoid": _platt, "smooth": _smooth, "venn_abers": _venn_abers,
 }  # fmt: skip

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from onlinecal.monitoring.bets import (
     COUNT,
     SIZES,
+    SLOPED,
+    SLOPES,
     TOTAL,
     UNIT,
     Bettors,
@@ -36,30 +38,44 @@ def take(b, bank, clock, sums, p, y, level=0.0):
 
 
 def by_hand(edges, p, y):
-    """(bettor → sums over its starts), from the definition in exact numbers but for e^δ; and what is left."""
+    """(bettor → sums over its starts), from the definition in exact numbers but for powers and logarithms; the rest."""
     cells, n, found = len(edges) - 1, len(p), {}
+    left = [Fraction(math.log(2.0) / math.log(t + 1.0)) if t else None for t in range(n + 2)]
     deltas = [sign * size for sign in (-1, 1) for size in SIZES]
-    for a, b in combinations(range(cells + 1), 2):
-        weight = Fraction(1, cells * (cells - (b - a) + 1))
-        for delta in deltas:
-            lift = Fraction(math.exp(delta))
-            money = start = events = bias = Fraction(0)
-            for t in range(1, n + 1):
-                m = weight / len(deltas) / (t * (t + 1))
-                count, total = 0, Fraction(0)
-                for i in range(t - 1, n):
-                    pi, yi = Fraction(p[i]), y[i]
-                    if edges[a] <= p[i] < edges[b] or (b == cells and p[i] == 1.0):
-                        m *= lift**yi / (1 - pi + pi * lift)
-                        count, total = count + 1, total + yi - pi
-                money, start, events, bias = money + m, start + m * t, events + m * count, bias + m * total
-            found[a, b, delta] = [float(v) for v in (money, start, events, bias)]
-    return found, 1 / (n + 1)
+    bettors = [(a, b, d) for a, b in combinations(range(cells + 1), 2) for d in deltas] + [
+        (None, s) for s in SLOPES
+    ]
+    for bettor in bettors:
+        money = start = events = bias = Fraction(0)
+        for t in range(1, n + 1):
+            m = (left[t] - left[t + 1]) / len(deltas) * Fraction(SLOPED)
+            if bettor[0] is not None:
+                a, b, _ = bettor
+                m *= Fraction(1, cells * (cells - (b - a) + 1)) * (1 / Fraction(SLOPED) - 1)
+            count, total = 0, Fraction(0)
+            for i in range(t - 1, n):
+                pi, yi, off = Fraction(p[i]), y[i], Fraction(y[i]) - Fraction(p[i])
+                if bettor[0] is None:
+                    lift = (
+                        Fraction(math.exp((bettor[1] - 1.0) * math.log(p[i] / (1.0 - p[i]))))
+                        if p[i] < 1
+                        else 1
+                    )
+                    off = -off if pi > Fraction(1, 2) else off
+                elif edges[a] <= p[i] < edges[b] or (b == cells and p[i] == 1.0):
+                    lift = Fraction(math.exp(bettor[2]))
+                else:
+                    continue
+                m *= lift**yi / (1 - pi + pi * lift)
+                count, total = count + 1, total + off
+            money, start, events, bias = money + m, start + m * t, events + m * count, bias + m * total
+        found[bettor] = [float(v) for v in (money, start, events, bias)]
+    return found, float(left[n + 1])
 
 
 def test_the_formula(seed):
     rng = np.random.default_rng(seed)
-    p = np.append(rng.integers(0, 11, 7) / 10, [0.3, 1.0, 0.5])
+    p = np.append(rng.integers(1, 11, 7) / 10, [0.3, 1.0, 0.5])
     y = [int(v) for v in rng.random(10) < p]
     b, bank, clock, sums = table()
     take(b, bank, clock, sums, p, y)
@@ -68,7 +84,8 @@ def test_the_formula(seed):
     for i, (first, last) in enumerate(b.ends):
         for d, delta in enumerate(b.biases):
             mine = bank[:, i, d] / clock[UNIT]
-            np.testing.assert_allclose(mine, wanted[first, last, delta], rtol=1e-12, atol=1e-15)
+            bettor = (None, SLOPES[d]) if i == len(b.ends) - 1 else (first, last, delta)
+            np.testing.assert_allclose(mine, wanted[bettor], rtol=1e-12, atol=1e-15)
     total = math.fsum(row[0] for row in wanted.values()) + left
     assert math.exp(log_of(clock)) == pytest.approx(total, rel=1e-12)
     for row in sums:
@@ -97,7 +114,7 @@ def test_money_beyond_all_floats():
 
     def log_money(ones, zeros):
         """ln of what the best has that began with the first event; the others are at most twice as rich together."""
-        first = math.log(0.5 / len(b.biases))
+        first = math.log((1.0 - SLOPED) * (1.0 - math.log(2.0) / math.log(3.0)) / len(b.biases))
         return max(first + ones * d - (ones + zeros) * math.log(0.4 + 0.6 * math.exp(d)) for d in b.biases)
 
     take(b, bank, clock, sums, np.full(n, 0.6), np.zeros(n))

@@ -34,12 +34,15 @@ def test_the_monitor_is_sooner(seed, full):
 
 
 @pytest.mark.slow
-def test_probcal_is_later_where_one_interval_is_wrong(seed):
-    """Where it is installed. In 200 streams the monitor was sooner in 97 %; the medians differ by 690 events."""
+def test_probcal_is_later(seed):
+    """Where it is installed. In 200 streams the monitor was sooner in 95 % and more."""
     pytest.importorskip("probcal")
     rng = np.random.default_rng(seed)
     p, y = monitors.streams("calibrated", 40, 2000, 0, rng)
     assert np.isfinite(monitors.probcal(p, y, rng)).sum() <= binom.isf(1e-7, 40, monitors.ALPHA)
+    for kind in ("overconfident", "underconfident"):
+        p, y = monitors.streams(kind, 60, 2000, 0, rng)
+        assert (monitors.monitor(p, y, rng) <= monitors.probcal(p, y, rng)).mean() > 0.5
     p, y = monitors.streams("[0.6, 0.8) too high by 0.15", 60, 4000, 0, rng)
     # Half of 60 or fewer, if it is so in 85 % of all: a probability below 1e-9.
     assert (monitors.monitor(p, y, rng) < monitors.probcal(p, y, rng)).mean() > 0.5
