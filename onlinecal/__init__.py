@@ -30,7 +30,7 @@ _HOMES = {
     "Curve": "onlinecal.report.curves",
     "Guarantee": "onlinecal.core.guarantee",
     "OnlinecalError": "onlinecal.core.errors",
-    "of_rounds": "onlinecal.core.joint",
+    "of_rounds": "onlinecal.core.transcript",
     "Recalibrator": "onlinecal.recalibration.recalibrator",
     "recalibrate": "onlinecal.recalibration.replay",
     "fit_recalibration": "onlinecal.recalibration.maps",
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from onlinecal.core.errors import OnlinecalError as OnlinecalError
     from onlinecal.core.guarantee import Guarantee as Guarantee
     from onlinecal.core.joint import JointDistribution as JointDistribution
-    from onlinecal.core.joint import of_rounds as of_rounds
+    from onlinecal.core.transcript import of_rounds as of_rounds
     from onlinecal.decision_makers import responses as responses
     from onlinecal.decisions import tasks as tasks
     from onlinecal.face import load as load

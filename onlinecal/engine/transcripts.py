@@ -10,8 +10,8 @@ import numpy as np
 
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Transcript
 from onlinecal.core.strategy import strategy_name
+from onlinecal.core.transcript import Transcript
 
 
 class Transcripts:

@@ -13,8 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, needs_of
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
+from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import choice, integer, number, vector
 from onlinecal.forecasts.clusters import labels_of, resample_of
 from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, Resample, intervals

@@ -132,14 +132,15 @@ def best_width(gamma: JointDistribution) -> BestWidth:
 
 def _best_width(gamma: JointDistribution) -> tuple[float, int | None]:
     """The value, and the exponent of its width; None is the limit of ever finer bins."""
-    best, exponent = float(np.abs(gamma.residuals).sum()), None
+    residuals = gamma.residuals[None, :]
+    best, exponent = float(np.abs(residuals).sum()), None
     gap = float(np.diff(gamma.predictions).min()) if gamma.levels > 1 else 1.0
     left, known = set(range(math.ceil(-math.log2(gap)))), {-1: 0.0}
     near = round(math.log2(gamma.levels) / 3.0)  # of the best width of independent samples, about
     while left := {j for j in left if known[max(i for i in known if i < j)] + 2.0**-j < best}:
         tried = sorted(left, key=lambda j: abs(j - near))[:4]
         left -= set(tried)
-        found = _by_width(gamma, gamma.residuals[None, :], [2.0**-j for j in tried])[0]
+        found = _by_width(gamma, residuals, [2.0**-j for j in tried])[0]
         known |= dict(zip(tried, map(float, found), strict=True))
         for j in tried:
             if known[j] + 2.0**-j < best:

@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Transcript
+from onlinecal.core.transcript import Transcript
 from onlinecal.core.validation import count
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.style import GREY

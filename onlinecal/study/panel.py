@@ -15,8 +15,9 @@ from onlinecal.core import errors
 from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, failure, shown
-from onlinecal.core.joint import JointDistribution, Transcript, needs_of
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import named_table
+from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
 from onlinecal.decision_makers.responses import DecisionMaker, as_decision_maker, moved_task, response_name
 from onlinecal.decisions.base import DecisionTask, QuadraticTask

@@ -14,8 +14,9 @@ from threadpoolctl import threadpool_limits
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidData, InvalidForecast, OnlinecalError
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.joint import JointDistribution, Transcript
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import free_memory
+from onlinecal.core.transcript import Transcript
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
 from onlinecal.engine.keeping import OnGrid

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Transcript
+from onlinecal.core.transcript import Transcript
 from onlinecal.core.validation import is_whole
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine.keeping import as_history

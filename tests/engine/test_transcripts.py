@@ -9,9 +9,9 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
-from onlinecal.core.joint import of_rounds
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
+from onlinecal.core.transcript import of_rounds
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
 from onlinecal.natures import Bernoulli, Drift, Nature, Streams
 from onlinecal.rounds.plain import Round
