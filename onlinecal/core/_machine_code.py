@@ -10,13 +10,13 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from numba import extending, njit, types
 from numba._dynfunc import make_function
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
-from numba.core.compiler import Compiler
+from numba.core.compiler import Compiler, Flags
 
 from onlinecal.core._compile import spent
 
@@ -68,6 +68,23 @@ def _cached(function: Callable[..., Any], compiler: Any) -> Any:
     return compiled
 
 
+class _Flags(Flags):
+    """The flags of numba, as quick to hash and to compare as they are small: it does so 25,000 times a game."""
+
+    __slots__ = ()
+    _hash = hash(Flags())
+    _defaults: ClassVar = Flags().values()
+
+    def __hash__(self) -> int:
+        return self._hash  # that of all flags: of their names
+
+    def __eq__(self, other: object) -> bool:
+        return bool(super().__eq__(other))
+
+    def values(self) -> dict[str, Any]:
+        return self._defaults | self._values
+
+
 class _Whole(Compiler):
     """Compiles a function with all its parts."""
 
@@ -75,6 +92,7 @@ class _Whole(Compiler):
         """Without searching for garbage, which would take a tenth of the time."""
         collecting, began = gc.isenabled(), time.perf_counter()
         gc.disable()
+        self.state.flags = _Flags(self.state.flags)
         try:
             made = super().compile_extra(function)
         finally:
@@ -107,6 +125,7 @@ class _Part(Compiler):
         return super().define_pipelines()
 
     def compile_extra(self, function: Any) -> Any:
+        self.state.flags = _Flags(self.state.flags)
         made = super().compile_extra(function)
         name = make_function(
             sys.modules[__name__], function.__name__, "", 0, made.environment, (made.library,)
