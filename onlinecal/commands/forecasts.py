@@ -97,10 +97,7 @@ def measure(
     settings = Settings(draws, level, seed, EVERYTHING if everything else tuple(name or DECIDING))
     report = report_of(file, asked, settings, in_parts, scheduler)
     if html is not None:
-        from onlinecal.report.measured import page_of
-        from onlinecal.report.page import write
-
-        write(page_of(report), html)
+        measured.page_of(report).write(html)
     if as_json:
         print_json(measured.data(report))
         return

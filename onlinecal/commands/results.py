@@ -317,7 +317,7 @@ def report(
     ] = None,
 ) -> None:
     """Write a study as one HTML page: what was asked, a summary, tables, pictures, and how to repeat it."""
-    from onlinecal.report.page import html, page_of, write
+    from onlinecal.report.page import page_of
     from onlinecal.study.status import Status
     from onlinecal.study.store import Store
 
@@ -326,7 +326,7 @@ def report(
     path = output or results.with_suffix(".html")
     with Store.open(results) as store:
         meta = store.meta
-    write(html(page_of(study, meta, status.cells, str(results), status.failed)), path)
+    page_of(study, meta, status.cells, str(results), status.failed).write(path)
     print(f"wrote {path}")
 
 

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 import tomllib
-from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import LIST, UnknownName, meant
@@ -30,7 +26,7 @@ from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
 from onlinecal.naming import as_strategy, foreign, kind_of
 from onlinecal.natures import NATURES
-from onlinecal.report.tables import broken, fits, flowing, new_console, print_json, say
+from onlinecal.report.tables import flowing, new_console, print_json, say
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.worlds import WORLDS, World
 
@@ -266,7 +262,7 @@ def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
 
 
 def print_check(report: Report) -> None:
-    """The report of `onlinecal check`: a row for each guarantee, with the worst of its opponents."""
+    """The report of `onlinecal check`: two lines for each guarantee, with the worst of its opponents."""
     console = new_console()
     for name in dict.fromkeys(name for name, _ in report.findings):
         console.print(f"[bold]{escape(name)}[/bold]")
@@ -282,52 +278,28 @@ def print_check(report: Report) -> None:
     groups: dict[tuple[str, str], list[GuaranteeCheck]] = {}
     for v in report.guarantees:
         groups.setdefault((v.strategy, v.guarantee.short), []).append(v)
-    rows = []
     for (strategy, guarantee), checked in groups.items():
         first = checked[0].guarantee
         worst = max(checked, key=lambda v: v.ratio if first.upper else -v.ratio)
         failed, unknown = (sum(v.holds is holds for v in checked) for holds in (False, None))
         trends = [v.trend[0] for v in checked if v.trend is not None]
         if failed:
-            said = f"FAILS against {failed} of {len(checked)}"
+            found = f"FAILS against {failed} of {len(checked)}"
             if any(v.step > 1.0 and v.holds is False for v in checked):
-                said += ", in a step of its proof"
+                found += ", in a step of its proof"
         elif first.kind == "rate" and not trends:
-            said = "a rate; its growth cannot be told"
+            found = "a rate; its growth cannot be told"
         elif unknown:
-            said = f"exceeded, perhaps by chance, against {unknown} of {len(checked)}"
+            found = f"exceeded, perhaps by chance, against {unknown} of {len(checked)}"
         else:
-            said = f"holds against {len(checked)}"
+            found = f"holds against {len(checked)}"
         if trends:
-            said += f": ratio grows like T^{fixed(max(trends))} at most"
-        rows.append(
-            (strategy, guarantee, f"{worst.ratio:.4g}", f"against {worst.opponent}, round {worst.at:,}", said)
-        )
-    tables = [_checked(rows), _checked(rows, narrow=True)]
-    if (table := next((table for table in tables if fits(console, table)), None)) is not None:
-        console.print(table)
-    else:
-        for strategy, guarantee, ratio, where, said in rows:
-            say(f"{strategy}: {guarantee}\n  {said}; worst {ratio}, {where}")
-    console.print(
+            found += f": ratio grows like T^{fixed(max(trends))} at most"
+        say(f"{strategy}: {guarantee}")
+        say(f"  {found}; worst {worst.ratio:.4g}, against {worst.opponent}, round {worst.at:,}")
+    say(
         "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
         "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "
-        "T/16 to T, and fails if it does by more than chance makes of it once in 10^6."
+        "T/16 to T, and fails if it does by more than chance makes of it once in 10^6.",
+        hang=0,
     )
-
-
-def _checked(rows: Iterable[Sequence[str]], *, narrow: bool = False) -> Table:
-    """The table of `print_check`; a narrow one has its names broken, and the bounds below what they bound."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for heading in ("strategy", "guarantee", "worst", "where", ""):
-        right: Any = "right" if heading == "worst" else "left"
-        table.add_column(heading, justify=right, no_wrap=narrow and heading != "", overflow="fold")
-    for strategy, guarantee, worst, where, said in rows:
-        if narrow:
-            if len(guarantee) > 22:
-                measure, bound = re.split(" (?=[≤≥=] )", guarantee, maxsplit=1)
-                guarantee = f"{broken(measure, 22)}\n{broken(bound, 24)}"
-            opponent, _, at = where.rpartition(" round ")
-            strategy, where = broken(strategy, 14), f"{broken(opponent, 13)}\nround {at}"
-        table.add_row(*map(Text, map(readable, (strategy, guarantee, worst, where, said))))
-    return table

@@ -16,7 +16,7 @@ from onlinecal.report.curves import Study
 from onlinecal.report.frames import counted
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.ranking import Difference, Front, Ranking, Standing, fronts, paired, ranking, remarks
-from onlinecal.report.tables import Table, new_console, number, print_json
+from onlinecal.report.tables import Table, crossed, new_console, number, print_json
 from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
 
 #: pairs that are not told apart, and forecasters that dominate one, are named up to so many
@@ -93,22 +93,16 @@ def answer(
 
 def of_ranking(found: Ranking) -> Answer:
     """Forecasters down, in the order of their mean ranks; natures across."""
-    rows = {}
+    rows = []
     for who, (mean, best, worst, _) in found.mean_ranks().items():
-        cells = [f"{mean:.3g}" + ("" if best == worst else f" [{best:.3g}–{worst:.3g}]")]
+        rows.append([who, f"{mean:.3g}" + ("" if best == worst else f" [{best:.3g}–{worst:.3g}]")])
         for s in found.standings:
-            if who not in s.forecasters:
-                cells.append("")
-                continue
-            at = s.forecasters.index(who)
-            low, high = s.span[at]
-            cells.append(f"{s.ranks[at]:g}" + ("" if low == high else f" [{low}–{high}]"))
-        rows[who] = cells
-    title, ends = (
-        f"{found.measure}: ranks",
-        {f"T = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found.standings},
-    )
-    headings = [f"{s.nature}{'*' * s.own}" for s in found.standings]
+            at = s.forecasters.index(who) if who in s.forecasters else None
+            low, high = (0, 0) if at is None else s.span[at]
+            spread = "" if low == high else f" [{low}–{high}]"
+            rows[-1].append("" if at is None else f"{s.ranks[at]:g}{spread}")
+    title, headings = f"{found.measure}: ranks", [f"{s.nature}{'*' * s.own}" for s in found.standings]
+    ends = {f"T = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found.standings}
     if len(ends) == 1:
         title += f"; {ends.pop()}"
     else:
@@ -129,7 +123,7 @@ def of_ranking(found: Ranking) -> Answer:
             f"Not all were played against {', '.join(missing)}: mean ranks are over the natures that a forecaster met"
         )
     notes += [_not_apart(s) for s in found.standings if s.apart]
-    return Answer([Table(title, ["mean rank", *headings], rows)], notes, found.as_json())
+    return Answer([Table(title, ["forecaster", "mean rank", *headings], rows)], notes, found.as_json())
 
 
 def _not_apart(standing: Standing) -> str:
@@ -149,8 +143,8 @@ def of_fronts(found: Sequence[Front]) -> Answer:
         Table(
             f"{f.nature}, T = {f.horizon:,}, {number_of(f.runs, 'run')}: {len(f.front)} of {len(f.forecasters)} on the "
             "front",
-            [*f.measures, "dominated by"],
-            {who: _front_row(f, who) for who in f.forecasters},
+            ["forecaster", *f.measures, "dominated by"],
+            [_front_row(f, who) for who in f.forecasters],
         )
         for f in found
     ]
@@ -172,7 +166,7 @@ def _front_row(front: Front, who: str) -> list[str]:
     # Those of which it is certain first.
     by = [f"{other} †" for other in certain] + [other for other in front.by(who) if other not in certain]
     more = [f"and {len(by) - NAMED} more"] if len(by) > NAMED else []
-    return [*means, "\n".join([*by[:NAMED], *more]) or "– (on the front)"]
+    return [who, *means, "\n".join([*by[:NAMED], *more]) or "– (on the front)"]
 
 
 # ---------------------------------------------------------------- differences run by run
@@ -180,13 +174,11 @@ def _front_row(front: Front, who: str) -> list[str]:
 
 def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float = 0.95) -> Answer:
     """Pairs of forecasters down, natures across."""
-    rows: dict[str, dict[str, Difference]] = {}
-    ends = {}
+    ends, pairs = {}, dict.fromkeys(d.pair for d in found)
     for d in found:
-        rows.setdefault(" − ".join(d.forecasters), {})[d.nature] = d
         open = f", {d.open:,} open at the end" if d.open else ""
         ends[d.nature] = f"T = {d.horizon:,}, {number_of(d.runs, 'run')}{open}"
-    cells = {pair: [_difference(mine.get(nature)) for nature in ends] for pair, mine in rows.items()}
+    cells = crossed(found, "pair", "nature", pairs, [*ends], _difference)
     title, headings = f"{found[0].measure}: differences of totals, run by run", [*ends]
     if len(ends) == 1:
         title, headings = f"{title}; {headings[0]}, {ends[headings[0]]}", ["difference"]
@@ -207,7 +199,7 @@ def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float 
             "then where chance would give all runs one sign less often than that, 2^(1−runs)"
         )
     return Answer(
-        [Table(title, headings, cells, "first − second")], [". ".join([text, *remarks(found)])],
+        [Table(title, ["first − second", *headings], cells)], [". ".join([text, *remarks(found)])],
         [d.as_json() for d in found], [f"not compared: {line}" for line in refused],
     )  # fmt: skip
 
@@ -217,9 +209,7 @@ def _paired(study: Study, measure: Any) -> Answer:
     return of_paired(found, refused)
 
 
-def _difference(found: Difference | None) -> str:
-    if found is None:
-        return ""
+def _difference(found: Difference) -> str:
     if not math.isfinite(found.mean):
         return "infinite totals"
     first, second = found.forecasters
@@ -234,20 +224,23 @@ def _difference(found: Difference | None) -> str:
 def of_people(drawn: Sequence[PeopleRow]) -> Answer:
     """A table for each nature: forecasters down; how much swap regret there is, and the largest."""
     each = ["median", "worst", "of", "its CDL"]
-    headings = [*each, *(f"{name}\na question" if name in each[:2] else name for name in each)]
-    tables: dict[tuple[str, int], Table] = {}
-    for row in sorted(drawn, key=lambda row: [r.nature for r in drawn].index(row.nature)):
-        key = row.nature, row.horizon
-        if key not in tables:
-            title = f"{row.nature}, T = {row.horizon:,}: swap regret of {_many(row)}"
-            tables[key] = Table(title, headings, {})
-        tables[key].rows[row.forecaster] = _people_row(row)  # type: ignore[index]
+    headings = ["forecaster", *each, *(f"{name}\na question" if name in each[:2] else name for name in each)]
+    groups: dict[tuple[str, int], list[PeopleRow]] = {}
+    for nature in dict.fromkeys(row.nature for row in drawn):
+        for row in (row for row in drawn if row.nature == nature):
+            groups.setdefault((nature, row.horizon), []).append(row)
+    tables = [
+        Table(
+            f"{nature}, T = {horizon:,}: swap regret of {_many(rows[0])}", headings, [*map(_people_row, rows)]
+        )
+        for (nature, horizon), rows in groups.items()
+    ]
     note = (
         f"mean over {counted({row.runs for row in drawn})}, of the questions that were asked during a tenure and whose "
         "outcome is known; those that are open at the end are not in it. No best response has more swap regret than "
         "its CDL; *: another response, which may"
     )
-    return Answer([*tables.values()], [note], [row.as_json() for row in drawn])
+    return Answer(tables, [note], [row.as_json() for row in drawn])
 
 
 def _many(row: PeopleRow) -> str:
@@ -257,12 +250,12 @@ def _many(row: PeopleRow) -> str:
 
 
 def _people_row(row: PeopleRow) -> list[str]:
-    cells = []
+    cells = [row.forecaster]
     for median, values, at, cdl in zip(
         row.median(), (row.last, row.rate), row.worst, (row.cdl, row.each(row.cdl)), strict=True
     ):  # fmt: skip
         if at is None:
-            return ["–"] * 8
+            return [row.forecaster, *["–"] * 8]
         cells += [number(median), number(float(values[at])), _name(row, at, values), number(float(cdl[at]))]
     return cells
 

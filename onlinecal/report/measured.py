@@ -1,24 +1,20 @@
-"""The report of `onlinecal measure`, as text of 80 columns, as data, and as one HTML page."""
+"""The report of `onlinecal measure`: a document, as text of 80 columns or as one HTML page, and data."""
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import pairwise
+from dataclasses import asdict
 from typing import Any
 
-from onlinecal.core.words import number_of, readable
+from onlinecal.core.words import number_of
 from onlinecal.forecasts.intervals import FEW
 from onlinecal.forecasts.measuring import Measured, Part, Report
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
-from onlinecal.report.tables import broken, new_console
+from onlinecal.report import document
+from onlinecal.report.document import Document, Section
+from onlinecal.report.tables import Table
 
-#: columns of text, where the terminal has as many
-WIDTH = 80
-#: a name in a table is broken into no narrower lines
-NAME = 12
 #: what the parts of scores are called
 SCORES = ("score", "mean", "MCB", "DSC", "UNC")
 #: what the table over groups or time holds
@@ -38,32 +34,48 @@ OF_PARTS = (
 )
 
 
-@dataclass(frozen=True)
-class Grid:
-    """A table of texts."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: Sequence[tuple[str, ...]]
-    notes: list[str]
+#: columns of which diagrams are drawn, at most
+DRAWN = 12
+#: levels up to which each is a point, and nothing is smoothed
+SINGLE = 20
 
 
 def text(report: Report) -> str:
-    """The report in lines of at most `WIDTH` columns, fewer in a narrower terminal, in letters that stdout has."""
-    lines = [*_wrapped(heading(report)), *(line for said in report.said for line in _wrapped(sentence(said)))]
-    lines += [line for said in report.cautions for line in _wrapped(f"Caution: {said}.")]
-    for column in report.columns:
-        lines += ["", readable(f"== {column.name}")[: width()], *_wrapped(about(column))]
-        lines += [line for said in column.cautions for line in _wrapped(f"Caution: {said}.")]
-        for grid in grids(report, column):
-            lines += ["", *_table(grid)]
-        lines += ["", *_wrapped(decision(column))]
-    if (beside := side_by_side(report)) is not None:
-        lines += ["", "== Side by side", *_table(beside)]
-    if report.differences:
-        lines += ["", *_table(differences(report))]
-    lines += ["", *(line for said in remarks(report) for line in _wrapped(said))]
-    return "\n".join(lines)
+    """The report in lines for a terminal."""
+    return document_of(report).text()
+
+
+def page_of(report: Report) -> Document:
+    """The report with diagrams, for one HTML page."""
+    return document_of(report, drawn=True)
+
+
+def document_of(report: Report, *, drawn: bool = False) -> Document:
+    """What is said of each column, with its tables, and of all columns together."""
+    many = len(report.columns)
+    sections = []
+    for i, column in enumerate(report.columns):
+        diagrams = pictures(column) if drawn and i < DRAWN else []
+        parts = [
+            document.Part("p", about(column)), *_cautions(column.cautions), document.Part("lead", decision(column)),
+            *[document.Part("pictures", diagrams)] * bool(diagrams), *_tables(grids(report, column)),
+        ]  # fmt: skip
+        sections.append(Section(column.name, parts))
+    together = [*side_by_side(report), *differences(report)]
+    if together:
+        sections.append(Section("Side by side", _tables(together)))
+    notes = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (drawn and many > DRAWN)
+    sections.append(Section("How to read it", [document.Part("notes", notes + remarks(report))]))
+    first = [*(document.Part("p", sentence(said)) for said in report.said), *_cautions(report.cautions)]
+    return Document(heading(report), first, sections)
+
+
+def _cautions(said: Sequence[str]) -> list[document.Part]:
+    return [document.Part("caution", f"Caution: {each}.") for each in said]
+
+
+def _tables(found: Sequence[Table]) -> list[document.Part]:
+    return [document.Part("table", table) for table in found]
 
 
 def remarks(report: Report) -> list[str]:
@@ -122,42 +134,39 @@ def decision(column: Measured) -> str:
     return said
 
 
-def grids(report: Report, column: Measured) -> list[Grid]:
+def grids(report: Report, column: Measured) -> list[Table]:
     """The tables of a column."""
     evaluation = column.evaluation
     asked = report.settings.draws > 0
     headings = ("measure", "value") + (("interval", "if calibrated", "p") if asked else ())
-    found = [Grid("Calibration", headings, [_cells(row, asked) for row in evaluation.rows], evaluation.notes)]
     scores = [(name, *map(number, parts)) for name, parts in (("Brier", column.brier), ("log", column.log))]
-    found.append(Grid("Scores in three parts", SCORES, scores, []))
+    found = [
+        Table("Calibration", headings, [_cells(row, asked) for row in evaluation.rows], evaluation.notes),
+        Table("Scores in three parts", SCORES, scores),
+    ]
     if column.groups:
         found.append(_parts(f"By {report.by}", column.groups))
-    if column.blocks:
-        drift = column.drift
-        assert drift is not None
-        grid = _parts(f"Over {report.time}", column.blocks)
-        grid.notes.append(
-            f"Drift: the greatest sum of errors beyond an even course is {drift.statistic:.3g} √n σ, p = "
-            f"{drift.p_value:.3g}; errors of neighbouring rows have correlation {drift.correlation:.3g}, p = "
-            f"{drift.correlation_p:.3g}."
+    if column.drift is not None:
+        drift = (
+            f"Drift: the greatest sum of errors beyond an even course is {column.drift.statistic:.3g} √n σ, p = "
+            f"{column.drift.p_value:.3g}; errors of neighbouring rows have correlation "
+            f"{column.drift.correlation:.3g}, p = {column.drift.correlation_p:.3g}."
         )
-        found.append(grid)
+        found.append(_parts(f"Over {report.time}", column.blocks, drift))
     return found
 
 
-def side_by_side(report: Report) -> Grid | None:
-    """The main numbers of all columns; None for one column."""
-    if len(report.columns) < 2:
-        return None
+def side_by_side(report: Report) -> list[Table]:
+    """The main numbers of all columns, of several."""
     rows = [
         (c.name, *map(number, (c.brier.score, c.brier.miscalibration, c.brier.discrimination, c.log.score)),
          number(c.threshold.loss))
         for c in report.columns
     ]  # fmt: skip
-    return Grid("", ("forecasts", "Brier", "MCB", "DSC", "log", "worst threshold"), rows, [])
+    return [Table("", ("forecasts", "Brier", "MCB", "DSC", "log", "worst threshold"), rows)] * (len(rows) > 1)
 
 
-def differences(report: Report) -> Grid:
+def differences(report: Report) -> list[Table]:
     """Paired tests of scores."""
     rows = [
         (f"{d.first} − {d.second}", {"brier": "Brier", "log": "log"}[d.score], number(d.mean), number(d.error),
@@ -166,26 +175,19 @@ def differences(report: Report) -> Grid:
     ]  # fmt: skip
     few = any(d.p_value is None for d in report.differences)
     unit = "cluster" if report.cluster else "row"
+    apart = number_of(report.lags, unit)
     how = (
-        f"with errors that depend on each other up to {number_of(report.lags, unit)} apart"
+        f"with errors that depend on each other up to {apart} apart"
         if report.lags
         else f"{unit}s independent"
     )
-    return Grid(
+    note = f"Negative: the first is better. Paired tests by Student's law, {how}; p (Holm) is for all of them at once."
+    rest = f" n < {FEW}: rows that tell as much as fewer than {FEW} {unit}s of equal weight are not tested."
+    title, headings = (
         "Differences of scores on the same rows",
         ("difference", "score", "mean", "error", "p", "p (Holm)"),
-        rows,
-        [
-            f"Negative: the first is better. Paired tests by Student's law, {how}; p (Holm) is for all of them at once."
-            + few
-            * f" n < {FEW}: rows that tell as much as fewer than {FEW} {unit}s of equal weight are not tested."
-        ],
     )
-
-
-def width() -> int:
-    """The number of columns of a line."""
-    return min(WIDTH, new_console().width)
+    return [Table(title, headings, rows, [note + rest * few])] * bool(rows)
 
 
 def number(x: float | None) -> str:
@@ -219,62 +221,14 @@ def _cells(row: Row, asked: bool) -> tuple[str, ...]:
     return (*cells, interval, number(row.if_calibrated), number(row.p_value))
 
 
-def _parts(title: str, parts: Sequence[Part]) -> Grid:
+def _parts(title: str, parts: Sequence[Part], *notes: str) -> Table:
     rows = [
         (part.name or "(empty)", f"{part.rows:,}", number(part.forecast), number(part.event),
          f"{part.event - part.forecast:+.3f} ± {part.error:.3f}", number(part.brier), number(part.p_value),
          number(part.adjusted))
         for part in parts
     ]  # fmt: skip
-    return Grid(title, ("", *PARTS), rows, [])
-
-
-def _wrapped(said: str) -> list[str]:
-    return textwrap.wrap(readable(said), width(), subsequent_indent="  ", break_on_hyphens=False)
-
-
-def _table(grid: Grid) -> list[str]:
-    """The lines of a table; where that is too wide its names are broken into lines, then the table."""
-    cells = [[readable(cell) for cell in row] for row in (grid.headings, *grid.rows)]
-    lines = _wrapped(grid.title)
-    # As few tables as there can be, of nearly as many columns each; no cell is cut.
-    columns = len(grid.headings) - 1
-    for count in range(1, columns + 1):
-        ends = [1 + columns * i // count for i in range(count + 1)]
-        parts = [_lines_of([[row[0], *row[first:last]] for row in cells]) for first, last in pairwise(ends)]
-        if all(len(line) <= width() for part in parts for line in part):
-            break
-    for k, part in enumerate(parts):
-        lines += [*[""] * (k > 0), *part]
-    return [*lines, *(line for note in grid.notes for line in _wrapped(note))]
-
-
-def _lines_of(cells: list[list[str]]) -> list[str]:
-    """A table whose first row has the headings."""
-    room = width()
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    rest = sum(widths[1:]) + 2 * (len(widths) - 1)
-    if widths[0] + rest > room:  # headings in two lines, then names
-        cells[0][1:] = [
-            broken(h, max(8, max(len(r[i]) for r in cells[1:]))) for i, h in enumerate(cells[0]) if i
-        ]
-        widths[1:] = [
-            max(len(line) for row in cells for line in row[i].split("\n")) for i in range(1, len(widths))
-        ]
-        widths[0] = max(room - sum(widths[1:]) - 2 * (len(widths) - 1), NAME)
-    lines = []
-    for row in cells:
-        lines_of_name = broken(row[0], widths[0]).split("\n")
-        first = [part for line in lines_of_name for part in textwrap.wrap(line, widths[0]) or [""]]
-        parts = [first, *(cell.split("\n") for cell in row[1:])]
-        for k in range(max(map(len, parts))):
-            shown = [part[k] if k < len(part) else "" for part in parts]
-            line = [
-                shown[0].ljust(widths[0]),
-                *(c.rjust(w) for c, w in zip(shown[1:], widths[1:], strict=True)),
-            ]
-            lines.append("  ".join(line).rstrip())
-    return lines
+    return Table(title, ("", *PARTS), rows, notes)
 
 
 def _column_data(column: Measured) -> dict[str, Any]:
@@ -319,45 +273,6 @@ def _row_data(row: Row) -> Mapping[str, Any]:
         "p_large_n": row.p_large_n,
         "decisions": row.measure.decisions,
     }
-
-
-# ---------------------------------------------------------------- the page
-
-#: columns of which diagrams are drawn, at most
-DRAWN = 12
-#: levels up to which each is a point, and nothing is smoothed
-SINGLE = 20
-
-
-def page_of(report: Report) -> str:
-    """The report as one HTML page that needs nothing else; names that were given are escaped."""
-    from onlinecal.report.page import rendered
-
-    sections = [
-        {
-            "name": column.name,
-            "about": about(column),
-            "cautions": column.cautions,
-            "decision": decision(column),
-            "grids": grids(report, column),
-            "pictures": pictures(column) if i < DRAWN else [],
-        }
-        for i, column in enumerate(report.columns)
-    ]
-    many = len(report.columns)
-    together = [side_by_side(report), differences(report) if report.differences else None]
-    return rendered(
-        "measured.html",
-        heading=heading(report),
-        report=report,
-        sections=sections,
-        together=[grid for grid in together if grid is not None],
-        said=[sentence(said) for said in report.said],
-        remarks=[
-            *[f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (many > DRAWN),
-            *remarks(report),
-        ],
-    )
 
 
 def pictures(column: Measured) -> list[Any]:

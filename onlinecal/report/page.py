@@ -1,29 +1,27 @@
-"""The page of a study: one HTML file that needs nothing else; its contents, and how it is written."""
+"""The page of a study: its contents, as one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
-from onlinecal.core.writing import whole
 from onlinecal.growth import simultaneous
 from onlinecal.measures import MEASURES
 from onlinecal.report.answer import answer
 from onlinecal.report.curves import Study, runs_of
-from onlinecal.report.page_pictures import MOST, gallery
-from onlinecal.report.ranking import COMMON_RUNS, RECORDED, ranking, totals_in_common
-from onlinecal.report.tables import number, with_spread
-from onlinecal.report.totals import AGAINST_RATES, Total, legend_of, longest, main_columns, totals
+from onlinecal.report.document import Document, Part, Section
+from onlinecal.report.page_pictures import MOST, Gallery, gallery
+from onlinecal.report.ranking import Standing, ranking, remarks, totals_in_common
+from onlinecal.report.tables import Cell, Table, number
+from onlinecal.report.totals import AGAINST_RATES, Total, by_nature, legend_of, main_columns, totals
 from onlinecal.study.entries import Planned
 from onlinecal.study.played import Played
 
@@ -33,21 +31,18 @@ LISTED = 12
 CERTAIN = "†"
 
 
-class Cell(NamedTuple):
-    """The text of a cell, the number by which its column is sorted, and a note below it in small letters."""
+QUESTION = (
+    "Each forecaster predicts the probability of a yes/no event, round by round, against natures, which decide the "
+    "outcomes. A measure μ says how good the forecasts of a game of T rounds are, most measures how far they are from "
+    "calibrated; the tables and pictures have the total T·μ. Where it grows more slowly than T itself, μ goes to 0."
+)
 
-    text: str = ""
-    value: float | None = None
-    note: str = ""
 
+@dataclass(frozen=True)
+class StudyPage(Document):
+    """The page of a study, with the pictures on it."""
 
-class Table(NamedTuple):
-    """A table with a column of names, whose heading is `first`."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
-    first: str = "forecaster"
+    drawn: Gallery = field(default_factory=Gallery)
 
 
 def page_of(
@@ -56,8 +51,8 @@ def page_of(
     planned: int,
     source: str,
     failed: Sequence[tuple[Planned, str, str]] = (),
-) -> SimpleNamespace:
-    """The contents of the page of a study, for its template, with what its results file says of itself.
+) -> StudyPage:
+    """The page of a study, with what its results file says of itself.
 
     `planned` cells were to be played; `source` is the name of the file; `failed` has cells that could not be played,
     why, and when that was last tried.
@@ -70,72 +65,63 @@ def page_of(
         fitted = {row.measure for row in rows if row.exponent is not None}
         whole_ones = [name for name in shown if not study.columns[name].end]
         drawn = gallery(study, whole_ones, [m for m in shown if m in fitted][:4], progress)
-    table, meaning = lowest(study) or (None, "")
-    done, scenario = len(study.cells), meta.get("scenario", "")
-    remarks = {row.against_rates for row in rows}
-    return SimpleNamespace(
-        title=study.title or study.name,
-        state=f"{f'{done:,} of {planned:,}' if done < planned else f'All {done:,}'} cells are finished.",
-        answer=" ".join(answer(study, shown[0])) if shown else "",
-        asked=_asked(study),
-        versions=[
-            ("onlinecal", meta.get("version", "unknown")),
-            ("time of playing, of all games added", _time(sum(cell.seconds for cell in study.cells))),
-            ("results file", source),
-        ],
-        said=[*bounds(study), *beyond(rows)],
-        notes=[
-            *(f"{part[0].upper()}{part[1:]}." for part in legend_of(rows)),
-            *(
-                f"{remark}: {meaning.format(rate='the best known rate of its measure')}."
-                for remark, meaning in AGAINST_RATES.items()
-                if remark in remarks
-            ),
-        ],
-        lowest=table,
-        meaning=meaning,
-        missing=_not_played(failed, json.loads(meta.get("incompatible", "[]"))),
-        tables=tables(study, rows),
-        drawn=drawn,
-        pictures=[*drawn.curves, *drawn.others],
-        scenario=scenario,
-        commands=_commands(study.name, source, bool(scenario), meta.get("options", "")),
-        measures=_measures(study, shown),
-    )
+    done, scenario, best = len(study.cells), meta.get("scenario", ""), lowest(study)
+    cells = f"{done:,} of {planned:,}" if done < planned else f"All {done:,}"
+    said = answer(study, shown[0]) if shown else []
+    missing = not_played(failed, json.loads(meta.get("incompatible", "[]")))
+    versions = [
+        ("onlinecal", meta.get("version", "unknown")),
+        ("time of playing, of all games added", _time(sum(cell.seconds for cell in study.cells))),
+        ("results file", source),
+    ]
+    sections = [
+        Section("What was asked", [
+            Part("p", QUESTION), Part("terms", _asked(study)), Part("h3", "The measures"),
+            Part("terms", _measures(study, shown)),
+        ], "asked"),
+        Section("Not played", _parts("table", missing), "missing"),
+        Section("Summary", [
+            *_parts("table", best), *_parts("list", [*bounds(study), *beyond(rows)]),
+        ], "summary"),
+        Section("Tables", [
+            Part("notes", _notes(rows)),
+            *(Part("table", table) for table in by_nature(study, rows, all_columns(study), remark=True)),
+        ], "tables"),
+        Section("Pictures", _pictures(drawn), "pictures"),
+        Section("How to repeat it", [
+            Part("pre", "\n".join(_commands(study.name, source, bool(scenario), meta.get("options", "")))),
+            Part("terms", versions), *_parts("h3", scenario and "Scenario"), *_parts("pre", scenario),
+        ], "repeat"),
+    ]  # fmt: skip
+    first = [*_parts("p", " ".join(said)), Part("state", f"{cells} cells are finished.")]
+    return StudyPage(study.title or study.name, first, [each for each in sections if each.parts], drawn)
 
 
-def html(page: SimpleNamespace) -> str:
-    """The page as text."""
-    return rendered("page.html", page=page)
+def _parts(kind: str, content: Any) -> list[Part]:
+    """One part; none where it is empty."""
+    return [Part(kind, content)] if content else []
 
 
-def rendered(template: str, **said: Any) -> str:
-    """A page of this folder as text; names that were given are escaped."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup, escape
-
-    def breakable(text: str) -> str:
-        """A name that may be broken into lines after ``_ [ ( , =``, and nowhere else."""
-        pieces = re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", text)
-        return Markup("").join(Markup("{}<wbr>").format(p) if p[-1] in "_[(,=" else escape(p) for p in pieces)
-
-    def coded(text: str) -> str:
-        """A text in which the parts between two backticks are code."""
-        pieces = enumerate(text.split("`"))
-        return Markup("").join(Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in pieces)
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters |= {"breakable": breakable, "coded": coded}
-    return environment.get_template(template).render(**said)
+def _notes(rows: Sequence[Total]) -> list[str]:
+    found = {row.against_rates for row in rows}
+    return [
+        *(f"{part[0].upper()}{part[1:]}." for part in legend_of(rows)),
+        *(
+            f"{remark}: {meaning.format(rate='the best known rate of its measure')}."
+            for remark, meaning in AGAINST_RATES.items()
+            if remark in found
+        ),
+    ]
 
 
-def write(text: str, path: Path) -> None:
-    """Writes a page; the file is there whole or not at all."""
-    with whole(path) as new:
-        new.write_text(text, encoding="utf-8", newline="\n")
+def _pictures(drawn: Gallery) -> list[Part]:
+    curves = [Part("h3", "Totals against T"), Part("state", drawn.shared), Part("pictures", drawn.curves)]
+    others = [Part("h3", "More of it"), Part("pictures", drawn.others)]
+    return [
+        *curves * bool(drawn.curves),
+        *others * bool(drawn.others),
+        *_parts("state", " ".join(drawn.left)),
+    ]
 
 
 def shown_columns(study: Study) -> list[str]:
@@ -174,8 +160,8 @@ def _measures(study: Study, shown: Sequence[str]) -> list[tuple[str, str]]:
             found.setdefault(column.measure, f"{first} Source: {record.source}.")
         elif column.of_task:
             found["swap_regret[task]"] = (
-                "What a decision maker who acts on the forecasts could have gained by another action in place of the "
-                "one taken on each prediction, the same in all rounds with that prediction."
+                "The gain of a decision maker from another action in place of the one taken on each prediction, the "
+                "same in all rounds with that prediction."
             )
     return list(found.items())
 
@@ -206,36 +192,8 @@ def _list(names: Sequence[str], between: str = ", ") -> str:
 # ---------------------------------------------------------------- tables
 
 
-def tables(study: Study, rows: Sequence[Total]) -> list[Table]:
-    """A table for each nature: forecasters down, measures across, with totals at the largest T and their growth."""
-    found = []
-    for nature in study.natures:
-        mine = {(row.forecaster, row.measure): row for row in rows if row.nature == nature}
-        if not mine:
-            continue
-        horizon, _ = longest(mine.values())
-        open = max(row.open for row in mine.values() if row.horizon == horizon)
-        there = [c for c in all_columns(study) if any(measure == c for _, measure in mine)]
-        told = tuple(
-            (who, tuple(_cell(mine.get((who, column)), horizon) for column in there))
-            for who in study.forecasters
-            if any(who == own for own, _ in mine)
-        )
-        late = f", {number_of(open, 'question')} open at the end" if open else ""
-        found.append(Table(f"{nature}, T = {horizon:,}{late}", tuple(there), told))
-    return found
-
-
-def _cell(row: Total | None, horizon: int) -> Cell:
-    if row is None:
-        return Cell()
-    at = f"at T = {row.horizon:,}" if row.horizon != horizon else ""
-    notes = " · ".join(filter(None, [at, " ".join(row.growth), row.against_rates]))
-    return Cell(with_spread(row.total, row.half_width), row.total, notes)
-
-
-def lowest(study: Study) -> tuple[Table, str] | None:
-    """The forecasters with the lowest mean totals: measures down, natures across; and the meaning of the marks.
+def lowest(study: Study) -> Table | None:
+    """The forecasters with the lowest mean totals: measures down, natures across; the notes explain the marks.
 
     Only forecasters that were played at the same largest T are compared; None where nothing is. The last column, of
     several natures, has the forecaster whose largest mean total over all of them is lowest. Names are marked that are
@@ -251,23 +209,23 @@ def lowest(study: Study) -> tuple[Table, str] | None:
             every[measure] = compared
     if not every:
         return None
-    rows, several = [], len(study.natures) > 1
-    sure = recorded = fewer = False
+    rows: list[list[Any]] = []
+    standings: list[Standing] = []
+    several = len(study.natures) > 1
     for measure, compared in every.items():
         some = [cell for found in compared.values() if len(found) > 1 for cell in found.values()]
         order = ranking(Study(tuple(some)), measure, simultaneous(len(every)))
+        standings += order.standings
         certain = set()
         for s in order.standings:
             # Of a payoff the lowest is the one that all others are better than.
             below = (s.before.T if order.higher else s.before).sum(axis=1) == len(s.forecasters) - 1
             certain |= {(s.nature, who) for who, it_is in zip(s.forecasters, below, strict=True) if it_is}
-            recorded, fewer = recorded or s.recorded, fewer or s.fewer
         means, cells = {nature: _means(found, measure) for nature, found in compared.items()}, []
         for nature, found in means.items():
             cell = _least(found) if len(found) > 1 else Cell()
-            if (nature, cell.text) in certain:
-                sure, cell = True, cell._replace(text=f"{cell.text} {CERTAIN}")
-            cells.append(cell)
+            mark = f" {CERTAIN}" * ((nature, cell.text) in certain)
+            cells.append(cell._replace(text=cell.text + mark))
         if several:
             # A mean that is infinite both ways is the largest: nothing is below it.
             largest: dict[str, str] = {}
@@ -275,28 +233,23 @@ def lowest(study: Study) -> tuple[Table, str] | None:
                 own = {nature: found[who] for nature, found in means.items()}
                 largest[who] = max(own, key=lambda n: math.inf if math.isnan(own[n]) else own[n])
             cell = _least({who: means[nature][who] for who, nature in largest.items()})
-            against = (f" · against {n}" for who, n in largest.items() if means[n][who] == cell.value)
+            against = (f"\nagainst {n}" for who, n in largest.items() if means[n][who] == cell.value)
             cells.append(cell._replace(note=cell.note + next(against, "")))
-        rows.append((measure, tuple(cells)))
-    headings = (*study.natures, *["largest of its totals over the natures"] * several)
-    table = Table("Whose mean total is lowest at the largest T", headings, tuple(rows), "measure")
-    compare = "`onlinecal compare RESULTS --ranking` says who else is told apart."
-    if not sure:
-        meaning = (
-            "Nobody is the lowest here beyond doubt (Student's t on one difference a run, for all of the table "
-            f"together with 95 %): that a mean is the lowest may be chance. {compare}"
-        )
-    else:
-        meaning = (
-            f"{CERTAIN}: its expected total is lower than that of every other forecaster beyond doubt, by Student's t "
-            "on one difference a run, Holm's procedure over all pairs and natures, and Bonferroni's over measures: all "
-            f"{CERTAIN} of the table hold together with 95 % if differences are normal."
-            + f" {RECORDED}." * recorded
-            + f" Without {CERTAIN} it may be chance that this mean is the lowest"
-            + "; the last column is not tested" * several
-            + f". {compare}"
-        )
-    return table, meaning + f" {COMMON_RUNS}." * fewer
+        rows.append([measure, *cells])
+    headings = ["measure", *study.natures, *["largest of its totals over the natures"] * several]
+    sure = any(CERTAIN in cell.text for _, *cells in rows for cell in cells)
+    meaning = (
+        f"{CERTAIN}: the expected total is lower than that of every other forecaster beyond doubt, by Student's t on "
+        "one difference a run, Holm's procedure over all pairs and natures, and Bonferroni's over measures. All "
+        f"{CERTAIN} of the table hold together with 95 % if differences are normal. Without {CERTAIN} the lowest mean "
+        "may be chance" + "; the last column is not tested" * several
+        if sure
+        else "No mean is the lowest beyond doubt (Student's t on one difference a run, for the whole table together "
+        "with 95 %): the order may be chance"
+    )
+    more = f"{meaning}. `onlinecal compare RESULTS --ranking` says which forecasters are told apart."
+    notes = [more, *(f"{said}." for said in remarks(standings))]
+    return Table("Lowest mean total at the largest T", headings, rows, notes)
 
 
 def _compared(study: Study, measure: str, nature: str) -> dict[str, Played]:
@@ -326,7 +279,7 @@ def _least(means: Mapping[str, float]) -> Cell:
     return Cell(", ".join(who for who, mean in means.items() if mean == least), least, number(least))
 
 
-def _not_played(
+def not_played(
     failed: Sequence[tuple[Planned, str, str]], incompatible: Sequence[Sequence[str]]
 ) -> Table | None:
     """Cells that failed, and pairs that cannot play each other (forecaster, nature, why); None where there are none."""
@@ -338,8 +291,7 @@ def _not_played(
         for (who, whom, why), times in found.items()
     ]
     rows += [(who, whom, "all", f"cannot be played: {why}") for who, whom, why in incompatible]
-    told = tuple((who, tuple(map(Cell, cells))) for who, *cells in rows)
-    return Table("Not played", ("nature", "T", "why"), told) if rows else None
+    return Table("", ("forecaster", "nature", "T", "why"), rows, words=True) if rows else None
 
 
 # ---------------------------------------------------------------- sentences
@@ -369,17 +321,15 @@ def bounds(study: Study) -> list[str]:
         )
     said, every = [], held + len(broken) + len(chance)
     if held:
-        some = f"{held:,} of {every:,}" if held < every else f"Every one of {held:,}"
-        holds = "hold" if held < every else "holds in what was played"
-        rest = "which every run keeps to, or, of expectations, their mean"
-        said.append(f"{some} proven bounds with a constant {holds}, {rest}.")
+        some = f"{held:,} of {every:,} proven bounds" if held < every else f"All {every:,} proven bounds"
+        rest = "sure ones in every run, those in expectation for the mean"
+        said.append(f"{some} held: {rest}." if every > 1 else "The one proven bound held.")
     return said + [f"{words}: {_list(names)}." for words, names in beyond.items() if names]
 
 
 #: the remarks of `Curve.against_rates` that are worth a sentence
 _BEYOND = {
-    "above proven": "faster over these T than the bound that is proved for its forecaster, below which its total may "
-    "still lie",
+    "above proven": "faster over these T than the bound proved for their forecaster, below which they may still lie",
     "above O": "faster over these T than the best known rate, which some forecaster is proved to keep against every "
     "nature that its source admits",
 }
@@ -395,5 +345,5 @@ def beyond(rows: Sequence[Total]) -> list[str]:
                 found.setdefault(f"{row.forecaster} against {row.nature}", []).append(row.measure)
         if found:
             parts = [f"{pair} ({_list(measures)})" for pair, measures in found.items()]
-            said.append(f"What grows {words}: {_list(parts, '; ')}.")
+            said.append(f"Totals that grow {words}: {_list(parts, '; ')}.")
     return said

@@ -310,6 +310,11 @@ class Difference(Contest):
     same: bool
 
     @property
+    def pair(self) -> str:
+        """``first − second``."""
+        return " − ".join(self.forecasters)
+
+    @property
     def better(self) -> str:
         """The forecaster with the lower total beyond doubt of the interval; "" if it holds 0."""
         if self.mean + self.half_width < 0:

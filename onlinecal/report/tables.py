@@ -1,19 +1,21 @@
-"""Tables of texts, on the terminal and as Markdown, and data as JSON."""
+"""Tables of texts on the terminal, as Markdown and as HTML; data as JSON."""
 
 from __future__ import annotations
 
+import html
+import io
 import json
 import math
 import re
 import sys
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from rich.box import SIMPLE_HEAD
+from rich.box import SIMPLE_HEAD, Box
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -21,56 +23,128 @@ from rich.text import Text
 from onlinecal.core.words import readable
 
 
+class Cell(NamedTuple):
+    """The text of a cell, the number by which a page sorts its column, and a note in small letters."""
+
+    text: str = ""
+    value: float | None = None
+    note: str = ""
+
+
 @dataclass(frozen=True)
 class Table:
-    """A table of texts with a column of names."""
+    """A table of texts, with names in its first column and notes below; of `words`, not of numbers."""
 
     title: str
     headings: Sequence[str]
-    rows: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    first: str = "forecaster"
+    rows: Sequence[Sequence[Any]]
+    notes: Sequence[str] = ()
+    words: bool = False
+
+    @property
+    def cells(self) -> list[list[Cell]]:
+        """The rows, with a cell for each text."""
+        return [[each if isinstance(each, Cell) else Cell(str(each)) for each in row] for row in self.rows]
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The rows, with a note in a line of its own."""
+        return [["\n".join(filter(None, (c.text, c.note))) for c in row] for row in self.cells]
+
+    @property
+    def sortable(self) -> bool:
+        """Whether some cell has a number."""
+        return any(cell.value is not None for row in self.cells for cell in row)
 
     def markdown(self) -> str:
         """The table as Markdown, below its title."""
-        rows = ([name, *(cell.replace("\n", ", ") for cell in row)] for name, row in self.rows.items())
-        lines = [[self.first, *self.headings], *rows]
+        lines = [
+            self.headings,
+            *([row[0], *(cell.replace("\n", ", ") for cell in row[1:])] for row in self.texts),
+        ]
         text = ["| " + " | ".join(map(in_markdown, line)) + " |" for line in lines]
-        text.insert(1, "|---" * len(lines[0]) + "|")
+        text.insert(1, "|---" * len(self.headings) + "|")
         return f"**{in_markdown(self.title)}**\n\n" + "\n".join(text)
 
-    def print(self, console: Console) -> None:
+    def html(self) -> str:
+        """The table as HTML for a notebook, with its notes."""
+
+        def row(kind: str, texts: Sequence[str]) -> str:
+            return "<tr>" + "".join(f"<{kind}>{html.escape(each)}</{kind}>" for each in texts) + "</tr>"
+
+        body = "".join(row("td", each) for each in self.texts)
+        below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in self.notes)
+        head = f"<table><thead>{row('th', self.headings)}</thead>"
+        return f"<p><b>{html.escape(self.title)}</b></p>{head}<tbody>{body}</tbody></table>{below}"
+
+    def print(self, console: Console, box: Box | None = SIMPLE_HEAD) -> None:
         """Prints it; where the console is too narrow, names and headings are broken, then the table is."""
-        names, shown = (
-            [readable(name) for name in self.rows],
+        shown, rows = (
             [readable(heading) for heading in self.headings],
+            [[readable(cell) for cell in row] for row in self.texts],
         )
-        cells = [[readable(cell) for cell in row] for row in self.rows.values()]
 
         def grid(columns: Sequence[int]) -> RichTable:
-            table = RichTable(box=SIMPLE_HEAD, pad_edge=False)
-            table.add_column(self.first)
-            for i in columns:
-                table.add_column(Text(shown[i]), justify="right", overflow="fold")
-            for name, row in zip(names, cells, strict=True):
-                table.add_row(Text(name), *(Text(row[i]) for i in columns))
+            table = RichTable(box=box, pad_edge=False)
+            for i in (0, *columns):
+                justify: Any = "right" if i and not self.words else "left"
+                table.add_column(Text(shown[i]), justify=justify, overflow="fold")
+            for row in rows:
+                table.add_row(*(Text(row[i]) for i in (0, *columns)))
             return table
 
-        parts = [range(len(shown))]
-        if not fits(console, grid(parts[0])):
-            names = [broken(name, 16) for name in names]
-            cells = [[re.sub(r" (±|\+-) ", r"\n\1 ", cell) for cell in row] for row in cells]
+        parts = [range(1, len(shown))]
+        for names in (False, True):  # headings are broken before names
+            if fits(console, grid(parts[0])):
+                break
+            if names:
+                rows = [
+                    [broken(row[0], 16), *(re.sub(r" (±|\+-) ", r"\n\1 ", c) for c in row[1:])]
+                    for row in rows
+                ]
             for i, heading in enumerate(shown):
-                width = max([12, *(len(line) for row in cells for line in row[i].splitlines())])
+                width = max(
+                    [12 if names else 8, *(len(line) for row in rows for line in row[i].splitlines())]
+                )
                 shown[i] = "\n".join(broken(line, width) for line in heading.splitlines())
-            # As few tables as there can be, of nearly as many columns each.
-            for count in range(1, len(shown) + 1):
-                ends = [len(shown) * i // count for i in range(count + 1)]
-                parts = [range(first, last) for first, last in pairwise(ends)]
-                if all(fits(console, grid(part)) for part in parts):
-                    break
+        columns = len(shown) - 1
+        # As few tables as there can be, of nearly as many columns each.
+        for count in range(1, columns + 1):
+            ends = [1 + columns * i // count for i in range(count + 1)]
+            parts = [range(first, last) for first, last in pairwise(ends)]
+            if all(fits(console, grid(part)) for part in parts):
+                break
         for part in parts:
-            console.print(Text(readable(self.title) + " (continued)" * (part.start > 0), style="italic"))
+            more = " (continued)" * (part.start > 1)
+            if self.title:
+                console.print(Text(readable(self.title) + more, style="italic"))
             console.print(grid(part))
+        for note in self.notes:
+            console.print(note, markup=False)
+
+    def lines(self, width: int) -> list[str]:
+        """The printed lines, without styles and lines of a frame."""
+        printed = io.StringIO()
+        self.print(_Console(highlight=False, width=width, file=printed, color_system=None), None)
+        return [line.rstrip() for line in printed.getvalue().splitlines()]
+
+
+def crossed(
+    rows: Iterable[Any],
+    down: str,
+    across: str,
+    names: Iterable[str],
+    headings: Sequence[str],
+    cell: Callable[[Any], Any],
+) -> list[list[Any]]:
+    """A row for each name and a column for each heading, which are attributes of `rows`; none for absent names."""
+    found = {(getattr(row, down), getattr(row, across)): row for row in rows}
+    there = {name for name, _ in found}
+    return [
+        [name, *(cell(found[name, each]) if (name, each) in found else "" for each in headings)]
+        for name in names
+        if name in there
+    ]
 
 
 def in_markdown(text: str) -> str:

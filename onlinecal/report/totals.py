@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Sequence
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +16,7 @@ from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, line, lines
 from onlinecal.report.curves import Curve, Study, runs_of, summary
 from onlinecal.report.frames import counted
-from onlinecal.report.tables import Table, new_console, number, with_spread
+from onlinecal.report.tables import Cell, Table, crossed, new_console, number, with_spread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,12 +60,12 @@ class Total(NamedTuple):
         """The growth in lines of a cell."""
         return ["–"] if self.exponent is None else lines(self.exponent)
 
-    def cell(self, horizon: int, *, spread: bool = True, growth: bool = True, remark: bool = False) -> str:
-        """The text of a cell, with T where it is not that of the heading."""
-        parts = [with_spread(self.total, self.half_width if spread else None)]
-        parts += [f"at T = {self.horizon:,}"] * (self.horizon != horizon)
-        parts += self.growth if growth else []
-        return "\n".join([*parts, *[self.against_rates] * remark]).rstrip()
+    def cell(self, horizon: int, *, spread: bool = True, growth: bool = True, remark: bool = False) -> Cell:
+        """A cell, with T where it is not that of the heading."""
+        notes = [f"at T = {self.horizon:,}"] * (self.horizon != horizon)
+        notes += [*(self.growth if growth else ()), *[self.against_rates] * remark]
+        text = with_spread(self.total, self.half_width if spread else None)
+        return Cell(text, self.total, "\n".join(filter(None, notes)))
 
 
 def totals(study: Study, measures: Sequence[str] | None = None) -> list[Total]:
@@ -130,8 +129,32 @@ def main_columns(study: Study, *, streams: bool = False) -> list[str]:
     ]
 
 
+def by_nature(study: Study, rows: Sequence[Total], measures: Sequence[str], **shown: bool) -> list[Table]:
+    """A table for each nature: forecasters down, measures across; the questions of a stream have their own.
+
+    Open questions are counted over all streams. `shown` says what cells have (see `Total.cell`).
+    """
+    streams = dict.fromkeys(["", *(study.columns[measure].stream for measure in measures)])
+    found = []
+    for nature in study.natures:
+        mine = [row for row in rows if row.nature == nature]
+        horizon, open = longest(mine)
+        for stream in streams:
+            some = [row for row in mine if study.columns[row.measure].stream == stream]
+            own = [measure for measure in measures if any(row.measure == measure for row in some)]
+            end = f"T = {horizon:,}" + ("" if stream else open)
+            title = f"{nature}, the questions of {stream}, {end}" if stream else f"{nature}, {end}"
+
+            def cell(row: Total, end: int = horizon) -> Cell:
+                return row.cell(end, **shown)
+
+            cells = crossed(some, "forecaster", "measure", study.forecasters, own, cell)
+            found += [Table(title, ["forecaster", *own], cells)] * bool(cells)
+    return found
+
+
 def print_totals(study: Study, title: str, measures: Sequence[str] | None = None) -> None:
-    """Prints tables for each nature: forecasters down, measures across; totals and exponents.
+    """Prints the tables of all natures, with totals and exponents.
 
     Without `measures` it is those of `main_columns`, also of streams.
     """
@@ -139,49 +162,24 @@ def print_totals(study: Study, title: str, measures: Sequence[str] | None = None
     rows = totals(study, measures)
     console = new_console()
     console.print(title, style="bold", markup=False)
-    # All questions first, then those of each stream; open questions are counted over all of them.
-    streams = dict.fromkeys(["", *(study.columns[m].stream for m in measures)])
-    for table in (
-        one
-        for nature in study.natures
-        for s in streams
-        for one in _of_nature(study, rows, nature, measures, s)
-    ):
+    for table in by_nature(study, rows, measures, spread=False):
         table.print(console)
     console.print("; ".join(legend_of(rows, spread=False)), markup=False)
-
-
-def _of_nature(
-    study: Study, rows: Sequence[Total], nature: str, measures: Sequence[str], stream: str
-) -> list[Table]:
-    """The table of a nature, of one of its streams; none where it has no total there."""
-    mine = {(row.forecaster, row.measure): row for row in rows if row.nature == nature}
-    horizon, open = longest(mine.values())
-    own = [m for m in measures if study.columns[m].stream == stream]
-    if stream and not any(measure in own for _, measure in mine):
-        return []
-    cells = {
-        who: [mine[who, m].cell(horizon, spread=False) if (who, m) in mine else "" for m in own]
-        for who in study.forecasters
-    }
-    whose = f", the questions of {stream}" if stream else ""
-    return [Table(f"{nature}{whose}, T = {horizon:,}{'' if stream else open}", own, cells)]
 
 
 def compared(study: Study, measure: str) -> tuple[Table, list[str]]:
     """Forecasters down, natures across; and notes."""
     every, column = totals(study, [measure]), study.columns[measure]
-    rows = {(row.forecaster, row.nature): row for row in every}
     ends = {n: longest([row for row in every if row.nature == n]) for n in study.natures}
     title, horizons = f"{measure}: total T·μ and exponent", {horizon for horizon, _ in ends.values()}
     headings = [f"{nature}\nT = {horizon:,}{open}" for nature, (horizon, open) in ends.items()]
     if len(horizons) == 1:
         title += f", T = {horizons.pop():,}"
         headings = [nature + open.replace(", ", "\n", 1) for nature, (_, open) in ends.items()]
-    cells = {
-        f: [rows[f, n].cell(ends[n][0], remark=True) if (f, n) in rows else "" for n in ends]
-        for f in study.forecasters
-    }
+    cells = crossed(
+        every, "forecaster", "nature", study.forecasters, study.natures,
+        lambda row: row.cell(ends[row.nature][0], remark=True),
+    )  # fmt: skip
     notes = ["; ".join(legend_of(every))]
     rates = {"above O" if rate.upper else "below Ω": rate for rate in best_known(column)}
     if rates:
@@ -191,7 +189,7 @@ def compared(study: Study, measure: str) -> tuple[Table, list[str]]:
     notes += [
         f"{it}: {words.format(rate=rates.get(it))}" for it, words in AGAINST_RATES.items() if it in said
     ]
-    return Table(title, headings, cells), notes
+    return Table(title, ["forecaster", *headings], cells), notes
 
 
 def _remarks(curves: Sequence[Curve]) -> str:
@@ -214,29 +212,31 @@ def exponents_markdown(study: Study) -> str:
     The intervals of a table hold all together with 95 %. A cell that grows faster than the proven bound (see
     `Curve.against_rates`) is marked with †.
     """
-    parts, shown, marked = [], [], False
+    parts, shown = [], []
     for measure, column in study.columns.items():
-        curves = {(c.forecaster, c.nature): c for c in study.curves([measure])}
-        level, rates, rows = simultaneous(len(curves)), known_rates(column), dict[str, list[str]]()
-        for who in dict.fromkeys(who for who, _ in curves):
-            cells, proofs = [], set()
-            for curve in (curves.get((who, nature)) for nature in study.natures):
-                if curve is None:
-                    cells.append("")
-                    continue
-                growth = curve.exponent(level)
-                above = growth is not None and curve.against_rates(level) == "above proven"
-                shown.append(growth)
-                marked |= above
-                cells.append((line(growth) if growth else "–") + " †" * above)
-                proofs.add(_proof(curve))
-            rows[who] = [*cells, "; ".join(sorted(proofs - {""})) or "–"]
-        title, _, table = Table(measure, [*study.natures, "proven"], rows).markdown().partition("\n\n")
+        rows, rates = totals(study, [measure]), known_rates(column)
+        shown += rows
+        cells = crossed(rows, "forecaster", "nature", study.forecasters, study.natures, _exponent)
+        for row in cells:
+            proofs = {
+                _proof(study.curve(measure, each.forecaster, each.nature))
+                for each in rows
+                if each.forecaster == row[0]
+            }
+            row.append("; ".join(sorted(proofs - {""})) or "–")
+        table = Table(measure, ["forecaster", *study.natures, "proven"], cells).markdown()
+        title, _, table = table.partition("\n\n")
         parts.append(title + (f" (best known: {rates})" if rates else "") + "\n\n" + table)
-    parts.append("\n".join(f"- {part}." for part in legend(shown, each="table")))
-    if marked:
+    parts.append("\n".join(f"- {part}." for part in legend([row.exponent for row in shown], each="table")))
+    if any(row.against_rates == "above proven" and row.exponent for row in shown):
         parts.append("† G" + AGAINST_RATES["above proven"].removeprefix("g") + ".")
     return "\n\n".join(parts)
+
+
+def _exponent(row: Total) -> str:
+    if row.exponent is None:
+        return "–"
+    return line(row.exponent) + " †" * (row.against_rates == "above proven")
 
 
 def _proof(curve: Curve) -> str:
@@ -250,16 +250,8 @@ def _proof(curve: Curve) -> str:
 
 def totals_markdown(study: Study) -> str:
     """A table for each nature: forecasters down, measures across; mean totals at its largest T."""
-    rows, shown, parts = totals(study), study.measures, []
-    for nature in study.natures:
-        mine = {(row.forecaster, row.measure): row for row in rows if row.nature == nature}
-        horizon, _ = longest(mine.values())
-        cells = {
-            who: [mine[who, m].cell(horizon, growth=False) if (who, m) in mine else "" for m in shown]
-            for who in study.forecasters
-            if any(own == who for own, _ in mine)
-        }
-        parts.append(Table(f"{nature}, T = {horizon:,}", shown, cells).markdown())
+    rows = totals(study)
+    parts = [table.markdown() for table in by_nature(study, rows, study.measures, growth=False)]
     said = of_totals(rows)
     return "\n\n".join([*parts, f"{said[0].upper()}{said[1:]}."])
 
@@ -270,23 +262,22 @@ def study_html(study: Study) -> str:
     shown, forecasters = every[:MEASURES], study.forecasters[:ROWS]
     natures = study.natures[: max(1, ROWS // max(1, len(study.forecasters)))]
     rows = totals(study.only(forecasters, natures) if pairs > ROWS else study, shown)
-    found: dict[tuple[str, str], dict[str, Total]] = {(n, who): {} for n in natures for who in forecasters}
-    for row in rows:
-        found.setdefault((row.nature, row.forecaster), {})[row.measure] = row
     table = []
-    for pair, mine in found.items():
-        cells = (
-            f"{with_spread(r.total, r.half_width)}, {' '.join(r.growth)}" if (r := mine.get(m)) else ""
-            for m in shown
-        )
-        if mine:
-            table.append([*pair, f"{longest(mine.values())[0]:,}", *cells])
+    for nature in dict.fromkeys(row.nature for row in rows):
+        for who in study.forecasters:
+            mine = [row for row in rows if (row.nature, row.forecaster) == (nature, who)]
+            (cells,) = crossed(mine, "nature", "measure", [nature], shown, _in_one_line) or [[]]
+            table += [[nature, who, f"{longest(mine)[0]:,}", *cells[1:]]] * bool(mine)
     left = [f"{pairs - len(table)} more pairs"] * (pairs > len(table))
     left += [f"{len(every) - MEASURES} more measures"] * (len(every) > MEASURES)
     notes = legend_of(rows)
     notes += [f"not shown: {', '.join(left)}; study.table() has every number"] * bool(left)
-    head = f"<p><b>{escape(study.title or study.name or 'Study')}</b></p>"
-    return head + _html(["nature", "forecaster", "T", *shown], table, notes)
+    title = study.title or study.name or "Study"
+    return Table(title, ["nature", "forecaster", "T", *shown], table, notes).html()
+
+
+def _in_one_line(row: Total) -> str:
+    return f"{with_spread(row.total, row.half_width)}, {' '.join(row.growth)}"
 
 
 def curve_html(curve: Curve) -> str:
@@ -301,16 +292,9 @@ def curve_html(curve: Curve) -> str:
     growth = curve.exponent()
     notes = [] if growth is None else [" ".join(lines(growth)), *legend([growth])]
     notes += [f"{len(rows)} of {len(curve.rounds)} T are shown"] * (len(rows) < len(curve.rounds))
-    head = f"<p><b>{escape(curve.measure)}</b>: {escape(curve.forecaster)} against {escape(curve.nature)}</p>"
+    title = f"{curve.measure}: {curve.forecaster} against {curve.nature}"
     runs = number_of(curve.totals.shape[1], "run")
-    return head + _html(["T", f"mean total of {runs}", "± 95 %", "a round"], rows, notes)
-
-
-def _html(headings: Sequence[str], rows: Iterable[Sequence[str]], notes: Sequence[str]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in headings)
-    body = "".join("<tr>" + "".join(f"<td>{escape(each)}</td>" for each in row) + "</tr>" for row in rows)
-    below = "".join(f"<p><small>{escape(note)}</small></p>" for note in notes)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+    return Table(title, ["T", f"mean total of {runs}", "± 95 %", "a round"], rows, notes).html()
 
 
 #: of more totals than this not every one is printed after a run
@@ -372,6 +356,13 @@ def overview(study: Study, measure: str) -> Overview:
     return Overview(measure, last, forecasters, natures, known, shorter, len(there) - known)
 
 
+#: of a row: the extreme by which it is placed, the other one, the opponent of the first, and words
+ENDS = {
+    "forecaster": ("largest", "least", "hardest", "against", "their largest total over the natures"),
+    "nature": ("least", "largest", "easiest", "of", "the least total of any forecaster"),
+}
+
+
 def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
     """Prints forecasters and natures from both ends of their order, for each of the first measures."""
     console = new_console()
@@ -385,42 +376,21 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
     )
     growths: list[Growth] = []
     for found in (overview(study, measure) for measure in measures[:FIRST_MEASURES]):
-        for kind, frame, first, last, opponent, between, by in (
-            (
-                "forecaster",
-                found.forecasters,
-                "largest",
-                "least",
-                "hardest",
-                "against",
-                "their largest total over the natures",
-            ),
-            (
-                "nature",
-                found.natures,
-                "least",
-                "largest",
-                "easiest",
-                "of",
-                "the least total of any forecaster",
-            ),
-        ):
-            rows, more = {}, len(frame) - 2 * SHOWN
+        for kind, frame in (("forecaster", found.forecasters), ("nature", found.natures)):
+            first, last, opponent, between, by = ENDS[kind]
+            rows: list[list[Any]] = []
+            more = len(frame) - 2 * SHOWN
             for i, (name, row) in enumerate(frame.iterrows()):
                 if more > 1 and SHOWN <= i < SHOWN + more:
-                    rows[f"… {more:,} more"] = [""] * 4
+                    rows += [[f"… {more:,} more", "", "", "", ""]] * (i == SHOWN)
                     continue
                 pair = (str(name), row[opponent]) if kind == "forecaster" else (row[opponent], str(name))
                 growth = study.curve(found.measure, *pair).exponent(level)
                 growths += [growth] if growth else []
-                total = "\n".join([number(row[first]), *(lines(growth) if growth else [])])
-                rows[str(name)] = [total, row[opponent], number(row["median"]), number(row[last])]
-            Table(
-                f"{found.measure}: {kind}s by {by}, T = {found.horizon:,}",
-                [first, between, "median", last],
-                rows,
-                kind,
-            ).print(console)
+                total = Cell(number(row[first]), note="\n".join(lines(growth)) if growth else "")
+                rows.append([str(name), total, row[opponent], number(row["median"]), number(row[last])])
+            heading = f"{found.measure}: {kind}s by {by}, T = {found.horizon:,}"
+            Table(heading, [kind, first, between, "median", last], rows).print(console)
         for count, why in (
             (found.shorter, "played to a shorter T only"),
             (found.unknown, "with infinite totals of both signs"),

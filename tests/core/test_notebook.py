@@ -79,7 +79,7 @@ def test_studies_and_curves_are_short_tables(study):
     assert f"<td>{total.mean[-1]:.0f} ± 0, " in html
     html = total._repr_html_()
     assert html.count("<tr>") == 1 + 3
-    assert "<b>ece</b>: constant against contrarian" in html
+    assert "<b>ece: constant against contrarian</b>" in html
     assert "<td>0.5</td>" in html  # a round
     assert len(repr(study)) < 300
     assert repr(study).startswith(

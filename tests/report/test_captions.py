@@ -134,15 +134,15 @@ def test_forecasters_with_unequal_numbers_of_runs_are_compared_on_those_that_all
     assert (front.runs, front.means[:, 0].tolist()) == (2, [4.5, 8.0])
     (difference,), _ = paired(unequal, "ece")
     assert (difference.runs, difference.mean) == (2, -3.5)
-    table, meaning = page.lowest(unequal)
-    assert table.rows[0][1][0].value == 4.5
+    table = page.lowest(unequal)
+    assert table.rows[0][1].value == 4.5
     equal = study({"a": GOOD, "b": GOOD})
     for said in (
         of_ranking(ranking(unequal, "ece")).notes, of_fronts([front]).notes, of_paired([difference], []).notes,
-        [captions["pareto"](unequal, ["ece", "cdl"])], [meaning],
+        [captions["pareto"](unequal, ["ece", "cdl"])], table.notes,
     ):  # fmt: skip
         assert COMMON_RUNS in " ".join(said)
-    assert COMMON_RUNS not in " ".join(of_ranking(ranking(equal, "ece")).notes) + page.lowest(equal)[1]
+    assert COMMON_RUNS not in " ".join([*of_ranking(ranking(equal, "ece")).notes, *page.lowest(equal).notes])
 
 
 def test_what_a_total_is_depends_on_what_there_is(capsys):
@@ -169,12 +169,11 @@ def test_what_a_total_is_depends_on_what_there_is(capsys):
 @pytest.mark.filterwarnings("error")
 def test_a_mean_that_is_infinite_both_ways_is_the_lowest_of_nobody():
     odd = study({"a": [[INF, -INF]] * 4, "b": GOOD, "c": [[INF, INF]] * 4})
-    table, _ = page.lowest(odd)
-    assert [row[1][0].text for row in table.rows] == ["b", "b"]
+    assert [row[1].text for row in page.lowest(odd).rows] == ["b", "b"]
     assert [curve.forecaster for curve in lowest(odd.curves(["ece"]), 1)] == ["b"]
     assert [curve.forecaster for curve in lowest(odd.curves(["ece"]), 2)] == ["b", "c"]
     two = Study((*odd.cells, *(replace(c, nature="other") for c in study({"a": GOOD, "b": GOOD}).cells)))
-    assert page.lowest(two)[0].rows[0][1][-1].text == "b"
+    assert page.lowest(two).rows[0][-1].text == "b"
 
 
 def test_of_tasks_the_runs_are_those_of_the_largest_horizon_and_recorded_outcomes_are_named():

@@ -18,9 +18,10 @@ from onlinecal.report import page as page_rows
 from onlinecal.report import page_pictures, style
 from onlinecal.report.curve_plot import sentences
 from onlinecal.report.curves import summary
-from onlinecal.report.page import html, page_of
+from onlinecal.report.page import page_of
 from onlinecal.report.page_pictures import MOST
 from onlinecal.report.ranking import ranking
+from onlinecal.report.totals import by_nature
 from onlinecal.report.totals import totals as grown
 from onlinecal.study.entries import Planned
 from onlinecal.study.panel import Panel
@@ -97,14 +98,14 @@ def undrawn(monkeypatch):
 
 def test_the_tables_have_every_total_and_its_exponent(whole):
     rows = grown(whole, page_rows.all_columns(whole))
-    tables = page_rows.tables(whole, rows)
+    tables = by_nature(whole, rows, page_rows.all_columns(whole), remark=True)
     assert [table.title for table in tables] == [f"{nature}, T = 100" for nature in whole.natures]
-    assert len(rows) == sum(bool(cell.text) for t in tables for _, row in t.rows for cell in row)
+    assert len(rows) == sum(bool(cell.text) for t in tables for _, *row in t.cells for cell in row)
     for table, nature in zip(tables, whole.natures, strict=True):
-        assert [who for who, _ in table.rows] == whole.forecasters
-        assert sorted(table.headings) == sorted({r.measure for r in rows if r.nature == nature})
-        for who, row in table.rows:
-            for measure, cell in zip(table.headings, row, strict=True):
+        assert [row[0].text for row in table.cells] == whole.forecasters
+        assert sorted(table.headings[1:]) == sorted({r.measure for r in rows if r.nature == nature})
+        for (who, *_), row in zip(table.rows, table.cells, strict=True):
+            for measure, cell in zip(table.headings[1:], row[1:], strict=True):
                 if cell.text:
                     assert cell.value == summary(whole.curve(measure, who, nature).totals[-1])[0]
 
@@ -116,12 +117,12 @@ def test_the_lowest_is_that_of_the_means():
         made({"ece": [9.0, 9.0]}, forecaster="a", nature="o"),
         made({"ece": [4.0, 4.0]}, forecaster="b", nature="o"),
     )
-    table = page_rows.lowest(mine)[0]
-    assert table.headings == ("n", "o", "largest of its totals over the natures")
-    ((measure, row),) = table.rows
+    table = page_rows.lowest(mine)
+    assert table.headings == ["measure", "n", "o", "largest of its totals over the natures"]
+    ((measure, *row),) = table.rows
     assert measure == "ece"
     assert [(cell.text, cell.value) for cell in row] == [("a", 2.0), ("b", 4.0), ("b", 4.0)]
-    assert row[-1].note == "4 · against o"
+    assert row[-1].note == "4\nagainst o"
 
 
 def test_marks_are_where_the_paired_test_has_no_doubt(seed):
@@ -136,16 +137,16 @@ def test_marks_are_where_the_paired_test_has_no_doubt(seed):
         for n in range(2) for f in range(3)
     )  # fmt: skip
     mine = of(*played)
-    table, meaning = page_rows.lowest(mine)
-    for measure, row in table.rows:
+    table = page_rows.lowest(mine)
+    meaning = " ".join(table.notes)
+    for measure, *row in table.rows:
         order = ranking(mine, measure, 1 - 0.05 / 2)
         for standing, cell in zip(order.standings, row, strict=False):
             best = int(np.argmin(standing.means))
             sure = int(standing.before[best].sum() == 2)
             assert cell.text == standing.forecasters[best] + " †" * sure
         assert "†" not in row[-1].text
-    assert table.rows[0][1][0].text == "f0 †"
-    assert table.rows[1][1][0].text == "f1 †"
+    assert [row[1].text for row in table.rows] == ["f0 †", "f1 †"]
     assert ("the last column is not tested" in meaning, "recorded" in meaning) == (True, False)
 
 
@@ -157,9 +158,9 @@ def test_marks_are_wrong_no_more_often_than_is_said(seed):
     for _ in range(300):
         totals = 10 + rng.standard_normal((3, 2, 8))
         mine = of(*(made({"ece": a, "cdl": b}, forecaster=f"f{i}") for i, (a, b) in enumerate(totals)))
-        table, _ = page_rows.lowest(mine)
-        assert all(row[0].text for _, row in table.rows)
-        wrong += any("†" in row[0].text for _, row in table.rows)
+        rows = page_rows.lowest(mine).rows
+        assert all(row[1].text for row in rows)
+        wrong += any("†" in row[1].text for row in rows)
     assert wrong <= binom.isf(1e-9, 300, 0.05)
 
 
@@ -170,29 +171,30 @@ def test_what_was_not_played_is_listed_with_its_reason(whole, undrawn):
     failed = [(planned(t), "outcome 2; expected 0 or 1", "2026-01-01") for t in (2000, 100)]
     meta = {"incompatible": json.dumps([["looker", "blind", "it needs what nature does not say"]])}
     page = page_of(whole, meta, len(whole.cells) + 2, "x.db", failed)
-    rows = [(who, *(cell.text for cell in cells)) for who, cells in page.missing.rows]
+    rows = page_rows.not_played(failed, json.loads(meta["incompatible"])).rows
     assert rows == [
         ("a <b>", "rain, delay 3", "100, 2,000", "failed: outcome 2; expected 0 or 1"),
         ("looker", "blind", "all", "cannot be played: it needs what nature does not say"),
     ]
-    seen = Seen(html(page))
+    seen = Seen(page.html())
     assert "Not played" in seen.words
     for row in rows:
         assert all(text in "".join(seen.text) for text in row)
-    assert page_of(whole, {}, len(whole.cells), "x.db").missing is None
+    assert "Not played" not in page_of(whole, {}, len(whole.cells), "x.db").html()
 
 
 @pytest.mark.parametrize(
     ("totals", "promises", "said"),
     [
-        ([1.0, 1.0], [promise(1.0)], ["Every one of 1 proven bounds"]),
+        ([1.0, 1.0], [promise(1.0)], ["The one proven bound held."]),
+        ([1.0, 1.0], [promise(1.0)] * 2, ["All 2 proven bounds held: sure ones in every run"]),
         (
             [1.0, 3.0],
             [promise(1.5), promise(9.0)],
             ["1 of 2 proven bounds", "beyond a bound of the expectation"],
         ),
         ([1.0, 3.0], [promise(2.5, "deterministic")], ["Broken in some run"]),
-        ([1.0, 3.0], [promise(0.5, "deterministic", upper=False)], ["Every one of 1"]),
+        ([1.0, 3.0], [promise(0.5, "deterministic", upper=False)], ["The one proven bound held"]),
         ([1.0, 3.0], [promise(1.5, "deterministic", upper=False)], ["Broken in some run"]),
         ([1.0, 3.0], [promise(0.1, "rate")], []),
     ],
@@ -224,7 +226,7 @@ def test_names_are_text_and_nothing_is_fetched():
     few = cells(horizons=(20, 40), runs=2, forecasters=[(F.Constant(0.2), bad), (F.Constant(0.7), "b")],
                 natures=(N.Drift(),), panel=Panel.of(["ece"], []))  # fmt: skip
     mine = replace(study(few), name="study", title=bad)
-    text = html(page_of(mine, {"scenario": f'title = """{bad}"""', "version": "1"}, 4, "x.db"))
+    text = page_of(mine, {"scenario": f'title = """{bad}"""', "version": "1"}, 4, "x.db").html()
     seen = Seen(text)
     assert sum(tag == "script" for tag, _ in seen.tags) == 1
     assert bad in seen.words
@@ -241,9 +243,10 @@ def test_names_are_text_and_nothing_is_fetched():
 
 @pytest.mark.slow
 def test_every_picture_is_a_drawing_with_its_words(page):
-    images = [attributes for tag, attributes in Seen(html(page)).tags if tag == "img"]
-    assert len(images) == len(page.pictures) > 2
-    for image, picture in zip(images, page.pictures, strict=True):
+    images = [attributes for tag, attributes in Seen(page.html()).tags if tag == "img"]
+    pictures = [*page.drawn.curves, *page.drawn.others]
+    assert len(images) == len(pictures) > 2
+    for image, picture in zip(images, pictures, strict=True):
         drawn = base64.b64decode(image["src"].removeprefix("data:image/svg+xml;base64,")).decode()
         assert drawn == picture.svg
         assert drawn.startswith("<svg") or drawn.startswith(" <svg")
@@ -288,7 +291,7 @@ def test_a_picture_on_a_light_page_has_the_colours_of_one_that_is_drawn_for_it(r
 
 
 def test_what_captions_of_curves_share_is_said_once(rich, page):
-    words = Seen(html(page)).words
+    words = Seen(page.html()).words
     said = {
         f"{measure} against {nature}": sentences(rich.only(natures=[nature]).curves([measure]))
         for nature in rich.natures
@@ -309,7 +312,7 @@ def test_what_captions_of_curves_share_is_said_once(rich, page):
 
 def test_the_same_study_gives_the_same_page():
     small = oc.play("constant", "drift", horizon=[20, 40], runs=1, measures=["ece"])
-    one, other = (html(page_of(small, META, 2, "x.db")) for _ in range(2))
+    one, other = (page_of(small, META, 2, "x.db").html() for _ in range(2))
     assert one == other
     assert one.count("data:image/svg+xml") == 2
 
@@ -319,7 +322,7 @@ def test_pictures_that_are_left_out_are_counted(undrawn):
     mine = study(cells(horizons=(10,), runs=1, natures=natures))
     page = page_of(mine, {}, len(mine.cells), "x.db")
     pairs = len(natures) * len([c for c in page_rows.shown_columns(mine) if not mine.columns[c].end])
-    assert len(page.pictures) == MOST
+    assert len(page.drawn.curves) + len(page.drawn.others) == MOST
     assert (
         f"{pairs - len(page.drawn.curves)} of {pairs} pictures of a measure against a nature are left out."
         in " ".join(page.drawn.left)
@@ -336,7 +339,7 @@ def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):
     mine = study(few)
     page = page_of(mine, {}, len(mine.cells), "x.db")
     assert "Of up to 6 forecasters those 3 are drawn" in " ".join(page.drawn.left)
-    drawn = next(p for p in page.pictures if p.title == "ece against drift")
+    drawn = next(p for p in page.drawn.curves if p.title == "ece against drift")
     means = {c.forecaster: c.mean[-1] for c in mine.curves(["ece"])}
     there = {who for who in means if re.search(rf">\W*{who}\b", drawn.svg)}
     assert len(there) == 3
@@ -355,7 +358,7 @@ def test_there_is_a_picture_of_all_that_the_study_has(page):
         "Decision makers who join and leave",
     ):
         assert any(title.startswith(part) for title in titles), part
-    assert len(page.pictures) <= MOST
+    assert len(page.drawn.curves) + len(titles) <= MOST
     assert len(set(titles)) == len(titles)
     assert "Reliability" not in " ".join(page.drawn.left)
 
@@ -386,11 +389,11 @@ def test_a_page_without_exponents_or_finite_totals_says_so(undrawn):
         made({"ece": [0.0, 0.0], "log_loss": [np.inf, np.inf]}, forecaster="b"),
     ))  # fmt: skip
     page = page_of(odd, {}, 2, "x.db")
-    assert not any("T^α" in note for note in page.notes)
-    assert page.notes[-1] == (
-        "–: no exponent, as there are fewer than three T or a mean total is 0, negative or infinite."
+    words = Seen(page.html()).words
+    assert "T^α" not in words
+    assert (
+        "–: no exponent, as there are fewer than three T or a mean total is 0, negative or infinite." in words
     )
-    assert {row[0]: row[1][0].note for row in page.lowest.rows}["log_loss"] == "no total is finite"
-    words = Seen(html(page)).words
+    assert {row[0]: row[1].note for row in page_rows.lowest(odd).rows}["log_loss"] == "no total is finite"
     assert "inf ±" not in words
     assert "0 ± 0" in words

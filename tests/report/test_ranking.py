@@ -249,7 +249,9 @@ def test_in_words(seed, capsys):
     assert "f0 †" in said  # against rain, in both
     assert of_fronts(fronts(mine, "ece", "cdl")).markdown().count("– (on the front)") == 2
     table = totals_markdown(mine)
-    assert "**rain, T = 100**\n\n| forecaster | ece | cdl |\n|---|---|---|\n| f0 | " in table
+    assert (
+        "**rain, T = 100, 3 open at the end**\n\n| forecaster | ece | cdl |\n|---|---|---|\n| f0 | " in table
+    )
     for rows in (ranking(mine, "ece").as_json(), [front.as_json() for front in fronts(mine, "ece", "cdl")]):
         print_json(rows)
         assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == rows

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from onlinecal.report.page import html, page_of
+from onlinecal.report.page import page_of
 from tests.browser import browser, needs_chromium, opened
 from tests.readme import DOCS, ROOT
 
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, needs_chromium]
 def address(whole, tmp_path):
     path = tmp_path / "page.html"
     meta = {"scenario": "runs = 3\n" + "# a long line " * 40, "version": "1"}
-    path.write_text(html(page_of(whole, meta, len(whole.cells), "a.db")), encoding="utf-8")
+    page_of(whole, meta, len(whole.cells), "a.db").write(path)
     return path.as_uri()
 
 

@@ -1,0 +1,100 @@
+"""A document of sections: as one HTML page that needs nothing else, and as lines of text for a terminal."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from onlinecal.core.words import readable
+from onlinecal.core.writing import whole
+from onlinecal.report.tables import new_console
+
+#: columns of text, where the terminal has as many
+WIDTH = 80
+
+
+class Part(NamedTuple):
+    """A part of a section.
+
+    Its kind is one of p, lead, state, caution (sentences), list, notes (of sentences), terms (pairs), h3, pre (texts),
+    table (a `Table`) and pictures (a list of `Picture`). Texts between two backticks are code.
+    """
+
+    kind: str
+    content: Any
+
+
+class Section(NamedTuple):
+    """Parts below a heading; with an `id` the page has a link to it."""
+
+    title: str
+    parts: Sequence[Part]
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A title, what is said first, and sections."""
+
+    title: str
+    first: Sequence[Part]
+    sections: Sequence[Section]
+
+    def html(self) -> str:
+        """The page; names that were given are escaped."""
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+        environment = Environment(
+            loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined,
+            trim_blocks=True, lstrip_blocks=True,
+        )  # fmt: skip
+        environment.filters |= {"breakable": _breakable, "coded": _coded}
+        return environment.get_template("page.html").render(page=self)
+
+    def write(self, path: Path) -> None:
+        """Writes the page; the file is there whole or not at all."""
+        with whole(path) as new:
+            new.write_text(self.html(), encoding="utf-8", newline="\n")
+
+    def text(self) -> str:
+        """Lines of at most `WIDTH` columns, fewer in a narrower terminal, in letters that stdout has."""
+        width = min(WIDTH, new_console().width)
+        lines = [*_wrapped(self.title, width), *(line for part in self.first for line in _lines(part, width))]
+        for section in self.sections:
+            lines += ["", readable(f"== {section.title}")[:width]]
+            lines += [line for part in section.parts for line in _lines(part, width)]
+        return "\n".join(lines)
+
+
+def _lines(part: Part, width: int) -> Iterator[str]:
+    """The lines of sentences and tables; a terminal shows no other parts."""
+    if part.kind == "table":
+        yield from ("", *part.content.lines(width))
+    elif part.kind in ("p", "lead", "caution"):
+        yield from _wrapped(part.content, width)
+    elif part.kind == "notes":
+        yield from (line for each in part.content for line in _wrapped(each, width))
+
+
+def _wrapped(said: str, width: int) -> list[str]:
+    return textwrap.wrap(readable(said), width, subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _breakable(text: str) -> str:
+    """A name that may be broken into lines after ``_ [ ( , =``, and nowhere else."""
+    from markupsafe import Markup, escape
+
+    pieces = re.findall(r"[^_\[(,=]*[_\[(,=]|[^_\[(,=]+", text)
+    return Markup("").join(Markup("{}<wbr>").format(p) if p[-1] in "_[(,=" else escape(p) for p in pieces)
+
+
+def _coded(text: str) -> str:
+    """A text in which the parts between two backticks are code."""
+    from markupsafe import Markup, escape
+
+    pieces = enumerate(text.split("`"))
+    return Markup("").join(Markup("<code>{}</code>").format(p) if i % 2 else escape(p) for i, p in pieces)
