@@ -31,7 +31,7 @@ app = typer.Typer(
 
 
 class Command(TyperCommand):
-    """A command whose help names its arguments without their types of Python."""
+    """A command that names its arguments in help without their types of Python."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)

@@ -110,7 +110,7 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
 
 
 def _found(strategy: Any) -> tuple[Any, str]:
-    """What a name stands for, or the thing itself; and whether it is a forecaster or a nature."""
+    """The strategy of a name, or the thing itself; and whether it is a forecaster or a nature."""
     if isinstance(strategy, str):
         if not foreign(strategy):
             every = [name for names in STRATEGIES.values() for name in names]
@@ -160,7 +160,7 @@ def play(
         (`onlinecal.worlds`), or a plain class with ``run(env, market)``, asks and answers at times of its own.
     horizon : int or sequence of int
         One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
-        at its end; this is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
+        at its end. This is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
         nature replays recorded outcomes.
     runs : int, default 16
         Independent runs.
@@ -175,9 +175,9 @@ def play(
         When questions are asked (see `onlinecal.schedules`). Default: one a unit of the clock.
     delays : number, Delays, or its name or table; or a list of them
         How long after its question an outcome becomes known; a game of each. Default: at once. Totals are over the
-        questions whose outcome is known; `Played.open` says how many are not.
+        questions with a known outcome; `Played.open` says how many are not.
     decision_makers : list of mappings, tenures or tasks
-        Who join and leave (see `onlinecal.decision_makers.tenures.Group`); `Played.people` has their accounts.
+        Those that join and leave (see `onlinecal.decision_makers.tenures.Group`); `Played.people` has their accounts.
     history : "exact", int or mapping, default "exact"
         How the forecasts of forecasters without a grid are kept. ``"exact"``: 8 bytes a run-round, in memory while that
         is at most half of what is free, else in a temporary file without a name; ``{"name": "exact", "folder": …,
@@ -185,9 +185,9 @@ def play(
         memory does not grow with T, and every column is a certified bracket, ``name[lower]`` and ``name[upper]``, from
         the distance that they were moved (`onlinecal.measures.bracket_of_moved`).
     keep : int, "all" or "none", default 4096
-        What is kept of each run's Γ at its checkpoints, for `Played.gamma` and for what is asked later: exactly Γ with
-        at most so many levels, and all of forecasters with a grid. The predictions of others are moved to a grid of so
-        many points, and how far is kept with them. Totals do not depend on it.
+        The part that is kept of each run's Γ at its checkpoints, for `Played.gamma` and for later questions. Γ with at
+        most this number of levels is kept exactly, and all of forecasters with a grid. The predictions of others are
+        moved to a grid of as many points, and how far is kept with them. Totals do not depend on it.
     progress : bool, optional
         A bar on stderr. Default: where that is a terminal, for what takes over two seconds.
     jobs : int, optional
@@ -195,7 +195,7 @@ def play(
         players must be such as `cloudpickle` can send. Default: this process alone, in which pairs that are made of
         compiled steps take a thread for each core.
     scheduler : str, optional
-        Address of a Dask scheduler, ``"tcp://host:port"``, whose workers play.
+        Address of a Dask scheduler, ``"tcp://host:port"``; its workers play.
 
     Returns
     -------
@@ -254,7 +254,7 @@ def play(
 
 
 def _origin(cell: Cell) -> Origin | None:
-    """What the numbers of a cell depend on; None where that cannot be told."""
+    """The origin of the numbers of a cell; None where that cannot be told."""
     try:
         return Origin(json.dumps(cell.content, sort_keys=True), cell.held)
     except InvalidParameter:
@@ -274,7 +274,7 @@ def load(path: Path | str) -> Study:
     Raises
     ------
     StoreError
-        There is none, it is not one of ours or damaged, or nothing in it is finished.
+        It is missing, not one of ours or damaged, or nothing in it is finished.
     """
     path = Path(path)
     with Store.open(path) as store:

@@ -1,4 +1,4 @@
-"""Scenario files: strict TOML that says who plays whom, for how long, and what is measured."""
+"""Scenario files: strict TOML with forecasters, natures, horizons and measures."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ class Loaded:
 
     @property
     def meta(self) -> dict[str, str]:
-        """What a results file says of its scenario."""
+        """The data of the scenario in a results file."""
         about = {"name": self.scenario.name, "title": self.scenario.title, "scenario": self.text}
         return about | ({"options": self.options} if self.options else {})
 
@@ -177,8 +177,8 @@ def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
     Raises
     ------
     ScenarioError
-        The file cannot be read, is no TOML, has an unknown key, a value of the wrong kind or out of range, or names a
-        strategy, measure or task that does not exist or refuses its parameters. One line that says where.
+        The file cannot be read, is no TOML, has an unknown key, or a value of the wrong kind or out of range. Or it
+        names a strategy, measure or task that does not exist or refuses its parameters. One line that says where.
     """
     changed = changed or {}
     path = scenario_file(path)

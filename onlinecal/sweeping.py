@@ -1,4 +1,4 @@
-"""What several values in a table of a scenario become: line-ups, measures, tasks, schedules, decision makers."""
+"""Combinations of several values in a table of a scenario: line-ups, measures, tasks, schedules, decision makers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _GROUP = {field.name: Kind() for field in fields(Group)} | {
 
 
 def finder(folder: Path | None = None) -> Callable[[str, Mapping[str, Any]], Thing]:
-    """What tables with a name stand for, for `core.sweeps.sweep`; `folder` is where the scenario lies."""
+    """The things that tables with a name mean, for `core.sweeps.sweep`; `folder` is that of the scenario."""
 
     def find(role: str, table: Mapping[str, Any]) -> Thing:
         if role == "decision makers":

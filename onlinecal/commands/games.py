@@ -172,7 +172,7 @@ def search(
     overwrite: Overwrite = False,
     as_json: Json = False,
 ) -> None:
-    """Search for the worst nature of a game too long to be solved, and estimate in fresh games what it does."""
+    """Search for the worst nature of a game too long to be solved, and estimate its effect in fresh games."""
     from onlinecal.core.writing import check_ending, whole
     from onlinecal.naming import said_table
     from onlinecal.search import worst

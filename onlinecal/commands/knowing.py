@@ -19,7 +19,7 @@ def list_(
     ] = "",
     as_json: Json = False,
 ) -> None:
-    """What there is to play and to measure."""
+    """List everything that can be played and measured."""
     from onlinecal.report import catalogue
 
     catalogue.print_catalogue(catalogue.rows(kind), as_json=as_json)

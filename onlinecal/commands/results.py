@@ -166,7 +166,7 @@ def new(
 
 
 def status(results: Results, as_json: Json = False) -> None:
-    """How far a study is, also while it is played: what is done, failed, left, cannot be played, and who writes it."""
+    """State of a study, also while it is played: cells that are done, failed or left, and the process that writes."""
     from onlinecal.study.status import Status
 
     found = Status.of(results)

@@ -19,7 +19,7 @@ from onlinecal.report.ranking import Difference, Front, Ranking, Standing, front
 from onlinecal.report.tables import Table, crossed, new_console, number, print_json
 from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
 
-#: pairs that are not told apart, and forecasters that dominate one, are named up to so many
+#: pairs that are not told apart, and forecasters that dominate one, are named up to this number
 NAMED = 6
 
 

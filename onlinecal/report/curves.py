@@ -33,15 +33,15 @@ class Curve:
     Attributes
     ----------
     column : Column
-        Whose totals these are.
+        The column of these totals.
     forecaster, nature : str
         Labels.
     rounds : (n,) ints
         T.
     totals : (n, runs) floats
     fresh : bool
-        True: each T is a game of its own, tuned to it, with outcomes of its own unless they are `recorded`. False: the
-        prefixes of one long game.
+        True: each T is a game of its own, tuned to it. Outcomes are its own, too, unless they are `recorded`. False:
+        the prefixes of one long game.
     promises : tuple of (T, Promise)
         The guarantees on this measure and their bounds.
     recorded : bool
@@ -86,8 +86,8 @@ class Curve:
     def exponent(self, level: float = 0.95) -> Growth | None:
         """The growth of the total over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
 
-        Games on a recorded stream are taken for prefixes of one game, and their mean over runs for its single run. The
-        interval has this `level`; `growth.simultaneous` gives that for many curves at once.
+        Games on a recorded stream are taken for prefixes of one game, and their mean over runs for its single run.
+        `growth.simultaneous` gives the `level` of an interval for many curves at once.
         """
         rounds, totals = self.tail.rounds, self.tail.totals
         if self.recorded:
@@ -134,8 +134,8 @@ class Curve:
     def against_rates(self, level: float = 0.95) -> str:
         """Whether the total grows out of what is proved and known, beyond doubt of the level; see `growth.trend`.
 
-        ``"above proven"``: it grows faster over these T than the bound proved for this forecaster, and no form that
-        fits says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
+        ``"above proven"``: it grows faster over these T than the bound proved for this forecaster. No form that fits
+        says that this ends. Else ``"above O"``: so against the best known upper rate of the measure; or
         ``"below Ω"``: slower than the lower one. Empty otherwise, and for games that are not fresh and independent:
         rates are about games tuned to T. Best known rates are compared only where no outcome is late.
         """
@@ -161,7 +161,7 @@ class Curve:
         """The factor from totals at odd m to those at even m, where the curve is jagged for it.
 
         A grid of m steps has a point at ½ if m is even, and none if it is odd. None unless both occur and
-        `Growth.jumps` says so; always None for the prefixes of one game, all on one grid, and for a single run.
+        `Growth.jumps` says so. Always None for a single run, and for the prefixes of one game, all on one grid.
         """
         if self.steps is None or not self.independent or len(set((self.steps % 2).tolist())) < 2:
             return None
@@ -242,7 +242,7 @@ class Study(Kept):
         """The totals of one measure (the name of a column, such as ``"swap_regret[umbrella]"``) against T.
 
         Labels or registered names of players may be left out where there is only one. Of a `horizon` it is the prefixes
-        of this game; by default the finals of the fresh games where there are several horizons, else the prefixes.
+        of this game. Default: the ends of the games where there are several horizons, else the prefixes.
         """
         who = self._only("forecaster", forecaster, self.forecasters)
         whom = self._only("nature", nature, self.natures)

@@ -20,8 +20,8 @@ WIDTH = 80
 class Part(NamedTuple):
     """A part of a section.
 
-    Its kind is one of p, lead, state, caution (sentences), list, notes (of sentences), terms (pairs), h3, pre (texts),
-    table (a `Table`) and pictures (a list of `Picture`). Texts between two backticks are code.
+    Sentences are of kind p, lead, state or caution, lists of sentences list or notes, texts h3 or pre. Others are terms
+    (pairs), table (a `Table`) and pictures (a list of `Picture`). Texts between two backticks are code.
     """
 
     kind: str

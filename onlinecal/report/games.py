@@ -27,9 +27,9 @@ from onlinecal.forecasters import (
 )
 
 Floats = NDArray[np.float64]
-#: the games of total ECE whose values are listed: the longest by the steps of the grid
+#: the listed games of total ECE: the longest by the steps of the grid
 LENGTHS = {1: 256, 2: 256, 3: 256, 4: 96, 5: 48, 6: 40, 7: 24, 8: 24}
-#: longer games whose values are bracketed: the longest, and the largest bias that is told apart
+#: longer games with brackets of their values: the longest, and the largest bias that is told apart
 BRACKETS = {4: (256, 8.0), 5: (64, 3.5)}
 #: values that differ by less are the same
 TIE = 1e-9
@@ -47,10 +47,10 @@ RULES: Mapping[int, Mapping[Callable[[int], Forecaster], int]] = {
 }
 #: T of exploited forecasters
 TIMES = (1, 2, 4, 6, 8, 12, 16, 20, 24, 32)
-#: the games in which forecast hedging is compared with the best: the longest by the steps of the grid, and their T
+#: the games of forecast hedging against the best: the longest by the steps of the grid, and their T
 HEDGED = {1: 256, 2: 128, 3: 32, 4: 32, 5: 20, 6: 20}
 HEDGE_TIMES = (1, 2, 4, 8, 12, 16, 20, 32, 64, 128, 256)
-#: the measures of the biases whose games are compared, and the T at which they are, by the steps of the grid
+#: the compared measures of the biases, and the T of their games by the steps of the grid
 MEASURES = ("ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce")
 MEASURE_TIMES: Mapping[int, Sequence[int]] = {2: (4, 8, 12), 3: (4, 8, 12), 4: (4, 8, 12)}
 
@@ -59,8 +59,8 @@ MEASURE_TIMES: Mapping[int, Sequence[int]] = {2: (4, 8, 12), 3: (4, 8, 12), 4: (
 class Games:
     """Solved games by m, with the values of all shorter ones, and brackets of longer ones.
 
-    `exploited` and `hedged` have the expected total ECE of a forecaster against its worst nature: T → total, by m and
-    label, and of forecast hedging by m.
+    `exploited` has the expected total ECE of forecasters against their worst natures: T → total, by m and label.
+    `hedged` has that of forecast hedging by m.
     """
 
     solved: dict[int, Solution]
@@ -91,7 +91,7 @@ class Games:
         return float(np.nanmin([self.value(m, horizon) for m in self.solved]))
 
     def leads(self, m: int, horizon: int) -> bool:
-        """Whether no other grid whose value is known or bracketed at this T can have a smaller one."""
+        """Whether all other grids with a known or bracketed value at this T have a larger one."""
         high = self.bounds(m, horizon)[1]
         return not any(self.bounds(other, horizon)[0] < high - TIE for other in self.solved if other != m)
 
@@ -104,7 +104,7 @@ class Games:
         return min(len(self.values(m)) for m in self.solved)
 
     def settled(self) -> int:
-        """The last T at which all grids are solved and another than the finest is better; 0 where there is none."""
+        """The last T at which all grids are solved and another than the finest is better; else 0."""
         finest = self.values(max(self.solved))
         return max((t for t in range(1, self.common() + 1) if self.best(t) < finest[t - 1] - TIE), default=0)
 
@@ -209,7 +209,7 @@ def _table(headings: Sequence[str], rows: Iterable[Sequence[Any]], words: int | 
 
 
 def _growth(found: Games) -> list[str]:
-    """Sentences on the growth of the least value, and on the last T at which the finest grid is not the best."""
+    """Sentences on the growth of the least value, and on the T up to which the finest grid is not the best."""
     last, until, finest = found.common(), found.settled(), max(found.solved)
     first, lines = max(1, last // 4), []
     if first < last:

@@ -1,4 +1,4 @@
-"""Γ of each run of a study, from which more can be measured; files: of results, and one long table for other tools."""
+"""Γ of each run of a study, from which more can be measured; one long table for other tools."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ def long_table(
 def tidy(results: Results) -> pd.DataFrame:
     """A row for each total T·μ: the players (nature without its schedule), the checkpoint, and words on the column.
 
-    ``open`` has the number of questions without a known outcome; ``column`` is the whole name, the others of `WORDS`
-    are those of `onlinecal.core.columns`, "" for none.
+    ``open`` has the number of questions without a known outcome. ``column`` is the whole name; the others of `WORDS`
+    are those of `onlinecal.core.columns`, or "".
     """
     words = {
         column: (

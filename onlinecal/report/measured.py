@@ -51,7 +51,7 @@ def page_of(report: Report) -> Document:
 
 
 def document_of(report: Report, *, drawn: bool = False) -> Document:
-    """What is said of each column, with its tables, and of all columns together."""
+    """A section for each column, with its tables, and one for all columns together."""
     many = len(report.columns)
     sections = []
     for i, column in enumerate(report.columns):

@@ -25,7 +25,7 @@ from onlinecal.report.totals import AGAINST_RATES, Total, by_nature, legend_of, 
 from onlinecal.study.entries import Planned
 from onlinecal.study.played import Played
 
-#: names are listed up to so many
+#: names in a list
 LISTED = 12
 #: after a name that is certain, as in tables of dominations
 CERTAIN = "†"
@@ -54,7 +54,7 @@ def page_of(
 ) -> StudyPage:
     """The page of a study, with what its results file says of itself.
 
-    `planned` cells were to be played; `source` is the name of the file; `failed` has cells that could not be played,
+    `planned` cells were to be played; `source` is the name of the file. `failed` has cells that could not be played,
     why, and when that was last tried.
     """
     shown = shown_columns(study)
@@ -196,8 +196,8 @@ def lowest(study: Study) -> Table | None:
     """The forecasters with the lowest mean totals: measures down, natures across; the notes explain the marks.
 
     Only forecasters that were played at the same largest T are compared; None where nothing is. The last column, of
-    several natures, has the forecaster whose largest mean total over all of them is lowest. Names are marked that are
-    lower than every other beyond doubt, by `ranking`; all marks of the table hold together with 95 %.
+    several natures, has the forecaster with the lowest maximum over all of them. Marks say that a total is lower than
+    every other beyond doubt, by `ranking`; all of them hold together with 95 %.
     """
     every: dict[str, dict[str, dict[str, Played]]] = {}
     for measure in shown_columns(study):
@@ -282,7 +282,7 @@ def _least(means: Mapping[str, float]) -> Cell:
 def not_played(
     failed: Sequence[tuple[Planned, str, str]], incompatible: Sequence[Sequence[str]]
 ) -> Table | None:
-    """Cells that failed, and pairs that cannot play each other (forecaster, nature, why); None where there are none."""
+    """Cells that failed, and pairs that cannot play each other (forecaster, nature, why); else None."""
     found: dict[tuple[str, str, str], list[int]] = {}
     for planned, why, _ in failed:
         found.setdefault((planned.forecaster, planned.against, why), []).append(planned.horizon)

@@ -170,10 +170,10 @@ class Ranking:
 def ranking(study: Study, measure: str, level: float = 0.95) -> Ranking:
     """The forecasters by their mean totals at the largest T of each nature.
 
-    Two are in order where the difference of their totals, one number a run, is not 0 beyond doubt: Student's t, and
-    Holm's procedure over all pairs and natures. Runs are independent, also where nature looks at forecasts: two
-    forecasters then have outcomes of their own, but share the randomness that decides them, so that Welch's test, for
-    independent totals, would not do.
+    Two are in order where the difference of their totals, one number a run, is not 0 beyond doubt. The test is
+    Student's t, with Holm's procedure over all pairs and natures. Runs are independent, also where nature looks at
+    forecasts. Two forecasters then have outcomes of their own, but share the randomness that decides them: Welch's
+    test, for independent totals, would not do.
     """
     check_level(level)
     (column,) = columns_of(study, [measure])
@@ -244,8 +244,8 @@ class Front(Contest):
 def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[Front]:
     """The Pareto front of the mean totals in two measures, at the largest T of each nature.
 
-    A domination is certain where the forecaster is better in both measures beyond doubt: of the two p-values of
-    Student's t on one difference a run the larger counts, and Holm's procedure is over all pairs and natures. The front
+    A domination is certain where the forecaster is better in both measures beyond doubt. Of the two p-values of
+    Student's t on one difference a run the larger counts. Holm's procedure is over all pairs and natures. The front
     is of means; the expected totals may have another.
     """
     check_level(level)
@@ -290,7 +290,7 @@ def _number(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-#: natures that allow no comparison are named up to so many in an error
+#: the number of natures without a comparison that an error names
 NAMED = 3
 _SEEN = {Sight.HISTORY: "past forecasts", Sight.LAW: "the law of the forecast", Sight.DRAW: "the forecast"}
 
@@ -299,8 +299,8 @@ _SEEN = {Sight.HISTORY: "past forecasts", Sight.LAW: "the law of the forecast", 
 class Difference(Contest):
     """The mean total of the first forecaster less that of the second, on the same outcomes; NaN of infinite ones.
 
-    Where the difference is the same in all runs, its half-width is 0 if the sign is beyond doubt, else infinite:
-    chance gives R runs one sign with a probability of 2^(1−R).
+    Where the difference is the same in all runs, its half-width is 0 if the sign is beyond doubt, else infinite.
+    Chance gives R runs one sign with a probability of 2^(1−R).
     """
 
     measure: str
@@ -337,7 +337,7 @@ def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Differ
 
     Where nature sees nothing of forecasts, run r has the same questions, times and outcomes for every forecaster. The
     difference of two totals is then one number a run, in which what is due to the outcomes cancels. Student's t gives
-    the interval of its mean: exact if differences are normal, given the schedule and the streams, which all runs share.
+    the interval of its mean. It is exact if differences are normal, given the schedule and the streams of all runs.
     All intervals hold together with the level (Bonferroni).
     """
     measure = columns_of(study, [measure])[0].name

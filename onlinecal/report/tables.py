@@ -237,8 +237,8 @@ def number(x: float) -> str:
 def print_json(value: Any, *, in_one_line: bool = False) -> None:
     """Prints strict JSON, for streams in one line.
 
-    A number that is not finite is null, and the key beside it that ends in ``_is`` says which: ``"total": null,
-    "total_is": "inf"``; the others are ``"-inf"`` and ``"nan"``.
+    A number that is not finite is null, and a key beside it that ends in ``_is`` says which: ``"total": null,
+    "total_is": "inf"``. The others are ``"-inf"`` and ``"nan"``.
     """
     utf = str(getattr(sys.stdout, "encoding", None)).lower().startswith("utf")
     # Escaped where the stream could not hold it: a "?" in a name would be another name.

@@ -71,7 +71,7 @@ class Total(NamedTuple):
 def totals(study: Study, measures: Sequence[str] | None = None) -> list[Total]:
     """A total for each nature, measure and forecaster.
 
-    The intervals of all exponents hold together with 95 %, and so do the comparisons with rates: of many with 95 % each
+    The intervals of all exponents hold together with 95 %, and so do the comparisons with rates. Of many with 95 % each
     some would be wrong by chance.
     """
     curves = study.curves(measures)
@@ -240,7 +240,7 @@ def _exponent(row: Total) -> str:
 
 
 def _proof(curve: Curve) -> str:
-    """The bound whose exponent `Curve.proven` is, ``0.60: O(√T log T)``; empty without one."""
+    """The bound with the exponent `Curve.proven`, ``0.60: O(√T log T)``; empty without one."""
     slowest = curve.slowest_bound()
     if slowest is None:
         return ""
@@ -299,17 +299,18 @@ def curve_html(curve: Curve) -> str:
 
 #: of more totals than this not every one is printed after a run
 LONG = 1000
-#: forecasters and natures are named up to so many from each end of their order
+#: forecasters and natures that are named from each end of their order
 SHOWN = 5
-#: and of so many measures
+#: and the number of measures
 FIRST_MEASURES = 3
 
 
 class Overview(NamedTuple):
     """Mean totals of a measure at the largest T of a study, over the opponents.
 
-    Columns of both frames: least, median, largest, easiest and hardest (the opponents of the least and the largest, the
-    first of several). Forecasters are in the order of their largest total, natures of their least one, descending.
+    Columns of both frames: least, median, largest, easiest and hardest. The last two are the opponents of the least and
+    the largest, the first of several. Forecasters are in the order of their largest total, natures of
+    their least one, descending.
     """
 
     measure: str

@@ -1,9 +1,16 @@
 """Studies: a plan of cells, the executors that play them, the file that keeps them."""
 
-from onlinecal.study.plan import Cell, Entry, Incompatible, Plan, plan
-from onlinecal.study.played import Batch, Played, Promise, Results
-from onlinecal.study.playing import play_cells
-from onlinecal.study.run import play_batch, play_cell
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onlinecal.study.entries import Incompatible
+    from onlinecal.study.plan import Cell, Entry, Plan, plan
+    from onlinecal.study.played import Batch, Played, Promise, Results
+    from onlinecal.study.playing import play_cells
+    from onlinecal.study.run import play_batch, play_cell
 
 __all__ = [
     "Batch",
@@ -19,3 +26,25 @@ __all__ = [
     "play_cell",
     "play_cells",
 ]
+#: where names are, which are imported when first asked for: the status of a file needs no engine
+_HOMES = {
+    "Incompatible": "entries", "Played": "played", "Promise": "played", "Results": "played",
+    "play_cells": "playing", "Batch": "played", "play_batch": "run", "play_cell": "run",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'plan')}"), name)
+
+
+class _Package(ModuleType):
+    """The package, in which `plan` is the function and not the file of this name."""
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name != "plan":
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

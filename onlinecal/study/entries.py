@@ -15,6 +15,14 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.study.played import Batch, Joined, Promise
 
 
+class Incompatible(NamedTuple):
+    """A forecaster and a nature that cannot play each other, or not up to the longest horizon, and why."""
+
+    forecaster: str
+    nature: str
+    reason: str
+
+
 class Planned(NamedTuple):
     """A cell that is to be shown: `Cell.key`, under which its numbers are kept, labels, and attributes of `Played`.
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.content import content, digest
@@ -23,6 +23,7 @@ from onlinecal.engine.transcripts import check_kept
 from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import check_pair, check_specification, start
 from onlinecal.schedules import Schedule
+from onlinecal.study.entries import Incompatible
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 from onlinecal.worlds.base import World
@@ -76,14 +77,6 @@ class Entry:
     @cached_property
     def _following(self) -> dict[tuple[int, Column], list[Guarantee]]:
         return {}
-
-
-class Incompatible(NamedTuple):
-    """A forecaster and a nature that cannot play each other, or not up to the longest horizon, and why."""
-
-    forecaster: str
-    nature: str
-    reason: str
 
 
 @dataclass(frozen=True)

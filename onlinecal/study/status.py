@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from onlinecal.study.entries import Planned
+from onlinecal.study.entries import Incompatible, Planned
 from onlinecal.study.lock import writer
-from onlinecal.study.plan import Incompatible
 from onlinecal.study.store import Store
 
 

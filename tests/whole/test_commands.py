@@ -465,6 +465,11 @@ sys.modules["numpy"]
 """
 
 
+def test_the_status_of_a_file_needs_no_numba():
+    code = "import sys, onlinecal.study.status; assert 'numba' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_commands_load_what_they_need():
     helps = ("--help", *(f"{name} --help" for name in ("run", "compare", "plot", "list", "check", "show")))
     for lines in (helps, ("list", "show ece", "show drift")):
