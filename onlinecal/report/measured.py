@@ -36,8 +36,6 @@ OF_PARTS = (
 
 #: columns of which diagrams are drawn, at most
 DRAWN = 12
-#: levels up to which each is a point, and nothing is smoothed
-SINGLE = 20
 
 
 def text(report: Report) -> str:
@@ -277,15 +275,6 @@ def _row_data(row: Row) -> Mapping[str, Any]:
 
 def pictures(column: Measured) -> list[Any]:
     """The mean outcome near each prediction (at each, where they are few), and the best monotone recalibration."""
-    from onlinecal.report.page_pictures import Picture, drawing
-    from onlinecal.report.reliability_plot import plot_reliability
+    from onlinecal.report.page_pictures import of_column
 
-    gamma = column.gamma
-    first: Any = ("points", "levels") if gamma.levels <= SINGLE else ("smooth", "smoothed")
-    return [
-        Picture(
-            f"Reliability of {column.name}, {word}", plot_reliability.caption(gamma, kind=kind),
-            drawing(lambda dark, kind=kind: plot_reliability(gamma, kind=kind, dark=dark, caption=False).figure),
-        )
-        for kind, word in (first, ("corp", "monotone (CORP)"))
-    ]  # fmt: skip
+    return of_column(column.name, column.evaluation)

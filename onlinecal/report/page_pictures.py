@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ import numpy as np
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
+from onlinecal.forecasts.table import Evaluation
 from onlinecal.report.curves import Curve, Study, runs_of
 
 #: the most pictures; forecasters of a picture of curves; lines of all of them
@@ -22,6 +23,8 @@ MOST, FORECASTERS, LINES = 24, 12, 240
 CELLS = 400
 #: runs up to which all are put together in a reliability diagram; levels up to which all are drawn, and bins of more
 TOGETHER, LEVELS, BINS = 64, 200, 20
+#: levels up to which each of a log is a point, and nothing is smoothed
+SINGLE = 20
 #: tasks times forecasters in one picture
 POINTS = 60
 
@@ -239,6 +242,30 @@ KINDS = {
         lambda some, shown, grown, left: ((some,), {}) if any(cell.people for cell in some.cells) else None,
     ),
 }  # fmt: skip
+
+
+def of_column(name: str, found: Evaluation) -> list[Picture]:
+    """The mean outcome near each prediction (at each, where they are few), and the best monotone recalibration."""
+    first = ("points", "levels") if found.gamma.levels <= SINGLE else ("smooth", "smoothed")
+    return [
+        _of_log("reliability", f"Reliability of {name}, {word}", found, kind=kind)
+        for kind, word in (first, ("corp", "monotone (CORP)"))
+    ]
+
+
+def of_columns(found: Mapping[str, Evaluation]) -> list[Picture]:
+    """The reliability of several columns in one panel, and their Murphy diagram."""
+    return [
+        _of_log("reliability", "Reliability of all columns", found, kind="smooth", together=True),
+        _of_log("murphy", "Elementary scores of all columns", found),
+    ]
+
+
+def _of_log(kind: str, title: str, found: Any, **options: Any) -> Picture:
+    from onlinecal.report import plots
+
+    picture = getattr(plots, kind).picture(found, **options)
+    return Picture(title, picture.caption, drawing(partial(_figure, picture)))
 
 
 def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:

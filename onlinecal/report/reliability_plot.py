@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
+from onlinecal.forecasts.intervals import Resample
 from onlinecal.forecasts.regression import DRAWS, LEAST, MOST_LEVELS, decomposition, recalibration, smoothed
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
@@ -32,16 +33,18 @@ AUTOMATIC = 20
 _LEAST, _LARGEST = 0.2, 64.0
 #: of axes, beyond the probabilities at either end: a point there is drawn whole
 MARGIN = 0.04
+#: rows in clusters up to which outcomes are drawn again for bands of the monotone recalibration, which takes half a minute
+ROWS = 200_000
 #: width of the Gaussian by which more of them are smoothed
 SIGMA = 0.01
 
 
-def density_of(gamma: JointDistribution) -> dict[str, Any]:
-    """The share of each level; of more than `MOST`, the density smoothed by a Gaussian of this `sigma`.
+def density_of(gamma: JointDistribution, *, smooth: bool = False) -> dict[str, Any]:
+    """The share of each level; of more than `MOST`, or if `smooth`, the density by a Gaussian of this `sigma`.
 
     Bars of many levels would show a pattern of their own.
     """
-    if gamma.levels <= MOST:
+    if gamma.levels <= MOST and not smooth:
         return {"mark": "density", "prediction": gamma.predictions, "share": gamma.mass, "sigma": 0.0}
     found = smoothed(gamma, sigma=SIGMA)
     return {"mark": "density", "prediction": found.at, "share": found.density, "sigma": SIGMA}
@@ -52,7 +55,7 @@ def points_of(
 ) -> dict[str, Any]:
     """Mean outcomes of levels, or of bins of equal width or mass, with the ends of bins and of bands.
 
-    There are no bands (level 0) where counts are not whole.
+    There are no bands with level 0.
     """
     choice("reliability", "strategy", strategy, ("width", "quantile"))
     if bins is None and gamma.levels > MOST:
@@ -74,7 +77,6 @@ def points_of(
         means = np.add.reduceat(gamma.positives, starts) / weights
         name = f"ECE of {bins} bins"
     counts = np.add.reduceat(gamma.counts, starts)
-    level = level if _whole(gamma) else 0.0
     lower, upper = expected(counts, predictions, level) if level else np.full((2, len(starts)), np.nan)
     return {
         "mark": "point", "prediction": predictions, "mean": means, "share": counts / gamma.weight, "left": left,
@@ -83,8 +85,17 @@ def points_of(
     }  # fmt: skip
 
 
-def _whole(gamma: JointDistribution) -> bool:
-    return bool((gamma.counts == np.rint(gamma.counts)).all())
+def unknown(gamma: JointDistribution, kind: str, resample: Resample | None) -> str:
+    """Why there is no band; "" where there is one. Binomial quantiles are those of independent rows."""
+    if resample is None:
+        return (
+            "" if (gamma.counts == np.rint(gamma.counts)).all() else "weights are not whole numbers of rounds"
+        )
+    if kind == "points":
+        return "rows of a cluster may depend on each other" if resample.clusters else "rows have weights"
+    if kind == "corp" and resample.clusters and resample.total > ROWS:
+        return f"more than {ROWS:,} rows in clusters are not drawn again"
+    return resample.too_few and "there are too few clusters"
 
 
 def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats, Floats]:
@@ -117,10 +128,11 @@ def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats,
     return lower / counts, upper / counts
 
 
-def smooth_of(gamma: JointDistribution, level: float) -> tuple[dict[str, Any], dict[str, Any]]:
+def smooth_of(
+    gamma: JointDistribution, level: float, resample: Resample | None = None
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """The mean outcome near each prediction, with a band, from the least to the greatest; and the density."""
-    curve = smoothed(gamma)
-    level = level if _whole(gamma) else 0.0
+    curve = smoothed(gamma, resample=resample)
     at = curve.at
     near = (at >= gamma.predictions[0] - at[1]) & (at <= gamma.predictions[-1] + at[1])
     lower, upper = curve.band(level) if level else np.full((2, len(at)), np.nan)
@@ -131,12 +143,12 @@ def smooth_of(gamma: JointDistribution, level: float) -> tuple[dict[str, Any], d
     }, {"mark": "density", "prediction": at, "share": curve.density, "sigma": curve.sigma}  # fmt: skip
 
 
-def corp_of(gamma: JointDistribution, level: float) -> dict[str, Any]:
+def corp_of(gamma: JointDistribution, level: float, resample: Resample | None = None) -> dict[str, Any]:
     """The best monotone recalibration, its bands point by point and as a whole, and the parts of the Brier score."""
-    curve, parts = recalibration(gamma, level=level), decomposition(gamma)
+    curve, parts = recalibration(gamma, level=level, resample=resample), decomposition(gamma)
     return {
         "mark": "corp", "prediction": curve.predictions, "mean": curve.means, "lower": curve.lower,
-        "upper": curve.upper, "lowest": curve.lowest, "highest": curve.highest, "level": level * _whole(gamma),
+        "upper": curve.upper, "lowest": curve.lowest, "highest": curve.highest, "level": level,
         "name": "Brier score", "error": parts.score, "mcb": parts[1], "dsc": parts[2], "unc": parts[3],
     }  # fmt: skip
 
@@ -170,7 +182,8 @@ def plot_reliability(
     band : float or None, default 0.95
         The probability with which each mean outcome lies in its band, if predictions were fixed before and outcomes
         are drawn as they say; None for no band, as of a game, in which predictions depend on outcomes. Of "smooth" an
-        interval for the mean outcome near each prediction.
+        interval for the mean outcome near each prediction. Of an `Evaluation` of clusters or weights bands are by them,
+        and points have none.
     together : bool, default False
         Of a mapping, one panel for all of them, a colour and marker each.
 
@@ -190,23 +203,28 @@ def plot_reliability(
     level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
     if bins is not None and kind != "points":
         raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
-    found, density = {}, {}
-    for label, gamma in several.items():
+    samples = [getattr(one, "resample", None) for one in (p.values() if isinstance(p, Mapping) else [p])]
+    # In one panel shares and densities have no scale in common.
+    smooth = together and max(gamma.levels for gamma in several.values()) > MOST
+    found, density, why = {}, {}, {}
+    for (label, gamma), resample in zip(several.items(), samples, strict=True):
+        density[label], why[label] = density_of(gamma, smooth=smooth), unknown(gamma, kind, resample)
+        own = 0.0 if why[label] else level
         if kind == "smooth":
-            found[label], density[label] = smooth_of(gamma, level)
-            continue
-        density[label] = density_of(gamma)
-        found[label] = (
-            corp_of(gamma, level) if kind == "corp"
-            else points_of(gamma, bins=bins, strategy=strategy, level=level)
-        )  # fmt: skip
+            found[label], density[label] = smooth_of(gamma, own, resample)
+        elif kind == "corp":
+            found[label] = corp_of(gamma, own, resample)
+        else:
+            found[label] = points_of(gamma, bins=bins, strategy=strategy, level=own)
     texts = {label: f"{one['name']} = {one['error']:.4g}" for label, one in found.items()}
-    whole = all(_whole(gamma) for gamma in several.values())
+    clusters = any(resample is not None and resample.clusters for resample in samples)
     caption = joined(
-        {"points": _of_points, "smooth": _of_smooth, "corp": _of_corp}[kind]([*found.values()]),
-        _without([*found.values()], "points" if kind == "points" else "curve", whole),
+        _of_points([*found.values()]) if kind == "points"
+        else (_of_smooth if kind == "smooth" else _of_corp)([*found.values()], clusters),
+        "Lines join the points of one forecast." * (together and kind == "points"),
+        _without([*found.values()], "points" if kind == "points" else "curve", [*filter(None, why.values())]),
         _of_densities([*density.values()]),
-    )
+    )  # fmt: skip
 
     def after(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
         limits = []
@@ -250,28 +268,30 @@ def _of_points(drawn: Sequence[Mapping[str, Any]]) -> str:
         "that are not divided allow." * ("quantile" in kinds),
         f"Diagonal: calibrated predictions; the mean distance from it, by weight, is the "
         f"{'ECE' if kinds == {'levels'} else 'binned ECE, of levels the ECE'}.",
-        f"Grey bars: where each mean outcome lies with probability {level:.0%} or more, point by point, if all "
+        f"Bars: where each mean outcome lies with probability {level:.0%} or more, point by point, if all "
         "predictions were fixed before and every outcome were drawn with the probability predicted, independently "
         "(binomial quantiles, exact of a level; of a bin, at its mean prediction, they hold at least as much)."
         * (level > 0.0),
     )  # fmt: skip
 
 
-def _of_smooth(drawn: Sequence[Mapping[str, Any]]) -> str:
+def _of_smooth(drawn: Sequence[Mapping[str, Any]], clusters: bool) -> str:
     level = max(one["level"] for one in drawn)
     return joined(
         f"Curve: the mean outcome near each prediction, by a Gaussian whose width σ is SmoothECE, or {LEAST:g} if that "
         "is more, and which is reflected at 0 and 1; it is as thick as predictions are frequent there. Diagonal: "
         "calibrated predictions.",
         f"Band: an approximate {level:.0%} interval, point by point, for the same smoothed mean outcome of what the "
-        "samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near by). "
+        f"samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near "
+        f"by{', by clusters of rows' * clusters}). "
         "The whole curve leaves it more often, and it is no interval for the mean outcome before smoothing."
         * (level > 0.0),
     )  # fmt: skip
 
 
-def _of_corp(drawn: Sequence[Mapping[str, Any]]) -> str:
+def _of_corp(drawn: Sequence[Mapping[str, Any]], clusters: bool) -> str:
     level = max(one["level"] for one in drawn)
+    alone = "those of a cluster by a normal copula with the correlation seen" if clusters else "independently"
     return joined(
         "Curve: the best recalibration that keeps the order of the forecasts, by isotonic regression (CORP), level in "
         f"the thick parts; of more than {MOST_LEVELS} levels, of predictions rounded to multiples of 1/{MOST_LEVELS}. "
@@ -279,17 +299,17 @@ def _of_corp(drawn: Sequence[Mapping[str, Any]]) -> str:
         "is better than the base rate, and the score of the base rate.",
         f"Bands: where the curve lies with probability {level:.0%} or more, the darker one point by point, the lighter "
         "one as a whole, if all predictions were fixed before and every outcome were drawn with the probability "
-        f"predicted, independently ({DRAWS} such draws, and as many again for the lighter one)."
+        f"predicted, {alone} ({DRAWS} such draws, and as many again for the lighter one)."
         * (level > 0.0),
     )  # fmt: skip
 
 
-def _without(drawn: Sequence[Mapping[str, Any]], what: str, whole: bool) -> str:
+def _without(drawn: Sequence[Mapping[str, Any]], what: str, why: Sequence[str]) -> str:
     """The sentence on missing bands."""
     if all(one["level"] for one in drawn):
         return ""
-    why = "" if whole else ", for weights are not whole numbers of rounds"
-    return f"Not shown: how far chance alone would move the {what}{why}."
+    reasons = ", for " * bool(why) + " and ".join(dict.fromkeys(why))
+    return f"Not shown: how far chance alone would move the {what}{reasons}."
 
 
 def _of_densities(drawn: Sequence[Mapping[str, Any]]) -> str:

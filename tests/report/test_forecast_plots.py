@@ -487,9 +487,8 @@ def test_what_is_refused():
 def test_captions_say_what_is_drawn(distinct, gamma):
     p, y = distinct
     scaled = G.from_levels(gamma.predictions, gamma.mass, gamma.means)
-    assert np.isnan(points_of(scaled)["lower"]).all()
     for kind, what, band in (
-        ("points", "points", "Grey bars"),
+        ("points", "points", "Bars"),
         ("smooth", "curve", "Band"),
         ("corp", "curve", "Band"),
     ):
@@ -517,6 +516,58 @@ def test_captions_say_what_is_drawn(distinct, gamma):
     assert "an approximate 90% interval" in said
     axis = plot_murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
     assert [text.get_text() for text in axis.figure.legends[0].get_texts()] == [r"\$a\$", "b", "c"]
+
+
+def test_bands_of_clusters_are_by_them_and_points_have_none():
+    p, y = (np.repeat(each, 3) for each in samples(200, 8))
+    rows = oc.evaluate(p, y, measures=["ece"], clusters=np.repeat(np.arange(200), 3), bootstrap=20)
+    assert rows.resample.clusters == 200
+    for kind, mark in (("smooth", "smooth"), ("corp", "corp")):
+        table, alone = (plot_reliability.table(one, kind=kind) for one in (rows, rows.gamma))
+        mine, theirs = (each[each["mark"] == mark] for each in (table, alone))
+        wide = {"smooth": smoothed, "corp": recalibration}[kind](rows.gamma, resample=rows.resample)
+        lower, upper = wide.band(0.95) if kind == "smooth" else (wide.lower, wide.upper)
+        inside = slice(None) if kind == "corp" else np.isin(wide.at, mine["prediction"])
+        assert np.array_equal(mine["lower"], lower[inside])
+        assert np.array_equal(mine["upper"], upper[inside])
+        assert (mine["upper"] - mine["lower"]).mean() > 1.4 * (theirs["upper"] - theirs["lower"]).mean()
+    said = plot_reliability.caption
+    assert "near by, by clusters of rows)" in said(rows, kind="smooth")
+    assert "those of a cluster by a normal copula with the correlation seen" in said(rows, kind="corp")
+    assert "independently" not in said(rows, kind="corp")
+    none = "would move the points, for rows of a cluster may depend on each other."
+    assert none in said(rows)
+    assert "Bars" not in said(rows)
+    assert plot_reliability.table(rows)["lower"].isna().all()
+    few = oc.evaluate(p, y, measures=["ece"], clusters=np.arange(600) % 5, bootstrap=20)
+    for kind in ("smooth", "corp"):
+        assert "move the curve, for there are too few clusters." in said(few, kind=kind)
+        assert "Band" not in said(few, kind=kind)
+
+
+def test_several_forecasts_in_one_panel():
+    p, y = samples()
+    both = {"raw": p, "other": p**2}
+    for kind in ("points", "smooth", "corp"):
+        axis = plot_reliability(both, y, kind=kind, together=True)
+        (legend,) = axis.figure.legends
+        texts = [text.get_text() for text in legend.get_texts()]
+        titles = [
+            title.get_text().split("\n")[-1]
+            for title in (a.title for a in plot_reliability(both, y, kind=kind))
+        ]
+        assert texts == [f"{label}: {title}" for label, title in zip(both, titles, strict=True)]
+        table = plot_reliability.table(both, y, kind=kind, together=True)
+        for place, q in enumerate(both.values()):
+            mine, alone = (
+                each.drop(columns=["label", "place"]).reset_index(drop=True)
+                for each in (table[table["place"] == place], plot_reliability.table(q, y, kind=kind))
+            )
+            assert mine.equals(alone)
+        said = plot_reliability.caption(both, y, kind=kind, together=True)
+        assert said.replace("Lines join the points of one forecast. ", "") == plot_reliability.caption(
+            both, y, kind=kind
+        )
 
 
 def test_the_worst_threshold_against_levels_in_words():
