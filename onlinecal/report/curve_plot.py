@@ -42,8 +42,8 @@ def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
 def plot_curves(curves: Sequence[Curve], *, power: float = 0.0) -> Picture:
     """Totals against T on logarithmic axes: natures down, measures across, a colour, marker and dashes a forecaster.
 
-    Lines are means over runs, bands their 5th to 95th percentile. Dashed are proven bounds, dotted proven rates, in the
-    colour of the text those of the nature, and grey the best known rates against the worst nature. Where a mean is
+    Lines are means over runs, bands their 5th to 95th percentile. Dashed are proven bounds, dotted
+    proven rates; those of the nature have the colour of the text. Grey are the best known rates. Where a mean is
     negative the vertical axis is linear around 0. Means without a place are words in the legend, and arrows.
 
     Parameters
@@ -218,7 +218,7 @@ def draw_curves(
             single = len(x) == 1
             if place < 0:
                 look = {"color": here.ink}
-            # At its end a bound has the marker of its curve, hollow, for a print in grey; a single point is no line.
+            # At its end a bound has the marker of its curve, hollow, for a print in grey. A single point is no line.
             look |= {"linestyle": LINES[kind]} | ({"marker": "_"} if single else {})
             drawn = axis.plot(x, y, **look, linewidth=1.0, markevery=[len(x) - 1], markersize=12 if single else 4,
                               fillstyle="full" if single else "none", label=typeset(entry(said, width)))  # fmt: skip

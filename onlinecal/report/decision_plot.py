@@ -110,9 +110,9 @@ def plot_decision(
     p, y
         As in `reliability_plot.plot_reliability`.
     against : {"levels", "monotone"}, default "monotone"
-        The alternative: the best monotone recalibration, which is the best other threshold, as in `onlinecal measure`;
-        or the mean outcome of each level, the swap regret of the threshold, with V-CDL as its supremum. The latter is
-        noise where levels have few samples.
+        The alternative: the best monotone recalibration, which is the best other threshold, as in `onlinecal measure`.
+        Or the mean outcome of each level: the swap regret of the threshold, with V-CDL as its supremum. That is noise
+        where levels have few samples.
 
     Returns
     -------
@@ -196,8 +196,8 @@ def murphy_of(several: Mapping[str, JointDistribution]) -> list[dict[str, Any]]:
 def difference_of(first: ArrayLike, second: ArrayLike, y: ArrayLike, level: float) -> dict[str, Any]:
     """Score of the second of two forecasts less that of the first, with an interval for its expectation.
 
-    The mean ± Student's t. For the variance one sample of either outcome in favour of either forecast is added: that
-    none was seen does not prove that there is none.
+    The mean ± Student's t. For the variance a sample of either outcome is added in favour of
+    either forecast: some may not have been seen.
     """
     from scipy.special import stdtrit
 
@@ -227,9 +227,9 @@ def plot_murphy(
 ) -> Picture:
     """The mean elementary score at each threshold, or how two forecasts differ in it.
 
-    The elementary score at t is 1 − t where the event occurs and the prediction is not above t, t where it does not
-    occur and the prediction is above t, and 0 elsewhere. Every proper score is a mixture of these: a forecast that has
-    less at every t is better by all of them.
+    The elementary score at t is 1 − t where the event occurs and the prediction is not above t. It is t where the event
+    does not occur and the prediction is above t, and 0 elsewhere. Every proper score is a mixture of these. A forecast
+    that has less at every t is better by all of them.
 
     Parameters
     ----------

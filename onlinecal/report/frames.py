@@ -22,7 +22,7 @@ Part = dict[str, Any]
 
 #: percentiles of the runs
 BAND = (5.0, 95.0)
-#: what a row has where nothing else is said
+#: the values of a row by default
 EMPTY: Part = {
     "T": np.nan, "total": np.nan, "lower": np.nan, "upper": np.nan, "label": "", "against": "", "exponent": np.nan,
     "cut": False, "bent": False,
@@ -44,9 +44,9 @@ def headings(curves: Sequence[Curve]) -> Callable[[str, str], str]:
 def curves_table(curves: Sequence[Curve]) -> pd.DataFrame:
     """A row for each point: the data of `plot_curves`.
 
-    Marks: "mean", with a band; "up" and "down", infinite means and those that are 0 on a logarithmic axis; "absent",
-    curves without a point; "bound" (exact), "rate" (a slope) and "known" (the best known rates, a slope). Labels are as
-    matplotlib reads them. The place is that of the forecaster, −1 for what no forecaster has.
+    Marks are "mean", with a band, "bound" (exact), "rate" and "known" (the best known rates), which are slopes. Means
+    without a place are "up" (infinite) and "down" (0 on a logarithmic axis); "absent" are curves without a point.
+    Labels are as matplotlib reads them. The place is that of the forecaster, −1 for what no forecaster has.
     """
     return stacked(curve_parts(curves))
 
@@ -73,7 +73,7 @@ def curve_parts(curves: Sequence[Curve], *, exponents: bool = True, known: bool 
         }
         seen = set()
         for part in here:
-            # What a nature forces stands there once, for all of its forecasters.
+            # A rate that a nature forces is drawn once, for all of its forecasters.
             if part["place"] >= 0 or part["label"] not in seen:
                 parts.append(frame | {"part": len(parts)} | _lowest(part, means))
             seen.add(part.get("label"))

@@ -16,7 +16,7 @@ from onlinecal.report.games import Games
 from onlinecal.report.panels import finish
 from onlinecal.report.style import COLOURS, DASHES, GREY, MARKERS, plain
 
-#: rounds of the game whose laws are drawn
+#: rounds of the game of which laws are drawn
 LAWS = 60
 
 

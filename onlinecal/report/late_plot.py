@@ -149,8 +149,8 @@ def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
     Returns
     -------
     (rows, columns) array of Axes
-        With several horizons, or a single schedule, a row for each nature and measure and a column for each forecaster;
-        else a row for each nature and a column for each measure. Those of one row have the same limits upwards.
+        With several horizons, or a single schedule, natures and measures down, forecasters across. Else natures down,
+        measures across.
     """
     table, across, cells = late_table(study, measures), _is_across(study), study.cells
     names = {column.name for column in columns_of(study, measures)}

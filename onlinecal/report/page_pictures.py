@@ -1,4 +1,4 @@
-"""The pictures on the page of a study: which of them are drawn, in colours for a light and for a dark page."""
+"""The pictures on the pages of a study and of a log, in colours for light and dark pages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from onlinecal.report.curves import Curve, Study, runs_of
 MOST, FORECASTERS, LINES = 24, 12, 240
 #: pairs up to which all exponents fit one picture
 CELLS = 400
-#: runs up to which all are put together in a reliability diagram; levels up to which all are drawn, and bins of more
+#: runs up to which all are put together in a reliability diagram; levels up to which all are drawn; bins
 TOGETHER, LEVELS, BINS = 64, 200, 20
 #: levels up to which each of a log is a point, and nothing is smoothed
 SINGLE = 20
@@ -45,7 +45,7 @@ class Picture(NamedTuple):
 
 @dataclass
 class Gallery:
-    """All pictures of a page: curves, whose captions have sentences in common, others, and what is left out."""
+    """All pictures of a page: curves with captions that have sentences in common, others, and omissions."""
 
     shared: str = ""
     curves: list[Picture] = field(default_factory=list)
@@ -261,10 +261,10 @@ def of_columns(found: Mapping[str, Evaluation]) -> list[Picture]:
     ]
 
 
-def _of_log(kind: str, title: str, found: Any, **options: Any) -> Picture:
+def _of_log(plot: str, title: str, found: Any, **options: Any) -> Picture:
     from onlinecal.report import plots
 
-    picture = getattr(plots, kind).picture(found, **options)
+    picture = getattr(plots, plot).picture(found, **options)
     return Picture(title, picture.caption, drawing(partial(_figure, picture)))
 
 

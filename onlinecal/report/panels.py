@@ -1,4 +1,4 @@
-"""The scaffold of all pictures: a table, marks that draw its rows, panels in given axes or in a new figure."""
+"""The scaffold of all pictures: a table, marks that draw its rows, and panels in axes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Place(NamedTuple):
 
 
 def stacked(parts: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """The table of some parts: column → one value or an array; what a part lacks is NaN, or an empty text."""
+    """The table of some parts: column → one value or an array. A missing value is NaN, or an empty text."""
     parts = [{name: np.asarray(value) for name, value in part.items()} for part in parts]
     lengths = [max((len(value) for value in part.values() if value.ndim), default=1) for part in parts]
     found = {}
@@ -133,7 +133,7 @@ class Picture:
     look: Mapping[str, Any] = field(default_factory=dict)
     colours: Sequence[str] | None = None
     more: Callable[[], Sequence[Line2D]] = tuple
-    #: height of a panel by its width, of axes below it by its height, and of each row by those of others
+    #: height of a panel by its width, of axes below it by its height; heights of rows, by each other
     aspect: float = 0.85
     lower: float = 0.0
     ratios: Sequence[float] = ()

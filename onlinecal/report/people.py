@@ -1,4 +1,4 @@
-"""Decision makers who join and leave: rows, then their picture."""
+"""Decision makers that join and leave: rows, a table, and its picture."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def people_table(drawn: Sequence[PeopleRow]) -> pd.DataFrame:
             parts.append(growth | one)
         for kind, k in (("median", 1), ("tenth", 0), ("ninetieth", 2)):
             parts.append(growth | {"mark": kind, "x": row.rounds, "y": row.quantiles[k]})
-        # What is less than an axis shows stands on its edge.
+        # Values below an axis are drawn on its edge.
         x, y = np.maximum(row.cdl, across[0]), np.maximum(row.last, up[0])
         for best in (True, False):
             mine = (row.best == best) & (row.seen > 0)
@@ -198,9 +198,9 @@ def plot_people(study: Study) -> Picture:
     Returns
     -------
     (pairs, 3) array of Axes
-        Left, thin, the swap regret of each against T, thick the median and dashed the 10th and 90th percentile of those
-        with a known outcome. Middle, swap regret against CDL at the end. Right, the share of decision makers with at
-        most so much swap regret, and CDL, for each question. Everything is a mean over the runs.
+        Left, thin, the swap regret of each against T. Thick and dashed are the median and the 10th and 90th percentile
+        of those with a known outcome. Middle: swap regret against CDL at the end. Right: distributions of swap regret
+        and CDL for each question. Everything is a mean over the runs.
     """
     drawn = people_rows(study)
     schedules = {row.schedule[1] for row in drawn}

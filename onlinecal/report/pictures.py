@@ -50,7 +50,7 @@ Given = tuple[tuple[Any, ...], dict[str, Any], str]
 
 
 class Kind(NamedTuple):
-    """A picture of a study: what it is given, the options that it takes, and the most columns that nobody named."""
+    """A picture of a study: what it is given, the options that it takes, and the most columns unasked."""
 
     given: Callable[[Study, Wanted], Given]
     takes: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Kind(NamedTuple):
 
 
 def draw(study: Study, wanted: Wanted, look: Mapping[str, Any] = MappingProxyType({})) -> tuple[Any, str]:
-    """The axes of a picture in a new figure of this look, and the remark on what it leaves out, or ""."""
+    """The axes of a picture in a new figure of this look, and a remark on omissions, or ""."""
     from onlinecal.report import plots
 
     given, options, said = KINDS[wanted.kind].given(study, wanted)
@@ -139,7 +139,7 @@ KINDS: Mapping[str, Kind] = {
 def gammas(
     study: Study, round: int | None = None, run: int | None = None
 ) -> tuple[dict[str, JointDistribution], list[str]]:
-    """Label → Γ of each pair in its longest game, of a run or of all together; and the pairs without an exact one."""
+    """Label → Γ of each pair in its longest game, of a run or of all together; and pairs without one."""
     longest = {}
     for cell in sorted(study.cells, key=lambda cell: cell.horizon):
         if round is None or round in cell.rounds.tolist():

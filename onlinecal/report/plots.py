@@ -5,17 +5,19 @@
 >>> oc.plots.captions["reliability"]([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1])[:31]
 'Each point is a level of Γ: acr'
 
-`reliability`, `decision`, `murphy`, `regret` and `witness` draw people's own forecasts: samples (p, y), predictions
-first, a `JointDistribution`, what `evaluate` returned, or several by label; `trajectory` draws samples in their order.
-`tasks`, `exponents`, `pareto`, `sweep`, `delays` and `people` draw a `Study`; `curves`, `runs` and `slopes` its curves;
-`questions` schedules, `world` the rounds of a world.
+`reliability`, `decision`, `murphy`, `regret` and `witness` draw forecasts of your own: (p, y), predictions first,
+a `JointDistribution` or an `Evaluation`. Several are a mapping of labels to these, to (p, y), or to p
+beside a common y. `trajectory` draws samples in their order.
+
+`tasks`, `exponents`, `pareto`, `sweep`, `delays` and `people` draw a `Study`. `curves`, `runs` and `slopes` draw its
+curves, `questions` schedules, `world` the rounds of a world.
 
 Beside their own arguments all take
 
 - ``ax``: matplotlib Axes, in the shape that is returned; a flat list if that is a row or a column. Default: those of a
-  new figure, which also gets the title, a legend and, below, the caption;
+  new figure with title, legend and caption;
 - ``title``: of a new figure;
-- ``caption``: False for a new figure without the caption, which is ``figure.get_label()`` in any case;
+- ``caption``: False for a new figure without it; it is ``figure.get_label()`` in any case;
 - ``dark``: whether a new figure is for a dark page;
 - ``width``: of a new figure, ``"column"`` (3.4 inches), ``"page"`` (7) or inches; where panels would be too narrow they
   stand in several lines;

@@ -34,7 +34,7 @@ def regrets_of(gamma: JointDistribution, measure: Name = "cdl") -> tuple[float, 
     R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]: it jumps up to its value where t reaches a
     v_i below q_i, and down from it where t leaves a v_i above q_i. There t stands up to three times. The measure is
     read from the lowest curve "above" R. "worst" are the kinks of the task. Of "scdl" t are the middles of the
-    thresholds of the grid 1/m, whose losses are R, and the point "above" is that at 1/m.
+    thresholds of the grid 1/m, and R their losses.
     """
     choice("regret", "measure", measure, tuple(NAMES))
     if measure == "scdl":
@@ -86,8 +86,7 @@ def plot_regret(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: N
     p, y
         As in `reliability_plot.plot_reliability`.
     measure : {"cdl", "v_cdl", "scdl"}, default "cdl"
-        The measure with the marked worst task: of all tasks, of those with one kink, or of the thresholds of the grid
-        to which SCDL rounds.
+        The measure with the marked worst task: of all, of those with one kink, or of thresholds of a grid.
 
     Returns
     -------

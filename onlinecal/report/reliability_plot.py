@@ -28,12 +28,11 @@ Kind = Literal["points", "smooth", "corp"]
 
 #: bins in place of more than `MOST` levels
 AUTOMATIC = 20
-#: points of more weight than this share of the largest are as large as their weight says; the area of the largest, in
-#: square typographic points, of which the others are then at least 3.5 wide
+#: the area of the smallest points, as a share of the largest, and that of the largest in square typographic points
 _LEAST, _LARGEST = 0.2, 64.0
 #: of axes, beyond the probabilities at either end: a point there is drawn whole
 MARGIN = 0.04
-#: rows in clusters up to which outcomes are drawn again for bands of the monotone recalibration, which takes half a minute
+#: rows in clusters up to which outcomes are drawn again
 ROWS = 200_000
 #: width of the Gaussian by which more of them are smoothed
 SIGMA = 0.01
@@ -102,9 +101,8 @@ def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats,
     """The ends of an interval that the mean of outcomes drawn as predicted leaves with 1 − level at most.
 
     Quantiles of the binomial law with the mean prediction as its parameter, (1 − level)/2 on either side. Of equal
-    predictions that is exact. Of different ones the tails of the sum are lighter than those of the binomial law
-    outside of a unit around its mean, so that the interval, which holds that unit, holds at least as much (Hoeffding
-    1956, Theorem 5).
+    predictions that is exact. Of different ones the tails of the sum are lighter outside of a unit around its
+    mean. The interval holds that unit, and so at least as much (Hoeffding 1956, Theorem 5).
     """
     from scipy.special import bdtrik, betainc
 
@@ -169,19 +167,19 @@ def plot_reliability(
     Parameters
     ----------
     p, y : (n,) array_like
-        Predictions, then outcomes; or, as p alone, a `JointDistribution`, an `Evaluation`, or a mapping of labels to
-        these, to pairs (p, y), or, beside a common y, to p, with a panel for each. Predictions come first, other than
+        Predictions, then outcomes. Or as p alone a `JointDistribution` or an `Evaluation`. Or, with a panel for each, a
+        mapping of labels to these, to (p, y), or to p beside a common y. Predictions come first, other than
         in scikit-learn's `CalibrationDisplay.from_predictions`.
     kind : {"points", "smooth", "corp"}, default "points"
-        A point for each level or bin; the mean outcome near each prediction, smoothed at the scale of SmoothECE; or the
-        best monotone recalibration, with the three parts of the Brier score.
+        A point for each level or bin. Or the mean outcome near each prediction, at the scale of SmoothECE. Or the best
+        monotone recalibration, with the three parts of the Brier score.
     bins : int, optional
         Of points, the number of bins in place of the levels. Default: levels; of more than 200, 20 bins of equal mass.
     strategy : {"width", "quantile"}, default "width"
         Bins [j/m, (j+1)/m), the last one closed; or of about equal mass, as in `measures.binned_ece`.
     band : float or None, default 0.95
-        The probability with which each mean outcome lies in its band, if predictions were fixed before and outcomes
-        are drawn as they say; None for no band, as of a game, in which predictions depend on outcomes. Of "smooth" an
+        The probability with which each mean outcome lies in its band, if outcomes are drawn as predicted. None for no
+        band, as of a game, in which predictions depend on outcomes. Of "smooth" an
         interval for the mean outcome near each prediction. Of an `Evaluation` of clusters or weights bands are by them,
         and points have none.
     together : bool, default False

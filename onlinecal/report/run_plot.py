@@ -29,7 +29,7 @@ LEVEL = 0.95
 
 
 def runs_table(curves: Sequence[Curve], *, scale: Scale = "log") -> pd.DataFrame:
-    """Totals of single runs and their mean; NaN where one has no place on the axis, whose scale is a column.
+    """Totals of single runs and their mean; NaN where one has no place on the axis of this scale.
 
     A "run" is one game, and a line; of games at several T each total is a "point".
     """
@@ -85,7 +85,7 @@ def plot_runs(curves: Sequence[Curve], *, scale: Scale = "log") -> Picture:
     Returns
     -------
     (natures, measures) array of Axes
-        Thin lines are runs of one game; where each T is a game of its own, a run at each T is a point.
+        Thin lines are runs of one game. Of games at several T a run is a point at each.
     """
     table = runs_table(curves, scale=scale)
     left = int(table["total"][table["mark"] != "mean"].isna().sum())
@@ -130,8 +130,8 @@ def local_slopes(curve: Curve, level: float = LEVEL) -> tuple[Floats, Floats, Fl
 
     The interval is for the slope of the expected totals: the jackknife's variance over the runs, and Student's t. Of
     games of their own the two variances add, with Welch's degrees of freedom. Along one game runs are compared with
-    themselves. It holds 93 % or more of what it should hold 95 % of, for 8 runs or more with a coefficient of variation
-    up to 1/2 (by tests).
+    themselves. By tests it holds 93 % or more for 95 %, with 8 runs and a coefficient of variation
+    up to 1/2.
     """
     from scipy.special import stdtrit
 
@@ -211,7 +211,7 @@ def plot_slopes(curves: Sequence[Curve]) -> Picture:
     """
     table = slopes_table(curves)
     value, rates = table["slope"][table["mark"] == "slope"].to_numpy(), table[table["mark"] == "rate"]
-    # The same limits in all panels, so that slopes can be compared; few steep ones do not make the others flat.
+    # The same limits in all panels, so that slopes can be compared. Few steep ones do not make the others flat.
     low = max(float(np.nanmin(np.append(value, 0.0))) - 0.15, -2.0)
     high = min(float(np.nanmax(np.append(value, 1.0))) + 0.15, 3.0)
     beyond = int(((value < low) | (value > high)).sum())

@@ -27,9 +27,9 @@ from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stac
 from onlinecal.report.ranking import Front, fronts, remarks
 from onlinecal.report.style import GREY, contrast, letters, paper, shortened, tick, typeset, wrapped
 
-#: cells whose interval is wider than ± this are faded
+#: half an interval from which on a cell is faded
 FADED = 0.15
-#: of the labels of forecasters and of natures that do not lean, in inches at most; and of a line of them
+#: inches of labels of forecasters, and of natures that do not lean, at most; and of a line
 ROOM, LINE = 1.7, 0.125
 #: letters of a label that may lean
 LEANING = 24
@@ -70,8 +70,8 @@ def exponents_table(study: Study, measures: Sequence[str]) -> pd.DataFrame:
 def plot_exponents(study: Study, measures: Sequence[str]) -> Picture:
     """The exponents of a study as coloured tables, one for each measure: forecasters down, natures across.
 
-    A cell has the mean growth exponent over the T that were played and half of its interval; where the totals follow no
-    power law, the slopes over the first and the last half of these T. ?: an interval wider than 1; –: no exponent.
+    A cell has the mean growth exponent over the T that were played and half of its interval. Without a power law it has
+    the slopes over the first and the last half of these T. ?: an interval wider than 1; –: no exponent.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def _labels(who: Sequence[str], whom: Sequence[str], side: float) -> tuple[list[
         cell = max(LINE, (side - room) / len(whom))
     left = [wrapped(label, room, 7.5) for label in who]
     upright = max(map(len, whom)) > LEANING
-    # No more lines than there is room for above each other, with letters to spare, as words do not fill a line.
+    # No more lines than there is room for above each other. Letters are to spare, as words do not fill a line.
     most = int(cell / LINE) * (letters(ROOM, 7.5) - 4)
     below = [wrapped(shortened(label, most), ROOM, 7.5) if upright else literal(label) for label in whom]
     lines = 1 + max(label.count("\n") for label in left)
@@ -184,8 +184,8 @@ def plot_pareto(study: Study, measures: Sequence[str]) -> Picture:
     Returns
     -------
     (natures,) array of Axes
-        Filled points are on the front, which a line joins; hollow ones are dominated in the means, and those with a
-        cross beyond doubt. Infinite means are not drawn.
+        Filled points are on the front, which a line joins. Hollow ones are dominated in the means, with a cross beyond
+        doubt. Infinite means are not drawn.
     """
     if isinstance(measures, str) or len(measures) != 2:
         raise InvalidParameter(f"pareto: measures = {measures!r}; expected two measures")
@@ -336,7 +336,7 @@ def plot_tasks(study: Study) -> Picture:
     Returns
     -------
     (natures, 3) array of Axes
-        Tasks down, regret across: a point for each forecaster, with the 95 % interval of its mean over runs.
+        Tasks down, regret across. A point for each forecaster, with the 95 % interval of its mean.
     """
     table = tasks_table(study)
     tasks = list(dict.fromkeys(table["task"]))

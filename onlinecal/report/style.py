@@ -26,8 +26,8 @@ from onlinecal.growth.words import literal
 Floats = NDArray[np.float64]
 Dashes = tuple[int, tuple[float, ...]]
 
-#: the first seven are of Okabe and Ito (2008), for every common colour blindness, without the yellow that paper does
-#: not keep; without green cones the last two are told apart by their markers alone
+#: The first seven are of Okabe and Ito (2008), for every common colour blindness, without yellow. Without green cones
+#: the last two are told apart by their markers alone.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#4D4D4D", "#882255")
 #: the same hues, as light as a dark page needs
 BRIGHT = ("#4BA6E8", "#FF8A4C", "#2CC79B", "#EDA3CB", "#A3DAF9", "#FFC44D", "#BDBDBD", "#DB6A9D")
@@ -72,7 +72,7 @@ class Paper(NamedTuple):
     def style(self, index: int) -> Style:
         """The look of the forecaster with this place in the study.
 
-        Of the first 64 no two have the same colour and marker, and of the first 32 no two the same marker and dashes.
+        Of the first 64 no two have the same colour and marker. Of the first 32 no two have the same marker and dashes.
         """
         turn = index // len(MARKERS)
         marker, dashes = (
@@ -191,7 +191,7 @@ def tick(value: float, _: object = None) -> str:
 
 
 def log_ticks(which: Any, ratio: float) -> None:
-    """Labels of a logarithmic axis whose ends have this ratio."""
+    """Labels of a logarithmic axis; the ratio is that of its ends."""
     # Less than a decade and a half would leave one label or none.
     narrow = ratio < 30
     which.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12))

@@ -110,7 +110,7 @@ def swept(
 def spread(values: Floats, bars: str) -> tuple[float, float, float]:
     """The lower end, the middle and the upper end of some runs, by `bars`.
 
-    Ends are NaN for a single run; where a run is infinite the middle is, too, and the ends are NaN.
+    Ends are NaN for a single run. Where a run is infinite so is the middle, and the ends are NaN.
 
     >>> spread(np.array([1.0, 2.0, 3.0, 6.0]), "quartiles")
     (1.75, 2.5, 3.75)
@@ -192,11 +192,11 @@ def plot_sweep(study: Study, measures: Sequence[str], against: str, *, bars: Bar
     measures : sequence of str
         At least one column, a line each.
     against : str
-        A parameter of forecasters or natures, ``"of.m"`` for the `m` of the player under `of`; ``"T"`` for the number
-        of rounds.
+        A parameter of forecasters or natures, ``"of.m"`` for the `m` of the player under `of`. ``"T"``: the number of
+        rounds.
     bars : {"deviation", "quartiles", "interval"}, default "deviation"
-        Points are means of the runs, bars one standard deviation to either side; medians and quartiles; or means and
-        their 95 % intervals by Student's t.
+        Points are means of the runs, bars one standard deviation to either side. Or medians and quartiles. Or means and
+        95 % intervals by Student's t.
 
     Returns
     -------

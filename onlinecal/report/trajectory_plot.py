@@ -29,9 +29,9 @@ DRAWS = 200
 def running_measure(
     p: ArrayLike, y: ArrayLike, measure: Any, *, window: int | None = None, level: float = 0.95, seed: int = 0
 ) -> tuple[str, dict[str, Any], str]:
-    """The name of a measure, its values for the first forecasts or each window, and why there is no interval at all.
+    """The name of a measure, its values for the first forecasts or each window, and why it has no intervals.
 
-    `low` to `high` is its bracket, `lower` to `upper` the interval of `evaluate`, NaN where there is none.
+    `low` to `high` is its bracket, `lower` to `upper` the interval of `evaluate`, or NaN.
     """
     JointDistribution.from_samples(p, y)  # checks them
     p, y = vector("p", p), vector("y", y)
@@ -83,8 +83,8 @@ def plot_trajectory(
     window : int, optional
         A measure of this number of last forecasts instead of all so far, by which drift is seen.
     band : float or None, default 0.95
-        Of the total: it is left at any time with probability at most 1 − `band` if every outcome has the probability
-        predicted (`forecasts.running.running_bias`). Of a measure: intervals, each by itself, as in `evaluate`.
+        Of the total: left at any time with probability at most 1 − `band`, if outcomes have the probability predicted.
+        Of a measure: intervals, each by itself, as in `evaluate`.
 
     Returns
     -------
