@@ -61,7 +61,9 @@ def document_of(report: Report, *, drawn: bool = False) -> Document:
         sections.append(Section(column.name, parts))
     together = [*side_by_side(report), *differences(report)]
     if together:
-        sections.append(Section("Side by side", _tables(together)))
+        several = pictures_together(report) if drawn else []
+        parts = [document.Part("pictures", several)] * bool(several)
+        sections.append(Section("Side by side", [*parts, *_tables(together)]))
     notes = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (drawn and many > DRAWN)
     sections.append(Section("How to read it", [document.Part("notes", notes + remarks(report))]))
     first = [*(document.Part("p", sentence(said)) for said in report.said), *_cautions(report.cautions)]
@@ -271,6 +273,13 @@ def _row_data(row: Row) -> Mapping[str, Any]:
         "p_large_n": row.p_large_n,
         "decisions": row.measure.decisions,
     }
+
+
+def pictures_together(report: Report) -> list[Any]:
+    """The columns in one reliability diagram and in one Murphy diagram."""
+    from onlinecal.report.page_pictures import of_columns
+
+    return of_columns({column.name: column.evaluation for column in report.columns[:DRAWN]})
 
 
 def pictures(column: Measured) -> list[Any]:

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,7 +91,7 @@ def test_the_page_needs_nothing_else_and_escapes_names(report):
     assert "<b>x</b>" not in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page
     assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
-    assert page.count("<figure>") == 4
+    assert page.count("<figure>") == 6  # two of each column, and two of both
     for column in report.columns:
         assert f'alt="Reliability of {column.name}, smoothed. ' in page
         assert f'alt="Reliability of {column.name}, monotone (CORP). ' in page
@@ -119,6 +120,23 @@ def test_few_levels_are_points_and_not_smoothed(monkeypatch):
     assert pictures[0].caption.startswith("Each point is a level")
     assert "isotonic regression (CORP)" in pictures[1].caption
     assert "Bands: where the curve lies with probability 95% or more" in pictures[1].caption
+
+
+def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters(monkeypatch):
+    monkeypatch.setattr(page_pictures, "drawing", lambda plot: "")
+    rng = np.random.default_rng(0)
+    p = np.repeat(rng.random(100), 2)
+    log = Log(
+        "f", {"p": p, "other": p**2}, (rng.random(200) < p).astype(float), "y", clusters=np.arange(200) // 2
+    )
+    found = measure_log(log, Settings(draws=20, measures=("brier",)))
+    (beside,) = (section for section in page_of(found).sections if section.title == "Side by side")
+    reliability, murphy = beside.parts[0].content
+    assert "by clusters of rows" in reliability.caption
+    assert "by clusters of rows" in measured.pictures(found.columns[0])[0].caption
+    assert murphy.caption.startswith("Up: the mean elementary score")
+    alone = measure_log(replace(log, forecasts={"p": p}), Settings(draws=0, measures=("brier",)))
+    assert not [section for section in page_of(alone).sections if section.title == "Side by side"]
 
 
 def report_of(forecasts, outcomes, settings=None, **more):
