@@ -131,6 +131,7 @@ def test_infinite_totals_are_ranked_last_and_never_in_order():
     assert list(ranks(found.means)) == [1.0, 2.5, 2.5]
 
 
+@pytest.mark.slow
 def test_runs_in_which_forecasters_share_their_luck_are_not_independent(seed):
     """Why forecasters are compared run by run also where nature may look at forecasts.
 
