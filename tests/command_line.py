@@ -5,9 +5,11 @@ import io
 import linecache
 import os
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from typing import NamedTuple
 
 import pytest
@@ -93,3 +95,18 @@ def process(*arguments, cwd, rc=0, columns=120, **options):
     )  # fmt: skip
     assert done.returncode == rc, done.stdout + done.stderr
     return done
+
+
+def begun(*arguments, cwd, when):
+    """The command line in a process of its own that has come to where `when` holds; interrupts reach it."""
+    running = subprocess.Popen(
+        [sys.executable, "-m", "onlinecal", *map(str, arguments)], cwd=cwd, text=True, stdout=subprocess.PIPE,
+        # A shell's background job, which these tests may be, hands down that interrupts are ignored.
+        stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    deadline = time.monotonic() + 120
+    while not when():
+        assert running.poll() is None, running.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return running

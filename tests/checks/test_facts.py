@@ -240,6 +240,7 @@ LIARS = [
 ]  # fmt: skip
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("said", "spec"), LIARS, ids=[f"{said}: {strategy_key(s)}" for said, s in LIARS])
 def test_a_lie_is_found(said, spec, seed, monkeypatch):
     monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())  # of what nobody states

@@ -73,6 +73,7 @@ def test_a_guarantee_that_is_none_is_refused(how):
     assert str(told.value).isprintable()
 
 
+@pytest.mark.slow
 def test_a_report_goes_on_where_a_guarantee_is_none(seed):
     found = report(["tests.checks.test_guarantees:LiarRaises"], horizon=32, runs=1, seed=seed, progress=False)
     assert [finding.check for _, finding in found.findings if finding.fault] == ["plays to the end"]
@@ -206,6 +207,7 @@ def test_a_report_of_named_strategies():
         report(["drfit"], horizon=10, runs=1, seed=0)
 
 
+@pytest.mark.slow
 def test_a_report_speaks_of_the_guarantees_of_those_named_alone(monkeypatch):
     """Early stopping forces something on every forecaster, and that is no news of this one."""
     monkeypatch.setattr("onlinecal.checks.guarantees.conformance", lambda *_, **__: iter(()))

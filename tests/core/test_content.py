@@ -133,7 +133,7 @@ def test_values_that_are_the_same_number_are_the_same_value():
     assert key(Spec(1, told="this")) == key(Spec(1, told="that"))
     different = [
         0, 1, True, "1", None, 0.1, math.inf, -math.inf, math.nan, (), (1,), {1}, {"a": 1}, Sight.LAW, Sight.DRAW,
-        math.exp, math.log, np.exp, np.log, math, np, oc, versions, len, Plain, Spec, np.zeros(1), np.zeros((1, 1)),
+        math.exp, math.log, np.exp, np.log, math, np, versions, len, Plain, Spec, np.zeros(1), np.zeros((1, 1)),
         np.zeros(1, int), lambda gamma: gamma.weight, lambda gamma: -gamma.weight,
     ]  # fmt: skip
     assert len({key(Spec(x)) for x in different}) == len(different)

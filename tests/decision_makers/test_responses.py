@@ -115,7 +115,7 @@ def test_the_account_of_a_decision_maker(gamma, response, task):
 
 
 @given(gammas(), random_tasks())
-@settings(max_examples=100)
+@settings(max_examples=40)
 def test_rounding_keeps_the_promise_of_scdl(gamma, task):
     """BHNU26 Theorem 4.2 for random Γ and tasks, and its lemma for every m."""
     assert tasks.swap_regret(gamma, DecisionMaker(task, Rounded())) <= 4 * scdl(gamma) + 1e-9

@@ -77,6 +77,7 @@ def test_many_levels_are_rounded_and_the_rest_is_the_same():
         assert np.abs(0.5 * (each.lower + each.upper) - each.predictions)[middle].mean() < 0.05
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("slope", "runs", "n", "holds"), [(1, 400, 60, True), (3, 100, 600, False)], ids=["calibrated", "control"]
 )

@@ -119,6 +119,7 @@ def test_a_forecaster_looks_the_same_whatever_is_selected(study):
 LONG = {"a word": "x_" * 55, "words": "a label of which $every_word$ is needed, and some more words " * 2}
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("label", LONG.values(), ids=list(LONG))
 @pytest.mark.parametrize("width", ["column", "page", None])
 @pytest.mark.filterwarnings("error")  # of a layout that collapses

@@ -68,6 +68,7 @@ def test_the_optimiser(dimension, seed):
     assert (state()[1] == before).all()
 
 
+@pytest.mark.slow
 def test_the_optimiser_finds_a_corner(seed):
     """Against p = 0 the worst coin is 1, at the end of its range, where every total is T."""
     pytest.importorskip("cma")

@@ -18,7 +18,7 @@ from onlinecal import cli
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.study.store import Store
-from tests.command_line import onlinecal, process
+from tests.command_line import begun, onlinecal, process
 from tests.readme import README
 from tests.results import read
 from tests.whole.test_late_scenarios import small
@@ -420,18 +420,15 @@ def test_what_plug_ins_print_is_not_among_the_results(tmp_path):
 
 def test_control_c_in_compiled_code_keeps_what_is_finished(tmp_path):
     (tmp_path / "long.toml").write_text(SCENARIO.replace("[100, 200, 400]", "[100, 200, 300000000]"))
-    running = subprocess.Popen(
-        [sys.executable, "-m", "onlinecal", "run", "long.toml"], cwd=tmp_path, stderr=subprocess.PIPE, text=True,
-        # A shell's background job, which these tests may be, hands down that interrupts are ignored.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    database, deadline = tmp_path / "results/long.db", time.monotonic() + 120
-    while time.monotonic() < deadline:
-        if database.exists() and database.stat().st_size > 0:
-            with Store.open(database) as store:
-                if len(store.finished()) >= 8:  # what is short is played first
-                    break
-        time.sleep(0.05)
+    database = tmp_path / "results/long.db"
+
+    def short_ones_are_played():  # which are first
+        if not (database.exists() and database.stat().st_size > 0):
+            return False
+        with Store.open(database) as store:
+            return len(store.finished()) >= 8
+
+    running = begun("run", "long.toml", cwd=tmp_path, when=short_ones_are_played)
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=60)[1]

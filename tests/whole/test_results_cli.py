@@ -6,13 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
 import onlinecal as oc
 from onlinecal.study.store import Store
-from tests.command_line import onlinecal
+from tests.command_line import begun, onlinecal
 from tests.readme import ROOT
 from tests.results import equal, read
 
@@ -137,20 +136,6 @@ class Same:
 """
 
 
-def begun(folder, *options):
-    """A process that has finished a cell and waits in the next until there is a file ``go``."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "onlinecal", "run", "s.toml", *options], cwd=folder, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )  # fmt: skip
-    deadline = time.monotonic() + 120
-    while not (folder / "waiting").exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    return process
-
-
 @pytest.fixture
 def waiting(folder):
     (folder / "own.py").write_text(WAITS)
@@ -159,7 +144,10 @@ def waiting(folder):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
 def test_a_process_that_is_stopped_leaves_what_is_finished_and_no_lock(waiting, how):
-    first = begun(waiting, "--output", "my results.db")
+    # It has finished a cell, and waits in the next until there is a file "go".
+    first = begun(
+        "run", "s.toml", "--output", "my results.db", cwd=waiting, when=(waiting / "waiting").exists
+    )
     first.send_signal(how)
     err = first.communicate(timeout=60)[1]
     assert first.returncode == (130 if how == signal.SIGINT else -how)
@@ -180,7 +168,7 @@ def test_a_process_that_is_stopped_leaves_what_is_finished_and_no_lock(waiting, 
 #: all commands in one process; what they say on stderr is collected
 SCRIPT = """
 import json, os, pathlib, shutil, subprocess
-from tests.command_line import onlinecal
+from tests.command_line import begun, onlinecal
 errors = []
 def oc(line, rc=0):
     done = onlinecal(line, cwd=".", rc=rc)

@@ -7,9 +7,6 @@ import math
 import pickle
 import re
 import signal
-import subprocess
-import sys
-import time
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -31,7 +28,7 @@ from onlinecal.measures import smooth_ce
 from onlinecal.natures import Bernoulli
 from onlinecal.worlds import WORLDS, Beds, Machines, Parts, Queue, as_world, observe
 from onlinecal.worlds.simulation import Simulation
-from tests.command_line import onlinecal
+from tests.command_line import begun, onlinecal
 
 ALL = [
     world(reacts=how) for world, hows in (
@@ -635,13 +632,9 @@ def test_a_study_of_worlds_that_is_killed_goes_on_to_the_same_bytes(tmp_path, jo
         'horizon = 150\nruns = 3\nmeasures = ["ece", "cdl"]\nforecasters = ["forecast_hedging"]\n'
         'worlds = ["queue", { name = "beds", reacts = "rush" }, "own:Waits", "parts"]\n'
     )
-    command = [sys.executable, "-m", "onlinecal", "run", "s.toml", "-o", "killed.db", "-j", str(jobs)]
-    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-    deadline = time.monotonic() + 120
-    while not (tmp_path / "waiting").exists():
-        assert process.poll() is None, process.communicate()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    process = begun(
+        "run", "s.toml", "-o", "killed.db", "-j", jobs, cwd=tmp_path, when=(tmp_path / "waiting").exists
+    )
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     (tmp_path / "go").touch()
