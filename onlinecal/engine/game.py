@@ -25,7 +25,6 @@ from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
 from onlinecal.engine.events import ASK, LOOK, Agenda, Events, Question
-from onlinecal.engine.history import History
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger
@@ -224,11 +223,6 @@ class Game:
     def parts(self) -> list[Game]:
         """Itself: all its runs are in the same round, as those of a world are not."""
         return [self]
-
-    @property
-    def history(self) -> History:
-        """The record of the resolved rounds of a game that is in one part."""
-        return self.ledger.history((0, 0))
 
     def certificates(self) -> dict[str, Floats]:
         """Totals that the forecaster proves of its own play so far: name → (runs,) totals."""

@@ -44,15 +44,8 @@ class Stopped(Exception):
 class Loop:
     """Plays events in all runs of a game, and has the open questions.
 
-    A question has the law that was stated, which atom was drawn, the outcome, and the memos of both players.
-
-    Parameters
-    ----------
-    forecaster, nature : CompiledForecaster and CompiledNature
-    keys : (array, array)
-        Of the streams by which forecasts and outcomes are drawn.
-    kept : sequence of str
-        The kinds of context that are logged with the rounds.
+    A question has the law that was stated, which atom was drawn, the outcome, and the memos of both players. `keys` are
+    of the streams that draw forecasts and outcomes, and `kept` the kinds of context that are logged with the rounds.
     """
 
     def __init__(self, forecaster: Any, nature: Any, keys: tuple[Any, Any], kept: Sequence[str] = ()) -> None:

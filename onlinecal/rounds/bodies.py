@@ -19,9 +19,9 @@ _RANDOM = "randomness of its own in a specification, from `stream`"
 _GROWING = {"append", "extend", "insert", "add", "appendleft", "setdefault", "pop", "popleft"}
 _KEPT = (
     ast.If, ast.While, ast.Break, ast.Continue, ast.Pass, ast.IfExp, ast.BoolOp, ast.UnaryOp, ast.Compare, ast.Tuple,
-    ast.boolop, ast.unaryop, ast.cmpop, ast.operator, ast.expr_context, ast.keyword,
+    ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.UAdd, ast.USub, ast.Not, ast.boolop, ast.operator,
+    ast.expr_context, ast.keyword,
 )  # fmt: skip
-_REFUSED = (ast.In, ast.NotIn, ast.Is, ast.IsNot, ast.Invert)
 
 
 class Body(ast.NodeTransformer):
@@ -55,9 +55,7 @@ class Body(ast.NodeTransformer):
         """Translates what has a rule, or is listed as it is, at the place of its own text."""
         placed = hasattr(node, "lineno")
         outer, self.above = self.above, node if placed else self.above
-        if isinstance(node, _REFUSED) or not (
-            isinstance(node, _KEPT) or hasattr(self, f"visit_{type(node).__name__}")
-        ):
+        if not isinstance(node, _KEPT) and not hasattr(self, f"visit_{type(node).__name__}"):
             self.refuse(self.above)
         if isinstance(node, ast.While | ast.For) and node.orelse:
             self.refuse(node, "a loop with else is not compiled")

@@ -65,7 +65,6 @@ class Whole(Memory, ABC):
         super().__init__(ints=len(players) * FIELDS, shared_ints=np.zeros(numbers), **more)
         self.width, self.listed = width, [list(kinds) for kinds in listed]
         self.players = tuple(players)
-        self.linked = False
         for player in players:
             player.memory.whole = self
 
@@ -80,19 +79,12 @@ class Whole(Memory, ABC):
         for player in self.players:
             player.memory.spread(runs)
 
-    def touched(self) -> None:
-        """An array of a part is another now."""
-        self.__dict__["linked"] = False
-        super().touched()
-
     @abstractmethod
     def described(self, k: int, listed: int) -> tuple[int, list[Any]]:
         """The most atoms of the law of part k, and its row. Its kinds of context are listed from that place on."""
 
     def link(self) -> None:
-        """Writes down where the arrays of the parts are now, if one of them is another than before."""
-        if self.linked:
-            return
+        """Writes down where the arrays of the parts are now."""
         at = len(self.players) * self.width
         rows = self.shared_ints[:at].reshape(-1, self.width)
         fields = self.ints.reshape(self.runs, len(self.players), FIELDS)
@@ -103,11 +95,6 @@ class Whole(Memory, ABC):
             fields[:, k] = first + np.arange(self.runs)[:, None] * more
             self.shared_ints[at : at + len(kinds)] = kinds
             at += len(kinds)
-        self.__dict__["linked"] = True
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # Addresses are of the process in which they were taken.
-        self.__dict__.update(state, linked=False)
 
 
 def places(lengths: Sequence[int], before: int, one_at_a_time: bool) -> tuple[list[int], int]:

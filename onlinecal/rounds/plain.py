@@ -203,10 +203,9 @@ class Objects(Memory):
     in_python = True
 
     def __init__(self, make: Callable[[int | None], Seat], methods: Any, context: int) -> None:
-        self.methods, self.linked = methods, False
         super().__init__(ints=WORDS_AT + 1, context=context)
+        self.methods, self.seats = methods, [make(None)]
         self.make: Any = make
-        self.seats = [make(None)]
 
     def spread(self, runs: range) -> None:
         """Makes an object for each of these runs."""
@@ -216,23 +215,14 @@ class Objects(Memory):
 
     def link(self) -> None:
         """Writes down where the methods and words of the seats are."""
-        if self.linked:
-            return
         #: compiled code needs each method as long as it knows its address
-        self.calls = [[getattr(seat, name) for name in self.methods] for seat in self.seats]
+        self.__dict__["calls"] = [[getattr(seat, name) for name in self.methods] for seat in self.seats]
         for row, seat, calls in zip(self.ints, self.seats, self.calls, strict=True):
             row[: len(calls)] = [id(call) for call in calls]
             row[WORDS_AT] = address(seat.words)
-        self.__dict__["linked"] = True
-
-    def touched(self) -> None:
-        """An array is another now."""
-        self.__dict__["linked"] = False
-        super().touched()
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in super().__getstate__().items() if name != "calls"}
-        return state | {"linked": False}
+        return {name: value for name, value in super().__getstate__().items() if name != "calls"}
 
 
 # ---------------------------------------------------------------- steps

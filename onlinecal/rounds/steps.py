@@ -366,8 +366,8 @@ class Memory:
 
         The same array until one of its own arrays is another.
         """
-        self.link()
         if self.__dict__["known"] is None:
+            self.link()
             self.__dict__["known"] = self._fields()
         return self.__dict__["known"]
 

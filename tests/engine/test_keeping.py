@@ -210,10 +210,11 @@ def test_the_sum_of_distances_loses_nothing():
 
 def test_memory_of_a_history():
     """8 bytes a run-round for reals, or as many as a spilled one may keep; on a grid counts alone."""
-    assert played(horizon=1000, runs=range(4)).history.keys.nbytes == 8 * 1000 * 4
+    assert played(horizon=1000, runs=range(4)).ledger.history((0, 0)).keys.nbytes == 8 * 1000 * 4
     grid = played(ForecastHedging(22), horizon=10_000, runs=range(4), history=3)
     assert grid.moved() is None
-    assert grid.history.counts.nbytes + grid.history.positives.nbytes == 16 * 23 * 4
+    history = grid.ledger.history((0, 0))
+    assert history.counts.nbytes + history.positives.nbytes == 16 * 23 * 4
     sizes = [len(pickle.dumps(played(horizon=rounds, history=100).ledger)) for rounds in (200, 20_000)]
     assert abs(sizes[0] - sizes[1]) < 20
     # Of many stretches, each with one round, it is no larger than of one.

@@ -272,7 +272,8 @@ def with_biases(m, horizon, biases):
 def test_after_any_game_the_tree_is_that_of_its_biases(m, horizon, seed):
     game = Game(StepCEMinimiser(m), Bernoulli(0.4), horizon=horizon, runs=range(2), seed=seed)
     game.advance(horizon)
-    biases = m * game.history.positives - np.arange(m + 1) * game.history.counts
+    kept = game.ledger.history((0, 0))
+    biases = m * kept.positives - np.arange(m + 1) * kept.counts
     for run in range(2):
         tree = _tree(biases[run], best_rate(horizon, m) / m)
         # To the last bit: the laws depend on the biases alone, whatever the order of the rounds.

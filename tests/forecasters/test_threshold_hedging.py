@@ -240,7 +240,8 @@ def test_u_calibration_is_that_of_the_middles_of_the_cells(forecaster, nature, m
     game = Game(forecaster(m), nature, horizon=horizon, runs=range(8), seed=seed)
     game.advance(horizon)
     grid = np.arange(m + 1) / m
-    for counts, ones, gamma in zip(game.history.counts, game.history.positives, game.gammas(), strict=True):
+    kept = game.ledger.history((0, 0))
+    for counts, ones, gamma in zip(kept.counts, kept.positives, game.gammas(), strict=True):
         largest = 0.0
         for v in (np.arange(m) + 0.5) / m:
             gain = ones - v * counts
