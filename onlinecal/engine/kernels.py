@@ -41,7 +41,7 @@ from onlinecal.rounds.steps import TIME as FIELD_TIME
 
 #: the table. Lanes, their words, the address of the first. The runs from first to last. Events, rows (0 where there is
 #: one part) and which of them. Questions before. The steps. Whether nature sees the draw (1), or the side of the mean
-#: alone (the place of `SIDE`); whether nature does not see the law. Which of nature's numbers of context the forecaster
+#: alone (the place of `SIDE`). Whether nature does not see the law. Which of nature's numbers of context the forecaster
 #: takes. The grid. The histories of the parts. Open questions: address, bytes of a run, words of a question, whether
 #: each run has its own. The first word of each field of one. Where resolved rounds are logged, and in how many words.
 #: The times of the questions, 0 where these are their numbers. The reason that stopped a run. Without events: the lag,

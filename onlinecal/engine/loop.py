@@ -45,7 +45,7 @@ class Loop:
     """Plays events in all runs of a game, and has the open questions.
 
     A question has the law that was stated, which atom was drawn, the outcome, and the memos of both players. `keys` are
-    of the streams that draw forecasts and outcomes, and `kept` the kinds of context that are logged with the rounds.
+    of the streams that draw forecasts and outcomes. `kept` are the kinds of context that are logged with the rounds.
     """
 
     def __init__(self, forecaster: Any, nature: Any, keys: tuple[Any, Any], kept: Sequence[str] = ()) -> None:

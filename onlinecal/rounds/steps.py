@@ -13,8 +13,8 @@ Signatures
     A resolved round: its law is in the same arrays, the atom at place `drawn` was drawn.
 ``move(run, number, size, forecast) -> q``
     Nature's probability of y = 1. What its sight does not allow is not there: `size` is 0, `forecast` NaN. One that
-    looks at nothing of a law but the side of 1/2 on which its mean is (`by_side`) is given that as `forecast`, with a
-    `size` of 0, where the forecaster tells it (`state_side`).
+    looks at the side of 1/2 on which the mean of the law is, and at no more (`by_side`), is given that as `forecast`.
+    Then `size` is 0, and the forecaster tells the side (`state_side`).
 ``hear(run, number, size, forecast, outcome) -> code``
     A resolved round, for natures that see the history.
 ``reveal(run, number) -> code``
