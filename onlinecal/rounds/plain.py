@@ -215,9 +215,11 @@ class Objects(Memory):
 
     def link(self) -> None:
         """Writes down where the methods and words of the seats are."""
-        #: compiled code needs each method as long as it knows its address
-        self.__dict__["calls"] = [[getattr(seat, name) for name in self.methods] for seat in self.seats]
-        for row, seat, calls in zip(self.ints, self.seats, self.calls, strict=True):
+        # Compiled code needs each method as long as it knows its address.
+        self.__dict__["calls"] = kept = [
+            [getattr(seat, name) for name in self.methods] for seat in self.seats
+        ]
+        for row, seat, calls in zip(self.ints, self.seats, kept, strict=True):
             row[: len(calls)] = [id(call) for call in calls]
             row[WORDS_AT] = address(seat.words)
 
