@@ -1,8 +1,8 @@
 """The content of what is played, as plain data: parameters, versions of built-in code, the source of other code.
 
-Two things of the same content give the same numbers. The source of users' code is a digest of the modules of
-classes and functions, those that name them, and imported ones. Installed modules count where they belong to the
-same package. Comments, layout and files that are read do not count.
+Two things of the same content give the same numbers. The source of users' code is a digest of modules: of classes
+and functions, of their names, and imported ones. Installed modules count where they belong to the same package.
+Comments, layout and files that are read do not count.
 """
 
 from __future__ import annotations

@@ -288,7 +288,6 @@ class JointDistribution:
 
 
 P = ParamSpec("P")
-T = TypeVar("T")
 R = TypeVar("R", covariant=True)
 #: inserted into the docstring of a function of Γ, below its first line
 _TAKES = "Takes Γ, or in its place predictions p and outcomes y as two arguments."

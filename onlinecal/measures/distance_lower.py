@@ -114,7 +114,7 @@ def _steep_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, F
 
 
 def _largest(nodes: Floats, at_nodes: Floats, top: Floats, inside: Callable[[Floats, Floats], Floats]) -> Any:
-    """The largest value at both ends of each gap and at the place `top` from the left end; and its place."""
+    """The largest value in each gap, at its ends and at `top` from the left one; and the place."""
     u = nodes[:-1] + top
     values = np.stack((inside(u, top), at_nodes[:-1], at_nodes[1:]))
     best = values.argmax(axis=0)

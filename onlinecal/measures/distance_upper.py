@@ -31,8 +31,8 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
     ----------
     max_levels : int, default 12, 1 to 16
         Exact by enumeration (O(3^k)) up to this k, else a bracket. Then the lower end is that of `distance_lower`.
-        The upper end is the best of the partition of `interval_ce`, single levels (the ECE), and groups of 1000
-        blocks at most.
+        The upper end is the best of three: intervals as of `interval_ce`, single levels (the ECE), groups of 1000
+        blocks.
 
     Source
     ------

@@ -19,7 +19,7 @@ def _residual(i, v, q, n, weight, r):
 
 @kernel
 def isotonic_dual(v, q, n, weight, r):
-    """smCE in the identity metric, of the residuals of Γ or of these; those of Γ are not kept, as they may be large.
+    """smCE in the identity metric, of the residuals r, or of Γ. Those of Γ are not kept, as they may be large.
 
     The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s). Let Q_s be the
     queue at the end of that walk, fed by d where P > s and drained where P < s. Only Q_s for s between 0 and P_k is

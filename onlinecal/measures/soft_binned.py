@@ -77,9 +77,9 @@ class SoftRounding(Witness):
     def draw(self, p: ArrayLike, *, seed: int) -> Floats:
         """Predictions rounded at random, each by itself; `rounded` is their expectation.
 
-        Take m points and n predictions. With probability 1 − δ, the swap regret of best responses is at most 2
-        (SCDL_m + 1/m + √((m + 1)/n) + √(2 ln(1/δ)/n)), for all tasks at once (payoffs in [0, 1]; Lemma 7.4 and
-        Theorem 4.4, with our constants). Proof: mass and mass of ones at the m + 1 points have standard deviations
+        Take m points and n predictions. With probability 1 − δ, swap regrets of best responses are at most 2
+        (SCDL_m + 1/m + √((m + 1)/n) + √(2 ln(1/δ)/n)), for all tasks at once (Lemma 7.4 and Theorem 4.4, our
+        constants). Payoffs are in [0, 1]. Proof: mass and mass of ones at the m + 1 points have standard deviations
         with a sum of at most √((m + 1)/n). The loss at a threshold changes by no more than these do. One draw
         changes it by 2/n at most (McDiarmid). CDL of what lies on the grid is at most 2 (SCDL_m + 1/m) (Lemma 4.3).
         """

@@ -293,9 +293,9 @@ class Explanation:
         Returns
         -------
         Bracket
-            It holds the exact value of the measure; rounding is included. `InvalidData` if a witness does not fit Γ, or
-            the value lies outside by more than `within` + 1e-9; `InvalidParameter` if a witness is about something
-            else.
+            It holds the exact value of the measure; rounding is included. `InvalidData` if a witness does not fit
+            Γ, or the value lies outside by more than `within` + 1e-9. `InvalidParameter` if a witness is about
+            something else.
         """
         lower, upper = 0.0, math.inf
         for witness in self.witnesses:
