@@ -9,14 +9,14 @@ import onlinecal
 
 HOME = Path(onlinecal.__file__).parent
 #: a word, which no symbol of a formula is; and the end of a sentence
-WORD, STOP = r"(?<![\w'’-])(?:[^\W\d_][^\W\d_'’-]*[^\W\d_]|a)(?![\w'’])", r"[.!?]\s|\n\s*\n"
+WORD = re.compile(r"(?<![\w'’-])(?:[^\W\d_][^\W\d_'’-]*[^\W\d_]|a)(?![\w'’])")
+STOP = re.compile(r"[.!?]\s|\n\s*\n")
 MANNERS = {
     "opening What": re.compile(r"\AWhat\b"),
     "so many": re.compile(r"\bso (?:many|much)\b", re.I),
     "who": re.compile(r"\b(?:who|whose|whom|whoever|somebody|nobody|anybody|everybody)\b", re.I),
     "anew": re.compile(r"\banew\b", re.I),
     "is none": re.compile(r"\b(?:is|are) none\b(?! of)", re.I),
-    "long": re.compile(rf"(?:{WORD}(?:(?!{STOP}|{WORD})[\s\S])*){{20,}}{WORD}"),
 }
 #: what is no prose: examples, types of parameters, lines under headings, code in backticks
 NO_PROSE = re.compile(r"^ *(?:>>>|\.\.\.).*\n(?: *\S.*\n?)*|^ *[\w, *]+ :.*$|^ *[-=]{3,}$|`+[^`]*`+", re.M)
@@ -35,6 +35,7 @@ def manners(source):
     found = Counter()
     for text in (NO_PROSE.sub("code", text).lstrip(" #:") for text in texts):
         found.update({name: len(pattern.findall(text)) for name, pattern in MANNERS.items()})
+        found["long"] += sum(len(WORD.findall(sentence)) > 20 for sentence in STOP.split(text))
     return found
 
 
