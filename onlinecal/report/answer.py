@@ -7,7 +7,7 @@ import numpy as np
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
 from onlinecal.report.curves import Study
-from onlinecal.report.ranking import ranking
+from onlinecal.report.ranking import Standing, ranking
 from onlinecal.report.tables import number
 
 #: natures that a sentence names
@@ -25,12 +25,9 @@ def answer(study: Study, measure: str) -> list[str]:
     except InvalidParameter:
         return []
     standings = [s for s in found.standings if np.isfinite(s.means).all()]
-    best = {
-        s.nature: [who for who, rank in zip(s.forecasters, s.ranks, strict=True) if rank == s.ranks.min()]
-        for s in standings
-    }
+    best = {s.nature: [s.forecasters[i] for i in np.flatnonzero(s.ranks == s.ranks.min())] for s in standings}
     wins = {who: [n for n, names in best.items() if who in names] for who in study.forecasters}
-    who = max(study.forecasters, key=lambda name: len(wins[name]))
+    who = max(wins, key=lambda name: len(wins[name]))
     mine = [s for s in standings if s.nature in wins[who]]
     if not mine:
         return []
@@ -54,23 +51,25 @@ def answer(study: Study, measure: str) -> list[str]:
         elsewhere = [f"{names} against {_list(natures)}" for names, natures in others.items()]
         doubt += f"; the {extreme} is that of {'; of '.join(elsewhere)}"
     said.append(f"{doubt}.")
-    leads = []
-    for place, s in enumerate(mine):
-        i, value = s.forecasters.index(who), float(s.means[s.forecasters.index(who)])
-        after = min((j for j in range(len(s.forecasters)) if j != i), key=lambda j: s.ranks[j])
-        other = float(s.means[after])
-        leads.append(
-            (abs(other - value) / ((abs(value) + abs(other)) or 1.0), -place, s, value, after, other)
-        )
-    lead, _, s, value, after, other = max(leads)
-    times = (
-        f", {number(other / value)} times as much" if lead > 0.0 and value > 0.0 and not found.higher else ""
-    )
+    first = max(mine, key=lambda s: _lead(s, who)[0])
+    lead, value, after, other = _lead(first, who)
+    times = f", {number(other / value)} times as much" if lead > 0.0 < value and not found.higher else ""
     said.append(
-        f"The largest lead is against {s.nature} at T = {s.horizon:,}: {number(value)}, and the next, "
-        f"{s.forecasters[after]}, has {number(other)}{times}."
+        f"The largest lead is against {first.nature} at T = {first.horizon:,}: {number(value)}, and the next, "
+        f"{after}, has {number(other)}{times}."
     )
     return said
+
+
+def _lead(standing: Standing, who: str) -> tuple[float, float, str, float]:
+    """The lead of a forecaster as a share, its mean total, the next forecaster and that one's mean total."""
+    means, ranks = (
+        dict(zip(standing.forecasters, each.tolist(), strict=True))
+        for each in (standing.means, standing.ranks)
+    )
+    after = min((name for name in means if name != who), key=lambda name: ranks[name])
+    value, other = means[who], means[after]
+    return abs(other - value) / ((abs(value) + abs(other)) or 1.0), value, after, other
 
 
 def _list(names: list[str]) -> str:

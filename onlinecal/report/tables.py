@@ -70,12 +70,12 @@ class Table:
         """The table as HTML for a notebook, with its notes."""
 
         def row(kind: str, texts: Sequence[str]) -> str:
-            return "<tr>" + "".join(f"<{kind}>{html.escape(each)}</{kind}>" for each in texts) + "</tr>"
+            cells = (html.escape(each).replace("\n", "<br>") for each in texts)
+            return "<tr>" + "".join(f"<{kind}>{cell}</{kind}>" for cell in cells) + "</tr>"
 
-        body = "".join(row("td", each) for each in self.texts)
-        below = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in self.notes)
-        head = f"<table><thead>{row('th', self.headings)}</thead>"
-        return f"<p><b>{html.escape(self.title)}</b></p>{head}<tbody>{body}</tbody></table>{below}"
+        head, body = row("th", self.headings), "".join(row("td", each) for each in self.texts)
+        table = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+        return f"<p><b>{html.escape(self.title)}</b></p>{table}{in_small(self.notes)}"
 
     def print(self, console: Console, box: Box | None = SIMPLE_HEAD) -> None:
         """Prints it; where the console is too narrow, names and headings are broken, then the table is."""
@@ -145,6 +145,11 @@ def crossed(
         for name in names
         if name in there
     ]
+
+
+def in_small(notes: Iterable[str]) -> str:
+    """Notes below a table of a notebook."""
+    return "".join(f"<p><small>{html.escape(note)}</small></p>" for note in notes)
 
 
 def in_markdown(text: str) -> str:

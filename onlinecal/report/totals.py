@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterable, Sequence
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,7 +17,7 @@ from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, line, lines
 from onlinecal.report.curves import Curve, Study, runs_of, summary
 from onlinecal.report.frames import counted
-from onlinecal.report.tables import Cell, Table, crossed, new_console, number, with_spread
+from onlinecal.report.tables import Cell, Table, crossed, in_small, new_console, number, with_spread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -257,27 +258,22 @@ def totals_markdown(study: Study) -> str:
 
 
 def study_html(study: Study) -> str:
-    """A table for notebooks: a row for each nature and forecaster, measures across, total and exponent."""
+    """For notebooks: a table for each of the first natures, with totals and exponents of the first measures."""
     every, pairs = main_columns(study), len(study.forecasters) * len(study.natures)
     shown, forecasters = every[:MEASURES], study.forecasters[:ROWS]
     natures = study.natures[: max(1, ROWS // max(1, len(study.forecasters)))]
-    rows = totals(study.only(forecasters, natures) if pairs > ROWS else study, shown)
-    table = []
-    for nature in dict.fromkeys(row.nature for row in rows):
-        for who in study.forecasters:
-            mine = [row for row in rows if (row.nature, row.forecaster) == (nature, who)]
-            (cells,) = crossed(mine, "nature", "measure", [nature], shown, _in_one_line) or [[]]
-            table += [[nature, who, f"{longest(mine)[0]:,}", *cells[1:]]] * bool(mine)
-    left = [f"{pairs - len(table)} more pairs"] * (pairs > len(table))
-    left += [f"{len(every) - MEASURES} more measures"] * (len(every) > MEASURES)
+    some = study.only(forecasters, natures) if pairs > ROWS else study
+    rows = totals(some, shown)
+    more = pairs - len({(row.nature, row.forecaster) for row in rows})
+    left = [f"{more} more pairs"] * (more > 0) + [f"{len(every) - MEASURES} more measures"] * (
+        len(every) > MEASURES
+    )
     notes = legend_of(rows)
     notes += [f"not shown: {', '.join(left)}; study.table() has every number"] * bool(left)
-    title = study.title or study.name or "Study"
-    return Table(title, ["nature", "forecaster", "T", *shown], table, notes).html()
-
-
-def _in_one_line(row: Total) -> str:
-    return f"{with_spread(row.total, row.half_width)}, {' '.join(row.growth)}"
+    tables = [table.html() for table in by_nature(some, rows, shown)]
+    return "".join(
+        [f"<p><b>{escape(study.title or study.name or 'Study')}</b></p>", *tables, in_small(notes)]
+    )
 
 
 def curve_html(curve: Curve) -> str:
@@ -381,15 +377,15 @@ def print_overview(study: Study, title: str, measures: Sequence[str]) -> None:
             first, last, opponent, between, by = ENDS[kind]
             rows: list[list[Any]] = []
             more = len(frame) - 2 * SHOWN
-            for i, (name, row) in enumerate(frame.iterrows()):
-                if more > 1 and SHOWN <= i < SHOWN + more:
-                    rows += [[f"… {more:,} more", "", "", "", ""]] * (i == SHOWN)
-                    continue
+            middle = slice(SHOWN, SHOWN + more) if more > 1 else slice(0)
+            for name, row in frame.drop(frame.index[middle]).iterrows():
                 pair = (str(name), row[opponent]) if kind == "forecaster" else (row[opponent], str(name))
                 growth = study.curve(found.measure, *pair).exponent(level)
                 growths += [growth] if growth else []
                 total = Cell(number(row[first]), note="\n".join(lines(growth)) if growth else "")
                 rows.append([str(name), total, row[opponent], number(row["median"]), number(row[last])])
+            if more > 1:
+                rows.insert(SHOWN, [f"… {more:,} more", "", "", "", ""])
             heading = f"{found.measure}: {kind}s by {by}, T = {found.horizon:,}"
             Table(heading, [kind, first, between, "median", last], rows).print(console)
         for count, why in (

@@ -72,11 +72,12 @@ def test_figures_show_themselves_once_and_only_those_that_were_made(told, study)
 def test_studies_and_curves_are_short_tables(study):
     html = study._repr_html_()
     assert all(
-        text in html for text in ("<table>", "empirical mean", "swap_regret[umbrella]", "T^1.00 [1.00, 1.00]")
+        text in html
+        for text in ("<table>", "empirical mean", "swap_regret[umbrella]", "T^1.00<br>[1.00, 1.00]")
     )
-    assert html.count("<tr>") == 1 + 4
+    assert html.count("<tr>") == 2 * (1 + 2)  # of each nature a table
     total = study.curve("ece", "constant", "contrarian")
-    assert f"<td>{total.mean[-1]:.0f} ± 0, " in html
+    assert f"<td>{total.mean[-1]:.0f} ± 0<br>" in html
     html = total._repr_html_()
     assert html.count("<tr>") == 1 + 3
     assert "<b>ece: constant against contrarian</b>" in html
