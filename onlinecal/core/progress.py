@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import html
 import io
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 #: seconds after which a bar is shown, and between two lines in a file
 PATIENCE, EVERY = 2.0, 30.0
-
-_P = ParamSpec("_P")
-_T = TypeVar("_T")
 
 #: function that shows the state and a text, seconds between two calls of it, function that ends it
 _Shown = tuple[Callable[[str], Any], float, Callable[[], Any]]
@@ -139,20 +135,6 @@ def in_notebook() -> bool:
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and hasattr(shell, "kernel")
-
-
-def showing(plot: Callable[_P, _T]) -> Callable[_P, _T]:
-    """A function that returns axes, and in a notebook shows the figure that it has made for them."""
-
-    @functools.wraps(plot)
-    def shown(*args: _P.args, **kwargs: _P.kwargs) -> _T:
-        axes = plot(*args, **kwargs)
-        if in_notebook() and kwargs.get("ax") is None:
-            made: Any = axes
-            show((made.flat[0] if hasattr(made, "flat") else made).figure)
-        return axes
-
-    return shown
 
 
 def show(figure: Any) -> None:

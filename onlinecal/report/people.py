@@ -18,7 +18,7 @@ from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study, open_at_the_end
 from onlinecal.report.frames import counted, ends
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
-from onlinecal.report.style import GREY, log_ticks
+from onlinecal.report.style import GREY, log_ticks, plain
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
@@ -233,7 +233,7 @@ def plot_people(study: Study) -> Picture:
 
     return Picture(
         table=people_table(drawn), caption=literal(caption), row="row", column="panel", marks=PEOPLE, after=after,
-        heading=heading, words="pairs × 3", narrow=3.2, shared="",
+        heading=heading, words="pairs × 3", narrow=3.2, low=1.5, shared="",
     )  # fmt: skip
 
 
@@ -263,7 +263,7 @@ def _growth(axis: Axes, row: PeopleRow, _: Any) -> None:
     axis.set_xlim(0.0, float(row.rounds[-1]) * 1.01)
     axis.xaxis.set_major_locator(MaxNLocator(5))
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.10g}"))
-    axis.set(xlabel="T", ylabel="swap regret, total")
+    plain(axis, "T", "swap regret, total")
     axis.legend(fontsize=7, frameon=False, loc="upper left")
 
 
@@ -276,10 +276,8 @@ def _name(axis: Axes, text: str, x: float, y: float) -> None:
 
 def _bound(axis: Axes, row: PeopleRow, drawn: Sequence[PeopleRow]) -> None:
     across, up = _spans(drawn)
-    axis.set(
-        xscale="log", yscale="log", xlim=across, ylim=up, xlabel="CDL of the questions of its tenure, total",
-        ylabel="swap regret, total",
-    )  # fmt: skip
+    axis.set(xscale="log", yscale="log", xlim=across, ylim=up)
+    plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
     for which, (low, high) in ((axis.xaxis, across), (axis.yaxis, up)):
         log_ticks(which, high / low)
     if (worst := row.worst[0]) is not None:
@@ -292,10 +290,8 @@ def _bound(axis: Axes, row: PeopleRow, drawn: Sequence[PeopleRow]) -> None:
 
 def _shares(axis: Axes, row: PeopleRow, drawn: Sequence[PeopleRow]) -> None:
     most = _most(drawn)
-    axis.set(
-        xlim=(0.0, 1.04 * most), ylim=(0.0, 1.02), xlabel="for each question with a known outcome",
-        ylabel="share of decision makers\nwith at most this",
-    )  # fmt: skip
+    axis.set(xlim=(0.0, 1.04 * most), ylim=(0.0, 1.02))
+    plain(axis, "for each question with a known outcome", "share of decision makers\nwith at most this")
     if (at := row.worst[1]) is not None:
         axis.annotate(
             f"{literal(row.labels[at])}: {row.rate[at]:.3g}\nin {number_of(int(row.seen[at]), 'question')}",
