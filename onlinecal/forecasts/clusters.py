@@ -66,8 +66,8 @@ class Clustered(Resample):
     def samples_near(self, kernel: Floats | None, place: Ints, means: Floats) -> Floats:
         """Samples of equal weight with the variance of the mean outcome by clusters, as seen around `means`.
 
-        Not more than of independent rows, and not fewer than of clusters of equal outcomes, which is the number taken
-        where it is below 30.
+        They are at most those of independent rows. They are at least those of clusters of equal outcomes, which are
+        taken where they are below 30.
 
         Source: Korn & Graubard 1998.
         """

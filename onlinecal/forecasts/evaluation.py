@@ -31,7 +31,7 @@ Function = Callable[[JointDistribution], Any]
 #: a measure: its name in the table, as a function of Γ, its record, and its options
 Named = tuple[str, Function, Measure, dict[str, Any]]
 
-#: draws of either kind: each is kept, and a million tells a quantile to far more digits than an interval has
+#: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
 MOST = 1_000_000
 #: the whole catalogue
 EVERYTHING = tuple({"name": name, **record.example} for name, record in MEASURES.items())
@@ -58,8 +58,8 @@ def evaluate(
     """All measures of your own forecasts, in one table.
 
     With `bootstrap`, rows have intervals. Each holds the measure's value on the population with a probability of
-    `level`; the population is the Γ from which the samples were drawn independently. For a seminorm of the residuals
-    (ECE, smCE, kCE, …) it is value ± c, where c is a quantile of the same seminorm of the *change* of the residuals.
+    `level`. The population is the Γ from which the samples were drawn independently. For a seminorm of the residuals
+    (ECE, smCE, kCE, …) it is value ± c. Here c is a quantile of the same seminorm of the *change* of the residuals.
     For other measures it follows from bounds of the change of Γ; `Row.interval_by` names the inequality. The law of the
     change is imitated twice, and c is the larger quantile: by a normal law with the covariance of resampled masses,
     with two outcomes of either kind added; and by outcomes drawn as the forecasts say. Intervals of calibrated
@@ -97,9 +97,10 @@ def evaluate(
 
     With `clusters`, only samples of different clusters are taken as independent: rows of several events, say. A change
     is then a sum of that of each cluster times a normal number. Changes of calibrated forecasts are such sums of the
-    residuals y − p; outcomes of the reference are p and such a change, cut to [0, 1] at each level. This is right for
-    many clusters. Samples are counted as (Σ w)²/Σ w², where w is the weight of a cluster. With fewer than 30 there are
-    no intervals and no p-values; there is no `p_large_n`.
+    residuals y − p. Outcomes of the reference are drawn by a normal copula with one correlation in all clusters, which
+    gives residuals of clusters the variance seen. This is right for many clusters. Samples are counted as (Σ w)²/Σ w²,
+    where w is the weight of a cluster. With fewer than 30 there are no intervals and no p-values; there is no
+    `p_large_n`.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def evaluate(
         Of the intervals.
     method : {"bootstrap", "finite-sample"}, default "bootstrap"
         "finite-sample": intervals without draws that hold for every n and every Γ, by bounds of the mean change and
-        McDiarmid's inequality; several times as wide. Measures without such a bound have no interval.
+        McDiarmid's inequality. They are several times as wide. Measures without such a bound have no interval.
     seed : int, default 0
         Of all draws. All measures see the same draws; asking for fewer measures changes no number.
     moved : (int, float), optional
@@ -201,7 +202,12 @@ def evaluate(
         distance = number("evaluate", "moved[1]", moved[1], 0.0, 0.5 / steps * (1.0 + 1e-9))
         refused = tuple(one[0] for one in named if not _may_move(one))
         named = [one for one in named if one[0] not in refused]
-    values = [_checked(name, function, gamma) for (name, function, *_) in named]
+    values = []
+    with Progress(len(named), unit="measures") as progress:
+        for name, function, *_ in named:
+            progress.describe(name)
+            values.append(_checked(name, function, gamma))
+            progress.advance(1)
     made: list[Interval] | None = None
     resample = resample_of(gamma, samples, labels) if draws or times or sure or samples else None
     if resample is not None and (draws or times or sure):

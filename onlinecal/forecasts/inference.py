@@ -118,7 +118,7 @@ def dependence_test(p: Floats, y: Floats, seed: int) -> float:
     """A p-value of the hypothesis that rows are independent in their order, against errors alike in near rows.
 
     The products of errors of rows up to `LAGS` apart are added. Errors are permuted among rows of similar forecasts,
-    from which their mean is taken, so that miscalibration and forecasts in an order are no evidence. Of more than
+    from which their mean is taken. So miscalibration and forecasts in an order are no evidence. Of more than
     `TESTED` rows these are the first.
 
     Source: Wald & Wolfowitz 1943.

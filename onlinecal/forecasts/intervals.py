@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.progress import Progress
 from onlinecal.forecasts.witnessed import (
     ABOVE,
     BLOCKS,
@@ -335,8 +336,13 @@ def drawn_radii(
 ) -> list[list[Floats]]:
     """The radii of each part of each measure, by draws of both kinds. With witnesses they have half the error."""
     drawn: list[dict[str, list[list[Floats]]]] = [{} for _ in wanted]
-    for number, kind in enumerate(KINDS):
-        for change in resample.changes(kind, times, np.random.default_rng([seed, 2 + number])):
+    draws = (
+        (kind, change)
+        for number, kind in enumerate(KINDS)
+        for change in resample.changes(kind, times, np.random.default_rng([seed, 2 + number]))
+    )
+    with Progress(len(KINDS) * times, unit="draws of intervals") as progress:
+        for kind, change in draws:
             kept: dict[str, Floats] = {}  # what bounds several measures is found once
             for mine, asked in zip(drawn, wanted, strict=True):
                 if kind == "resampled" or all(part.calibrated for part, _, _ in asked.parts):
@@ -346,6 +352,7 @@ def drawn_radii(
                             kept[name] = sampling.deviations(change)
                         columns.append(sampling.deviations(change, **options) if options else kept[name])
                     mine.setdefault(kind, []).append(columns)
+            progress.advance(len(change.residuals))
     radii = []
     for mine, asked in zip(drawn, wanted, strict=True):
         widths = [part.shape[1] for part in mine["resampled"][0]]

@@ -36,7 +36,7 @@ from onlinecal.forecasts.inference import (
 from onlinecal.forecasts.intervals import Resample
 from onlinecal.forecasts.reading import Log
 from onlinecal.forecasts.reference import Reference
-from onlinecal.forecasts.regression import Decomposition, decomposition
+from onlinecal.forecasts.regression import Decomposition, clopper_pearson, decomposition
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.forecasts.thresholds import Threshold, threshold_regret, worst_threshold
 from onlinecal.measures import brier
@@ -74,6 +74,8 @@ class Part:
     forecast: float  # the mean
     event: float  # the share of outcomes 1
     error: float  # standard error of event − forecast, if outcomes are drawn as forecast
+    # of the expected event − forecast, given the forecasts: all of a table together; None of too few clusters
+    interval: tuple[float, float] | None
     brier: float
     # of calibration, by the cutoff calibration error; None of too few clusters
     p_value: float | None
@@ -255,17 +257,21 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst_threshold(gamma), by_chance,
         share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
         cautions(gamma, column.drift, samples, rows, clusters=clusters),
-        _parts(dict(sorted(column.groups.items())), settings.seed),
-        _parts(column.blocks, settings.seed), column.drift,
+        _parts(dict(sorted(column.groups.items())), settings), _parts(column.blocks, settings), column.drift,
     )  # fmt: skip
 
 
 # ---------------------------------------------------------------- parts of the rows
 
 
-def _parts(groups: Mapping[str, Some], seed: int) -> list[Part]:
-    """What is said of each, corrected for their number."""
-    found = []
+def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
+    """What is said of each, corrected for their number.
+
+    Intervals are those of Clopper and Pearson for the mean probability of events, less the mean forecast. Their level
+    is 1 − (1 − level)/k of k parts (Bonferroni). They hold for every number of rows, also of different probabilities
+    (Hoeffding 1956, Theorem 5). With weights or clusters they count samples, and hold for many of them.
+    """
+    found = list[Part]()
     for name, (rows, gamma, squares, resample) in groups.items():
         v = gamma.predictions
         power = float(((gamma.counts if squares is None else squares) * v * (1.0 - v)).sum())
@@ -273,9 +279,17 @@ def _parts(groups: Mapping[str, Some], seed: int) -> list[Part]:
         p: float | None = None
         if isinstance(resample, Clustered):
             error = resample.error
+        interval = None
         if resample is None or not resample.too_few:
-            p = calibration_test(gamma, seed, squares, resample)
-        found.append(Part(name, rows, forecast, gamma.base_rate, error, brier(gamma), p, p))
+            p = calibration_test(gamma, settings.seed, squares, resample)
+            samples = gamma.weight if squares is None else gamma.weight**2 / float(squares.sum())
+            if resample is not None:
+                whole = np.zeros(gamma.levels, dtype=np.int64)
+                samples = float(resample.samples_near(None, whole, np.array([gamma.base_rate]))[0])
+            level = 1.0 - (1.0 - settings.level) / len(groups)
+            low, high = clopper_pearson(np.array([gamma.base_rate]), samples, level)
+            interval = float(low[0]) - forecast, float(high[0]) - forecast
+        found.append(Part(name, rows, forecast, gamma.base_rate, error, interval, brier(gamma), p, p))
     adjusted = iter(holm([part.p_value for part in found if part.p_value is not None]))
     return [part if part.p_value is None else replace(part, adjusted=next(adjusted)) for part in found]
 

@@ -120,8 +120,8 @@ def recalibration(
     Outcomes are drawn with the probabilities forecast, and recalibrated in the same way. The band of each value leaves
     out equally many of the least and of the largest. That of all is wider, by a factor that further curves tell. It
     holds the whole curve with probability `level` at least, since these curves and that of calibrated forecasts are
-    exchangeable. With a `resample` outcomes are drawn as by its `calibrated`; of clusters this is right for many of
-    them, and there is no band for too few.
+    exchangeable. With a `resample` outcomes are drawn as by its `calibrated`. Of clusters this is right for many
+    of them. There is no band for too few.
 
     Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007. Of all values: Myllymäki
     et al. 2017, an envelope of scaled deviations, with scales from other draws.
@@ -191,14 +191,18 @@ class Smoothed:
 
         It is that of Clopper and Pearson for this number of samples, approximate as their weights differ.
         """
-        from scipy.special import betaincinv
+        return clopper_pearson(self.means, self.samples, level)
 
-        tail, n = 0.5 * (1.0 - level), self.samples
-        ones = n * self.means
-        with np.errstate(invalid="ignore"):
-            lower = np.where(ones > 0.0, betaincinv(ones, n - ones + 1.0, tail), 0.0)
-            upper = np.where(ones < n, betaincinv(ones + 1.0, n - ones, 1.0 - tail), 1.0)
-        return lower, upper
+
+def clopper_pearson(means: Floats, samples: Floats | float, level: float) -> tuple[Floats, Floats]:
+    """Ends of intervals for probabilities, by mean outcomes of a number of samples that need not be whole."""
+    from scipy.special import betaincinv
+
+    tail, ones = 0.5 * (1.0 - level), samples * means
+    with np.errstate(invalid="ignore"):
+        lower = np.where(ones > 0.0, betaincinv(ones, samples - ones + 1.0, tail), 0.0)
+        upper = np.where(ones < samples, betaincinv(ones + 1.0, samples - ones, 1.0 - tail), 1.0)
+    return lower, upper
 
 
 @of_gamma

@@ -1,7 +1,7 @@
 """Bets against calibrated forecasts: a mixture over intervals of predictions, biases and slopes, and starts.
 
 One bettor for each interval I of predictions and each bias δ, and one for each slope s. On a prediction p in I with the
-outcome y the bettor's money is multiplied by the likelihood ratio of "the log odds are off by δ" against "calibrated",
+outcome y a bettor's money is multiplied by a likelihood ratio: "the log odds are off by δ" against "calibrated",
 
     f_δ(p, y) = e^{δy} / (1 − p + p e^δ),
 

@@ -18,7 +18,7 @@ from onlinecal.report.tables import Table
 #: what the parts of scores are called
 SCORES = ("score", "mean", "MCB", "DSC", "UNC")
 #: what the table over groups or time holds
-PARTS = ("rows", "forecast", "event", "event − forecast", "Brier", "p", "p (Holm)")
+PARTS = ("rows", "forecast", "event", "event − forecast", "interval", "Brier", "p", "p (Holm)")
 OF_DRAWS = "p: how often outcomes drawn as forecast give as large a value; if calibrated: their mean value."
 OF_ADVICE = (
     "Worst threshold: named where p ≤ {level}, by a test of all pairs of thresholds at once; calibrated forecasts lead "
@@ -29,8 +29,9 @@ OF_SCORES = (
     "score of the base rate; score = MCB − DSC + UNC (CORP)."
 )
 OF_PARTS = (
-    "± is one standard error if outcomes are drawn as forecast. p tests calibration in the row by its cutoff "
-    "calibration error; p (Holm) is for all rows of the table at once."
+    "± is one standard error if outcomes are drawn as forecast. Intervals are for the expected event − forecast; all "
+    "of the table hold together with {level:.4g} % (Bonferroni; Clopper and Pearson). p tests calibration in the row "
+    "by its cutoff calibration error; p (Holm) is for all rows of the table at once."
 )
 
 
@@ -83,7 +84,11 @@ def remarks(report: Report) -> list[str]:
     asked = report.settings.draws > 0
     parts = any(column.groups or column.blocks for column in report.columns)
     advice = OF_ADVICE.format(level=f"{1.0 - report.settings.level:.3g}")
-    return [*[OF_DRAWS, advice] * asked, OF_SCORES, *[OF_PARTS] * parts]
+    return [
+        *[OF_DRAWS, advice] * asked,
+        OF_SCORES,
+        *[OF_PARTS.format(level=100.0 * report.settings.level)] * parts,
+    ]
 
 
 def sentence(said: str) -> str:
@@ -224,8 +229,9 @@ def _cells(row: Row, asked: bool) -> tuple[str, ...]:
 def _parts(title: str, parts: Sequence[Part], *notes: str) -> Table:
     rows = [
         (part.name or "(empty)", f"{part.rows:,}", number(part.forecast), number(part.event),
-         f"{part.event - part.forecast:+.3f} ± {part.error:.3f}", number(part.brier), number(part.p_value),
-         number(part.adjusted))
+         f"{part.event - part.forecast:+.3f} ± {part.error:.3f}",
+         "none" if part.interval is None else "[{:+.3f}, {:+.3f}]".format(*part.interval), number(part.brier),
+         number(part.p_value), number(part.adjusted))
         for part in parts
     ]  # fmt: skip
     return Table(title, ("", *PARTS), rows, notes)

@@ -14,8 +14,8 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.forecasts.clusters import Clustered, blocks_in_time
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.inference import calibration_test, dependence_test, score_differences
-from onlinecal.forecasts.measuring import Settings
-from onlinecal.forecasts.reading import Asked
+from onlinecal.forecasts.measuring import Settings, measure_log
+from onlinecal.forecasts.reading import Asked, Log
 from onlinecal.forecasts.regression import recalibration, smoothed
 from onlinecal.forecasts.source import report_of
 
@@ -286,6 +286,27 @@ def test_bands_of_too_few_clusters_say_nothing(seed):
     assert np.isnan(recalibration(gamma, resample=resample).lower).all()
     low, high = smoothed(gamma, resample=resample).band(0.95)
     assert (low.max(), high.min()) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_intervals_of_groups_hold_together(clustered, seed, monkeypatch):
+    """Of 60 tables whose rows all hold in 95 % of cases fewer than 48 do in under 1 of 10,000."""
+    monkeypatch.setattr("onlinecal.forecasts.inference.GROUP_DRAWS", 9)
+    held, alone = 0, 0
+    for i in range(60):
+        generator = np.random.default_rng([seed, 102, i])
+        p = np.repeat(0.1 * generator.choice(LEVELS, 1000), 5)
+        y, labels = (np.repeat(generator.random(1000), 5) < 2.0 * p) * 1.0, np.repeat(np.arange(1000), 5)
+        if not clustered:
+            y = (generator.random(5000) < 2.0 * p) * 1.0
+        groups = {str(k): np.flatnonzero(labels % 8 == k) for k in range(8)}
+        for found, given in ((1, labels), (0, None)):
+            log = Log("log", {"p": p}, y, "y", clusters=given, cluster="event" * found, groups=groups)
+            parts = measure_log(log, Settings(0, measures=("brier",))).columns[0].groups
+            inside = all(a.interval[0] <= p[groups[a.name]].mean() <= a.interval[1] for a in parts)
+            held, alone = held + inside * found, alone + inside * (1 - found)
+    assert held >= 48
+    assert (alone >= 48) == (not clustered)  # rows as independent are the control
 
 
 ORDERED = {
