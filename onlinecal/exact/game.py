@@ -104,7 +104,7 @@ def solve(
     r"""The exact value of the calibration game on the grid 0, 1/m, …, 1.
 
     In each of T rounds the forecaster states a law on the grid, nature chooses y, a forecast is drawn from the law, and
-    both see it; in the end the forecaster pays T·μ. With nature seeing the law the value from a state x with r rounds
+    both see it. In the end the forecaster pays T·μ. With nature seeing the law the value from a state x with r rounds
     left is V_r(x) = min over laws w of max over y of Σ_i w_i V_{r−1}(x after i was played and y came). With nature
     seeing the draw it is min_i max_y V_{r−1}. With both choosing at once it is as if nature saw the law, by the minimax
     theorem.

@@ -95,7 +95,7 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
     Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", without reuse; Dagan et al. 2025,
     "Breaking the T^{2/3} barrier for sequential calibration", with it. Values by backward induction. After every move
     all + stand to the left of the cell and all − to its right, so a state is which cells have signs and how many
-    of these are +; and without reuse, cells that have lost their signs are as if they were not there.
+    of these are +. Without reuse, cells that have lost their signs do not count.
 
     Deviations
     ----------

@@ -1,8 +1,9 @@
 """States of a game as words: at each grid point one letter, which a round there replaces by another.
 
 A letter costs the least number of rounds in which its point can come to it. Where a round can be lost without a trace
-(played at 0 with y = 0), t rounds reach the words of cost at most t; where letters count rounds, those of cost t. Words
-stand in the order of their costs, then of their letters, without holes; a place is a sum of numbers from tables.
+(played at 0 with y = 0), t rounds reach the words of cost at most t. Where letters count rounds, they reach those of
+cost t. Words stand in the order of their costs, then of their letters, without holes. A place is a sum of numbers from
+tables.
 """
 
 from __future__ import annotations

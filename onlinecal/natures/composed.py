@@ -160,7 +160,7 @@ class Mixture(OfNatures):
 
     Information
     -----------
-    Has the largest sight of its parts; each part is shown only what its own sight allows, and hears of every round.
+    Has the largest sight of its parts. Each part is shown only what its own sight allows, and hears of every round.
     Reveals nothing, as a part's context would not be about the mixture's q_t.
     """
 

@@ -30,12 +30,12 @@ class Maximin(OfSolvedGame, Nature):
     Guarantee
     ---------
     E[T·ECE] ≥ V_T(0), the value of the game (`onlinecal solve`), for every forecaster on 0, 1/m, …, 1, also for one
-    that knows this rule; no nature that sees at most the law can force more on all of them. Forecasts between the
+    that knows this rule. No nature that sees at most the law can force more on all of them. Forecasts between the
     points can cost less.
 
     Information
     -----------
-    Sees HISTORY. O(m²) time a round; all runs share tables of the values of all states, which take some seconds and
+    Sees HISTORY. O(m²) time a round. All runs share tables of the values of all states, which take some seconds and
     100 MB at most.
     """
 

@@ -25,11 +25,11 @@ class Replay(Nature):
     ----------
     file : str
         A Parquet file (``*.parquet``, ``*.pq``), or a CSV file with a header line, with columns parted by comma,
-        semicolon, tab or bar; it may be compressed. ``package:NAME/PATH`` is a file of the Python package NAME.
+        semicolon, tab or bar. It may be compressed. ``package:NAME/PATH`` is a file of the Python package NAME.
     outcome : str, default "outcome"
         The column of outcomes.
     above : float, optional
-        If given, the outcome is 1 where the column exceeds this number; without it the column must hold 0 and 1, or
+        If given, the outcome is 1 where the column exceeds this number. Without it the column must hold 0 and 1, or
         true and false.
     base : str, optional
         A column of forecasts in [0, 1], for forecasters that improve on them.

@@ -65,7 +65,7 @@ class Streams(OfNatures):
 
     Information
     -----------
-    Has the largest sight of its parts; each part is shown only what its own sight allows, of its own questions. Reveals
+    Has the largest sight of its parts. Each part is shown only what its own sight allows, of its own questions. Reveals
     ``stream``, the index of the part from 0, and the kinds of context that all parts reveal. Under "random" a game
     begins with a count of the questions of each, in time of order T.
 
@@ -183,7 +183,7 @@ class _Drawn:
 
 @part_of_kernel
 def _whose(run, number):
-    """The part that plays a round, and its number of it; −1 for a round before the one that was asked last."""
+    """The part that plays a round, and its number of it. It is −1 for a round before the one asked last."""
     below, parts = shared(run)[1:], len(ints(run)) // FIELDS
     if len(below) == 0:
         return (number - 1) % parts, (number - 1) // parts + 1
