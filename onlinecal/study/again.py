@@ -56,7 +56,7 @@ class Task(NamedTuple):
 
 
 def tasks(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], Packed]) -> list[Task]:
-    """All that is missing of a cell, of which the file has columns in so many runs: computed first, and then played."""
+    """All that is missing of a cell, by the runs of each column in the file: computed first, then played."""
     there = {column: min(held.get(h, 0), cell.runs) for column, h in cell.held.items()}
     done = min(cell.runs, max(held.values(), default=0))
     found: list[Task] = []
@@ -95,7 +95,7 @@ def _totals(
     streams: Sequence[str],
     whom: str,
 ) -> dict[Held, Floats]:
-    """The totals that are read of the level sets of these runs, (n, runs) each, over all rounds and of each stream."""
+    """Totals of level sets of these runs, (n, runs) each, over all rounds and of each stream."""
     totals = np.zeros((len(times), len(runs), 1 + len(streams), len(own)))
     for run in runs:
         for i, table in enumerate(unpacked(gammas[run])):
@@ -120,7 +120,7 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
     """A cell with further columns, and reason → names of the measures and tasks that cannot be computed.
 
     Columns that it has stay, unless their content has changed since. New ones are exact where all its Γ are kept
-    exactly; else a measure with a modulus gives two, ``name[lower]`` and ``name[upper]``, between which it is.
+    exactly. Else a measure with a modulus gives a bracket, ``name[lower]`` and ``name[upper]``.
     """
     streams, runs = played.streams, range(played.runs)
     if played.origin is not None:

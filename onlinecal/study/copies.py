@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,8 @@ from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.writing import EXISTS
 from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writing
-from onlinecal.study.played import Batch, Results, together
+from onlinecal.study.played import Batch, Results
 from onlinecal.study.store import Store, check_replaceable
-
-#: key → content and numbers
-Games = dict[str, tuple[Mapping[str, Any], Batch]]
 
 
 def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
@@ -29,7 +26,7 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
     if not results.cells:
         raise InvalidParameter("the study has no cells; expected at least one to save")
     plan: list[Planned] = []
-    games: Games = {}
+    games: dict[str, tuple[Mapping[str, Any], Batch]] = {}
     for cell in results.cells:
         if cell.origin is None:
             raise InvalidParameter(
@@ -43,25 +40,29 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
         columns = tuple(h for h in held if h.column.kind != "certificate")
         said = cell.horizon, cell.runs, cell.recorded, cell.sight, cell.promises, columns, cell.steps
         plan.append(Planned._make((key, *labels, *said)))
-        batch = Batch(0, cell.rounds, held, cell.loop, cell.open, cell.seconds, cell.people, cell.gammas.runs)
-        games.setdefault(key, (game, batch))
+        if key not in games:
+            numbers = cell.rounds, held, cell.loop, cell.open, cell.seconds, cell.people, cell.gammas.runs
+            games[key] = game, Batch(0, *numbers)
     meta = {"name": results.name, "title": results.title, "scenario": "", "version": onlinecal.__version__}
     if results.cells[0].people is not None:
         meta["people"] = json.dumps(results.cells[0].people.labels)
-    _write(path, meta, plan, games, overwrite)
+
+    def fill(store: Store) -> None:
+        store.put_plan(meta, plan)
+        for key, game in games.items():
+            store.add(key, *game)
+
+    _write(path, fill, overwrite)
 
 
-def _write(
-    path: Path, meta: Mapping[str, str], plan: Sequence[Planned], games: Games, overwrite: bool
-) -> None:
+def _write(path: Path, fill: Callable[[Store], None], overwrite: bool) -> None:
     with writing(path):
         if path.exists() and (path.stat().st_size or not path.is_file()):
             if not overwrite:
                 raise StoreError(f"{path} {EXISTS}")
             check_replaceable(path)
-        with Store.create(path, meta, plan) as store, store.transaction():
-            for key, game in games.items():
-                store.add(key, *game)
+        with Store.create(path, fill):
+            pass
 
 
 # ---------------------------------------------------------------- several files as one
@@ -70,8 +71,8 @@ def _write(
 def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> list[str]:
     """Writes several results files into a new one: their plans one after the other, each cell once.
 
-    Of a cell that several of them have, it takes all runs and columns. Its runs are those of the file with the most;
-    columns that another one has in fewer runs are kept, and shown when they are computed or played in the others.
+    Of a cell that several of them have, it takes all runs and columns. Its runs are those of the file with the most.
+    Columns in fewer runs are kept, and shown when they are computed or played in the others.
 
     Returns remarks: differences of the files that are no contradiction, and columns that are not shown. Other numbers
     under one key, or other games under the same labels, are refused by the name of the cell.
@@ -81,51 +82,54 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
     for path in paths:
         if output.exists() and path.exists() and output.samefile(path):
             raise StoreError(f"{output} is one of the files that are merged; expected another output")
+    remarks: list[str] = []
     with ExitStack() as stack:
-        merged = _Merged([stack.enter_context(Store.open(path)) for path in paths])
-    _write(output, merged.meta, merged.plan, merged.games, overwrite)
-    return merged.remarks
+        stores = [stack.enter_context(Store.open(path)) for path in paths]
+
+        def fill(new: Store) -> None:
+            meta, cells = _meta(stores, remarks), _cells(stores)
+            for i, store in enumerate(stores):
+                for key in store.runs():
+                    _add(new, store, key, stores[:i])
+            held = new.held()
+            new.put_plan(meta, [_shown(*rows, held.get(rows[0][0].key, {}), remarks) for rows in cells])
+
+        _write(output, fill, overwrite)
+    return remarks
 
 
-class _Merged:
-    """Several files as one."""
-
-    def __init__(self, stores: Sequence[Store]) -> None:
-        self.remarks: list[str] = []
-        self.meta = stores[0].meta
-        self.games: Games = {}
-        self._rows: dict[tuple[Any, ...], list[Planned]] = {}
-        self._from: dict[str, Path] = {}
-        self._done: set[tuple[str, int]] = set()
-        for store in stores:
-            self._compare(store, stores[0].path)
-            self._take(store)
-        self.plan = [self._planned(rows) for rows in self._rows.values()]
-
-    def _compare(self, store: Store, first: Path) -> None:
-        """Refuses a damaged file and other decision makers; remarks on other differences from the first file."""
-        meta, damaged = store.meta, store.damaged()
+def _meta(stores: Sequence[Store], remarks: list[str]) -> dict[str, str]:
+    """The meta data of the first file; damaged files and other decision makers are refused."""
+    first, meta = stores[0].path, stores[0].meta
+    for path, damaged, own in ((store.path, store.damaged(), store.meta) for store in stores):
         if damaged:
             raise StoreError(
-                f"{store.path}: something else has changed numbers of {len(damaged)} cells; `onlinecal run SCENARIO "
+                f"{path}: something else has changed numbers of {len(damaged)} cells; `onlinecal run SCENARIO "
                 "--resume` plays them anew"
             )
-        if meta.get("version") != self.meta.get("version"):
-            self.remarks.append(
-                f"{store.path} was made by onlinecal {meta.get('version')}, {first} by {self.meta.get('version')}"
+        if own.get("version") != meta.get("version"):
+            remarks.append(
+                f"{path} was made by onlinecal {own.get('version')}, {first} by {meta.get('version')}"
             )
-        if any(meta.get(key) != self.meta.get(key) for key in ("scenario", "options")):
-            self.remarks.append(f"{store.path} has another scenario; that of {first} is kept")
-        if "people" in meta and self.meta.setdefault("people", meta["people"]) != meta["people"]:
-            raise StoreError(f"{store.path}: its decision makers have other labels than those of {first}")
+        if any(own.get(key) != meta.get(key) for key in ("scenario", "options")):
+            remarks.append(f"{path} has another scenario; that of {first} is kept")
+        if "people" in own and meta.setdefault("people", own["people"]) != own["people"]:
+            raise StoreError(f"{path}: its decision makers have other labels than those of {first}")
+    return meta
 
-    def _take(self, store: Store) -> None:
-        contents, plan = store.contents(store.runs().keys()), store.plan()
-        for cell in plan:
-            rows = self._rows.setdefault(cell[1:5], [])
+
+def _cells(stores: Sequence[Store]) -> list[tuple[list[Planned], list[Planned]]]:
+    """The cells of the same labels, all and finished ones; another game or column is refused."""
+    found: dict[tuple[Any, ...], list[Planned]] = {}
+    done: set[tuple[str, int]] = set()
+    contents: dict[str, Any] = {}
+    for store in stores:
+        done |= {(cell.key, cell.runs) for cell in store.finished()}
+        contents |= store.contents(store.runs().keys())
+        for cell in store.plan():
+            rows = found.setdefault(cell[1:5], [])
             if rows and rows[0].key != cell.key:
-                there = self.games[rows[0].key][0] if rows[0].key in self.games else None
-                paths = differences(there, contents.get(cell.key))
+                paths = differences(contents.get(rows[0].key), contents.get(cell.key))
                 why = ", ".join(".".join(path) for path in paths if path)
                 raise StoreError(
                     f"{cell} is another game in {store.path} than in a file before it{why and f' ({why})'}; expected "
@@ -139,40 +143,44 @@ class _Merged:
                         "(another version, or another source); measure one of them again"
                     )
             rows.append(cell)
-        self._done |= {(cell.key, cell.runs) for cell in store.finished()}
-        names_of = {cell.key: str(cell) for cell in plan}
-        for key, content in contents.items():
-            numbers = store.numbers(key)
-            assert numbers is not None
-            numbers = numbers._replace(gammas=store.gammas(key))
-            if key in self.games:
-                old = self.games[key][1]
-                if other := _contradiction(old, numbers):
-                    raise StoreError(
-                        f"{names_of.get(key, key)}: {self._from[key]} and {store.path} contradict each other in "
-                        f"{other}; expected the same numbers of the same game; play one of them again"
-                    )
-                more = max(old, numbers, key=lambda each: max(t.shape[1] for t in each.totals.values()))
-                numbers = together([old, numbers])._replace(seconds=more.seconds)
-            self._from.setdefault(key, store.path)
-            self.games[key] = content, numbers
+    return [(rows, [row for row in rows if (row.key, row.runs) in done]) for rows in found.values()]
 
-    def _planned(self, rows: Sequence[Planned]) -> Planned:
-        """One row of several for the same game under the same labels."""
-        first = rows[0]
-        finished = [row for row in rows if (row.key, row.runs) in self._done]
-        runs = max(row.runs for row in finished or rows)
-        columns = dict.fromkeys(held for row in rows for held in row.columns)
-        promises = dict.fromkeys(p for row in rows for p in row.promises)
-        if finished:
-            totals = self.games[first.key][1].totals
-            late = [h for h in columns if h not in totals or totals[h].shape[1] < runs]
-            columns = dict.fromkeys(h for h in columns if h not in late)
-            if late:
-                self.remarks.append(
-                    f"{first}: not shown, since not in all {runs} runs: {', '.join(h.column.name for h in late)}"
-                )
-        return first._replace(runs=runs, columns=tuple(columns), promises=tuple(promises))
+
+def _add(new: Store, store: Store, key: str, before: Sequence[Store]) -> None:
+    """Puts a game of a file beside the runs and columns that are there; contradictions are refused."""
+    numbers, old = store.numbers(key), new.numbers(key)
+    assert numbers is not None
+    if old is not None and (where := _contradiction(old, numbers)):
+        path = next(each.path for each in before if key in each.runs())
+        name = next((str(cell) for cell in store.plan() if cell.key == key), key)
+        raise StoreError(
+            f"{name}: {path} and {store.path} contradict each other in {where}; expected the same numbers of the same "
+            "game; play one of them again"
+        )
+    # The seconds of the file with more runs.
+    seconds = numbers.seconds
+    if old is not None:
+        seconds = seconds - old.seconds if _runs(numbers) > _runs(old) else 0.0
+    new.add(key, store.contents([key])[key], numbers._replace(seconds=seconds, gammas=store.gammas(key)))
+
+
+def _runs(numbers: Batch) -> int:
+    return max(totals.shape[1] for totals in numbers.totals.values())
+
+
+def _shown(
+    rows: Sequence[Planned], finished: Sequence[Planned], held: Mapping[Held, int], remarks: list[str]
+) -> Planned:
+    """One cell of several of the same labels."""
+    runs = max(row.runs for row in finished or rows)
+    columns = list(dict.fromkeys(held for row in rows for held in row.columns))
+    promises = tuple(dict.fromkeys(p for row in rows for p in row.promises))
+    late = [h for h in columns if held.get(h, 0) < runs] if finished else []
+    if late:
+        names = ", ".join(h.column.name for h in late)
+        remarks.append(f"{rows[0]}: not shown, since not in all {runs} runs: {names}")
+    shown = tuple(h for h in columns if h not in late)
+    return rows[0]._replace(runs=runs, columns=shown, promises=promises)
 
 
 def _contradiction(one: Batch, other: Batch) -> str:

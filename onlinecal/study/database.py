@@ -1,20 +1,20 @@
 """Results as an SQLite database: its tables, files that are whole, transactions that wait, errors that say what to do.
 
-A game is kept under all that its rounds depend on: players, horizon, checkpoints, seed, schedule and decision makers;
-below it each column of totals under the measure or task that it is of. The plan lists the cells that are shown, under
+A game is kept under all that its rounds depend on: players, horizon, checkpoints, seed, schedule and decision makers.
+Below it each column of totals is kept under its measure or task. The plan lists the cells that are shown, under
 which labels and in which order.
 
-    meta(key, value)    name, title, scenario (the file's text), options (given in place of its keys), version, people
-                        (labels of decision makers), incompatible (pairs that cannot be played, and why); plan, JSON:
-                        cells (key of the game, labels of forecaster, nature and schedule, horizon, runs, whether
-                        outcomes are recorded, sight of nature, steps of the forecaster's grid, its panel, its promises
-                        with their bounds), panels (keys of columns), promises; checksum of all of these
+    meta(key, value)    name, title, scenario (the file's text), options (given in place of its keys), version. people:
+                        labels of decision makers. incompatible: pairs that cannot be played, and why. plan, as JSON:
+                        cells (key of the game, labels of forecaster, nature and schedule, horizon, runs, recorded,
+                        sight, steps, panel, promises with bounds), panels (keys of columns), promises. checksum: of
+                        all of these
     columns(key, name, column, content)   column: the parts of the name, JSON; content: all that its numbers depend on
                         beside the game, JSON; key: the digest of both
     games(id, key, content, times, held, seconds, loop, open, people, accounts, checksum)   content: all that the rounds
                         depend on, JSON, and key its digest; times: the checkpoints, a JSON list; held: a JSON list of
                         [key of a column, runs]; open: questions without an outcome at each checkpoint; people,
-                        accounts: decision makers who join and leave, and their numbers (`study.entries`)
+                        accounts: decision makers that join and leave, and their numbers (`study.entries`)
     totals(game, "column", round, run, total)   T·μ; column is a place in the list `held` of the game, from 0
     gammas(game, run, packed, checksum)   the level sets of a run at all checkpoints (`study.gammas`)
     failed(key, error, at)   games that could not be played, why, and when that was last tried
@@ -204,7 +204,7 @@ def _other_format(version: int) -> str:
 
 
 def _connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
-    # Not "ro", even to read: where a process was killed in the middle of a transaction, that is first taken back.
+    # Not "ro", even to read: a transaction of a killed process is first taken back.
     mode = "rwc" if create else "rw"
     connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=5.0, isolation_level=None)
     # Damaged text is read, and found by its checksum.

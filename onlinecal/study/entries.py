@@ -59,7 +59,7 @@ GAME = "key", "content", "times", "held", "seconds", "loop", "open", "people", "
 
 
 def game_row(key: str, content: str, numbers: Batch) -> tuple[Any, ...]:
-    """The row of a game, whose totals are of `Held` columns."""
+    """The row of a game, with totals by `Held`."""
     held = json.dumps([[column.key, totals.shape[1]] for column, totals in numbers.totals.items()])
     people, accounts = _packed(numbers.people)
     times, opened = json.dumps(numbers.rounds.tolist()), json.dumps(numbers.open)

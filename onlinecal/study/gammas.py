@@ -1,8 +1,8 @@
 """The level sets of each run at the checkpoints, packed: what is asked later is computed from them.
 
-Between two checkpoints only the levels are written whose counts have changed: on an even grid by their place, others by
-the bits of the prediction. Whole numbers are written in as few bytes as the largest of them needs, all lowest bytes
-first, and compressed by zlib. What comes back is the same to the last bit.
+At a checkpoint the levels with other counts than before are written: on an even grid by their place, others by the bits
+of the prediction. Whole numbers have the bytes that the largest of them needs, all lowest bytes first, compressed by
+zlib. What comes back is the same to the last bit.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ Keep = int | Literal["all", "none"]
 KEEP = 4096
 #: the largest number of levels that can be said; "all" has no limit
 MOST = 2**40
-#: of zlib: a higher level takes several times as long and saves a tenth; a window of 4096 bytes and 48 kB of memory in
-#: all, since each run of a batch has one
+#: of zlib: a higher level takes several times as long and saves a tenth. Each run of a batch has a window of 4096 bytes
+#: and 48 kB of memory.
 _ZLIB = 3, zlib.DEFLATED, 12, 6
-#: of a Γ: the number of changed levels or −1 without a round, m of the grid or 0, whether all levels are written, and
-#: the mean distance that predictions were moved or NaN
+#: of a Γ: the number of changed levels or −1 without a round, m of the grid or 0, whether all levels are written. Then
+#: the mean distance that predictions were moved, or NaN.
 _HEAD = struct.Struct("<iq?d")
 _NONE = _HEAD.pack(-1, 0, True, np.nan)
 #: of a run: whether every Γ is exact, and how many streams there are, the first of which is all rounds
@@ -96,8 +96,8 @@ class _Levels(NamedTuple):
 class Packer:
     """Packs the Γ of some runs, checkpoint by checkpoint.
 
-    A Γ without a grid that has more than `keep` levels is moved to the points i/(keep − 1), and the mean distance is
-    kept with it; where the game itself has moved predictions to the points i/m, these are kept.
+    A Γ without a grid and with more than `keep` levels is moved to the points i/(keep − 1); the mean distance is kept
+    with it. Predictions that the game itself has moved to the points i/m are kept.
     """
 
     def __init__(self, keep: Keep, runs: int, streams: int = 1, m: int | None = None) -> None:
@@ -118,7 +118,7 @@ class Packer:
             self._points = (round(1.0 / gap), 2 * round(1.0 / gap)) if gap > 1e-9 else ()
 
     def take(self, stream: int, run: int, gamma: JointDistribution, moved: float | None = None) -> None:
-        """Takes Γ of a run, of all rounds (0) or a stream, and the distance that the game has moved it, if it has."""
+        """Takes Γ of a run, of all rounds (0) or a stream, and the mean distance that the game has moved it."""
         if self._keep == "none":
             return
         counts, positives = gamma.counts, gamma.positives
@@ -238,7 +238,7 @@ def exact(packed: bytes) -> bool:
 
 
 class Gammas:
-    """The Γ of a cell, run by run; packed, or a function that reads those of a run, or (None) of all."""
+    """The Γ of a cell, run by run, from packed ones or a function that reads those of a run or (None) all."""
 
     def __init__(self, packed: Packed | Callable[[int | None], Packed] = MappingProxyType({})) -> None:
         self._packed = packed

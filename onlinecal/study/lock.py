@@ -1,8 +1,8 @@
-"""The lock of a results file: one process writes it at a time, and a killed one leaves no lock behind.
+"""The lock of a results file: one process writes at a time, and a killed one leaves no lock.
 
-The lock is SQLite's own, on a small database beside the results, ``.NAME.lock``: it works wherever results can be kept,
-and the operating system takes it from a process that ends, in whatever way. Readers of the results never meet it. The
-file stays: a process that has just opened it would otherwise lock a file that is not there any more.
+The lock is SQLite's own, on a small database beside the results, ``.NAME.lock``. The operating system takes it from a
+process that ends, in whatever way. Readers of the results never meet it. The file stays, since another process may have
+just opened it.
 """
 
 from __future__ import annotations

@@ -17,8 +17,7 @@ from onlinecal.study.run import batch_bytes, batch_size, begin, levels
 
 #: the largest number of pairs that are measured
 MEASURED = 24
-#: what a measured speed may be off by, either way: the same game takes more or less from one time to the next, and
-#: later rounds may take longer than the first
+#: the factor by which a measured speed may be off: games take more or less time, and later rounds may take longer
 SPREAD = 1.5
 #: rounds that are played at least to measure a speed
 STRETCH = 64
@@ -26,7 +25,7 @@ STRETCH = 64
 EACH = 0.015
 #: bytes of a total in a results file, and of a cell beside its totals
 TOTAL, CELL = 30, 8000
-#: pairs whose loops are listed one by one
+#: the most pairs that are listed one by one
 LISTED = 40
 
 
@@ -44,8 +43,8 @@ class Outlook:
     """The games that a run would play.
 
     Pairs are of a forecaster and a nature with its schedule. In the results file are all runs of `finished` cells, and
-    some of `begun` ones; `work` is in run-rounds. `loops` says how many pairs each loop plays; `listed` has forecaster,
-    nature and loop of each pair, if they are few. `looked_at` strategies were started for that. Without anything to be
+    some of `begun` ones; `work` is in run-rounds. `loops` has the number of pairs of each loop. `listed` has
+    forecaster, nature and loop of each of few pairs. `looked_at` strategies were started for that. Without anything to be
     played or measured there is no estimate. `disk` is of the finished file without Γ, `memory` of the largest batch.
     """
 
@@ -95,7 +94,7 @@ def outlook(
 ) -> Outlook:
     """Describes how a plan would be played; measuring may take `budget` seconds beside compilation, and nothing with 0.
 
-    `there` has how many runs of a cell have been played, `speeds` the seconds of a run-round, by the keys of cells.
+    By the keys of cells, `there` has the number of runs that have been played, `speeds` the seconds of a run-round.
     """
     longest: dict[_Pair, Cell] = {}
     work: dict[_Pair, int] = {}
@@ -233,9 +232,9 @@ def _chosen(cells: list[Cell]) -> list[Cell]:
 
 
 def measure(cell: Cell, budget: float) -> tuple[float, float]:
-    """Seconds for a run-round of a cell, with what is read at its checkpoints; and how long it took to find out.
+    """Seconds for a run-round of a cell with its checkpoints, and the seconds that measuring took.
 
-    The first rounds are played, twice as many each time, until that has taken the budget; the last of these stretches
+    The first rounds are played, twice as many each time, until the budget is spent. The last of these stretches
     counts. Totals of one run are read after the first stretch and after the last. Where there are as many levels as
     rounds, the time of reading grows in proportion to the round. What is compiled or loaded for the first time is
     played and read before, and not counted.

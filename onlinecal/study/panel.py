@@ -34,7 +34,7 @@ class Asked(NamedTuple):
     function: Callable[[JointDistribution], Any]
     record: Measure
     options: Mapping[str, Any]
-    #: Γ whose predictions were moved, mean distance ↦ bracket; None where Γ is always exact
+    #: Γ with moved predictions, mean distance ↦ bracket; None where Γ is always exact
     moved: Callable[[JointDistribution, float], Bracket] | None = None
 
     @property
@@ -92,13 +92,13 @@ class Panel:
         Parameters
         ----------
         measures : iterable
-            Each a name, a mapping ``{"name": "binned_ece", "bins": 15}``, or a function Γ ↦ float, which may stand in
-            place of the name in a mapping too.
+            Each a name, a mapping ``{"name": "binned_ece", "bins": 15}``, or a function Γ ↦ float. A function may also
+            take the place of the name in a mapping.
         tasks : iterable
             Each a name, a mapping ``{"name": "v_shaped", "t": 0.3}`` or ``{"name": "mine", "payoffs": [[…, …], …]}``,
             or a task. A mapping may say how forecasts are acted on: ``"response": {"name": "rounded", "m": 10}``.
         rounds : int, optional
-            The most rounds, and hence levels, of any Γ: a measure that is exact up to more levels has a single column.
+            The most rounds, and hence levels, of any Γ. A measure that is exact up to more levels has one column.
         """
         panel = cls(
             tuple(_asked(spec, rounds) for spec in listed(measures)),
@@ -288,7 +288,7 @@ def _account(task: Task) -> list[Column]:
 
 
 def _with(name: str, function: Callable[..., Any], options: Mapping[str, Any]) -> Callable[..., Any]:
-    """Somebody's function with its options set."""
+    """A function of a user with its options set."""
     if not options:
         return function
     try:

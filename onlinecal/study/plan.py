@@ -212,19 +212,18 @@ def plan(
 ) -> Plan:
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
-    With several horizons each is a game of its own that is read at its end; with a single one the game is read at
-    geometric checkpoints, `per_decade` for each factor of ten. A nature that can play only L rounds, such as a
-    recorded stream, is played at those of several horizons that are shorter, and at L. Pairs that cannot play
+    Of several horizons each is a game of its own, read at its end. A single one is read at geometric checkpoints,
+    `per_decade` for each factor of ten. A nature of L rounds, such as a recorded stream, is played at all shorter
+    horizons and at L. Pairs that cannot play
     each other are left out (`Plan.incompatible`), as long as there are others.
 
     Raises
     ------
     InvalidParameter
-        A horizon, number of runs or of checkpoints that cannot be played; no pair of players that can play each
-        other; more than a million cells; a player that cannot be started at a horizon (of more than 10,000 strategies
-        some are tried, evenly spread); two strategies or schedules of one label; a schedule by which no outcome would
-        become known, or with times that cannot be; forecasts that are to be moved to a grid, and a measure, task or
-        decision maker for which no bound is known then.
+        A horizon, number of runs or of checkpoints that cannot be played. No pair of players that can play each other.
+        More than a million cells. A player that cannot be started at a horizon (of more than 10,000 strategies some
+        are tried). Two strategies or schedules of one label. A schedule by which no outcome would become known. A
+        grid for forecasts, and a measure, task or decision maker without a bound for it.
     """
     who, whom = list(forecasters), list(natures)
     if not who or not whom:

@@ -36,7 +36,7 @@ class Promise:
 
 
 class _ByNumber:
-    """A dataclass whose fields are compared number by number, but for those with ``compare=False``."""
+    """A dataclass that compares its fields number by number, but for those with ``compare=False``."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
@@ -67,10 +67,10 @@ class Joined(_ByNumber):
     join, leave : (k,) floats
         On the game's clock.
     entries : dict of str to (n, k, runs) floats
-        At each checkpoint: ``rounds``, how many of the questions that it acted on have a known outcome; ``payoff``,
-        ``external_regret``, ``action_swap_regret`` and ``swap_regret``, as totals over these.
+        At each checkpoint: ``rounds``, the number of questions that it acted on with a known outcome. ``payoff``,
+        ``external_regret``, ``action_swap_regret`` and ``swap_regret`` are totals over these.
     cdl : (k, runs) floats
-        Of the rounds of its tenure at the end, as a total: no swap regret of a best response is above it.
+        The total over the rounds of its tenure at the end. No swap regret of a best response is above it.
     """
 
     labels: tuple[str, ...]
@@ -148,7 +148,7 @@ def together(parts: Sequence[Batch]) -> Batch:
 
 
 def _runs(first: int, parts: Iterable[tuple[int, Floats]]) -> Floats:
-    """Arrays whose last axis is of runs as one; each begins at a run that is there already, or the next."""
+    """Joins arrays along the last axis, that of runs; each begins at a run that is there, or the next."""
     found = []
     for begins, values in parts:
         if begins > first:
@@ -195,19 +195,18 @@ class Played(_ByNumber):
     seconds : float
         How long it took.
     loop : str
-        "compiled" for players of steps alone, "python" beside a plain class, or "both", of runs that were played at
-        several times. The numbers do not depend on it.
+        "compiled" for players of steps alone, "python" beside a plain class. "both" where runs were played at several
+        times. The numbers do not depend on it.
     open : tuple of int
         At each checkpoint, how many of the questions that were asked have no known outcome: totals are without them.
     schedule : (str, str)
         Nature's label without the schedule, and that of the schedule; "" for a question a unit without delay.
     people : Joined, optional
-        The accounts of the decision makers who join and leave.
+        The accounts of the decision makers that join and leave.
     sight : Sight
         What nature sees of forecasts. One that sees nothing gives all forecasters the same outcomes, run by run.
     steps : int or None
-        The m of the grid 0, 1/m, …, 1 on which the forecaster plays (`Forecaster.steps_at`); None for no such grid, or
-        where that is not known.
+        The m of the forecaster's grid 0, 1/m, …, 1 (`Forecaster.steps_at`). None for no such grid, or an unknown one.
     gammas : Gammas
         What is kept of each run's Γ; see `gamma` and `kept`.
     origin : Origin, optional
@@ -271,8 +270,8 @@ class Played(_ByNumber):
         Returns
         -------
         JointDistribution or None
-            None where it was not kept (``keep = "none"``), not kept exactly (then `kept` has what there is), or where
-            no outcome is known.
+            None where no outcome is known, where it was not kept (``keep = "none"``), or not exactly. Then `kept` has
+            the moved one.
         """
         kept = self.kept(checkpoint, run, stream)
         return None if kept is None or kept.moved is not None else kept.gamma

@@ -1,4 +1,4 @@
-"""Plays the cells of a study by an executor, and hands each over as soon as all its runs are there."""
+"""Plays the cells of a study by an executor; each is handed over when all its runs are there."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def play_cells(
     ------
     cell : Cell
     played : Played or Fault
-        Its numbers, or why there are none: other units of that cell are forgotten.
+        Its numbers, or its fault: other units of that cell are forgotten.
     """
     with closing(play_groups(cells, progress, executor)) as groups:
         for cell, found in (each for group in groups for each in group):

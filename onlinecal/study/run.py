@@ -33,8 +33,8 @@ from onlinecal.worlds.simulation import Simulation
 
 #: the largest number of runs in one lockstep batch, which share the cost of a round in Python
 BATCH = 256
-#: bytes of the histories of a batch and of its players' memory; all batches that are played at once on a machine have
-#: four times that, and half of what is free
+#: bytes of the histories of a batch and of its players' memory. All batches of a machine have four times that, and half
+#: of the free memory.
 ROOM = 2**30
 #: seconds of play of which is told at the latest, but for rounds that take longer
 STRETCH = 0.1
@@ -131,8 +131,7 @@ def play_batch(
     progress : callable, optional
         Told the run-rounds played since it was last told, some times a second; what it raises ends the game.
     threads : int, default 1
-        Of the compiled loop. Linear algebra takes one thread whatever the machine has: its sums are added in an order
-        that depends on how many there are.
+        Of the compiled loop. Linear algebra takes one thread, since the order of its sums depends on their number.
     """
     began = time.perf_counter()
     with threadpool_limits(1, user_api="blas"):
@@ -171,7 +170,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     own = len(cell.panel.columns)
     totals = np.zeros((len(cell.times), len(runs), own * len(streams)))
     people, open = [Accounts(part, cell.people.tenures) for part in game.parts], []
-    # Of many decision makers they are the largest of what is read: made once, each kind of entry in one piece.
+    # Made once: of many decision makers they are large.
     accounts = np.empty((len(ENTRIES), len(cell.times), len(cell.people.tenures), len(runs)))
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))

@@ -56,10 +56,10 @@ class Session:
     ) -> Session:
         """A new file (an empty one counts as none), or an existing one if `resume` or `overwrite` allows it.
 
-        With `resume`, cells that are in the file with the very content of the plan's (`Cell.key`) are kept, whatever
-        their labels and order. The others are played, those of which some runs are there in the further runs only.
-        What the file holds beyond the plan is not shown any more and goes when everything has been played; until then
-        the plan of before finds it again. `meta` is what the file says of itself: name, title, scenario.
+        With `resume`, games of the file with the same content (`Cell.key`) are kept, whatever their labels and order.
+        Others, and further runs, are played. Games that are not in the plan are not shown. They go when everything has
+        been played; until then the plan of before finds them again. `meta` has
+        name, title and scenario.
         """
         if resume and overwrite:
             raise StoreError(
@@ -84,7 +84,8 @@ class Session:
             else:
                 if there:
                     check_replaceable(path)
-                session = cls(cells, stack.enter_context(Store.create(path, meta, plan)))
+                store = Store.create(path, lambda store: store.put_plan(meta, plan))
+                session = cls(cells, stack.enter_context(store))
             session._stack = stack.pop_all()
         return session
 

@@ -1,4 +1,4 @@
-"""The state of a study: cells that are done, failed, left or cannot be played, and the process that writes them."""
+"""The state of a study: cells that are done, failed or left, and the process that writes them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from onlinecal.study.store import Store
 class Status:
     """The state of a results file, at one time; others may be writing it.
 
-    Of its cells those in `failed` could not be played (why, and when that was last tried), and `left` are neither done
-    nor failed. `writer` is the process that writes it now; "" for none.
+    `failed` has the cells that could not be played, why, and when that was last tried. `left` are neither done nor
+    failed. `writer` is the process that writes it now; "" for none.
     """
 
     path: Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -28,7 +28,7 @@ _CHANGED = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 class Store:
     """An open results file; a context manager.
 
-    A transaction that fails leaves the file as it was, and raises StoreError where another program holds the file, or
+    A transaction that fails leaves the file as it was. StoreError is raised where another program holds the file, or
     it is full, read-only or damaged.
     """
 
@@ -40,9 +40,14 @@ class Store:
         self._columns_put: set[str] = set()
 
     @classmethod
-    def create(cls, path: Path, meta: Mapping[str, str], plan: Sequence[Planned]) -> Store:
-        """A new file of which nothing has been played; see `Database.create`."""
-        return cls(Database.create(path, lambda database: cls(database).put_plan(meta, plan)))
+    def create(cls, path: Path, fill: Callable[[Store], None]) -> Store:
+        """A new file with all that `fill` puts into it; see `Database.create`."""
+
+        def filled(database: Database) -> None:
+            with database.transaction():
+                fill(cls(database))
+
+        return cls(Database.create(path, filled))
 
     @classmethod
     def open(cls, path: Path, *, write: bool = False) -> Store:
@@ -183,7 +188,7 @@ class Store:
         return next((numbers for *_, numbers in self._games("WHERE key = ?", key)), None)
 
     def damaged(self) -> set[str]:
-        """Keys of games whose numbers are others than were put there."""
+        """Keys of games with other numbers than were put there."""
         found = {key: numbers for key, _, numbers in self._games()}
         self._sound = {key: numbers for key, numbers in found.items() if numbers is not None}
         return found.keys() - self._sound.keys()
@@ -259,7 +264,7 @@ class Store:
             self._db.run_many("DELETE FROM columns WHERE key = ?", gone)
 
     def forget_replaced(self) -> None:
-        """Deletes columns whose place others of the same name have taken, of other content, in all cells."""
+        """Deletes columns that others of the same name, but of other content, have replaced."""
         with self.transaction():
             held = self.held()
             for key, columns in {cell.key: cell.columns for cell in self.plan()}.items():

@@ -22,7 +22,8 @@ CHANGED = "as the scenario or what it names has changed"
 LEFT = "not shown any more, as the scenario has them no longer: 4 finished cells"
 
 
-def interrupt_after(monkeypatch, count):
+def interrupted(path, planned, monkeypatch, count, **options):
+    """Plays so many cells."""
     done = []
 
     def stop(cell, *args, **kwargs):
@@ -31,12 +32,8 @@ def interrupt_after(monkeypatch, count):
         done.append(cell)
         return play_batch(cell, *args, **kwargs)
 
-    monkeypatch.setattr("onlinecal.study.executors.base.play_batch", stop)
-
-
-def interrupted(path, planned, monkeypatch, count, **options):
     with monkeypatch.context() as patch:
-        interrupt_after(patch, count)
+        patch.setattr("onlinecal.study.executors.base.play_batch", stop)
         with session(path, planned, **options) as opened, pytest.raises(KeyboardInterrupt):
             opened.play()
 
@@ -85,10 +82,11 @@ def test_recorded_outcomes_and_the_steps_of_grids_are_in_the_file(tmp_path):
     file = tmp_path / "rows.csv"
     file.write_text("outcome\n" + "1\n0\n1\n" * 100)
     replay = N.Replay(str(file))
-    recorded = replay, N.Switch(N.Drift(), replay, 50), N.Mixture((N.Drift(), replay))
-    assert all(nature.recorded for nature in recorded)
-    assert not N.Drift().recorded
-    assert not N.Mixture((N.Drift(), N.Bernoulli())).recorded
+    for nature, recorded in (
+        (replay, True), (N.Switch(N.Drift(), replay, 50), True), (N.Mixture((N.Drift(), replay)), True),
+        (N.Drift(), False), (N.Mixture((N.Drift(), N.Bernoulli())), False),
+    ):  # fmt: skip
+        assert nature.recorded is recorded
     planned = cells([100, 200], forecasters=[F.Constant()], natures=[replay, N.Drift()])
     assert equal(played(tmp_path / "a.db", planned)[0], study(planned))
     found = read(tmp_path / "a.db")
@@ -99,8 +97,7 @@ def test_recorded_outcomes_and_the_steps_of_grids_are_in_the_file(tmp_path):
     assert (alone.fresh, alone.recorded) == (False, False)
     kept = played(tmp_path / "b.db", cells(forecasters=[F.ForecastHedging(), F.EmpiricalMean()]))[0]
     assert {(c.horizon, c.steps) for c in kept.cells} == {(50, 4), (100, 5), (50, None), (100, None)}
-    curve = kept.curve("ece", "forecast hedging", "drift")
-    assert curve.steps.tolist() == [4, 5]
+    assert kept.curve("ece", "forecast hedging", "drift").steps.tolist() == [4, 5]
     assert kept.curve("ece", "forecast hedging", "drift", horizon=50).steps is None
 
 
@@ -152,16 +149,14 @@ def test_an_existing_file_is_neither_lost_nor_mixed(results):
     assert read(results).cells == ()
 
 
-@pytest.mark.parametrize("name", ["none.db", "empty.db"])
 @pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
-def test_no_file_and_an_empty_one_are_begun(tmp_path, name, options):
-    path = tmp_path / name
-    if name == "empty.db":
-        path.touch()
-        with pytest.raises(StoreError, match="is empty, and not a results file"):
-            Store.open(path)
+def test_no_file_and_an_empty_one_are_begun(tmp_path, options):
+    (tmp_path / "empty.db").touch()
+    with pytest.raises(StoreError, match="is empty, and not a results file"):
+        Store.open(tmp_path / "empty.db")
     planned = cells(horizons=[10], runs=1)
-    assert equal(played(path, planned, **options)[0], study(planned))
+    for name in ("none.db", "empty.db"):
+        assert equal(played(tmp_path / name, planned, **options)[0], study(planned))
 
 
 # ---------------------------------------------------------------- labels and order
@@ -273,7 +268,7 @@ def test_an_edited_task_or_measure_is_measured_anew_and_nothing_is_played(tmp_pa
 
     path = tmp_path / "a.db"
     played(path, cells(panel=panel(0.25, 0.9), horizons=[20]))
-    interrupt_after(monkeypatch, 0)  # whoever plays, is stopped
+    monkeypatch.setattr("onlinecal.study.executors.base.play_batch", lambda *_, **__: pytest.fail("played"))
     for edited, why in (
         (panel(0.5, 0.9), "measure 'measure': closure"),
         (panel(0.5, 0.8), "task 'mine': payoffs"),

@@ -1,4 +1,4 @@
-"""The interface of all executors: units go in and records come out in any order; units; and the one that plays here."""
+"""The interface of all executors, the units that they play, and the executor of this process."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def seconds_of() -> Callable[[Cell], float]:
 def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit]:
     """The units of a study, in the order in which they are to be begun.
 
-    One worker plays cells in their order, in batches as large as memory allows. Several play what is short first, which
-    soon shows what fails, and then the longest cells first, so that all end at about the same time. Long cells are cut.
+    One worker plays cells in their order, in batches as large as memory allows. Several play short cells first,
+    so that faults show soon. Then the longest come first, so that all workers end together. Long cells are cut.
     `beside` is the number of workers that share the memory of a machine.
     """
     seconds = [STEPS] * len(cells) if workers == 1 else list(map(seconds_of(), cells))
@@ -70,7 +70,7 @@ def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit
 
 
 class Fault(NamedTuple):
-    """Why a unit could not be played: the name of our error (or ""), a line of text, and places in code of users."""
+    """The fault of a unit: the name of its error if it is ours, a line of text, and places in code of users."""
 
     kind: str
     text: str
@@ -134,7 +134,7 @@ class Executor(ABC):
     All that it is told and tells goes through the thread that calls it.
     """
 
-    #: how many play at once; units are cut for so many
+    #: how many play at once; units are cut for this number
     workers: int
     #: how many of them share the memory of a machine
     beside: int = 1

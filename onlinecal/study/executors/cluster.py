@@ -1,4 +1,4 @@
-"""Plays on a Dask cluster: on any number of machines, whose workers have the same versions of what makes the numbers.
+"""Plays on a Dask cluster, on any number of machines with the same versions of all packages that make the numbers.
 
 Dask's scheduler gives units to workers, and those of a worker that dies to others. The cells are a task of their own:
 the scheduler has them made again wherever they are missing.
@@ -41,14 +41,14 @@ FAN = 8
 #: seconds between two messages about progress
 TELL = 1.0
 
-#: the errors of calls of a scheduler or a worker that is gone, and of tasks that were lost with it
+#: the errors of a scheduler or worker that is gone, and of tasks that were lost with it
 CANCELLED = (asyncio.CancelledError, FutureCancelledError, FuturesCancelledError, OSError, TimeoutError)
 
 
 class Cluster(Executor):
     """Plays on the workers of a Dask scheduler; `after` says what to do when the cluster is gone.
 
-    WorkerError is raised where the scheduler does not answer, has no workers, or is gone, or a worker is not fit.
+    Raises WorkerError where the scheduler does not answer or has no workers, or a worker is not fit.
     """
 
     def __init__(self, address: str, after: str = "finished cells are kept; go on with --resume") -> None:
@@ -149,7 +149,7 @@ class Cluster(Executor):
 
     @property
     def room(self) -> int:
-        """Some more than play, so that few wait for the next, and few are lost with another that ends its worker."""
+        """A quarter more than play: few wait for the next, and few are lost with a worker."""
         return self.workers + max(1, self.workers // 4) - len(self._units)
 
     def submit(self, unit: Unit) -> None:
@@ -189,7 +189,7 @@ class Cluster(Executor):
             event: Event = happened.result(timeout=GONE)
             return [event]
         except KilledWorker:
-            # It is said of all units that a worker had when it died; the one that it was playing is known.
+            # Raised for all units that a worker had when it died; begun are those that it played.
             return [Lost(unit, "it died", max(1, begun))]
         except CANCELLED:
             if self._client.status != "running":
@@ -204,7 +204,7 @@ class Cluster(Executor):
     def merged(
         self, function: Callable[[Any], Any], parts: Sequence[Any], merge: Callable[[Any], Any]
     ) -> Any:
-        """`merge` of the values of a function of each part, found on the workers, in a tree of `FAN` at a time.
+        """`merge` of the values of a function of each part, on the workers, `FAN` at a time.
 
         Errors of the function are raised as they are.
         """

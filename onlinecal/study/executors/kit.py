@@ -1,7 +1,7 @@
-"""The cells of a study as bytes for workers, with the code of plug-ins and the versions that make the numbers.
+"""The cells of a study as bytes for workers, with the code of plug-ins and the versions of packages.
 
 A worker may be on another machine, where the modules of plug-ins do not lie, or are others. So classes and functions of
-modules that are not installed are sent by value, as they are when the study begins.
+modules that are not installed are sent by value, in their state of the beginning.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, REVEAL, Step
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell, Entry
 
-#: the packages whose versions make the numbers
+#: packages on which the numbers depend
 PACKAGES = ("onlinecal", "numpy", "numba", "scipy")
 #: tells this process from others
 _HOME = uuid.uuid4().hex
@@ -46,7 +46,7 @@ def versions() -> dict[str, str]:
 
 
 def unfit(theirs: dict[str, str], ours: dict[str, str]) -> str:
-    """The first difference, in words; "" if there is none."""
+    """The first difference, in words; "" for no difference."""
     for name, version in ours.items():
         if theirs.get(name) != version:
             if name == "source of onlinecal":

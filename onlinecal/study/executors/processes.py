@@ -1,8 +1,8 @@
 """Plays in processes beside this one, each with one thread.
 
 What is over soon is played here: a process takes longer to begin than a small study to be played. Each process is a
-pool of its own: of one that dies it is known which unit it played. They are spawned, not forked, since compiled code
-and threads do not survive that; and they do not run the script that plays again.
+pool of its own: of one that dies it is known which unit it played. They are spawned, since compiled code
+and threads do not survive a fork, and do not run the script again.
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class _Worker:
         return self._seen - before
 
     def look(self) -> None:
-        """Ends what players have begun in a process that is gone: while that is left, its pool does not see its end."""
+        """Ends the processes that players have begun in one that is gone; before that its pool does not see its end."""
         if not self._process.is_alive() and sys.platform != "win32":
             with contextlib.suppress(OSError):  # none is left
                 os.killpg(self._process.pid, signal.SIGKILL)
