@@ -1,4 +1,4 @@
-"""Rows of a results file: a cell as it is planned, and the numbers of a game with their checksum."""
+"""Cells as they are planned and shown, and the rows of a game in a results file with their checksum."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.columns import Held
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.guarantee import Sight
-from onlinecal.study.played import Batch, Joined, Promise
+from onlinecal.study.gammas import Gammas
+from onlinecal.study.played import Batch, Floats, Joined, Origin, Played, Promise
 
 
 class Incompatible(NamedTuple):
@@ -52,6 +53,36 @@ class Planned(NamedTuple):
     def played(self, held: Mapping[Held, int]) -> int:
         """In how many of its runs all of its columns are there."""
         return min(self.runs, min((held.get(column, 0) for column in self.columns), default=0))
+
+
+def played(
+    cell: Planned,
+    totals: Mapping[Column, Floats],
+    numbers: Batch,
+    gammas: Gammas,
+    origin: Origin | None = None,
+) -> Played:
+    """A cell with its totals, and what else there is of its game."""
+    names = {column.name: values for column, values in totals.items()}
+    return Played(
+        cell.forecaster,
+        cell.against,
+        cell.horizon,
+        numbers.rounds,
+        names,
+        tuple(totals),
+        tuple(promise for promise in cell.promises if promise.measure in names),
+        cell.recorded,
+        numbers.seconds,
+        numbers.loop,
+        numbers.open,
+        (cell.nature, cell.schedule),
+        numbers.people,
+        cell.sight,
+        cell.steps,
+        gammas,
+        origin,
+    )
 
 
 #: the columns of the table of games behind its id

@@ -12,7 +12,7 @@ from onlinecal.core.words import number_of
 from onlinecal.engine.game import IMMEDIATE, Game
 from onlinecal.engine.separate import Separate
 from onlinecal.schedules import Schedule
-from onlinecal.study.plan import Cell, Entry, Plan, some
+from onlinecal.study.plan import Cell, Plan, some
 from onlinecal.study.run import batch_bytes, batch_size, begin, levels
 
 #: the largest number of pairs that are measured
@@ -44,8 +44,8 @@ class Outlook:
 
     Pairs are of a forecaster and a nature with its schedule. In the results file are all runs of `finished` cells, and
     some of `begun` ones; `work` is in run-rounds. `loops` has the number of pairs of each loop. `listed` has
-    forecaster, nature and loop of each of few pairs. `looked_at` strategies were started for that. Without anything to be
-    played or measured there is no estimate. `disk` is of the finished file without Γ, `memory` of the largest batch.
+    forecaster, nature and loop of each of few pairs. `looked_at` strategies were started for that. There is no estimate
+    where nothing is to be played or measured. `disk` is of the finished file without Γ, `memory` of the largest batch.
     """
 
     forecasters: int
@@ -145,22 +145,10 @@ def _loops(
     pairs: Mapping[_Pair, Cell], schedules: list[Schedule]
 ) -> tuple[dict[str, int], tuple[tuple[str, str, str], ...], int]:
     """How many pairs each loop plays, each of few pairs with its loop, and how many strategies were started."""
-    able: dict[int, bool] = {}
-    looked_at = 0
-    for role in ("forecaster", "nature"):
-        found: dict[int, tuple[Entry, Cell]] = {}
-        for cell in sorted(pairs.values(), key=lambda each: each.horizon):
-            found[id(getattr(cell, role))] = getattr(cell, role), cell
-        order = dict.fromkeys(id(getattr(cell, role)) for cell in pairs.values())
-        tried = set(some([*order]))
-        looked_at += len(tried)
-        for place in order:
-            if place in tried:
-                _, cell = found[place]
-                last = cell.in_steps(role)
-            able[place] = last  # of those that are not tried that of the one before
+    roles = [[getattr(cell, role) for cell in pairs.values()] for role in ("forecaster", "nature")]
+    looked_at = sum(len(some([*dict.fromkeys(map(id, entries))])) for entries in roles)
     loop_of = {
-        pair: "simpy" if cell.in_world else "compiled" if able[pair[0]] and able[pair[1]] else "python"
+        pair: "simpy" if cell.in_world else "compiled" if cell.in_steps else "python"
         for pair, cell in pairs.items()
     }
     loops = "compiled", "python", "simpy"

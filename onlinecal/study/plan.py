@@ -57,6 +57,11 @@ class Entry:
         """The content of the strategy when first asked for: its source may be edited during a game."""
         return content(self.strategy)
 
+    @cached_property
+    def in_steps(self) -> bool:
+        """Whether its players are made of steps alone; `plan` finds out."""
+        return False
+
     @property
     def length(self) -> int | None:
         """How many rounds it can play; None for any number."""
@@ -147,12 +152,10 @@ class Cell:
         """Whether nature is a world, which asks and answers at times of its own."""
         return isinstance(self.nature.strategy, World)
 
-    def in_steps(self, role: str) -> bool:
-        """Whether its forecaster or nature is made of steps alone; it is started to find out, but for a world."""
-        strategy = getattr(self, role).strategy
-        return not isinstance(strategy, World) and made_of_steps(
-            start(role, strategy, self.horizon, range(1), self.seed)
-        )
+    @property
+    def in_steps(self) -> bool:
+        """Whether both players are made of steps alone, so that compiled code plays it."""
+        return self.forecaster.in_steps and self.nature.in_steps
 
     @property
     def immediate(self) -> bool:
@@ -317,19 +320,22 @@ def some(entries: Sequence[_Thing]) -> Sequence[_Thing]:
 
 
 def _start(pairs: _Pairs, seed: int) -> bool:
-    """Starts each strategy once at each of its horizons; whether some forecaster plays on no grid."""
+    """Starts strategies once at each of their horizons; whether some forecaster plays on no grid."""
     free = False
     for role in ("forecaster", "nature"):
         found: dict[int, tuple[Entry, set[int]]] = {}
         for forecaster, nature, horizons in pairs:
             entry = forecaster if role == "forecaster" else nature
             found.setdefault(id(entry), (entry, set()))[1].update(horizons)
-        for entry, played in some([*found.values()]):
-            if isinstance(entry.strategy, World):
-                continue  # it is a process that only play starts
-            for horizon in sorted(played):
+        tried, in_steps = set(some([*found])), False
+        for place, (entry, played) in found.items():
+            world = isinstance(entry.strategy, World)  # it is a process that only play starts
+            for horizon in sorted(played) if place in tried and not world else ():
                 player = start(role, entry.strategy, horizon, range(1), seed)
                 free |= role == "forecaster" and grid_of_player(player) is None
+                in_steps = made_of_steps(player)
+            # One that is not tried is taken for the same as the one before.
+            vars(entry)["in_steps"] = in_steps and not world
     return free
 
 

@@ -10,7 +10,7 @@ from onlinecal.core.progress import Progress
 from onlinecal.study.executors.base import Done, Event, Executor, Failed, Fault, Unit, units
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Batch, Played, together
-from onlinecal.study.run import played as result_of
+from onlinecal.study.run import result
 
 #: how often a unit is played again where its worker is gone
 AGAIN = 3
@@ -38,7 +38,7 @@ def play_cells(
     """
     with closing(play_groups(cells, progress, executor)) as groups:
         for cell, found in (each for group in groups for each in group):
-            yield cell, found if isinstance(found, Fault) else result_of(cell, found)
+            yield cell, found if isinstance(found, Fault) else result(cell, found)
 
 
 def play_groups(

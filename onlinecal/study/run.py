@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from onlinecal.core.columns import Column
+from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidData, InvalidForecast, OnlinecalError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
@@ -25,6 +25,7 @@ from onlinecal.engine.people import Accounts
 from onlinecal.engine.separate import Separate
 from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
+from onlinecal.study.entries import Planned, played
 from onlinecal.study.gammas import Gammas, Packer
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Batch, Joined, Played, together
@@ -55,7 +56,7 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         play_batch(cell, range(first, min(first + size, cell.runs)), progress, threads=cores())
         for first in range(cell.first, cell.runs, size)
     ]
-    return played(cell, together(batches))
+    return result(cell, together(batches))
 
 
 def cores() -> int:
@@ -94,28 +95,17 @@ def _bytes_of_run(cell: Cell) -> float:
     return bytes_of_run(cell.forecaster.strategy, cell.nature.strategy, cell.horizon, kept)
 
 
-def played(cell: Cell, batch: Batch) -> Played:
+def result(cell: Cell, batch: Batch) -> Played:
     """The result of a cell, of all its runs."""
-    columns = tuple(batch.totals)
-    totals = {column.name: total for column, total in batch.totals.items()}
-    return Played(
-        forecaster=cell.forecaster.label,
-        nature=cell.nature_label,
-        horizon=cell.horizon,
-        rounds=batch.rounds,
-        totals=totals,
-        columns=columns,
-        promises=tuple(p for p in promises(cell) if p.measure in totals),
-        recorded=bool(cell.nature.strategy.recorded),
-        seconds=batch.seconds,
-        open=batch.open,
-        schedule=(cell.nature.label, cell.schedule.label),
-        people=batch.people,
-        loop=batch.loop,
-        sight=Sight(cell.nature.strategy.sight),
-        steps=steps(cell),
-        gammas=Gammas(batch.gammas),
-    )
+    return played(planned(cell), batch.totals, batch, Gammas(batch.gammas))
+
+
+def planned(cell: Cell, key: str = "", columns: Iterable[Held] = ()) -> Planned:
+    """A cell as it is shown; with a key and columns for a results file."""
+    nature = cell.nature.strategy
+    said = cell.forecaster.label, cell.nature.label, cell.schedule.label, int(cell.horizon), int(cell.runs)
+    more = bool(nature.recorded), Sight(nature.sight), promises(cell), tuple(columns), steps(cell)
+    return Planned._make((key, *said, *more))
 
 
 def play_batch(

@@ -14,7 +14,6 @@ import onlinecal
 from onlinecal.core.columns import Held
 from onlinecal.core.content import differences
 from onlinecal.core.errors import StoreError
-from onlinecal.core.guarantee import Sight
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
 from onlinecal.study.again import Task, tasks
@@ -25,7 +24,7 @@ from onlinecal.study.lock import writing
 from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.played import Batch, Results
 from onlinecal.study.playing import play_groups
-from onlinecal.study.promises import promises, steps
+from onlinecal.study.run import planned
 from onlinecal.study.store import Store, check_replaceable
 
 _WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
@@ -71,7 +70,7 @@ class Session:
         # All cells have the same decision makers.
         if labels := [tenure.label for cell in cells[:1] for tenure in cell.people.tenures]:
             meta["people"] = json.dumps(labels)
-        plan = [_planned(cell) for cell in cells]
+        plan = [planned(cell, cell.key, cell.held.values()) for cell in cells]
         with ExitStack() as stack:
             stack.enter_context(writing(path))
             there = path.exists() and (path.stat().st_size > 0 or not path.is_file())
@@ -246,22 +245,6 @@ class Session:
     def results(self) -> Results:
         """All that is finished."""
         return self._store.results()
-
-
-def _planned(cell: Cell) -> Planned:
-    return Planned(
-        cell.key,
-        cell.forecaster.label,
-        cell.nature.label,
-        cell.schedule.label,
-        int(cell.horizon),
-        int(cell.runs),
-        bool(cell.nature.strategy.recorded),
-        Sight(cell.nature.strategy.sight),
-        promises(cell),
-        tuple(cell.held.values()),
-        steps(cell),
-    )
 
 
 def _reason(cell: Planned, path: tuple[str, ...]) -> str:

@@ -15,7 +15,7 @@ from onlinecal.core.columns import Held, read_column, written
 from onlinecal.core.errors import StoreError
 from onlinecal.core.guarantee import Sight
 from onlinecal.study.database import FORMAT, Database, format_of
-from onlinecal.study.entries import GAME, Planned, checksum, game_row, numbers_of, total_rows
+from onlinecal.study.entries import GAME, Planned, checksum, game_row, numbers_of, played, total_rows
 from onlinecal.study.gammas import Gammas, Packed
 from onlinecal.study.played import Batch, Floats, Origin, Played, Promise, Results, together
 
@@ -323,23 +323,10 @@ class Store:
         # In the order in which they were asked for, and after them what players certify.
         certified = (h for h, t in numbers.totals.items() if _certifies(h) and t.shape[1] >= planned.runs)
         columns = (*planned.columns, *certified)
-        totals = {h.column.name: numbers.totals[h][:, : planned.runs] for h in columns}
-        return Played(
-            planned.forecaster,
-            planned.against,
-            planned.horizon,
-            numbers.rounds,
-            totals,
-            tuple(h.column for h in columns),
-            tuple(p for p in planned.promises if p.measure in totals),
-            planned.recorded,
-            numbers.seconds,
-            numbers.loop,
-            numbers.open,
-            (planned.nature, planned.schedule),
-            numbers.people and numbers.people.of_runs(planned.runs, labels),
-            planned.sight,
-            planned.steps,
+        return played(
+            planned,
+            {h.column: numbers.totals[h][:, : planned.runs] for h in columns},
+            numbers._replace(people=numbers.people and numbers.people.of_runs(planned.runs, labels)),
             Gammas(partial(_read_gammas, self.path, planned.key, str(planned))),
             Origin(content, {held.column: held for held in columns}),
         )

@@ -20,13 +20,13 @@ from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Batch, Entry, Played, plan, play_batch, play_cells
 from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
-from onlinecal.study.executors.base import Fault, seconds_of, units
+from onlinecal.study.executors.base import Fault, seconds, units
 from onlinecal.study.executors.kit import packed, unfit, versions
 from onlinecal.study.executors.processes import Processes
 from onlinecal.study.panel import Panel
 from onlinecal.study.played import together
 from onlinecal.study.playing import AGAIN
-from onlinecal.study.run import played
+from onlinecal.study.run import result
 from tests.executors import Disorderly, tables, wait_for
 from tests.results import F, N, cells, session
 
@@ -82,15 +82,14 @@ def test_units_have_every_run_once_and_the_shortest_come_first_and_then_the_long
         for place, cell in enumerate(planned):
             runs = [run for unit in cut if unit.cell == place for run in range(unit.first, unit.last)]
             assert sorted(runs) == list(range(cell.first, cell.runs))
-    each, two = seconds_of(), list(units(planned, 2))
-    long = [planned[unit.cell].horizon * planned[unit.cell].runs * each(planned[unit.cell]) for unit in two]
+    two = list(units(planned, 2))
+    long = [seconds(planned[unit.cell]) for unit in two]
     assert [planned[unit.cell].horizon for unit in two[:4]] == [100] * 4
     assert long[4:] == sorted(long[4:], reverse=True)
     assert [unit.cell for unit in units(planned, 1)] == sorted(unit.cell for unit in units(planned, 1))
     # No unit takes more than its share, where runs can be parted.
-    share = sum(cell.horizon * cell.runs * each(cell) for cell in planned) / 8
-    parts = [planned[u.cell].horizon * (u.last - u.first) * each(planned[u.cell]) for u in two]
-    assert max(parts) <= 1.01 * share
+    parts = [seconds(replace(planned[u.cell], first=u.first, runs=u.last)) for u in two]
+    assert max(parts) <= 1.01 * sum(map(seconds, planned)) / 8
 
 
 # ---------------------------------------------------------------- the same numbers
@@ -101,7 +100,7 @@ def test_batches_are_joined_in_the_order_of_runs():
         ranges = [range(0, 2), range(2, 3), range(3, 7)]
         batches = [pickle.loads(pickle.dumps(play_batch(cell, runs))) for runs in ranges]
         assert all(isinstance(batch, Batch) for batch in batches)
-        assert played(cell, together(batches)) == played(cell, play_batch(cell, range(7)))
+        assert result(cell, together(batches)) == result(cell, play_batch(cell, range(7)))
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.errors import InvalidData, StoreError
 from onlinecal.decision_makers.tenures import People
 from onlinecal.measures import MEASURES
@@ -49,53 +50,42 @@ def resumed(path, planned):
     return remarks
 
 
-@pytest.mark.parametrize("natures", [(N.Drift(), N.Contrarian()), (STREAMS,)])
-def test_measures_and_tasks_that_are_added_are_computed(tmp_path, counted, natures):
-    path = tmp_path / "a.db"
-    played(path, added(natures=natures))
-    counted.clear()
-    more = added(["cdl", "ece", {"name": "binned_ece", "bins": 5}], ["umbrella"], natures=natures)
-    assert resumed(path, more) == []
-    assert played(path, more, resume=True)[2] == set()
-    assert counted == []
+MEAN = {"forecasters": [F.EmpiricalMean()]}
+MORE = {"measures": ["cdl", "ece", {"name": "binned_ece", "bins": 5}], "tasks": ["umbrella"]}
+PEOPLE = People.of([{"task": "umbrella", "join": 3}], 1)
+ALL = range(3)
 
 
-def test_further_runs_are_played_and_nothing_else(tmp_path, counted):
-    path = tmp_path / "a.db"
-    played(path, added(runs=4))
+@pytest.mark.parametrize(
+    ("before", "after", "remarks", "pieces"),
+    [
+        ({"natures": (N.Drift(), N.Contrarian())}, MORE, [], []),
+        ({"natures": (STREAMS,)}, MORE, [], []),
+        ({}, {"measures": ["ece", "cdl"], "runs": 16}, [], [(t, range(3, 16), ["ece", "cdl"]) for t in (40, 80)] * 2),
+        ({}, {"horizons": (40, 60, 80)}, [], [(60, ALL, ["ece"])] * 2),
+        # The runs that are there for that measure alone, and the further ones for all of them.
+        ({}, {"measures": ["ece", last, "cdl"], "runs": 5},
+         ["played again for 'last', since the rounds are read one by one: 4 finished cells"],
+         [(t, *piece) for t in (40, 80) for piece in ((ALL, ["last"]), (range(3, 5), ["ece", "last", "cdl"]))] * 2),
+        *(({**MEAN, "keep": keep}, {"measures": ["ece", "smooth_ce"], "tasks": ["umbrella"], "keep": 4096},
+           [f"played again for 'smooth_ce', 'umbrella', {NOT_EXACT}: 2 finished cells"],
+           [(t, ALL, ["smooth_ce", *(f"{entry}[umbrella]" for entry in ACCOUNT)]) for t in (40, 80)])
+          for keep in ("none", 20)),
+        ({}, {"people": PEOPLE}, [f"played anew, {CHANGED} (decision_makers): 4 finished cells"],
+         [(t, ALL, ["ece"]) for t in (40, 80)] * 2),
+    ],
+    ids=["computed", "of streams", "runs", "horizons", "of rounds", "none kept", "moved", "decision makers"],
+)  # fmt: skip
+def test_only_what_is_missing_is_computed_or_played(tmp_path, counted, before, after, remarks, pieces):
+    path, planned = tmp_path / "a.db", added(**{**before, **after})
+    played(path, added(**before))
     counted.clear()
-    assert played(path, added(["ece", "cdl"], runs=16), resume=True)[1] == []
-    assert [runs for _, runs, _ in counted] == [range(4, 16)] * 4
-    assert equal(read(path), study(added(["ece", "cdl"], runs=16)))
+    assert resumed(path, planned) == remarks
+    assert counted == pieces
+    assert played(path, planned, resume=True)[1:] == ([], set())
     with Store.open(path) as store:
-        assert all(list(store.gammas(key)) == list(range(16)) for key in store.runs())
-    counted.clear()
-    played(path, added(["ece", "cdl"], runs=16, horizons=(40, 60, 80)), resume=True)
-    assert [(horizon, runs) for horizon, runs, _ in counted] == [(60, range(16))] * 2
-
-
-def test_measures_of_rounds_are_played_and_said_by_name(tmp_path, counted):
-    path, planned = tmp_path / "a.db", added(["ece", last, "cdl"], runs=5)
-    played(path, added())
-    counted.clear()
-    assert resumed(path, planned) == [
-        "played again for 'last', since the rounds are read one by one: 4 finished cells"
-    ]
-    # The runs that are there for that measure alone, and the further ones for all of them.
-    pieces = (range(3), ["last"]), (range(3, 5), ["ece", "last", "cdl"])
-    assert counted == [(horizon, *piece) for horizon in (40, 80) for piece in pieces] * 2
-
-
-@pytest.mark.parametrize("keep", ["none", 20])
-def test_what_is_not_kept_exactly_is_played_and_said_by_name(tmp_path, keep, counted):
-    path, who = tmp_path / "a.db", {"forecasters": [F.EmpiricalMean()]}
-    played(path, added(keep=keep, **who))
-    counted.clear()
-    planned = added(["ece", "smooth_ce"], ["umbrella"], **who)
-    assert resumed(path, planned) == [
-        f"played again for 'smooth_ce', 'umbrella', {NOT_EXACT}: 2 finished cells"
-    ]
-    assert [names[0] for *_, names in counted] == ["smooth_ce"] * 2
+        for key, runs in store.runs().items() if before.get("keep") != "none" else ():
+            assert list(store.gammas(key)) == list(range(runs))
 
 
 def test_another_keep_is_for_runs_that_are_still_to_be_played(tmp_path):
@@ -143,15 +133,6 @@ def test_a_version_that_changes_makes_one_column_anew(tmp_path, counted, monkeyp
     with Store.open(path) as store:
         assert store.runs().keys() == {cell.key for cell in planned}
         assert all(len({h.column.name for h in held}) == len(held) for held in store.held().values())
-
-
-def test_decision_makers_that_are_added_are_played_and_said_by_name(tmp_path, counted):
-    path = tmp_path / "a.db"
-    played(path, added())
-    counted.clear()
-    planned = added(people=People.of([{"task": "umbrella", "join": 3}], 1))
-    assert resumed(path, planned) == [f"played anew, {CHANGED} (decision_makers): 4 finished cells"]
-    assert len(counted) == 4
 
 
 @pytest.mark.parametrize("error", [ValueError("boom"), SystemExit(3)], ids=str)

@@ -259,31 +259,6 @@ def test_only_what_changed_is_played_anew_and_comes_back_when_that_is_undone(res
         assert store.runs().keys() == {cell.key for cell in cells()}
 
 
-def test_an_edited_task_or_measure_is_measured_anew_and_nothing_is_played(tmp_path, monkeypatch):
-    def panel(bias, pay):
-        def measure(gamma):
-            return bias
-
-        return Panel.of([measure, "ece"], [oc.tasks.DecisionTask("mine", [[1.0, 0.0], [0.2, pay]])])
-
-    path = tmp_path / "a.db"
-    played(path, cells(panel=panel(0.25, 0.9), horizons=[20]))
-    monkeypatch.setattr("onlinecal.study.executors.base.play_batch", lambda *_, **__: pytest.fail("played"))
-    for edited, why in (
-        (panel(0.5, 0.9), "measure 'measure': closure"),
-        (panel(0.5, 0.8), "task 'mine': payoffs"),
-    ):
-        planned = cells(panel=edited, horizons=[20])
-        kept, remarks, new = played(path, planned, resume=True)
-        assert (remarks, new) == ([f"measured anew, {CHANGED} ({why}): 4 finished cells"], set())
-        assert [a.totals["measure"][-1].tolist() for a in kept.cells] == [[10.0] * 3] * 4
-        with Store.open(path) as store:  # what they take the place of is gone
-            held = [[h for h in each if h.column.kind != "certificate"] for each in store.held().values()]
-            assert list(map(len, held)) == [6] * 4
-    monkeypatch.undo()
-    assert equal(kept, study(planned))
-
-
 def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results, monkeypatch):
     who = [F.Constant(), F.ForecastHedging(), F.AlmostOneStepAhead()]
     grown = cells(forecasters=who, horizons=[50, 75, 100], runs=5)

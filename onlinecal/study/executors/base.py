@@ -6,11 +6,10 @@ import math
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from onlinecal.core import errors
 from onlinecal.core.errors import CellError, InvalidParameter, OnlinecalError, failure, shown, user_lines
-from onlinecal.core.specification import OfPlain
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
 from onlinecal.study.plan import Cell
@@ -35,17 +34,9 @@ class Unit(NamedTuple):
     last: int
 
 
-def seconds_of() -> Callable[[Cell], float]:
-    """A function of a cell: seconds, roughly, of a run-round. Only the order of play depends on it."""
-    kinds: dict[int, tuple[Any, bool]] = {}  # with the entry, whose id is then no other's
-
-    def in_steps(role: str, cell: Cell) -> bool:
-        entry = getattr(cell, role)
-        if id(entry) not in kinds:
-            kinds[id(entry)] = entry, not isinstance(entry.strategy, OfPlain) and cell.in_steps(role)
-        return kinds[id(entry)][1]
-
-    return lambda cell: STEPS if in_steps("forecaster", cell) and in_steps("nature", cell) else PYTHON
+def seconds(cell: Cell) -> float:
+    """Seconds, roughly, that a cell takes; only the order of play depends on it."""
+    return cell.work * (STEPS if cell.in_steps else PYTHON)
 
 
 def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit]:
@@ -55,15 +46,14 @@ def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit
     so that faults show soon. Then the longest come first, so that all workers end together. Long cells are cut.
     `beside` is the number of workers that share the memory of a machine.
     """
-    seconds = [STEPS] * len(cells) if workers == 1 else list(map(seconds_of(), cells))
-    long = [cell.work * each for cell, each in zip(cells, seconds, strict=True)]
+    long = list(map(seconds, cells))
     share = math.inf if workers == 1 else max(LEAST, sum(long) / (EACH * workers))
     # Of one worker all are short.
     for i in sorted(range(len(cells)), key=lambda i: -long[i] if long[i] > share / SHORT else -math.inf):
         cell, size = cells[i], batch_size(cells[i], beside)
-        if long[i] > share:
-            size = min(size, max(1, int(share / (cell.horizon * seconds[i]))))
         runs = cell.runs - cell.first
+        if long[i] > share:
+            size = min(size, max(1, int(share / long[i] * runs)))
         parts = -(-runs // size)
         for k in range(parts):  # of about the same size, none of them larger
             yield Unit(i, cell.first + runs * k // parts, cell.first + runs * (k + 1) // parts)

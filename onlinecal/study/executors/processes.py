@@ -57,9 +57,7 @@ class Processes(base.Executor):
         """Estimates what there is to do."""
         self._cells, self._worked = cells, worked
         self._kit = packed(cells) if self._asked else None
-        seconds = base.seconds_of()
-        self._weights = [seconds(cell) for cell in cells]
-        self._left = sum(weight * cell.work for weight, cell in zip(self._weights, cells, strict=True))
+        self._left = sum(map(base.seconds, cells))
         self._did, self._began = 0.0, _now()
         if self._alone <= 0:
             self._start()
@@ -100,19 +98,19 @@ class Processes(base.Executor):
             worker.end()
 
     def _play_here(self, unit: Unit) -> list[Event]:
-        told = 0
+        told, cell = 0, self._cells[unit.cell]
 
         def tell(rounds: int) -> None:
             nonlocal told
             told += rounds
             self._worked(unit, rounds)
-            self._did += rounds * self._weights[unit.cell]
+            self._did += rounds * base.seconds(cell) / cell.work
             took = _now() - self._began
             if not self._unable and took > self._alone and took * (self._left / self._did - 1.0) > WORTH:
                 raise base.Abandoned
 
         try:
-            return [base.attempt(self._cells[unit.cell], unit, self.workers, tell)]
+            return [base.attempt(cell, unit, self.workers, tell)]
         except base.Abandoned:  # to be played to its end by others
             self._worked(unit, -told)
             self._waiting.appendleft(unit)
