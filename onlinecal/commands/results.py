@@ -33,7 +33,7 @@ def run(
     ],
     output: Annotated[Path | None, option("results file; default results/NAME.db", "--output", "-o")] = None,
     resume: Annotated[bool, option("go on with an unfinished results file", "--resume")] = False,
-    overwrite: Annotated[bool, option("start an existing results file anew", "--overwrite")] = False,
+    overwrite: Annotated[bool, option("replace an existing results file", "--overwrite")] = False,
     seed: Annotated[int | None, option("in place of the scenario's")] = None,
     runs: Annotated[int | None, option("the same for the number of runs")] = None,
     horizon: Annotated[

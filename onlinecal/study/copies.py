@@ -105,7 +105,7 @@ def _meta(stores: Sequence[Store], remarks: list[str]) -> dict[str, str]:
         if damaged:
             raise StoreError(
                 f"{path}: something else has changed numbers of {len(damaged)} cells; `onlinecal run SCENARIO "
-                "--resume` plays them anew"
+                "--resume` plays them again"
             )
         if own.get("version") != meta.get("version"):
             remarks.append(

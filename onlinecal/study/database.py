@@ -5,16 +5,14 @@ Below it each column of totals is kept under its measure or task. The plan lists
 which labels and in which order.
 
     meta(key, value)    name, title, scenario (the file's text), options (given in place of its keys), version. people:
-                        labels of decision makers. incompatible: pairs that cannot be played, and why. plan, as JSON:
-                        cells (key of the game, labels of forecaster, nature and schedule, horizon, runs, recorded,
-                        sight, steps, panel, promises with bounds), panels (keys of columns), promises. checksum: of
-                        all of these
-    columns(key, name, column, content)   column: the parts of the name, JSON; content: all that its numbers depend on
-                        beside the game, JSON; key: the digest of both
+                        labels of decision makers. incompatible: pairs that cannot be played, and why. plan: the
+                        cells, their panels and promises, as JSON (`Store.put_plan`). checksum: of all of these.
+    columns(key, name, column, content)   column: the parts of the name, as JSON. content: all that its numbers depend
+                        on beside the game, as JSON. key: the digest of both.
     games(id, key, content, times, held, seconds, loop, open, people, accounts, checksum)   content: all that the rounds
-                        depend on, JSON, and key its digest; times: the checkpoints, a JSON list; held: a JSON list of
-                        [key of a column, runs]; open: questions without an outcome at each checkpoint; people,
-                        accounts: decision makers that join and leave, and their numbers (`study.entries`)
+                        depend on, as JSON, and key its digest. times: the checkpoints, a JSON list. held: a JSON list
+                        of [key of a column, runs]. open: questions without an outcome at each checkpoint. people,
+                        accounts: decision makers that join and leave, and their numbers (`study.entries`).
     totals(game, "column", round, run, total)   T·μ; column is a place in the list `held` of the game, from 0
     gammas(game, run, packed, checksum)   the level sets of a run at all checkpoints (`study.gammas`)
     failed(key, error, at)   games that could not be played, why, and when that was last tried
@@ -245,7 +243,7 @@ def _explained(path: Path) -> Iterator[None]:
         raise StoreError(f"{path}: {reason}") from None
 
 
-_DAMAGED = "it is damaged ({error}); `onlinecal run SCENARIO --overwrite` starts anew"
+_DAMAGED = "it is damaged ({error}); `onlinecal run SCENARIO --overwrite` replaces it"
 #: the meaning of SQLite's primary codes for a user
 _REASONS = {
     sqlite3.SQLITE_BUSY: "another program holds it, perhaps a database browser; close it there and go on with --resume",

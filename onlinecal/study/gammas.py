@@ -1,7 +1,7 @@
 """The level sets of each run at the checkpoints, packed: what is asked later is computed from them.
 
-At a checkpoint the levels with other counts than before are written: on an even grid by their place, others by the bits
-of the prediction. Whole numbers have the bytes that the largest of them needs, all lowest bytes first, compressed by
+At a checkpoint the levels with new counts are written, on an even grid by their place, others by the bits of the
+prediction. Whole numbers have the bytes that the largest of them needs, all lowest bytes first, compressed by
 zlib. What comes back is the same to the last bit.
 """
 
@@ -96,7 +96,7 @@ class _Levels(NamedTuple):
 class Packer:
     """Packs the Γ of some runs, checkpoint by checkpoint.
 
-    A Γ without a grid and with more than `keep` levels is moved to the points i/(keep − 1); the mean distance is kept
+    A Γ without a grid and with more than `keep` levels is moved to the points i/(keep − 1). The mean distance is kept
     with it. Predictions that the game itself has moved to the points i/m are kept.
     """
 
@@ -238,7 +238,7 @@ def exact(packed: bytes) -> bool:
 
 
 class Gammas:
-    """The Γ of a cell, run by run, from packed ones or a function that reads those of a run or (None) all."""
+    """The Γ of a cell, run by run: packed ones, or a function that reads them, of a run or (None) of all."""
 
     def __init__(self, packed: Packed | Callable[[int | None], Packed] = MappingProxyType({})) -> None:
         self._packed = packed

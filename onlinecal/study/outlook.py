@@ -17,7 +17,7 @@ from onlinecal.study.run import batch_bytes, batch_size, begin, levels
 
 #: the largest number of pairs that are measured
 MEASURED = 24
-#: the factor by which a measured speed may be off: games take more or less time, and later rounds may take longer
+#: the factor by which a measured speed may be off, as later rounds may take longer
 SPREAD = 1.5
 #: rounds that are played at least to measure a speed
 STRETCH = 64
@@ -94,7 +94,7 @@ def outlook(
 ) -> Outlook:
     """Describes how a plan would be played; measuring may take `budget` seconds beside compilation, and nothing with 0.
 
-    By the keys of cells, `there` has the number of runs that have been played, `speeds` the seconds of a run-round.
+    By the keys of cells, `there` has the number of played runs, `speeds` the seconds of a run-round.
     """
     longest: dict[_Pair, Cell] = {}
     work: dict[_Pair, int] = {}

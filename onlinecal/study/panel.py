@@ -70,12 +70,10 @@ class Asked(NamedTuple):
 class Panel:
     """Measures and tasks that are evaluated together.
 
-    Build one with `Panel.of`. A measure gives the column of its name, with the options that were set
-    (``binned_ece(bins=15)``); one that returns a bracket, be it only above a number of levels
-    (`Measure.bind`), gives two, ``name[lower]`` and ``name[upper]``; a task gives ``payoff[task]``,
-    ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``; with a response other than the
-    best one the task is called so: ``swap_regret[umbrella, rounded(m=10)]``. The columns are data
-    (`onlinecal.core.columns`); what stands here are their names.
+    Build one with `Panel.of`. A measure gives the column of its name, with the options that were set, such as
+    ``binned_ece(bins=15)``. One that may return a bracket (`Measure.bind`) gives ``name[lower]`` and ``name[upper]``.
+    A task gives ``payoff[task]``, ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``,
+    with a response other than the best one ``swap_regret[umbrella, rounded(m=10)]``.
     """
 
     measures: tuple[Asked, ...]

@@ -27,7 +27,7 @@ from onlinecal.study.playing import play_groups
 from onlinecal.study.run import planned
 from onlinecal.study.store import Store, check_replaceable
 
-_WAY_OUT = "--overwrite starts anew, --output FILE leaves it"
+_WAY_OUT = "--overwrite replaces it, --output FILE leaves it"
 _CHANGED = "as the scenario or what it names has changed"
 _LEFT = "not shown any more, as the scenario has them no longer"
 
@@ -139,7 +139,7 @@ class Session:
             cell.key: new[cell[1:5]] for cell in finished if cell.key not in wanted and cell[1:5] in new
         }
         contents = self._store.contents(changed.keys())
-        played, measured = f"played anew, {_CHANGED} ({{}})", f"measured anew, {_CHANGED} ({{}})"
+        played, measured = f"played again, {_CHANGED} ({{}})", f"measured again, {_CHANGED} ({{}})"
         for cell in finished:
             if cell.key in changed:
                 paths = differences(contents[cell.key], self._cells[changed[cell.key]].content)
@@ -153,7 +153,7 @@ class Session:
                     elif now[old.column] != old:
                         tell(measured, cell[:5], _reasons_of_column(old, now[old.column]))
         for key in damaged & wanted.keys():
-            tell("played anew, as something else has changed their numbers", key)
+            tell("played again, as something else has changed their numbers", key)
         for key, todo in self._tasks(held).items():
             for why, name in (reason for task in todo for reason in task.reasons):
                 tell(f"played again for {{}}, since {why}", key, [repr(name)])

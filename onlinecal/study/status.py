@@ -84,7 +84,7 @@ class Status:
         if self.run_rounds_left:
             failed = ", those of failed cells among them" if self.failed else ""
             yield f"{self.run_rounds_left:,} run-rounds are to be played yet{failed}"
-        yield f"being written by {self.writer}" if self.writer else "nobody writes it now"
+        yield f"being written by {self.writer}" if self.writer else "no process writes it now"
         for cell, error, at in self.failed:
             yield f"failed: {cell}, on {at}: {error}"
         for pair in self.incompatible:

@@ -109,7 +109,7 @@ class Store:
             return list(self._plan)
         except _CHANGED:
             raise StoreError(
-                f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` writes it anew"
+                f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` writes it again"
             ) from None
 
     def _read_plan(self) -> list[Planned]:
@@ -242,10 +242,10 @@ class Store:
             self._db.run("DELETE FROM failed WHERE key = ?", (key,))
 
     def forget(self, keys: Collection[str]) -> None:
-        """Deletes the games of these keys, and all columns that nothing refers to any more."""
+        """Deletes the games of these keys."""
         if not keys:
             return
-        self._sound, self._columns_put = {}, set()
+        self._sound = {}
         with self.transaction():
             each = [(key,) for key in keys]
             for table in ("gammas", "totals"):
@@ -254,14 +254,6 @@ class Store:
                 )
             self._db.run_many("DELETE FROM games WHERE key = ?", each)
             self._db.run_many("DELETE FROM failed WHERE key = ?", each)
-            try:
-                wanted = {key for columns in json.loads(self._meta()["plan"])["panels"] for key in columns}
-                for (held,) in self._db.run("SELECT DISTINCT held FROM games"):
-                    wanted |= {key for key, _ in json.loads(held)}
-            except _CHANGED:
-                return  # the plan, which is written anew
-            gone = [row for row in self._db.run("SELECT key FROM columns") if row[0] not in wanted]
-            self._db.run_many("DELETE FROM columns WHERE key = ?", gone)
 
     def forget_replaced(self) -> None:
         """Deletes columns that others of the same name, but of other content, have replaced."""
@@ -318,7 +310,7 @@ class Store:
         if numbers is None:
             raise StoreError(
                 f"{self.path}: something else has changed or deleted numbers of {planned}; "
-                "`onlinecal run SCENARIO --resume` plays them anew"
+                "`onlinecal run SCENARIO --resume` plays them again"
             )
         # In the order in which they were asked for, and after them what players certify.
         certified = (h for h, t in numbers.totals.items() if _certifies(h) and t.shape[1] >= planned.runs)

@@ -21,7 +21,7 @@ from tests.executors import Disorderly
 from tests.results import F, N, cells, change, equal, played, read, refused, session, study
 
 NUMBERS = "something else has changed or deleted numbers of 'forecast hedging' against 'drift' at T = 50; "
-PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` writes it anew"
+PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` writes it again"
 MODES = {}, {"resume": True}, {"overwrite": True}
 
 # ---------------------------------------------------------------- damage
@@ -111,7 +111,7 @@ def index_that_says_something_else(path):
 @pytest.mark.parametrize("damaged", [schema_that_is_no_text, index_that_says_something_else])
 def test_a_damaged_database_is_refused_and_replaced(results, whole, damaged):
     results.write_bytes(damaged(results))
-    refused(results, r"it is damaged .*; `onlinecal run SCENARIO --overwrite` starts anew", resume=True)
+    refused(results, r"it is damaged .*; `onlinecal run SCENARIO --overwrite` replaces it", resume=True)
     assert equal(played(results, cells(), overwrite=True)[0], whole)
 
 

@@ -71,7 +71,7 @@ ALL = range(3)
            [f"played again for 'smooth_ce', 'umbrella', {NOT_EXACT}: 2 finished cells"],
            [(t, ALL, ["smooth_ce", *(f"{entry}[umbrella]" for entry in ACCOUNT)]) for t in (40, 80)])
           for keep in ("none", 20)),
-        ({}, {"people": PEOPLE}, [f"played anew, {CHANGED} (decision_makers): 4 finished cells"],
+        ({}, {"people": PEOPLE}, [f"played again, {CHANGED} (decision_makers): 4 finished cells"],
          [(t, ALL, ["ece"]) for t in (40, 80)] * 2),
     ],
     ids=["computed", "of streams", "runs", "horizons", "of rounds", "none kept", "moved", "decision makers"],
@@ -127,7 +127,7 @@ def test_a_version_that_changes_makes_one_column_anew(tmp_path, counted, monkeyp
     counted.clear()
     planned = added(["ece", "cdl"])
     kept, remarks, _ = played(path, planned, resume=True)
-    assert remarks == [f"measured anew, {CHANGED} (measure 'ece': version): 4 finished cells"]
+    assert remarks == [f"measured again, {CHANGED} (measure 'ece': version): 4 finished cells"]
     assert counted == []
     assert equal(kept, study(planned))
     with Store.open(path) as store:

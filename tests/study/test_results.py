@@ -1,4 +1,4 @@
-"""The results file: what is kept, under what, and what is played anew."""
+"""The results file: what is kept, under what, and what is played again."""
 
 import sys
 from dataclasses import replace
@@ -252,7 +252,7 @@ def test_only_what_changed_is_played_anew_and_comes_back_when_that_is_undone(res
     kept, remarks, new = played(results, cells(), resume=True)
     assert len(new) == 4
     assert remarks == [
-        f"played anew, {CHANGED} (forecaster 'almost one step ahead': version): 4 finished cells"
+        f"played again, {CHANGED} (forecaster 'almost one step ahead': version): 4 finished cells"
     ]
     assert equal(kept, study(cells()))
     with Store.open(results) as store:

@@ -84,8 +84,8 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
         edit(folder / file, old, new)
         before = runs(results).keys()
         assert again() == (
-            f"note: played anew, as the scenario or what it names has changed (forecaster 'Same': source of {part}): 2 "
-            "finished cells\n"
+            f"note: played again, as the scenario or what it names has changed (forecaster 'Same': source of {part}): "
+            "2 finished cells\n"
         )
         assert len(runs(results).keys() & before) == 2
     as_written = oc.play(oc.forecasters.Constant(0.25), "drift", horizon=[20, 40], runs=2, measures="ece")
@@ -104,7 +104,7 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
         edit(folder / file, old, new)
         before = runs(results)
         assert again() == (
-            f"note: measured anew, as the scenario or what it names has changed ({why}): 6 finished cells\n"
+            f"note: measured again, as the scenario or what it names has changed ({why}): 6 finished cells\n"
         )
         assert runs(results) == before
         assert equal(read(results), fresh(folder))
@@ -112,7 +112,7 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
     bytes_before = results.read_bytes()
     edit(folder / "s.toml", "runs = 2", "seed = 7\nruns = 2")
     assert again(rc=2) == (
-        "error: results/s.db: nothing that is in it fits the scenario any more (seed); --overwrite starts anew, "
+        "error: results/s.db: nothing that is in it fits the scenario any more (seed); --overwrite replaces it, "
         "--output FILE leaves it\n"
     )
     assert results.read_bytes() == bytes_before

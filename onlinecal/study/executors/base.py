@@ -60,7 +60,7 @@ def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit
 
 
 class Fault(NamedTuple):
-    """The fault of a unit: the name of its error if it is ours, a line of text, and places in code of users."""
+    """The fault of a unit: the name of our error or "", a line of text, and places in code of users."""
 
     kind: str
     text: str

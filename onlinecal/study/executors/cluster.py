@@ -1,4 +1,4 @@
-"""Plays on a Dask cluster, on any number of machines with the same versions of all packages that make the numbers.
+"""Plays on a Dask cluster, on any number of machines with the same versions of packages.
 
 Dask's scheduler gives units to workers, and those of a worker that dies to others. The cells are a task of their own:
 the scheduler has them made again wherever they are missing.
@@ -67,16 +67,14 @@ class Cluster(Executor):
         self._silence()
         self._client = self._connected()
         try:
+            with contextlib.suppress(TimeoutError, OSError):
+                self._client.wait_for_workers(1, timeout=PATIENCE)
             self._count()
-            until = time.monotonic() + PATIENCE
-            while not self.workers:
-                if time.monotonic() > until:
-                    raise WorkerError(
-                        f"the scheduler at {self.address} has no workers; begin some with `dask worker {self.address} "
-                        "--nworkers auto --nthreads 1`"
-                    )
-                time.sleep(0.2)
-                self._count()
+            if not self.workers:
+                raise WorkerError(
+                    f"the scheduler at {self.address} has no workers; begin some with `dask worker {self.address} "
+                    "--nworkers auto --nthreads 1`"
+                )
         except BaseException:
             self.close()
             raise

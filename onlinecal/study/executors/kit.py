@@ -157,7 +157,7 @@ def opened(name: str, blob: bytes) -> list[Cell]:
         if name not in _OPENED:
             home, theirs, said, held = pickle.loads(blob)
             if difference := unfit(versions(), theirs):
-                raise WorkerError(f"a worker has {difference}; install the same there and start it anew")
+                raise WorkerError(f"a worker has {difference}; install the same there and start it again")
             if home != _HOME:
                 sources.SENT.update({key: value for key, value in said.items() if value})
             try:

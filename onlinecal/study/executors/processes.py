@@ -201,7 +201,7 @@ class _Worker:
         return self._seen - before
 
     def look(self) -> None:
-        """Ends the processes that players have begun in one that is gone; before that its pool does not see its end."""
+        """Ends processes that players began in one that is gone, so that its pool sees its end."""
         if not self._process.is_alive() and sys.platform != "win32":
             with contextlib.suppress(OSError):  # none is left
                 os.killpg(self._process.pid, signal.SIGKILL)
