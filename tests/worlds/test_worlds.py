@@ -111,6 +111,7 @@ def test_the_share_that_waits_is_that_of_erlang():
     assert binomtest(sum(far), len(far), share + 0.25).pvalue < 1e-6  # a control
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("world", [Queue(), Beds(), Machines()], ids=str)
 def test_formulas_are_right_where_nobody_reacts(world):
     # Questions far apart; bins of the formula, each by a binomial test: false failure 1e-6 a bin by the union bound.
@@ -562,6 +563,7 @@ def test_scenarios_and_results_know_worlds(tmp_path):
         play("unchanged", Queue(), horizon=9, delays=3)
 
 
+@pytest.mark.slow
 def test_worlds_are_checked(tmp_path):
     for world in ("queue", "machines"):
         said = onlinecal("check", world, "--horizon", 1500, "--runs", 2, cwd=tmp_path).stdout
