@@ -201,7 +201,9 @@ def plot_reliability(
     level = number("reliability", "band", 0.0 if band is None else band, 0.0, 1.0)
     if bins is not None and kind != "points":
         raise InvalidParameter(f"reliability: bins = {bins!r} with kind = {kind!r}; expected kind = 'points'")
-    samples = [getattr(one, "resample", None) for one in (p.values() if isinstance(p, Mapping) else [p])]
+    given = (getattr(one, "resample", None) for one in (p.values() if isinstance(p, Mapping) else [p]))
+    # A pandas Series has a method of this name.
+    samples = [one if isinstance(one, Resample) else None for one in given]
     # In one panel shares and densities have no scale in common.
     smooth = together and max(gamma.levels for gamma in several.values()) > MOST
     found, density, why = {}, {}, {}

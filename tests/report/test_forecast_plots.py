@@ -3,6 +3,7 @@
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from scipy.stats import binom
@@ -582,3 +583,10 @@ def test_the_worst_threshold_against_levels_in_words():
         ),
     ):
         assert decisions_of(G.from_counts([0.2, 0.8], [100, 100], positives), against="levels")[1] == said
+
+
+def test_columns_of_pandas_are_samples():
+    """A Series has a method `resample`, as an evaluation has an attribute."""
+    p, y = pd.Series([0.2, 0.8, 0.8]), pd.Series([0, 1, 0])
+    drawn = [oc.plots.reliability(*given, kind="corp") for given in ((p, y), (p.to_numpy(), y.to_numpy()))]
+    assert drawn[0].lines[0].get_ydata().tolist() == drawn[1].lines[0].get_ydata().tolist()
