@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.words import number_of
 from onlinecal.forecasts.inference import Drift
-from onlinecal.forecasts.intervals import FEW
+from onlinecal.forecasts.resampling import FEW
 from onlinecal.measures import brier
 
 Floats = NDArray[np.float64]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.intervals import _ADDED, _AT_ONCE, FEW, Draw, Resample
+from onlinecal.forecasts.resampling import ADDED, AT_ONCE, FEW, Draw, Resample
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -74,7 +74,7 @@ class Clustered(Resample):
         count = int(place.max()) + 1
         mass = self._table(place[self.level], count, self._weights).T.tocsr()
         ones = self._table(place[self.level], count, self._weights * self.ones).T.tocsr()
-        found, rows = np.empty(len(means)), max(_AT_ONCE // self.clusters, 1)
+        found, rows = np.empty(len(means)), max(AT_ONCE // self.clusters, 1)
         for start in range(0, len(means), rows):
             part = slice(start, start + rows)
             total, there = (
@@ -144,7 +144,7 @@ class Clustered(Resample):
         cells = place[self.level] + gamma.levels * self.ones
         change = self._table(cells, 2 * gamma.levels, self._weights / self.gamma.weight).T.tocsr()
         mass = np.concatenate((gamma.mass * (1.0 - gamma.means), gamma.mass * gamma.means))
-        added = np.sqrt(_ADDED * self.power / self.clusters * np.tile(gamma.mass, 2)) / self.gamma.weight
+        added = np.sqrt(ADDED * self.power / self.clusters * np.tile(gamma.mass, 2)) / self.gamma.weight
 
         def draw(rows: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
             both = (change @ generator.standard_normal((self.clusters, rows))).T

@@ -18,8 +18,9 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import choice, integer, number, vector
 from onlinecal.forecasts.clusters import labels_of, resample_of
-from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, Resample, intervals
+from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, intervals
 from onlinecal.forecasts.reference import Reference
+from onlinecal.forecasts.resampling import Resample
 from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure, bracket_of_moved, ends, require_modulus

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.intervals import FEW, Resample, grouped
+from onlinecal.forecasts.resampling import FEW, Resample, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
 

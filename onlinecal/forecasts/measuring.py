@@ -33,10 +33,10 @@ from onlinecal.forecasts.inference import (
     holm,
     score_differences,
 )
-from onlinecal.forecasts.intervals import Resample
 from onlinecal.forecasts.reading import Log
 from onlinecal.forecasts.reference import Reference
 from onlinecal.forecasts.regression import Decomposition, clopper_pearson, decomposition
+from onlinecal.forecasts.resampling import Resample
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.forecasts.thresholds import Threshold, threshold_regret, worst_threshold
 from onlinecal.measures import brier

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.intervals import Resample, grouped
+from onlinecal.forecasts.resampling import Resample, grouped
 
 Floats = NDArray[np.float64]
 

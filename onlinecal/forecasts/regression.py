@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.forecasts.intervals import Resample
+from onlinecal.forecasts.resampling import Resample
 from onlinecal.measures.scores import brier, log_loss
 from onlinecal.measures.smooth_ece import smooth_ece
 

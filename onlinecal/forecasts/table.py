@@ -17,7 +17,7 @@ from onlinecal.measures.base import Bracket, Measure, ends
 if TYPE_CHECKING:
     import pandas as pd
 
-    from onlinecal.forecasts.intervals import Resample
+    from onlinecal.forecasts.resampling import Resample
 
 Value = float | Bracket
 

@@ -63,11 +63,10 @@ class Monitor:
     """An always-valid test of "the forecasts are calibrated", as outcomes become known one by one.
 
     "Calibrated" is: given the past, each outcome is 1 with the probability that was forecast. An e-process against it
-    is a total of money that starts with 1 and bets at the odds that the forecasts offer. Its mean is 1, or less,
-    whenever one stops: P(it is ever ≥ 1/α) ≤ α (Ville). Some bets are that predictions in an interval are too high or
-    too low by some amount in log odds. Others are that all predictions are too bold or too timid by some factor of log
-    odds, always from some time on (`onlinecal.monitoring.bets`). The interval that won most, or the factor, is the
-    witness of an alarm.
+    is a total of money that starts with 1 and bets at the odds of the forecasts. Its mean is 1, or less, whenever one
+    stops: P(it is ever ≥ 1/α) ≤ α (Ville). Some bets are that predictions in an interval are too high or too low by
+    some amount in log odds. Others are that all are too bold or too timid by some factor of log odds, always from some
+    time on (`onlinecal.monitoring.bets`). The interval or factor that won most is the witness of an alarm.
 
     Parameters
     ----------

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import Any
 
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.intervals import FEW
 from onlinecal.forecasts.measuring import Measured, Part, Report
+from onlinecal.forecasts.resampling import FEW
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
 from onlinecal.report import document

@@ -15,8 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
-from onlinecal.forecasts.intervals import Resample
 from onlinecal.forecasts.regression import DRAWS, LEAST, MOST_LEVELS, decomposition, recalibration, smoothed
+from onlinecal.forecasts.resampling import Resample
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
 from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans

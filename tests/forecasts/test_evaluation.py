@@ -13,7 +13,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts import evaluation
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.intervals import Resample
+from onlinecal.forecasts.resampling import Resample
 from onlinecal.measures import MEASURES, Bracket
 from tests.gammas_metric import many_levels
 from tests.strategies import gammas

@@ -9,7 +9,8 @@ from scipy import stats
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import three_action, v_shaped
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.intervals import MOST_LEVELS, Resample, mean_interval, order_statistic
+from onlinecal.forecasts.intervals import mean_interval, order_statistic
+from onlinecal.forecasts.resampling import MOST_LEVELS, Resample
 from onlinecal.forecasts.witnessed import BLOCKS, Block, Past, kind_of, past_of
 from onlinecal.measures import MEASURES, ece, smooth_ece
 from onlinecal.measures.base import ends

@@ -20,9 +20,9 @@ from onlinecal.forecasts import reference, source
 from onlinecal.forecasts.cautions import unresolved_bounds
 from onlinecal.forecasts.evaluation import DECIDING, EVERYTHING, evaluate
 from onlinecal.forecasts.inference import calibration_test, holm
-from onlinecal.forecasts.intervals import Resample
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log
+from onlinecal.forecasts.resampling import Resample
 from onlinecal.forecasts.source import merged_sums, places_of, report_of
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.measures.base import require_modulus

@@ -1,0 +1,196 @@
+"""New Γ from the samples behind one, and changes of its masses: the draws that intervals and p-values are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.witnessed import BLOCKS, Block, blocks_of_counts, blocks_of_samples
+from onlinecal.measures.base import Change
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
+
+#: samples that a level or a bin must hold to count as repeated
+FEW = 30
+#: samples that a float64 counts one by one
+MOST_SAMPLES = 2**53
+#: more levels than this are put into this number of groups of equal weight before changes are drawn
+MOST_LEVELS = 4096
+#: and changes are widened by this factor: a supremum over thresholds lacks √(2 ln(2M)/M) of it within M groups
+WIDENED = 1.0 + (2.0 * np.log(2.0 * MOST_LEVELS) / MOST_LEVELS) ** 0.5
+#: numbers drawn at once
+AT_ONCE = 1 << 19
+#: outcomes of either kind that are added before variances are taken, as Agresti and Coull do: without them samples that
+#: hold no outcome of a rare kind would seem to prove its absence.
+ADDED = 2.0
+
+
+def grouped(gamma: JointDistribution, most: int) -> tuple[JointDistribution, Ints]:
+    """Γ on at most `most` groups of neighbouring levels of equal weight, each at its mean; the first level of each."""
+    v, n = gamma.predictions, gamma.counts
+    before = np.concatenate(([0.0], np.cumsum(n)[:-1])) / gamma.weight
+    starts = np.flatnonzero(np.diff(np.floor(most * before), prepend=-1.0))
+    counts, last = np.add.reduceat(n, starts), np.append(starts[1:], len(v)) - 1
+    # Rounding must not take a mean out of its group.
+    means = np.clip(np.add.reduceat(n * v, starts) / counts, v[starts], v[last])
+    return JointDistribution.from_sorted_levels(
+        means, counts, np.add.reduceat(gamma.positives, starts)
+    ), starts
+
+
+class Resample:
+    """New Γ from the samples behind one, by drawing how often each cell occurs: nothing is sorted again.
+
+    A cell is a level and an outcome; where samples have weights, it is a sample.
+    """
+
+    def __init__(self, gamma: JointDistribution, samples: tuple[Floats, Floats, Floats] | None) -> None:
+        self.gamma, self.v = gamma, gamma.predictions
+        self.weights: Floats | None = None
+        if samples is None:
+            counts, positives = gamma.counts, gamma.positives
+            if gamma.weight > MOST_SAMPLES:
+                raise InvalidParameter(
+                    f"evaluate: Γ has weight {gamma.weight!r}, more than can be drawn again sample by sample; expected "
+                    f"at most {MOST_SAMPLES}, or neither bootstrap nor reference"
+                )
+            if (counts != np.rint(counts)).any() or (positives != np.rint(positives)).any():
+                raise InvalidParameter(
+                    "evaluate: counts of Γ are not whole, so there are no samples to draw again; expected the samples "
+                    "and weights themselves"
+                )
+            self.counts = counts.astype(np.int64)
+            self.squares = counts - positives, positives
+            cells = np.concatenate(self.squares)
+            self.level, self.ones = (
+                np.flatnonzero(cells) % gamma.levels,
+                np.flatnonzero(cells) >= gamma.levels,
+            )
+            times = cells[cells > 0]
+        else:
+            p, y, w = (part[samples[2] > 0.0] for part in samples)
+            self.level, self.ones, self.weights = np.searchsorted(self.v, p), y > 0.0, w
+            times = np.ones(len(w))
+            with np.errstate(over="ignore", invalid="ignore"):
+                self.squares = self._sums(w**2 * ~self.ones), self._sums(w**2 * self.ones)
+            if not 1e-290 < sum(part.sum() for part in self.squares) < np.inf:
+                raise InvalidParameter(
+                    f"evaluate: the largest weight is {float(w.max())!r}, of which floats hold no square; expected one "
+                    "from 1e-140 to 1e140: multiply all by one number"
+                )
+        self.total = round(float(times.sum()))
+        self.shares = times / self.total
+
+    #: why nothing follows from so few clusters; "" of samples without clusters
+    too_few = ""
+    #: how many clusters there are; 0 where each sample is independent
+    clusters = 0
+
+    def mean_cells(self, zeros: Floats, ones: Floats) -> tuple[Floats, Floats, Floats]:
+        """The loss, mass and sum of squared weights of each cell that holds samples."""
+        mass = np.concatenate((self.gamma.counts - self.gamma.positives, self.gamma.positives))
+        squares = np.concatenate(self.squares)
+        held = (mass > 0.0) & (squares > 0.0)
+        return np.concatenate((zeros, ones))[held], mass[held], squares[held]
+
+    @property
+    def samples(self) -> float:
+        """How many samples of equal weights vary as much."""
+        return float(self.gamma.weight**2 / (self.squares[0].sum() + self.squares[1].sum()))
+
+    def samples_in(self, cells: Ints) -> tuple[Floats, Floats]:
+        """The same for each cell of levels, and the share of the weight that it holds."""
+        mass = np.bincount(cells, self.gamma.counts)
+        squares = np.bincount(cells, self.squares[0] + self.squares[1])
+        held = mass > 0.0
+        return mass[held] ** 2 / squares[held], mass[held] / self.gamma.weight
+
+    def samples_near(self, kernel: Floats | None, place: Ints, means: Floats) -> Floats:
+        """The same near points: (points, places) weights of the places of levels, or each place by itself."""
+        found: Any = [
+            np.bincount(place, part) for part in (self.gamma.counts, self.squares[0] + self.squares[1])
+        ]
+        total, squares = found if kernel is None else (kernel @ found[0], kernel**2 @ found[1])
+        return np.asarray(total**2 / squares)
+
+    def bootstrap(self, generator: np.random.Generator) -> JointDistribution:
+        """As many samples, drawn with replacement."""
+        times = generator.multinomial(self.total, self.shares).astype(float)
+        return self._gamma(times if self.weights is None else times * self.weights, self.ones)
+
+    def calibrated(self, generator: np.random.Generator, chances: Floats | None = None) -> JointDistribution:
+        """The same predictions, and each outcome 1 with the probability predicted, or with that of its level."""
+        chances = self.v if chances is None else chances
+        if self.weights is None:
+            ones = generator.binomial(self.counts, chances).astype(np.float64)
+            return JointDistribution.from_sorted_levels(self.v, self.gamma.counts, ones)
+        return self._gamma(self.weights, generator.random(len(self.level)) < chances[self.level])
+
+    def blocks(self, generator: np.random.Generator) -> Iterator[Block]:
+        """The samples in blocks, each sample in any of them with the same chance."""
+        if self.weights is None:
+            return blocks_of_counts(self.squares, generator)
+        block = generator.integers(0, BLOCKS, len(self.level))
+        return blocks_of_samples(self.level, self.ones, self.weights, len(self.v), block)
+
+    def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
+        """Changes of the masses of levels and outcomes by new samples, some at a time."""
+        gamma, place, wider = self.gamma, np.arange(self.gamma.levels), 1.0
+        if gamma.levels > MOST_LEVELS:
+            gamma, starts = grouped(self.gamma, MOST_LEVELS)
+            place = np.searchsorted(starts, place, side="right") - 1
+            wider = WIDENED
+        draw = self._normal(gamma, place) if kind == "resampled" else self._outcomes(gamma, place)
+        rows = max(AT_ONCE // max(gamma.levels, self.clusters), 1)
+        for start in range(0, times, rows):
+            zeros, ones = draw(min(rows, times - start), generator)
+            yield Change(gamma, wider * zeros, wider * ones, self.samples, self.gamma, place)
+
+    def _normal(self, gamma: JointDistribution, place: Ints) -> Draw:
+        added = ADDED * sum(part.sum() for part in self.squares) / self.total * gamma.mass
+        mass = np.concatenate((gamma.mass * (1.0 - gamma.means), gamma.mass * gamma.means))
+        scale = np.sqrt(np.concatenate([np.bincount(place, part) + added for part in self.squares]))
+        scale /= self.gamma.weight
+
+        def draw(rows: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+            both = generator.standard_normal((rows, len(scale)))
+            both *= scale
+            both -= both.sum(axis=1)[:, None] * mass
+            return both[:, : gamma.levels], both[:, gamma.levels :]
+
+        return draw
+
+    def _outcomes(self, gamma: JointDistribution, place: Ints) -> Draw:
+        v, weight = gamma.predictions, self.gamma.weight
+        squares = np.bincount(place, self.squares[0] + self.squares[1])
+        level = place[self.level]
+        order = np.argsort(level, kind="stable")
+        starts = np.searchsorted(level[order], np.arange(len(v)))
+
+        def draw(rows: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+            if self.weights is None:
+                counts = gamma.counts.astype(np.int64)
+                ones = (generator.binomial(counts, v, (rows, len(v))) - gamma.counts * v) / weight
+            elif len(order) <= MOST_LEVELS:
+                w, p = self.weights[order], v[level[order]]
+                drawn = w * ((generator.random((rows, len(w))) < p) - p)
+                ones = np.add.reduceat(drawn, starts, axis=1) / weight
+            else:
+                ones = generator.standard_normal((rows, len(v))) * np.sqrt(squares * v * (1.0 - v)) / weight
+            return -ones, ones
+
+        return draw
+
+    def _sums(self, part: Floats) -> Floats:
+        return np.asarray(np.bincount(self.level, part, len(self.v)), dtype=np.float64)
+
+    def _gamma(self, weights: Floats, ones: NDArray[np.bool_]) -> JointDistribution:
+        # Both sums run in the same order, so that rounding cannot lift the second above the first.
+        return JointDistribution.from_sorted_levels(self.v, self._sums(weights), self._sums(weights * ones))
