@@ -37,6 +37,14 @@ def measure(
     ] = None,
     outcome: Annotated[str | None, option("the column of outcomes", "--outcome", "-y")] = None,
     positive: Positive = None,
+    classes: Annotated[
+        bool,
+        option(
+            "outcomes are labels of classes, each with a column of probabilities of its name (--forecast, or all); "
+            "each class is measured against the rest",
+            "--classes",
+        ),
+    ] = False,
     by: Annotated[
         list[str] | None, option("a column of groups, each measured by itself; may be repeated")
     ] = None,
@@ -89,11 +97,13 @@ def measure(
 
     page_name(html)
     asked = Asked(
-        tuple(forecast or ()), outcome, positive, tuple(by or ()), time, weight, cluster, percent, skip_missing, sort,
-        delimiter=delimiter, encoding=encoding,
+        tuple(forecast or ()), outcome, positive, classes, tuple(by or ()), time, weight, cluster, percent,
+        skip_missing, sort, delimiter=delimiter, encoding=encoding,
     )  # fmt: skip
     if everything and name:
         raise InvalidParameter(f"--all beside --measure {name[0]}; expected one or the other")
+    if classes and positive is not None:
+        raise InvalidParameter(f"--classes beside --positive {positive}; expected one or the other")
     settings = Settings(draws, level, seed, EVERYTHING if everything else tuple(name or DECIDING))
     report = report_of(file, asked, settings, in_parts, scheduler)
     if html is not None:

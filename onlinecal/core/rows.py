@@ -122,6 +122,7 @@ class Rows:
             shown = sorted({word.strip() for word in words} - {""})
             listed = ", ".join(map(repr, shown[:6])) + (", …" if len(shown) > 6 else "")
             hint = f": --positive {shown[-1]!r} says which word is 1" if len(shown) <= 20 else ""
+            hint += "; `onlinecal measure --classes` measures each label against the rest" * (len(shown) > 2)
             raise InvalidData(
                 f"{self.where(i)}: column {column!r} holds {self.cell(column, i)}; expected 0 or 1, or --positive "
                 f"WORD (there are: {listed}){hint}"

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidData
+from onlinecal.core.rows import Rows
 from onlinecal.core.validation import check_same_rows, check_unit, choice, vector
+from onlinecal.forecasts.reading import Log
 
 Floats = NDArray[np.float64]
 
 #: by how much the probabilities of a row may miss 1: those of a softmax in half precision do by some 1e-3
 UNIT = 5e-3
+#: below this, what sums of a row miss is not worth a word
+ROUNDED = 1e-6
 
 
 def binary_forecasts(
@@ -33,7 +38,8 @@ def binary_forecasts(
     Parameters
     ----------
     probabilities : (n, K) array_like
-        One row for each sample, K ≥ 2; each in [0, 1], rows that sum to 1 within 0.005. Not logits.
+        One row for each sample, K ≥ 2; each in [0, 1]. Rows sum to 1 within 0.005, or within the most that rounding
+        to one, two or three decimals may change. Not logits.
     labels : (n,) array_like
         0 to K − 1, or as in `classes`.
     reduction : {"top_label", "class_wise"}, default "top_label"
@@ -84,14 +90,41 @@ def _table(probabilities: ArrayLike) -> Floats:
     for j in range(given.shape[1]):
         table[:, j] = vector(f"probabilities[:, {j}]", given[:, j])
         check_unit(f"probabilities[:, {j}]", table[:, j])
-    off = np.abs(table.sum(axis=1) - 1.0)
-    if (off > UNIT).any():
-        i = int(np.argmax(off > UNIT))
-        raise InvalidData(
-            f"probabilities[{i}] sum to {float(table[i].sum()):.6g}; expected 1, within {UNIT}: each row is the "
-            "probabilities of all classes (a softmax, not logits)"
-        )
+    _check_sums(table, lambda i: f"probabilities[{i}]", "each row is of all classes (a softmax, not logits)")
     return table
+
+
+def _check_sums(table: Floats, where: Callable[[int], str], expected: str) -> None:
+    """Refuses a row that does not sum to 1 within `UNIT`, nor by rounding of its cells."""
+    off, within = np.abs(table.sum(axis=1) - 1.0), UNIT
+    if off.max() > UNIT:
+        step = next(
+            (s for s in (0.1, 0.01, 0.001) if np.abs(np.rint(table / s) * s - table).max() < 1e-9), 0.0
+        )
+        within = max(UNIT, 0.5 * step * table.shape[1])
+    if (off > within + 1e-9).any():
+        i = int(np.argmax(off > within + 1e-9))
+        raise InvalidData(
+            f"{where(i)} sum to {float(table[i].sum()):.6g}; expected 1, within {within:.3g}: {expected}"
+        )
+
+
+def logs_of_classes(table: Rows, log: Log) -> list[Log]:
+    """A log for each class: its probability, and whether it is the label."""
+    names, places, said = list(log.forecasts), np.asarray(log.places), log.said
+    both = np.column_stack(list(log.forecasts.values()))
+    absent = [name for i, name in enumerate(names) if not (log.outcomes == i).any()]
+    expected = "name the columns of all classes, and no others (--forecast)"
+    expected += f"; no row has the label {absent[0]!r}" if absent else ""
+    columns = f"probabilities of {names[0]!r} to {names[-1]!r}"
+    _check_sums(both, lambda i: f"{table.where(int(places[i]))}: {columns}", expected)
+    off = float(np.abs(both.sum(axis=1) - 1.0).max())
+    if off > ROUNDED:
+        said += (f"caution: the sum of {columns} misses 1 by up to {off:.2g}; they are measured as they are",)
+    p, y = binary_forecasts(both, log.outcomes, reduction="class_wise")
+    return [
+        replace(log, forecasts={name: p[:, k]}, outcomes=y[:, k], said=said) for k, name in enumerate(names)
+    ]
 
 
 def _places(labels: ArrayLike, classes: Sequence[Any] | None, k: int) -> NDArray[np.int64]:

@@ -34,6 +34,8 @@ class Asked:
     forecasts: tuple[str, ...] = ()  # names of columns; empty to guess
     outcome: str | None = None  # guessed where it is not named
     positive: str | None = None  # the word for 1 in the column of outcomes. Default: 1 or true
+    # whether the column of outcomes holds labels; each has a column of probabilities with its name
+    classes: bool = False
     by: tuple[str, ...] = ()
     time: str | None = None
     weight: str | None = None
@@ -57,7 +59,7 @@ class Log:
 
     source: str
     forecasts: dict[str, Floats]  # by the name of the column, in [0, 1]
-    outcomes: Floats  # each 0 or 1; NaN where it may be missing
+    outcomes: Floats  # each 0 or 1, or of classes the place of the label in `forecasts`; NaN where it may be missing
     outcome: str  # the name of their column
     weights: Floats | None = None
     times: Floats | None = None  # they do not descend; dates are days since 1970
@@ -95,7 +97,12 @@ def read_log(table: Rows, asked: Asked) -> Log:
 def rows_of(table: Rows, asked: Asked) -> Log:
     """The same of columns that are named, for all rows of a file or some of them."""
     number = {name: probabilities(table, name, asked.percent) for name in asked.forecasts}
-    outcomes, zeros = table.outcomes(str(asked.outcome), asked.positive)
+    if asked.classes:
+        place, labels = table.groups(str(asked.outcome))
+        zeros, of = list[str](), {name: i for i, name in enumerate(asked.forecasts)}
+        outcomes = np.array([of[label] if label else np.nan for label in labels], dtype=np.float64)[place]
+    else:
+        outcomes, zeros = table.outcomes(str(asked.outcome), asked.positive)
     complete = np.all([np.isfinite(values) for values in number.values()], axis=0)
     keep = (np.isfinite(outcomes) | asked.open) & complete
     if not (keep.all() or asked.skip_missing):
@@ -272,12 +279,16 @@ def columns_of(
     free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
     said, outcome, forecasts = [], asked.outcome, list(asked.forecasts)
     if outcome is None and outcomes:
-        found = _known(free, OUTCOMES) or [n for n in free if _is_binary(table.sample(n), asked.positive)]
+        holds = "names of other columns" if asked.classes else "0 and 1"
+        found = _known(free, OUTCOMES) or [n for n in free if _is_outcome(table, n, asked)]
         if len(found) != 1:
-            raise _unclear(table, "outcomes", found, "--outcome", "holds 0 and 1")
+            raise _unclear(table, "outcomes", found, "--outcome", f"holds {holds}")
         outcome = found[0]
         free.remove(outcome)
         said.append(f"outcomes are read from column {outcome!r}")
+    if asked.classes:
+        forecasts = _of_labels(table, str(outcome), forecasts)
+        said.append(f"each label in {outcome!r} is measured against the rest, with the column of its name")
     if not forecasts:
         most = 100.0 if asked.percent else 1.0
         forecasts = _known(free, FORECASTS) or [n for n in free if _is_unit(table.sample(n), most)]
@@ -291,6 +302,25 @@ def columns_of(
             f"{table.name}: columns {listed} might all be the forecasts; expected one: --forecast COLUMN"
         )
     return replace(asked, forecasts=tuple(forecasts), outcome=outcome), said
+
+
+def _of_labels(table: Rows, outcome: str, named: list[str]) -> list[str]:
+    """The columns of probabilities: those that are named, or those with the names of the labels."""
+    labels = [label for label in table.groups(outcome)[1] if label]
+    columns = named or labels
+    if lacking := [label for label in labels if label not in (named or table.columns)]:
+        raise InvalidData(
+            f"{table.name}: label {lacking[0]!r} in column {outcome!r} has no column of probabilities; expected a "
+            f"column with the name of each label, of: {_listed(named or table.columns, 12)}"
+        )
+    for name in columns:
+        table.check_column(name)
+    if len(columns) == 1 or outcome in columns:
+        raise InvalidData(
+            f"{table.name}: classes {_listed(columns, 6)}; expected two or more columns of probabilities, named by "
+            "--forecast"
+        )
+    return columns
 
 
 def _listed(names: Sequence[str], most: int) -> str:
@@ -316,10 +346,13 @@ def _unclear(table: Rows, what: str, found: Sequence[str], option: str, holds: s
     )
 
 
-def _is_binary(cells: Sequence[str], positive: str | None) -> bool:
-    words = {cell.strip().lower() for cell in cells if cell.strip()}
-    if positive is not None:
-        return positive.strip().lower() in words
+def _is_outcome(table: Rows, name: str, asked: Asked) -> bool:
+    words = {cell.strip() for cell in table.sample(name)} - {""}
+    if asked.classes:
+        return bool(words) and words <= set(table.columns)
+    words = {word.lower() for word in words}
+    if asked.positive is not None:
+        return asked.positive.strip().lower() in words
     return bool(words) and words <= {"0", "1", "0.0", "1.0", *WORDS}
 
 

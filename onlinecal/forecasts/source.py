@@ -21,6 +21,7 @@ from onlinecal.core.memory import GIB, free_memory
 from onlinecal.forecasts.cautions import tiny_groups
 from onlinecal.forecasts.inference import differences_of, paired_p, scores
 from onlinecal.forecasts.measuring import Column, Report, Settings, Some, few_groups, measure_log, measured
+from onlinecal.forecasts.multiclass import logs_of_classes
 from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log, remarks, rows_of
 
 #: how many times its size a Parquet file takes in memory while it is measured; with 10^7 different forecasts 26 times
@@ -62,16 +63,24 @@ def report_of(
         quicker = bool(
             not large
             and needed
-            and (asked.time or asked.weight or asked.cluster) is None
+            and (asked.time or asked.weight or asked.cluster or asked.classes or None) is None
             and is_large(source)
         )
         if in_parts is False or not (large or quicker):
             table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
             log = read_log(table, asked)
-            return measure_log(log, settings, more_columns=len(table.columns) > len(log.forecasts) + 1)
+            logs = logs_of_classes(table, log) if asked.classes else [log]
+            more = len(table.columns) > len(log.forecasts) + 1
+            reports = [measure_log(one, settings, more_columns=more) for one in logs]
+            cautions = dict.fromkeys(said for one in reports for said in one.cautions)
+            columns = [column for one in reports for column in one.columns]
+            return replace(reports[0], columns=columns, cautions=list(cautions), classes=asked.classes)
     if scheduler is not None and asked.encoding is not None:
         raise InvalidData(f"{source} is cut into parts, as UTF-8; expected no --encoding")
-    for what, given in (("--time", asked.time), ("--weight", asked.weight), ("--cluster", asked.cluster)):
+    for what, given in (
+        ("--time", asked.time), ("--weight", asked.weight), ("--cluster", asked.cluster),
+        ("--classes", asked.classes or None),
+    ):  # fmt: skip
         if given is not None:
             raise InvalidParameter(
                 f"{what} with {source}, which is read in parts, row by row no more; expected none, or --in-memory"

@@ -214,7 +214,7 @@ def data(report: Report) -> dict[str, Any]:
         "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
         "forecasts": [_column_data(column) for column in report.columns],
         "differences": [asdict(d) for d in report.differences], "lags": report.lags,
-        "by": report.by, "time": report.time, "cluster": report.cluster,
+        "by": report.by, "time": report.time, "cluster": report.cluster, "classes": report.classes,
     }  # fmt: skip
 
 
@@ -282,10 +282,12 @@ def _row_data(row: Row) -> Mapping[str, Any]:
 
 
 def pictures_together(report: Report) -> list[Any]:
-    """The columns in one reliability diagram and in one Murphy diagram."""
+    """The columns in one reliability diagram and, of the same events, in one Murphy diagram."""
     from onlinecal.report.page_pictures import of_columns
 
-    return of_columns({column.name: column.evaluation for column in report.columns[:DRAWN]})
+    found = of_columns({column.name: column.evaluation for column in report.columns[:DRAWN]})
+    # Scores of forecasts of different events do not compare these.
+    return found[:1] if report.classes else found
 
 
 def pictures(column: Measured) -> list[Any]:

@@ -155,6 +155,8 @@ def test_eight_measures_are_shown_unless_others_are_asked_for(tmp_path, capsys, 
     assert names("--measure", "scdl") == ["scdl"]
     assert called("--all", "--measure", "scdl") != 0
     assert "--all beside --measure scdl; expected one or the other" in capsys.readouterr().err
+    assert called("--classes", "--positive", "1") != 0
+    assert "--classes beside --positive 1; expected one or the other" in capsys.readouterr().err
 
 
 def test_draws_show_their_progress(monkeypatch, capsys):
@@ -388,6 +390,7 @@ def test_what_is_large_or_larger_than_memory_is_read_in_parts(tmp_path, monkeypa
         (path, {"in_parts": False}, InvalidData, "expected no --in-memory"),
         ("-", {"in_parts": True}, InvalidData, "standard input cannot be read in parts"),
         (path, {"asked": {"time": "day"}}, InvalidParameter, "--time with .*, which is read in parts"),
+        (path, {"asked": {"classes": True}}, InvalidParameter, "--classes with .*, which is read in parts"),
         (path, {"asked": {"weight": "q"}}, InvalidParameter, "--weight with .*, which is read in parts"),
         (path, {"scheduler": "x", "asked": {"encoding": "latin-1"}}, InvalidData, "expected no --encoding"),
     ):

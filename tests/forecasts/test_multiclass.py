@@ -1,10 +1,14 @@
 """Forecasts of several classes as binary ones: both reductions by hand, and other libraries' numbers."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import onlinecal as oc
+from onlinecal.cli import app
 from onlinecal.measures import binned_ce, binned_ece
 
 P = np.array([[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.1, 0.45, 0.45], [0.05, 0.05, 0.9]])
@@ -51,3 +55,31 @@ def test_the_numbers_of_torchmetrics_and_netcal():
     p, y = oc.binary_forecasts(table, label, reduction="class_wise")
     want = [0.18978948187676611, 0.20370333654458678, 0.1976119612839705, 0.1995219450077899]
     assert [binned_ece(p[:, k], y[:, k], bins=10) for k in range(4)] == pytest.approx(want, abs=1e-14)
+
+
+@pytest.mark.parametrize("named", [[], ["-f", "sun", "-f", "rain", "-f", "snow"]])
+def test_the_command_measures_labels_class_by_class(tmp_path, named):
+    """Probabilities of two decimals miss 1 by up to 0.01; the rows without a label are left out."""
+    generator, names = np.random.default_rng(5), ["rain", "snow", "sun"]
+    table = generator.dirichlet([1.0, 1.0, 1.0], 400).round(2)
+    label = (generator.random(400)[:, None] > table[:, :2].cumsum(axis=1)).sum(axis=1)
+    frame = pd.DataFrame(table, columns=names).assign(weather=[names[k] for k in label], site=label % 2)
+    frame.loc[:9, "weather"] = ""
+    frame.to_csv(tmp_path / "f.csv", index=False)
+    asked = ["-m", "smooth_ce", "-m", "brier", "--draws", "39", "--skip-missing", "--by", "site", "--json"]
+    found = json.loads(
+        CliRunner().invoke(app, ["measure", str(tmp_path / "f.csv"), "--classes", *named, *asked]).stdout
+    )
+    assert "caution: the sum of probabilities of" in " ".join(found["said"])
+    assert [column["name"] for column in found["forecasts"]] == (named[1::2] or names)
+    p, y = oc.binary_forecasts(table[10:], label[10:], reduction="class_wise")
+    for column in found["forecasts"]:
+        k = names.index(column["name"])
+        want = oc.evaluate(p[:, k], y[:, k], measures=("smooth_ce", "brier"), bootstrap=39, reference=39)
+        for row, one in zip(column["measures"], want.rows, strict=True):
+            assert (row["value"], tuple(row["interval"]), row["p_value"]) == (
+                one.value,
+                one.interval,
+                one.p_value,
+            )
+        assert column["groups"][0]["event"] == y[label[10:] % 2 == 0, k].mean()

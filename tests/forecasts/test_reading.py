@@ -118,6 +118,29 @@ COLUMNS = [
     ("w,p,y\n-1,0.5,1\n", "line 2: column 'w' holds -1; expected a finite weight", {"weight": "w"}),
     ("w,p,y\n0,0.5,1\n", "all weights in column 'w' are 0", {"weight": "w"}),
 ]  # fmt: skip
+THREE = "a,b,c,y\n.5,.3,.2,a\n.2,.5,.3,b\n"
+CLASSES = [
+    (f"{THREE}.2,.3,.5,c\n", "holds 'a'; expected 0 or 1, .*; `onlinecal measure --classes` measures each label", {}),
+    (f"{THREE}.2,.3,.5,d\n", "label 'd' in column 'y' has no column .*; expected a .* label, of: 'a', 'b', 'c', 'y'",
+     {"classes": True}),
+    (f"{THREE}.2,.3,.5,c\n", "label 'c' in column 'y' has no column .*, of: 'a', 'b'",
+     {"classes": True, "forecasts": ("a", "b")}),
+    (THREE, "line 2: probabilities of 'a' to 'b' sum to 0.8; expected 1, within 0.1: name the columns of all classes",
+     {"classes": True}),
+    ("a,b,c,y\n.5,.5,0,a\n.5,.5,.5,b\n", "line 3: .* sum to 1.5; .*, and no others .*; no row has the label 'c'",
+     {"classes": True, "forecasts": ("a", "b", "c")}),
+    ("a,b,y\n.503,.501,a\n.503,.503,b\n", "line 3: .* sum to 1.006; expected 1, within 0.005:", {"classes": True}),
+    ("a,b,y\n1,0,a\n1,0,a\n", "classes 'a'; expected two or more columns", {"classes": True}),
+    ("a,b,z\n1,0,a\n0,1,d\n", "no column is named so or holds names of other columns", {"classes": True}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words", "asked"), CLASSES)
+def test_labels_without_their_columns_are_refused(tmp_path, text, words, asked):
+    (tmp_path / "f.csv").write_text(text)
+    with pytest.raises(OnlinecalError, match=words) as error:
+        report_of(str(tmp_path / "f.csv"), Asked(**asked), Settings(draws=0, measures=("brier",)))
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(("text", "words", "asked"), [*ROWS, *COLUMNS])

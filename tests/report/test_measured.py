@@ -179,6 +179,10 @@ def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(monkeypatch):
     drawn = []
     monkeypatch.setattr(measured, "pictures", lambda column: drawn.append(column.name) or [])
     many = report_of({f"p{i}": [0.2, 0.8] for i in range(measured.DRAWN + 1)}, [0, 1])
-    assert "Diagrams are drawn of the first 12 columns of 13." in page_of(many).html()
+    page = page_of(many).html()
+    assert "Diagrams are drawn of the first 12 columns of 13." in page
     assert drawn == [f"p{i}" for i in range(12)]
+    classes = page_of(replace(many, classes=True)).html()
+    for title, both in (("Reliability of all columns", True), ("Elementary scores of all columns", False)):
+        assert (title in page, title in classes) == (True, both)
     assert "Diagrams are drawn" not in page_of(report_of({"p": [0.2, 0.8]}, [0, 1])).html()
