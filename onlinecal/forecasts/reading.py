@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.rows import WORDS, Rows, as_number
+from onlinecal.core.rows import EMPTY, WORDS, Rows, as_number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -308,6 +308,11 @@ def _of_labels(table: Rows, outcome: str, named: list[str]) -> list[str]:
     """The columns of probabilities: those that are named, or those with the names of the labels."""
     labels = [label for label in table.groups(outcome)[1] if label]
     columns = named or labels
+    if empty := [name for name in named or table.columns if name and name.lower() in EMPTY]:
+        raise InvalidData(
+            f"{table.name}: label {empty[0]!r} is read as a missing cell; expected another word, in the name of the "
+            f"column and in column {outcome!r}"
+        )
     if lacking := [label for label in labels if label not in (named or table.columns)]:
         raise InvalidData(
             f"{table.name}: label {lacking[0]!r} in column {outcome!r} has no column of probabilities; expected a "

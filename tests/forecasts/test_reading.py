@@ -131,6 +131,8 @@ CLASSES = [
      {"classes": True, "forecasts": ("a", "b", "c")}),
     ("a,b,y\n.503,.501,a\n.503,.503,b\n", "line 3: .* sum to 1.006; expected 1, within 0.005:", {"classes": True}),
     ("a,b,y\n1,0,a\n1,0,a\n", "classes 'a'; expected two or more columns", {"classes": True}),
+    ("None,b,y\n1,0,None\n0,1,b\n", "label 'None' is read as a missing cell; expected another word",
+     {"classes": True, "skip_missing": True}),
     ("a,b,z\n1,0,a\n0,1,d\n", "no column is named so or holds names of other columns", {"classes": True}),
 ]  # fmt: skip
 
