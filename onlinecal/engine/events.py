@@ -38,7 +38,7 @@ class Events(NamedTuple):
     rows: Ints | None
     #: (stretch, stream) of each part, and its outcomes in this list, at most
     parts: list[Part]
-    resolved: Ints
+    resolved: list[int]
     #: number of questions. Most questions open at once beyond those open before: of all streams, and of each.
     asked: int
     open: int
@@ -58,7 +58,7 @@ class Events(NamedTuple):
         `last` is the number of the last question.
         """
         if self.log is None:
-            numbers = np.arange(int(self.resolved[0])) + (last - self.lag + 1 - self.resolved[0])
+            numbers = np.arange(last - self.lag + 1 - self.resolved[0], last - self.lag + 1)
             return numbers, numbers.astype(np.float64), numbers + float(self.lag), np.zeros_like(numbers)
         due, asked, known, before, first, stream = self.log
         return _numbers(due, before, first), asked[due], known[due], np.broadcast_to(stream, asked.shape)[due]
@@ -77,7 +77,8 @@ class Events(NamedTuple):
         when = known.max(axis=1)
         when[question] = known[question, outcome]
         return self._replace(
-            resolved=np.bincount(part, minlength=len(self.parts)), log=(question, asked, when, *others)
+            resolved=np.bincount(part, minlength=len(self.parts)).tolist(),
+            log=(question, asked, when, *others),
         )
 
 
@@ -124,8 +125,9 @@ class Agenda:
         simple = not was and not self.parted and not self.by_outcome
         if simple and known[-1] < soon and (known[:-1] < asked[1:]).all():
             log = np.arange(new), asked, known, before, first, _ONE
-            return Events(None, None, [(0, 0)], np.array([new]), new, 1, {0: 1}, log)
-        slot = np.concatenate([self._open[1], np.empty(new, np.int64)])
+            return Events(None, None, [(0, 0)], [new], new, 1, {0: 1}, log)
+        slot = np.empty(was + new, np.int64)
+        slot[:was] = self._open[1]
         if was:
             asked, known = (np.concatenate(each) for each in zip(self._times, (asked, known), strict=True))
         parts, part = _numbered(own)
@@ -136,7 +138,8 @@ class Agenda:
         rows = np.full(len(codes) if self.parted or self.by_outcome else 0, -1)
         counts = np.zeros(len(parts), np.int64)
         open, most = np.zeros((2, len(streams)), np.int64)
-        free = np.concatenate([self._free, np.empty(self.slots - len(self._free) + new, np.int64)])
+        free = np.empty(self.slots + new, np.int64)
+        free[: len(self._free)] = self._free
         size, told, left, self.slots, at_once = _list(
             asked, known.reshape(was + new, -1), soon, due, was, slot, part, stream, free, len(self._free),
             self.slots, codes, rows, counts, open, most,
@@ -155,7 +158,7 @@ class Agenda:
             codes[:size],
             rows[:size] if len(rows) else None,
             [divmod(part, self.streams) for part in parts.tolist()],
-            counts,
+            counts.tolist(),
             new,
             at_once,
             dict(zip(streams.tolist(), most.tolist(), strict=True)) if self.streams > 1 else {0: at_once},
@@ -166,8 +169,8 @@ class Agenda:
         """The same where each question is resolved just after a later one."""
         were, new = min(first - 1, lag), last - first + 1
         self.slots = min(last, lag + 1) if lag else self.slots
-        known, most = np.array([were + new - min(last, lag)]), min(last, lag + 1) - were
-        return Events(None, None, [(0, 0)], known, new, most, {0: most}, None, lag)
+        known, most = were + new - min(last, lag), min(last, lag + 1) - were
+        return Events(None, None, [(0, 0)], [known], new, most, {0: most}, None, lag)
 
     def _parts(self, first: int, last: int, asked: Any) -> Ints:
         """The part of each question, of the open ones too; a single number where there is one part."""
@@ -200,7 +203,7 @@ class Agenda:
         log = np.zeros(told, np.int64), *times, before, number, np.array([stream])
         codes, asked = np.array([question.slot << SLOT | kind]), 1 - told
         streams = {stream: 1} if asked else {}
-        return Events(codes, None, [question.part], np.array([told]), asked, asked, streams, log)
+        return Events(codes, None, [question.part], [told], asked, asked, streams, log)
 
     def _list_open(self, last: int) -> None:
         """Lists the open questions, the last among them, where each is resolved `lag` questions later."""

@@ -43,7 +43,7 @@ VERSION = 1
 IMMEDIATE = Schedule()
 #: run-rounds that are played before the game tells of its progress, also where a player is in Python. Questions with
 #: events that are listed at a time.
-SEGMENT, IN_PYTHON, LISTED = 2**21, 2**17, 2**14
+SEGMENT, IN_PYTHON, LISTED = 2**21, 2**17, 2**15
 
 
 class Game:
@@ -242,9 +242,9 @@ class Game:
         mine, theirs, number = self.forecaster, self.nature, self.asked + 1
         try:
             events = listed()
-            resolved = int(events.resolved.sum())
+            resolved = sum(events.resolved)
             histories = [self.ledger.history(part) for part in events.parts]
-            for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
+            for history, rounds in zip(histories, events.resolved, strict=True):
                 history.reserve(rounds)
             try:
                 mine.prepare(events.asked, events.open, events.streams)
@@ -261,10 +261,10 @@ class Game:
             begun = begun or not look
             self._loop.play(self.asked, events, histories, log, self.threads, whole)
             events = events.settled()
-            resolved = int(events.resolved.sum())
+            resolved = sum(events.resolved)
             if not look:
                 self.asked, self.resolved = self.asked + events.asked, self.resolved + resolved
-            for history, rounds in zip(histories, events.resolved.tolist(), strict=True):
+            for history, rounds in zip(histories, events.resolved, strict=True):
                 history.played(rounds)
             if self.transcripts is not None and log is not None:
                 self.transcripts.extend(events.told(self.asked), log[:, :resolved])

@@ -66,10 +66,11 @@ class Loop:
         self.places: list[int] = np.cumsum(lengths).tolist()
         self.words = np.zeros((self.runs, 0, self.places[-1]))
         self._lane: Any = None
+        self._facts: Any = None
 
     def __getstate__(self) -> dict[str, Any]:
         # Addresses are of the process in which they were taken.
-        return self.__dict__ | {"_lane": None}
+        return self.__dict__ | {"_lane": None, "_facts": None}
 
     def reserve(self, slots: int) -> None:
         """Makes room for this number of open questions."""
@@ -104,7 +105,7 @@ class Loop:
         """Plays events that come after `asked` questions; `whole`: forecasters state the whole law."""
         # The table knows addresses alone: what is at them lives as long as these names.
         parts, times = np.array([_part(history) for history in histories], np.int64), events.asked_at
-        count = events.asked + (int(events.resolved[0]) if events.lag else 0)
+        count = events.asked + (events.resolved[0] if events.lag else 0)
         if events.codes is not None:
             count = len(events.codes)
         table, lane = self._table(asked, events, count, parts, times, log, whole), self._lanes()
@@ -177,31 +178,33 @@ class Loop:
         self, asked: int, events: Events, count: int, parts: Any, times: Any, log: Any, whole: bool
     ) -> Any:
         """The table of these events for the compiled code, but for what differs from share to share of the runs."""
-        mine, theirs, lag = self.forecaster, self.nature, events.lag
-        open, table = min(asked, lag), np.zeros(k.TABLE, np.int64)
-        laws = (k.LAW, k.LEARN), (k.MOVE, k.HEAR, k.REVEAL)
-        for places, player in zip(laws, (mine, theirs), strict=True):
-            for place, step in zip(places, player.steps, strict=False):
-                table[place] = 0 if step is None else step.address
+        if self._facts is None:
+            self._facts = self._same()
+        table, lag, open = self._facts.copy(), events.lag, min(asked, events.lag)
+        table[k.LAST], table[k.NUMBER], table[k.PARTS] = count, asked, address(parts)
+        table[k.FORECAST_ALONE] = self.forecaster.alone and not whole and not self.shown
+        if lag:
+            table[k.LAG], table[k.WAITING] = lag, open
+            table[k.NEWEST], table[k.OLDEST] = asked % (lag + 1), (asked - open) % (lag + 1)
+        for place, array in ((k.EVENTS, events.codes), (k.ROWS, events.rows), (k.TIMES, times), (k.LOG, log)):
+            if array is not None:
+                table[place] = address(array)
+        if log is not None:
+            table[k.LOG_RUN], table[k.LOGGED_WORDS] = log.strides[0], log.shape[2]
+        return table
+
+    def _same(self) -> Any:
+        """The part of the table that is the same for all events."""
+        table, steps = np.zeros(k.TABLE, np.int64), (*self.forecaster.steps, *self.nature.steps)
+        for place, step in zip((k.LAW, k.LEARN, k.MOVE, k.HEAR, k.REVEAL), steps, strict=True):
+            table[place] = 0 if step is None else step.address
         if not len(self.gather):
             table[k.REVEAL] = 0
-        said = {
-            k.LAST: count, k.NUMBER: asked, k.SEEN: k.SIDE if self.by_side else theirs.sight >= Sight.DRAW,
-            k.FORECAST_ALONE: mine.alone and not whole and not self.shown, k.GATHER: address(self.gather),
-            k.TAKEN: len(self.gather), k.GRID: address(self.grid), k.POINTS: len(self.grid), k.PARTS: address(parts),
-            k.LAG: lag, k.WAITING: open, k.NEWEST: asked % (lag + 1), k.OLDEST: (asked - open) % (lag + 1),
-        }  # fmt: skip
+        table[k.SEEN] = k.SIDE if self.by_side else self.nature.sight >= Sight.DRAW
+        table[k.GATHER], table[k.TAKEN] = address(self.gather), len(self.gather)
+        table[k.GRID], table[k.POINTS] = address(self.grid), len(self.grid)
         at = k.AT_CONTEXT, k.AT_MEMO, k.AT_ATOMS, k.AT_VALUES, k.AT_WEIGHTS, k.AT_THEIR_MEMO
-        said |= dict(zip(at, self.places[:-1], strict=True))
-        if events.codes is not None:
-            said[k.EVENTS] = address(events.codes)
-        if events.rows is not None:
-            said[k.ROWS] = address(events.rows)
-        if times is not None:
-            said[k.TIMES] = address(times)
-        if log is not None:
-            said |= {k.LOG: address(log), k.LOG_RUN: log.strides[0], k.LOGGED_WORDS: log.shape[2]}
-        table[list(said)] = list(said.values())
+        table[list(at)] = self.places[:-1]
         return table
 
     def _stopped(self, table: Any, lanes: Any, error: Exception | None) -> Stopped:

@@ -18,7 +18,7 @@ from onlinecal.core.validation import number as check_number
 from onlinecal.rounds.law import Floats
 
 #: size of a block of times, at least and at most
-BLOCK, MOST = 2**10, 2**14
+BLOCK, MOST = 2**10, 2**15
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class Clock:
         self._asked = beginnings(parts[0], first, self._before, u)
         late = parts[1]
         if late.by_outcome:
-            both = [endings(late, first, self._asked, v, outcome=outcome) for outcome in (0, 1)]
+            both = [endings(late, first, self._asked, v.copy(), outcome=outcome) for outcome in (0, 1)]
             self._known = np.stack(both, axis=1)
         else:
             self._known = endings(late, first, self._asked, v)
@@ -288,8 +288,8 @@ def load(schedule: Schedule, horizon: int, seed: int) -> Load:
 def beginnings(
     arrivals: Arrivals, first: int, before: float, uniforms: Floats, what: str = "question"
 ) -> Floats:
-    """`Arrivals.times`, checked, as an array of its own."""
-    times = _numbers(lambda: arrivals.times(first, before, uniforms.copy()), len(uniforms), arrivals)
+    """`Arrivals.times`, checked, as an array of its own; the uniforms may be written over."""
+    times = _numbers(lambda: arrivals.times(first, before, uniforms), len(uniforms), arrivals)
     ends = times[[0, -1]] if len(times) else np.full(2, before)
     good = np.isfinite(ends).all() and (first == 1 or ends[0] >= before) and (times[1:] >= times[:-1]).all()
     if not good:
@@ -314,10 +314,10 @@ def endings(
 ) -> Floats:
     """`Delays.known`, checked, as an array of its own; of one outcome where the delay depends on it."""
     given = () if outcome is None else (outcome,)
-    times = _numbers(lambda: delays.known(first, begun.copy(), uniforms.copy(), *given), len(begun), delays)
-    bad = ~(times >= begun)
-    if bad.any():
-        i = int(np.argmax(bad))
+    times = _numbers(lambda: delays.known(first, begun.copy(), uniforms, *given), len(begun), delays)
+    late = times >= begun
+    if not late.all():
+        i = int(np.argmin(late))
         raise InvalidParameter(f"{strategy_label(delays)}: {said.format(first + i, times[i], begun[i])}")
     return times
 
