@@ -141,7 +141,7 @@ def test_what_commands_print(own, line, rc, first, words):
     for file in re.findall(r"^wrote (\S+\.(?:png|svg|html))", done.stdout, re.M):
         data = (own / file).read_bytes()
         assert len(data) > 5000
-        assert data.startswith(b"\x89PNG") or b"ECE against drift" in data or data.count(b"<figure>") == 4
+        assert data.startswith(b"\x89PNG") or b"ECE against drift" in data or data.count(b"<figure>") == 6
     assert done.stdout.count("ok  ") == {"check": 10 if rc else 8}.get(line.split()[0], 0)
 
 
