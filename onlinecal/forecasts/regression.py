@@ -155,7 +155,8 @@ def recalibration(
             drawn = generator.random(len(v)) < v
         else:
             drawn = generator.binomial(counts.astype(np.int64), v)
-        ones = np.add.reduceat(drawn.astype(np.float64), starts)
+        # Sums of weights may be rounded up.
+        ones = np.minimum(np.add.reduceat(drawn.astype(np.float64), starts), own.counts)
         return isotonic(JointDistribution.from_counts(own.predictions, own.counts, ones))
 
     found = np.array([curve() for _ in range(draws)])

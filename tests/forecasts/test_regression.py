@@ -11,6 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import onlinecal as oc
 from onlinecal.forecasts import regression
+from onlinecal.forecasts.intervals import Resample
 from onlinecal.forecasts.regression import LEAST, recalibration, smoothed
 from onlinecal.measures import smooth_ece
 
@@ -75,6 +76,16 @@ def test_many_levels_are_rounded_and_the_rest_is_the_same():
     for each in (found, recalibration(gamma.merge(gamma), draws=39)):
         assert (each.lower <= each.upper).all()
         assert np.abs(0.5 * (each.lower + each.upper) - each.predictions)[middle].mean() < 0.05
+
+
+def test_sums_of_weights_are_rounded_up(seed):
+    generator = np.random.default_rng(seed)
+    p, y = 1.0 - np.arange(9_000) % 20 * 1e-9, np.arange(9_000) % 2.0
+    p[1::3] /= 2.0
+    w = 10.0 ** generator.uniform(-6, 6, len(p))
+    gamma = G.from_samples(p, y, weights=w)
+    found = recalibration(gamma, draws=40, resample=Resample(gamma, (p, y, w)))
+    assert np.all(found.lowest <= found.highest) and np.all(found.highest[-1] == 1.0)
 
 
 @pytest.mark.one_in(2)
