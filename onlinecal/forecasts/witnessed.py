@@ -89,7 +89,7 @@ def _drawn_in(q: Floats, v: Floats, n: Floats, squares: Floats) -> Floats:
 
     s² is the variance of the mean of a calibrated level. τ² is the mean square of d less that of s.
     """
-    noise = v * (1.0 - v) * squares / n**2
+    noise = v * (1.0 - v) * squares / np.maximum(n**2, np.finfo(np.float64).tiny)
     true = max(float(n @ ((q - v) ** 2 - noise)), 0.0) / float(n.sum())
     with np.errstate(invalid="ignore"):
         share = np.where(noise > 0.0, true / (true + noise), 1.0)

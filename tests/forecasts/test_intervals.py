@@ -138,6 +138,13 @@ def test_extreme_losses_and_few_draws():
     assert (order_statistic(values, 0.5), order_statistic(np.arange(999.0), 0.95)) == (10.0, 949.0)
 
 
+@pytest.mark.parametrize("name", ["scdl", "scdl_binned"])
+def test_points_of_a_grid_with_hardly_a_weight(name):
+    """A weight near 1e-298, of which floats hold no square, is that of the point 1/m."""
+    row = evaluate(np.arange(60) * 1e-300, np.arange(60) % 2, measures=[name], bootstrap=99).rows[0]
+    assert row.interval[0] <= row.value <= row.interval[1]
+
+
 @pytest.mark.parametrize("shift", [-0.2, 0.0, 0.2])
 def test_a_signed_measure_has_the_interval_of_its_mirror(shift, seed):
     """Of the bias of flipped samples, both ends change sign; nothing cuts them at 0."""
