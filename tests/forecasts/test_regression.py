@@ -85,7 +85,7 @@ def test_sums_of_weights_are_rounded_up(seed):
     w = 10.0 ** generator.uniform(-6, 6, len(p))
     gamma = G.from_samples(p, y, weights=w)
     found = recalibration(gamma, draws=40, resample=Resample(gamma, (p, y, w)))
-    assert np.all(found.lowest <= found.highest) and np.all(found.highest[-1] == 1.0)
+    assert np.all(found.lowest <= found.highest)
 
 
 @pytest.mark.one_in(2)
