@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from onlinecal.commands.base import Json, Overwrite, answer, argument, option
-from onlinecal.core.words import at_least, at_most, with_error
+from onlinecal.core.words import at_least, at_most, number_of, with_error
 
 
 def solve(
@@ -222,7 +222,8 @@ def _searched(found: Any, output: Path) -> list[str]:
     width = max(len(each.label) for each in found.tried)
     return [
         *lines,
-        f"searched  {found.evaluations} natures; the best mean of each family in the search, which is too large:",
+        f"searched  {number_of(found.evaluations, 'nature')}; the best mean of each family in the search, which is too "
+        "large:",
         *(f"  {each.label:<{width}}  {each.best:>10.6g}  of {each.evaluations}" for each in found.tried),
         f"scenario  {output}; play it: onlinecal run {shlex.quote(str(output))}",
     ]

@@ -71,7 +71,7 @@ class Clustered(Resample):
 
         Source: Korn & Graubard 1998.
         """
-        count = int(place.max()) + 1
+        count = int(place.max()) + 1 if kernel is None else kernel.shape[1]
         mass = self._table(place[self.level], count, self._weights).T.tocsr()
         ones = self._table(place[self.level], count, self._weights * self.ones).T.tocsr()
         found, rows = np.empty(len(means)), max(AT_ONCE // self.clusters, 1)

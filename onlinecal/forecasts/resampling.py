@@ -114,8 +114,10 @@ class Resample:
 
     def samples_near(self, kernel: Floats | None, place: Ints, means: Floats) -> Floats:
         """The same near points: (points, places) weights of the places of levels, or each place by itself."""
+        places = 0 if kernel is None else kernel.shape[1]
         found: Any = [
-            np.bincount(place, part) for part in (self.gamma.counts, self.squares[0] + self.squares[1])
+            np.bincount(place, part, places)
+            for part in (self.gamma.counts, self.squares[0] + self.squares[1])
         ]
         total, squares = found if kernel is None else (kernel @ found[0], kernel**2 @ found[1])
         return np.asarray(total**2 / squares)

@@ -48,6 +48,7 @@ COMPARED_AT = 10**6
 
 def rows(kind: str = "") -> list[dict[str, str]]:
     """Kind, name, summary and source of truth (guarantees, or a measure's citation) of all entries, or of one kind."""
+    kind = kind and meant("kind", kind, (*KINDS, "rates", "scenarios"))
     if kind == "rates":
         return _rates()
     if kind == "scenarios":
@@ -57,7 +58,6 @@ def rows(kind: str = "") -> list[dict[str, str]]:
         return [
             {"kind": kind, "name": name, "summary": str(said["title"]), "known": ""} for name, said in files
         ]
-    kind = kind and meant("kind", kind, KINDS)
     return [
         {
             "kind": k, "name": name, "summary": _documentation(thing).partition("\n")[0],

@@ -17,6 +17,7 @@ from onlinecal.forecasts.inference import calibration_test, dependence_test, sco
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log
 from onlinecal.forecasts.regression import recalibration, smoothed
+from onlinecal.forecasts.resampling import Resample
 from onlinecal.forecasts.source import report_of
 
 LEVELS = (np.arange(20) + 0.5) / 20
@@ -277,6 +278,10 @@ def test_samples_near_a_point_are_clusters_or_rows():
     assert five.samples_near(None, place, gamma.means) == pytest.approx(np.full(20, 40.0))
     assert one.samples_near(None, place, gamma.means) == pytest.approx(np.full(20, 200.0))
     assert five.samples_near(np.ones((3, 20)), place, np.full(3, 0.5)) == pytest.approx(np.full(3, 800.0))
+    # Places beyond those of levels, as where more than a thousand levels are spread on a grid.
+    beyond = np.ones((3, 25)), place, np.full(3, 0.5)
+    assert five.samples_near(*beyond) == pytest.approx(np.full(3, 800.0))
+    assert Resample(gamma, (p, y, w)).samples_near(*beyond) == pytest.approx(np.full(3, 4000.0))
 
 
 def test_bands_of_too_few_clusters_say_nothing(seed):

@@ -118,7 +118,7 @@ SAID = [
     ("export results/kept.db -o t.csv", 0, "wrote t.csv: 128 rows", ""),
     ("new my.toml", 0, "wrote my.toml; play it: onlinecal run my.toml", ""),
     ("list", 0, "", "forecast_hedging|contrarian|smooth_ce|umbrella|ece ≥ T/2"),
-    ("list scenarios", 0, "", "quickstart"),
+    ("list scenarios", 0, "", "quickstart"), ("list Rates", 0, "", "Foster & Vohra 1998"),
     ("show almost_one_step_ahead", 0, "", "T^(1/2)|distance_certificate ≤ 2√T + 1|Arunachaleswaran"),
     ("show ece", 0, "ece", ""), ("show drift", 0, "drift", ""), ("show umbrella", 0, "umbrella", ""),
     ("show replay", 0, "replay", ""), ("show poisson", 0, "poisson", "rate : float, default 1"),
