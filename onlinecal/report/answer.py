@@ -40,7 +40,7 @@ def answer(study: Study, measure: str) -> list[str]:
     if len(sure) == len(mine):
         doubt = "This is beyond doubt for the expected totals"
     elif sure:
-        doubt = f"Beyond doubt, for the expected totals, this is so against {_list(sure)}"
+        doubt = f"This is beyond doubt for the expected totals against {_list(sure)}"
     else:
         doubt = "Against none of them is this beyond doubt for the expected totals"
     others: dict[str, list[str]] = {}
@@ -49,7 +49,7 @@ def answer(study: Study, measure: str) -> list[str]:
             others.setdefault(" and ".join(names), []).append(nature)
     if others:
         elsewhere = [f"{names} against {_list(natures)}" for names, natures in others.items()]
-        doubt += f"; the {extreme} is that of {'; of '.join(elsewhere)}"
+        doubt += f"; the {extreme} mean is that of {'; of '.join(elsewhere)}"
     said.append(f"{doubt}.")
     first = max(mine, key=lambda s: _lead(s, who)[0])
     lead, value, after, other = _lead(first, who)

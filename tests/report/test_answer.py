@@ -41,7 +41,9 @@ def test_three_sentences_say_which_where_and_by_how_much(seed):
     mine, measure = study(totals)
     first, second, third = answer(mine, measure)
     assert first == "By ece, a has the lowest mean total against drift and coin (2 of 3 natures)."
-    assert second == "This is beyond doubt for the expected totals; the lowest is that of b against rain."
+    assert (
+        second == "This is beyond doubt for the expected totals; the lowest mean is that of b against rain."
+    )
     means = {pair: values.mean() for pair, values in totals.items()}
     found = re.fullmatch(
         r"The largest lead is against drift at T = 100: (\S+), and the next, (\w), has (\S+), (\S+) times as much\.",
@@ -65,6 +67,15 @@ def test_one_run_one_forecaster_and_ties():
     same = {(who, "n"): [1.0, 1.0] for who in "ab"}
     assert answer(*study(same))[2] == "The largest lead is against n at T = 100: 1, and the next, b, has 1."
     assert answer(*study({("a", "n"): [np.inf], ("b", "n"): [2.0]})) == []
+
+
+def test_only_leads_of_the_first_are_said_to_be_beyond_doubt():
+    """Against m and o the mean leads of a and c are as small as deviations."""
+    apart, far, near, other = [1.0, 1.01, 0.99], [9.0, 9.01, 9.02], [1.0, 2.0, 3.0], [2.0, 3.5, 1.5]
+    totals = {("a", "n"): apart, ("c", "n"): far, ("a", "m"): near, ("c", "m"): other, ("a", "o"): other}
+    second = answer(*study({**totals, ("c", "o"): near}))[1]
+    assert second.startswith("This is beyond doubt for the expected totals against n; ")
+    assert second.endswith("the lowest mean is that of c against o.")
 
 
 def test_of_payoffs_the_highest_is_best():
