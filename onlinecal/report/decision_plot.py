@@ -123,7 +123,7 @@ def plot_decision(
     --------
     >>> ax = plot_decision([0.45] * 40, [0, 1, 1, 1] * 10)
     >>> ax.get_title()
-    'act when p > 0.45: you lose 0.545 per decision; predictions\\nof 0.45 (1 of all) are too low by 0.3'
+    'act when p > 0.45: you lose 0.545 per decision;\\npredictions of 0.45 (1 of all) are too low by 0.3'
     """
     several = gammas_of("decision", p, y)
     found = {label: decisions_of(gamma, against=against) for label, gamma in several.items()}
