@@ -229,14 +229,15 @@ def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> Ints | No
 
 
 def labels_of(clusters: ArrayLike, rows: int) -> Ints:
-    """Labels of clusters as numbers from 0."""
+    """Labels of clusters as numbers from 0, in the order of their first rows: numbers and texts draw the same then."""
     given = np.asarray(clusters)
     if given.shape != (rows,):
         raise InvalidParameter(
             f"evaluate: clusters has shape {given.shape}; expected ({rows},), a label for each prediction"
         )
     try:
-        return np.asarray(np.unique(given, return_inverse=True)[1], dtype=np.int64)
+        _, first, place = np.unique(given, return_index=True, return_inverse=True)
+        return np.asarray(np.argsort(np.argsort(first))[place], dtype=np.int64)
     except TypeError:
         raise InvalidParameter(
             "evaluate: clusters holds labels of several types; expected numbers or strings"

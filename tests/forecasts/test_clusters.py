@@ -158,6 +158,15 @@ def test_the_command_takes_rows_of_one_label_as_a_cluster(log):
         assert part["error"] > 1.5 * other["error"]
 
 
+def test_whole_numbers_are_the_labels_that_a_file_has():
+    p, y, labels = events(np.random.default_rng(7), 200)
+    numbers, texts = (
+        evaluate(p, y, clusters=each, measures=["smooth_ce"], bootstrap=99).rows[0].interval
+        for each in (labels, labels.astype(str))
+    )
+    assert numbers == texts
+
+
 def test_rows_of_one_time_are_a_cluster(log):
     by_time = report_of(str(log), Asked(("p",), "y", time="event"), Settings(99, measures=("smooth_ce",)))
     by_label = report_of(str(log), Asked(("p",), "y", cluster="event"), Settings(99, measures=("smooth_ce",)))
