@@ -204,7 +204,10 @@ class Session:
                 )
                 try:
                     if key not in failed:
-                        self._store.add_columns(key, task.computed(self._store.gammas(key)), cell.first)
+                        # Under the contents of the plan: a measure that is called may change what it holds.
+                        own, told = self._cells[key].held, task.computed(self._store.gammas(key))
+                        columns = {own.get(h.column, h): totals for h, totals in told.items()}
+                        self._store.add_columns(key, columns, cell.first)
                 except StoreError:
                     raise
                 except (Exception, SystemExit) as error:  # measures may be any code
