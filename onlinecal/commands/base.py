@@ -31,6 +31,8 @@ def argument(text: str, metavar: str | None = None) -> Any:
 #: what stands for a value in help: by the name of the parameter, else by its type
 COLUMNS = ("forecast", "outcome", "by", "time", "weight", "cluster", "key", "resolved", "column")
 NAMES = ("measure", "forecaster", "nature", "task", "against", "like", "kind", "name", "names")
+#: what the Tab key completes such a value to
+KINDS = {"measure": "measures", "forecaster": "forecasters", "nature": "natures", "task": "tasks"}
 VALUES: dict[str | type, str] = {
     **dict.fromkeys(COLUMNS, "COLUMN"), **dict.fromkeys(NAMES, "NAME"), "folder": "FOLDER", Path: "FILE",
     int: "NUMBER", float: "NUMBER", str: "WORD",
@@ -45,8 +47,21 @@ def with_metavars(function: Callable[..., None]) -> Callable[..., None]:
             kind = _plain(get_args(hint)[0])
             if info.metavar is None and kind is not bool:
                 info.metavar = VALUES.get(name) or VALUES[kind]
+            if name in NAMES:
+                info.autocompletion = _completion(KINDS.get(name))
     function.__annotations__ = hints  # typer reads these
     return function
+
+
+def _completion(kind: str | None) -> Callable[[str], list[str]]:
+    """The names of a kind, or of all kinds, that begin with what was typed."""
+
+    def names(incomplete: str) -> list[str]:
+        from onlinecal.report import known
+
+        return [name for name in known.names(kind) if name.startswith(incomplete)]
+
+    return names
 
 
 def _plain(hint: Any) -> Any:

@@ -20,9 +20,10 @@ def list_(
     as_json: Json = False,
 ) -> None:
     """List everything that can be played and measured."""
-    from onlinecal.report import catalogue
+    from onlinecal.report import known
+    from onlinecal.report.listing import print_catalogue
 
-    catalogue.print_catalogue(catalogue.rows(kind), as_json=as_json)
+    print_catalogue(known.rows(kind), as_json=as_json)
 
 
 def show(
@@ -32,16 +33,17 @@ def show(
     as_json: Json = False,
 ) -> None:
     """All that is known about one of them: rule, parameters, guarantees, source."""
-    from onlinecal.report import catalogue
+    from onlinecal.report import known
+    from onlinecal.report.listing import print_entry
     from onlinecal.report.tables import print_json
 
-    found = catalogue.entries(name)
+    found = known.entries(name)
     if as_json:
         print_json(found if len(found) > 1 else found[0])
         return
     for i, entry in enumerate(found):
         print("\n" if i else "", end="")
-        catalogue.print_entry(entry, as_json=False)
+        print_entry(entry)
 
 
 def check(
@@ -53,7 +55,7 @@ def check(
 ) -> None:
     """Measure every guarantee where it applies; for NAMEs also run the conformance checks. Exit 1 if one fails."""
     from onlinecal.checks.guarantees import report
-    from onlinecal.report import catalogue
+    from onlinecal.report.listing import print_check
     from onlinecal.report.tables import print_json
 
     with aside():
@@ -61,6 +63,6 @@ def check(
     if as_json:
         print_json(found.rows())
     else:
-        catalogue.print_check(found)
+        print_check(found)
     if not found.good:
         raise typer.Exit(1)

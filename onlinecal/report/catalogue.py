@@ -1,23 +1,16 @@
-"""Everything that can be named in a scenario, with its facts; as tables for the terminal."""
+"""The facts of everything that can be named in a scenario, from the classes and functions themselves."""
 
 from __future__ import annotations
 
 import inspect
-import json
-import tomllib
 from functools import partial
-from typing import TYPE_CHECKING, Any
-
-from rich.markup import escape
-from rich.table import Table
+from typing import Any
 
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import LIST, UnknownName, meant
 from onlinecal.core.guarantee import Guarantee, tightest
 from onlinecal.core.modules import locate
 from onlinecal.core.strategy import FACTS, parameters
-from onlinecal.core.words import fixed, readable
-from onlinecal.core.writing import scenarios
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS
@@ -26,7 +19,6 @@ from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure
 from onlinecal.naming import as_strategy, foreign, kind_of
 from onlinecal.natures import NATURES
-from onlinecal.report.tables import flowing, new_console, print_json, say
 from onlinecal.schedules import ARRIVALS, DELAYS
 from onlinecal.worlds import WORLDS, World
 
@@ -48,16 +40,6 @@ COMPARED_AT = 10**6
 
 def rows(kind: str = "") -> list[dict[str, str]]:
     """Kind, name, summary and source of truth (guarantees, or a measure's citation) of all entries, or of one kind."""
-    kind = kind and meant("kind", kind, (*KINDS, "rates", "scenarios"))
-    if kind == "rates":
-        return _rates()
-    if kind == "scenarios":
-        files = (
-            (name, tomllib.loads(file.read_text(encoding="utf-8"))) for name, file in scenarios().items()
-        )
-        return [
-            {"kind": kind, "name": name, "summary": str(said["title"]), "known": ""} for name, said in files
-        ]
     return [
         {
             "kind": k, "name": name, "summary": _documentation(thing).partition("\n")[0],
@@ -69,7 +51,7 @@ def rows(kind: str = "") -> list[dict[str, str]]:
     ]  # fmt: skip
 
 
-def _rates() -> list[dict[str, str]]:
+def rates() -> list[dict[str, str]]:
     """The known rates, what follows from them for other measures, and those of quantities that are not tracked."""
     stated = {(known.measure, known.upper) for known in KNOWN_RATES}
     names = dict.fromkeys([*(rate.measure for rate in KNOWN_RATES), *MEASURES])
@@ -185,121 +167,3 @@ def parameters_of(thing: Any) -> list[dict[str, Any]]:
         {"name": name, "default": None if default is empty else default, "required": default is empty}
         for name, default in given
     ]
-
-
-if TYPE_CHECKING:
-    from onlinecal.checks.guarantees import GuaranteeCheck, Report
-#: columns of a terminal below which a table of texts would be broken within words
-NARROW = 72
-
-
-def print_catalogue(rows: list[dict[str, str]], *, as_json: bool) -> None:
-    """The rows of `catalogue.rows`."""
-    if as_json:
-        print_json(rows)
-        return
-    console = new_console()
-    for kind in dict.fromkeys(row["kind"] for row in rows):
-        mine, rates = [row for row in rows if row["kind"] == kind], kind.startswith("rates")
-        if console.width < NARROW:
-            console.print(kind, style="italic")
-            for row in mine:
-                say(": ".join(filter(None, (row["name"], row["summary"]))))
-                say(f"  {row['known']}" if row["known"] else "")
-            continue
-        table = Table(title=kind, title_justify="left", box=None, pad_edge=False)
-        table.add_column("name", style="bold", no_wrap=kind != "rates of other quantities")
-        table.add_column("total" if rates else "what it is")
-        known = (
-            "source"
-            if kind == "measures" or rates
-            else "proved"
-            if kind in ("forecasters", "natures")
-            else ""
-        )
-        table.add_column(known)
-        for row in mine:
-            table.add_row(*(escape(readable(row[key])) for key in ("name", "summary", "known")))
-        console.print(table)
-        console.print()
-
-
-#: what `print_entry` calls the facts of a strategy
-_FACTS = {
-    "deterministic": "Deterministic",
-    "needs_horizon": "Play depends on the horizon",
-    "safe_under_delay": "May be told late and in any order",
-    "memory": "State of a run",
-    "loop": "Loop",
-}
-
-
-def print_entry(entry: dict[str, Any], *, as_json: bool) -> None:
-    """Prints an entry of the catalogue."""
-    if as_json:
-        print_json(entry)
-        return
-    console = new_console()
-    given = ", ".join(
-        p["name"] + ("" if p["required"] else f" = {json.dumps(p['default'], default=str)}")
-        for p in entry["parameters"]
-    )
-    console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
-    say(flowing(entry["documentation"] or "It has no docstring."), hang=0)
-    facts = {words: entry[key] for key, words in _FACTS.items() if key in entry}
-    if facts:
-        print()
-    for words, fact in facts.items():
-        console.print(f"[bold]{words}[/bold]: {escape(fact)}")
-    if entry["guarantees"]:
-        console.print("\n[bold]Proved, at the default parameters[/bold]")
-        for guarantee in entry["guarantees"]:
-            say(f"- {guarantee}")
-    if entry["implied"]:
-        console.print("\n[bold]Which implies[/bold] (swap_regret, external_regret: of every task)")
-        for line in entry["implied"]:
-            say(f"- {line}")
-
-
-def print_check(report: Report) -> None:
-    """The report of `onlinecal check`: two lines for each guarantee, with the worst of its opponents."""
-    console = new_console()
-    for name in dict.fromkeys(name for name, _ in report.findings):
-        console.print(f"[bold]{escape(name)}[/bold]")
-        for found, finding in report.findings:
-            if found == name:
-                say(f"  {'FAILS' if finding.fault else 'ok'}  {finding.check}", hang=4)
-                if finding.fault:
-                    say(f"         {finding.fault}")
-    for remark in report.remarks:
-        console.print(remark, markup=False)
-    if not report.guarantees:
-        return
-    groups: dict[tuple[str, str], list[GuaranteeCheck]] = {}
-    for v in report.guarantees:
-        groups.setdefault((v.strategy, v.guarantee.short), []).append(v)
-    for (strategy, guarantee), checked in groups.items():
-        first = checked[0].guarantee
-        worst = max(checked, key=lambda v: v.ratio if first.upper else -v.ratio)
-        failed, unknown = (sum(v.holds is holds for v in checked) for holds in (False, None))
-        trends = [v.trend[0] for v in checked if v.trend is not None]
-        if failed:
-            found = f"FAILS against {failed} of {len(checked)}"
-            if any(v.step > 1.0 and v.holds is False for v in checked):
-                found += ", in a step of its proof"
-        elif first.kind == "rate" and not trends:
-            found = "a rate; its growth cannot be told"
-        elif unknown:
-            found = f"exceeded, perhaps by chance, against {unknown} of {len(checked)}"
-        else:
-            found = f"holds against {len(checked)}"
-        if trends:
-            found += f": ratio grows like T^{fixed(max(trends))} at most"
-        say(f"{strategy}: {guarantee}")
-        say(f"  {found}; worst {worst.ratio:.4g}, against {worst.opponent}, round {worst.at:,}")
-    say(
-        "worst: measured over bound, largest over opponents, runs and checkpoints (smallest for ≥); of the mean at T "
-        "for expected bounds and rates. A rate has no constant: it holds if the ratio grows by no more than T^0.1 from "
-        "T/16 to T, and fails if it does by more than chance makes of it once in 10^6.",
-        hang=0,
-    )

@@ -12,8 +12,10 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.growth import simultaneous
 from onlinecal.growth.words import line
-from onlinecal.report.catalogue import entry, print_entry
+from onlinecal.report import catalogue, known
+from onlinecal.report.catalogue import entry
 from onlinecal.report.curves import Study
+from onlinecal.report.listing import print_entry
 from onlinecal.report.tables import number, print_json
 from onlinecal.report.totals import exponents_markdown, totals
 from onlinecal.study import Played
@@ -120,5 +122,31 @@ def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
     for name, documentation in said.items():
         found = entry(f"catalogue_own:{name}")
         assert found["documentation"] == documentation
-        print_entry(found, as_json=False)
+        print_entry(found)
         assert (documentation or "It has no docstring.") in capsys.readouterr().out
+
+
+def test_the_kept_catalogue_is_that_of_the_classes(tmp_path, monkeypatch, capsys):
+    """It is made again after a change of the package, also where nothing can be kept."""
+    file = tmp_path / "catalogue.json"
+    monkeypatch.setattr(known, "_KEPT", file)
+
+    def printed(of, name):
+        for found in of(name):
+            print_entry(found)
+            print_json(found)
+        return capsys.readouterr().out
+
+    for stamp, place in (([], file), ([], file), ([1], file), ([1], file / "no folder.json")):
+        monkeypatch.setattr(known, "_KEPT", place)
+        monkeypatch.setattr(known, "_stamp", lambda stamp=stamp: stamp)
+        known.catalogue.cache_clear()
+        assert known.rows() == catalogue.rows()
+        assert known.rows("rates") == catalogue.rates()
+        assert json.loads(file.read_text("utf-8"))["stamp"] == stamp
+    names = known.names()
+    assert [printed(known.entries, name) for name in names] == [
+        printed(catalogue.entries, name) for name in names
+    ]
+    monkeypatch.undo()
+    known.catalogue.cache_clear()

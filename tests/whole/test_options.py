@@ -1,6 +1,9 @@
 """The options of the commands: one meaning a letter, help in words, and no option in a text that no command has."""
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -84,3 +87,20 @@ def test_help_names_values_in_words():
 def test_h_is_help(line, tmp_path):
     short, long = (said_by(line + option, cwd=tmp_path).stdout for option in ("-h", "--help"))
     assert short == long
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("onlinecal compare x.db --measure smooth_c", ["smooth_ce"]),
+        ("onlinecal plot x.db --forecaster forecast_h", ["forecast_hedging"]),
+        ("onlinecal show distance_l", ["distance_lower"]),
+        ("onlinecal search --nature forecast_h", []),
+    ],
+)
+def test_the_tab_key_completes_names(line, names):
+    words = line.split()
+    run = {"_ONLINECAL_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+    script = Path(sys.executable).with_name("onlinecal")
+    done = subprocess.run([script], env=os.environ | run, capture_output=True, text=True)
+    assert done.stdout.split() == names, done.stderr

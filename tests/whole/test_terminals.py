@@ -9,7 +9,7 @@ import pytest
 from onlinecal.checks.conformance import Finding
 from onlinecal.checks.guarantees import GuaranteeCheck, Report
 from onlinecal.forecasters import ForecastHedging
-from onlinecal.report.catalogue import print_check
+from onlinecal.report.listing import print_check
 from tests.command_line import onlinecal
 from tests.whole.test_commands import FILES
 
