@@ -76,7 +76,6 @@ def run(
         executor,
         Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session,
     ):
-        _say_if_slow(loaded.cells)
         refused = loaded.cells.incompatible
         notes = [f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in refused[:NAMED]]
         if len(refused) > NAMED:
@@ -137,18 +136,6 @@ def _print_failed(failed: Any, cells: int, path: Path) -> None:
         print(f"  {who}: {fault.text}", file=sys.stderr)
     more = f"; `onlinecal status {shlex.quote(str(path))}` shows all" if len(failed) > NAMED else ""
     print(f"--resume plays them again{more}", file=sys.stderr)
-
-
-def _say_if_slow(cells: Any) -> None:
-    """One line before a run that may well take longer than ten minutes."""
-    from onlinecal.study.outlook import may_be_slow, outlook, slow
-
-    if may_be_slow(cells) and slow(found := outlook(cells, 0.5)):
-        from onlinecal.report.outlook import duration_range
-
-        many = number_of(len(cells), "cell")
-        time = f"{duration_range(found)} in one process if nothing of it is there"
-        print(f"note: {many}, {time}; --dry-run says more, Ctrl-C keeps what is finished", file=sys.stderr)
 
 
 def new(

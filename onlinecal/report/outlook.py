@@ -19,11 +19,11 @@ BUDGET = 3.0
 
 def print_outlook(plan: Plan, path: Path, *, resume: bool, as_json: bool) -> None:
     """Prints the answer of `run --dry-run`; with `resume` the results file counts."""
-    there, speeds = {}, {}
+    there = {}
     if resume and path.exists():
         with Store.open(path) as store:
-            there, speeds = store.runs(), store.speeds()
-    found = outlook(plan, BUDGET, there=there, speeds=speeds)
+            there = store.runs()
+    found = outlook(plan, BUDGET, there)
     if as_json:
         print_json({"results": str(path), **found.as_json()})
         return
@@ -70,19 +70,12 @@ def lines(found: Outlook) -> Iterator[str]:
     if found.estimate is None:
         yield "nothing is to be played" if not found.work else "time: nothing could be measured"
     else:
-        yield f"time: {duration_range(found)}, {found.estimate.how}"
+        low, middle, high = map(_duration, found.estimate[:3])
+        yield f"time: {middle if low == high else f'about {middle} ({low} to {high})'}, {found.estimate.how}"
     if found.disk >= LARGE:
         yield f"results file: about {_bytes(found.disk)}"
     if found.memory >= LARGE:
         yield f"memory: up to {_bytes(found.memory)} for a batch of runs"
-
-
-def duration_range(found: Outlook) -> str:
-    """``about 20 s (10 s to 1 min)``, or ``less than 1 s`` where that is all."""
-    estimate = found.estimate
-    assert estimate is not None
-    low, middle, high = map(_duration, (estimate.lower, estimate.middle, estimate.upper))
-    return middle if low == high else f"about {middle} ({low} to {high})"
 
 
 def _bytes(count: int) -> str:

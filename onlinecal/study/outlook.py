@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from statistics import fmean
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from onlinecal.core.errors import OnlinecalError
@@ -85,35 +88,24 @@ class Outlook:
 _Pair = tuple[int, int]
 
 
-def outlook(
-    plan: Plan,
-    budget: float,
-    *,
-    there: Mapping[str, int] | None = None,
-    speeds: Mapping[str, float] | None = None,
-) -> Outlook:
+def outlook(plan: Plan, budget: float, there: Mapping[str, int] = MappingProxyType({})) -> Outlook:
     """Describes how a plan would be played; measuring may take `budget` seconds beside compilation, and nothing with 0.
 
-    By the keys of cells, `there` has the number of played runs, `speeds` the seconds of a run-round.
+    `there` has the number of played runs by the keys of cells.
     """
     longest: dict[_Pair, Cell] = {}
-    work: dict[_Pair, int] = {}
-    known: list[tuple[_Pair, float]] = []
+    work, seen = Counter[_Pair](), set[str]()
     finished = begun = 0
-    seen: set[str] = set()
     for cell in plan:
-        pair = id(cell.forecaster), id(cell.nature)
+        pair, runs = (id(cell.forecaster), id(cell.nature)), cell.runs
         longest[pair] = max(longest.get(pair, cell), cell, key=lambda each: each.horizon)
-        runs = cell.runs
         if there:
             played = min(there.get(cell.key, 0), runs)
             finished, begun = finished + (played == runs), begun + (0 < played < runs)
-            if speeds and cell.key in speeds:
-                known.append((pair, speeds[cell.key]))
             runs = 0 if cell.key in seen else runs - played  # cells of one key are played once
             seen.add(cell.key)
         if runs:
-            work[pair] = work.get(pair, 0) + cell.horizon * runs
+            work[pair] += cell.horizon * runs
     schedules = list(dict.fromkeys(cell.schedule for cell in plan))
     loops, listed, looked_at = _loops(longest, schedules)
     labels = {(cell.forecaster.label, cell.nature.label) for cell in longest.values()}
@@ -131,11 +123,11 @@ def outlook(
         cells=len(plan),
         finished=finished,
         begun=begun,
-        work=sum(work.values()),
+        work=work.total(),
         loops=loops,
         listed=listed,
         looked_at=looked_at,
-        estimate=_estimate(work, chosen, len(plan) - finished, known, budget),
+        estimate=_estimate(work, chosen, len(plan) - finished, budget),
         disk=totals * TOTAL + len(plan) * CELL,
         memory=max(map(batch_bytes, chosen), default=0),
     )
@@ -145,51 +137,45 @@ def _loops(
     pairs: Mapping[_Pair, Cell], schedules: list[Schedule]
 ) -> tuple[dict[str, int], tuple[tuple[str, str, str], ...], int]:
     """How many pairs each loop plays, each of few pairs with its loop, and how many strategies were started."""
-    roles = [[getattr(cell, role) for cell in pairs.values()] for role in ("forecaster", "nature")]
-    looked_at = sum(len(some([*dict.fromkeys(map(id, entries))])) for entries in roles)
-    loop_of = {
-        pair: "simpy" if cell.in_world else "compiled" if cell.in_steps else "python"
-        for pair, cell in pairs.items()
-    }
-    loops = "compiled", "python", "simpy"
-    counts = {loop: len(schedules) * list(loop_of.values()).count(loop) for loop in loops}
+    roles = [{id(getattr(cell, role)) for cell in pairs.values()} for role in ("forecaster", "nature")]
+    each = [
+        (cell, "simpy" if cell.in_world else "compiled" if cell.in_steps else "python")
+        for cell in pairs.values()
+    ]
+    counts = Counter(loop for _, loop in each)
     listed = [
-        (cell.forecaster.label, ", ".join(filter(None, (cell.nature.label, schedule.label))), loop_of[pair])
-        for pair, cell in (pairs.items() if len(pairs) * len(schedules) <= LISTED else ())
+        (cell.forecaster.label, ", ".join(filter(None, (cell.nature.label, schedule.label))), loop)
+        for cell, loop in (each if len(pairs) * len(schedules) <= LISTED else ())
         for schedule in schedules
     ]
-    return {loop: count for loop, count in counts.items() if count}, tuple(listed), looked_at
+    loops = {loop: len(schedules) * counts[loop] for loop in ("compiled", "python", "simpy") if counts[loop]}
+    return loops, tuple(listed), sum(len(some([*entries])) for entries in roles)
 
 
 # ---------------------------------------------------------------- how long it takes
 
 
-def _estimate(
-    work: Mapping[_Pair, int], chosen: list[Cell], left: int, known: list[tuple[_Pair, float]], budget: float
-) -> Estimate | None:
+def _estimate(work: Mapping[_Pair, int], chosen: list[Cell], left: int, budget: float) -> Estimate | None:
     """Seconds, from the speeds of the pair, or else of pairs of its forecaster, or else of any."""
-    measured: list[tuple[_Pair, float]] = []
-    if budget > 0 and not {pair for pair, _ in known} >= work.keys():
-        measured = list(_measured(chosen, budget))
-    if not work or not known + measured:
+    measured = list(_measured(chosen, budget)) if budget > 0 else []
+    if not measured:
         return None
     speeds: dict[object, list[float]] = {}
-    for pair, seconds in known + measured:
+    for pair, seconds in measured:
         for key in (pair, pair[0], None):
             speeds.setdefault(key, []).append(seconds)
-    lower = middle = upper = EACH * left if measured else 0.0
-    for pair, rounds in work.items():
-        alike = speeds.get(pair) or speeds.get(pair[0]) or speeds[None]
-        lower += rounds * min(alike)
-        middle += rounds * sum(alike) / len(alike)
-        upper += rounds * max(alike)
-    said = [f"{number_of(len(known), 'played cell')} of the results file"] if known else []
-    if measured:
-        said.append(f"{number_of(len(measured), 'pair')}, of which the first rounds were played just now")
-    how = f"from the speed of {' and '.join(said)}, "
-    if not speeds.keys() >= work.keys():
-        how += "others taken for as fast as the slowest and the fastest of them, "
-    how += f"each taken for {SPREAD:g} times faster or slower; one process"
+    alike = {pair: speeds.get(pair) or speeds.get(pair[0]) or speeds[None] for pair in work}
+    lower, middle, upper = (
+        EACH * left + sum(rounds * of(alike[pair]) for pair, rounds in work.items())
+        for of in (min, fmean, max)
+    )
+    others = "others taken for as fast as the slowest and the fastest of them, " * (
+        not speeds.keys() >= work.keys()
+    )
+    how = (
+        f"from the speed of {number_of(len(measured), 'pair')}, of which the first rounds were played just now, "
+        f"{others}each taken for {SPREAD:g} times faster or slower; one process"
+    )
     return Estimate(lower / SPREAD, middle, upper * SPREAD, how)
 
 
@@ -223,9 +209,8 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
     """Seconds for a run-round of a cell with its checkpoints, and the seconds that measuring took.
 
     The first rounds are played, twice as many each time, until the budget is spent. The last of these stretches
-    counts. Totals of one run are read after the first stretch and after the last. Where there are as many levels as
-    rounds, the time of reading grows in proportion to the round. What is compiled or loaded for the first time is
-    played and read before, and not counted.
+    counts. The totals of one run are read then. Where there are as many levels as rounds, the time of reading grows in
+    proportion to the round. What is compiled or loaded for the first time is played and read before, and not counted.
     """
     runs = range(min(cell.runs, batch_size(cell)))
 
@@ -238,34 +223,17 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
         once = (known - began) / len(runs) + time.perf_counter() - known
         return once * (1 + len(cell.nature.strategy.streams))
 
-    def played(until: int) -> float:
-        began = time.perf_counter()
-        game.advance(until)
-        return time.perf_counter() - began
-
     # Without delays, so that an outcome is told.
     warm = begin(cell, runs, schedule=IMMEDIATE)
     for t in (1, 2):
         warm.advance(min(t, cell.horizon))
     read(warm)
     game, first = begin(cell, runs), time.perf_counter()
-    step = early = rounds = min(STRETCH, cell.horizon)
-    took, before = played(rounds), read(game)
-    while rounds < cell.horizon and (rounds == early or time.perf_counter() + 2 * took <= first + budget):
-        step = min(rounds, cell.horizon - rounds)
-        took, rounds = played(rounds + step), rounds + step
-    once = read(game)
-    grows = any(gamma.levels > rounds / 2 for gamma in game.known()[:1]) and rounds > early
-    more = max(0.0, once - before) / (rounds - early) if grows else 0.0
-    reading = sum(once + more * (max(t, early) - rounds) for t in cell.times)
+    rounds, took = 0, 0.0
+    while rounds < cell.horizon and (not rounds or time.perf_counter() + 2 * took <= first + budget):
+        step, began = min(rounds or STRETCH, cell.horizon - rounds), time.perf_counter()
+        game.advance(rounds + step)
+        rounds, took = rounds + step, time.perf_counter() - began
+    once, grows = read(game), any(gamma.levels > rounds / 2 for gamma in game.known()[:1])
+    reading = once * (sum(cell.times) / rounds if grows else len(cell.times))
     return took / (step * len(runs)) + reading / cell.horizon, time.perf_counter() - first
-
-
-def may_be_slow(plan: Plan) -> bool:
-    """Whether measuring is worth its time: a run of fewer rounds and readings takes less than ten minutes."""
-    return plan.work > 10**7 or plan[0].runs * sum(len(cell.times) for cell in plan) > 20_000
-
-
-def slow(found: Outlook, patience: float = 600.0) -> bool:
-    """Whether a run may well take longer than that."""
-    return found.estimate is not None and found.estimate.middle > patience

@@ -174,15 +174,6 @@ class Store:
         rows = self._db.run("SELECT key, content FROM games")
         return {key: json.loads(text) for key, text in rows if key in keys}
 
-    def speeds(self) -> dict[str, float]:
-        """Of everything that was played: key → seconds for a run-round."""
-        rows, runs = self._db.run("SELECT key, seconds, times FROM games"), self.runs()
-        return {
-            key: seconds / (json.loads(times)[-1] * runs[key])
-            for key, seconds, times in rows
-            if key in runs and seconds > 0.0
-        }
-
     def numbers(self, key: str) -> Batch | None:
         """The numbers under a key; None for none, or others than were put there."""
         return next((numbers for *_, numbers in self._games("WHERE key = ?", key)), None)

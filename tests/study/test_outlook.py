@@ -9,7 +9,7 @@ import onlinecal as oc
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import as_forecaster
 from onlinecal.report.outlook import lines
-from onlinecal.study.outlook import Estimate, may_be_slow, measure, outlook, slow
+from onlinecal.study.outlook import measure, outlook
 from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Entry, plan
 from onlinecal.study.store import Store
@@ -42,15 +42,14 @@ def test_counts(tmp_path):
     file = tmp_path / "a.db"
     played(file, planned)
     with Store.open(file) as store:
-        there, speeds = store.runs(), store.speeds()
-    found = outlook(small(horizons=(50, 100, 200), runs=3), 0.0, there=there, speeds=speeds)
+        there = store.runs()
+    found = outlook(small(horizons=(50, 100, 200), runs=3), 0.0, there)
     assert (found.cells, found.finished, found.begun) == (12, 8, 0)
     assert found.work == 4 * 200 * 3
-    assert "8 played cells of the results file" in found.estimate.how
-    found = outlook(small(horizons=(50, 100), runs=5), 0.0, there=there, speeds=speeds)
+    found = outlook(small(horizons=(50, 100), runs=5), 0.0, there)
     assert (found.finished, found.begun, found.work) == (0, 8, 4 * 150 * 2)
     assert "8 of which some runs are there" in next(lines(found))
-    found = outlook(planned, 1.0, there=there, speeds=speeds)
+    found = outlook(planned, 1.0, there)
     assert (found.finished, found.work, found.estimate) == (8, 0, None)
     assert list(lines(found))[-1] == "nothing is to be played"
 
@@ -121,19 +120,8 @@ def test_reading_is_taken_for_as_long_as_it_is_at_each_checkpoint(budget, monkey
     monkeypatch.setattr(Panel, "read", read)
     monkeypatch.setattr("onlinecal.study.outlook.time.perf_counter", lambda: now[0])
     seconds, _ = measure(cell, budget)
-    # Before round 64, where the first reading is, all are taken for that one.
-    expected = 1e-6 * (1 + sum(max(t, 64) for t in cell.times) / cell.horizon)
+    expected = 1e-6 * (1 + sum(cell.times) / cell.horizon)
     assert seconds == pytest.approx(expected, rel=1e-3)
-
-
-def test_what_takes_over_ten_minutes_is_slow():
-    planned = small()
-    assert not may_be_slow(planned)
-    found = outlook(planned, 0.0)
-    for middle, said in ((599.0, False), (601.0, True)):
-        object.__setattr__(found, "estimate", Estimate(1.0, middle, 2 * middle, ""))
-        assert slow(found) is said
-    assert may_be_slow(small(horizons=(10**7,)))
 
 
 @pytest.mark.parametrize("tables", ["both", "one"])

@@ -81,32 +81,18 @@ class Cluster(Executor):
         return self
 
     def _connected(self) -> Any:
-        """A client of the scheduler. Dask itself waits for ever for one that takes the connection and says nothing."""
-        # In two steps: one that cannot connect would otherwise be closed when it is forgotten, and wait for that.
-        client: Any = distributed.Client.__new__(distributed.Client)
-        ended: queue.SimpleQueue[Exception | None] = queue.SimpleQueue()
-
-        def connect() -> None:
-            try:
-                client.__init__(self.address, timeout=PATIENCE, set_as_default=False, name="onlinecal")
-                ended.put(None)
-            except Exception as error:  # whatever a server that is something else has sent
-                ended.put(error)
-
-        error: Exception | None = TimeoutError("it takes connections and does not answer")
-        with warnings.catch_warnings(), contextlib.suppress(queue.Empty):
-            warnings.simplefilter("ignore")  # of versions, which workers compare
-            threading.Thread(target=connect, name="connecting to Dask", daemon=True).start()
-            error = ended.get(timeout=1.5 * PATIENCE)
-        if error is None:
-            return client
-        client.status = "closed"
+        """A client of the scheduler."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of versions, which workers compare
+                return distributed.Client(
+                    self.address, timeout=PATIENCE, set_as_default=False, name="onlinecal"
+                )
+        except (TimeoutError, OSError, ValueError) as error:
+            what = f"no Dask scheduler answers at {self.address} within {PATIENCE:g} s ({_line(error)})"
+        except Exception:  # whatever a server that is something else has sent
+            what = f"what answers at {self.address} is no Dask scheduler (its dashboard has a port of its own)"
         self.close()
-        what = (
-            f"no Dask scheduler answers at {self.address} within {PATIENCE:g} s ({_line(error)})"
-            if isinstance(error, TimeoutError | OSError | ValueError)
-            else f"what answers at {self.address} is no Dask scheduler (its dashboard has a port of its own)"
-        )
         raise WorkerError(f"{what}; begin one with `dask scheduler`, and give its address as tcp://host:port")
 
     def _silence(self) -> None:
