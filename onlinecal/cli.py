@@ -21,7 +21,6 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "measure-again": results.measure_again, "export": results.export, "merge": results.merge,
     "recalibrate": forecasts.recalibrate, "watch": forecasts.watch, "list": knowing.list_, "show": knowing.show,
     "check": knowing.check, "solve": games.solve, "exploit": games.exploit, "search": games.search,
-    "games": games.games,
 }  # fmt: skip
 
 app = typer.Typer(

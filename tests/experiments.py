@@ -12,6 +12,7 @@ import time
 import timeit
 from collections.abc import Callable, Mapping
 from importlib import util
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -54,12 +55,12 @@ SOLVERS: dict[str, tuple[Callable[[JointDistribution], Any], int]] = {
 }
 
 
-def script(name: str) -> ModuleType:
-    """A file of scenarios/papers as a module."""
-    spec = util.spec_from_file_location(name, HERE / f"{name}.py")
+def script(name: str, folder: Path = HERE) -> ModuleType:
+    """A file of scenarios/papers, or of another folder, as a module."""
+    spec = util.spec_from_file_location(name, folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
-    module = util.module_from_spec(spec)
+    module = sys.modules[name] = util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 

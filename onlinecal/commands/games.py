@@ -125,30 +125,6 @@ def exploit(
     answer(as_json, data, lambda: lines)
 
 
-def games(folder: Annotated[Path, argument("where exact.md and its pictures are written")]) -> None:
-    """Write the page of exact values, optimal laws and exploitability: some minutes, and 3 GB of memory."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from onlinecal.core.writing import whole
-    from onlinecal.report import games as page
-    from onlinecal.report import games_plot as drawn
-    from onlinecal.report.style import save
-
-    with whole(folder / "exact.md") as file:
-        found = page.games()
-        pictures = [
-            ("exact-values.png", drawn.plot_values, drawn.value_caption(found)),
-            ("exact-law.png", lambda _: drawn.plot_law(), drawn.LAW_CAPTION),
-            ("exact-exploitability.png", drawn.plot_exploited, drawn.EXPLOIT_CAPTION),
-        ]
-        for name, draw, _ in pictures:
-            save(draw(found), folder / name)
-        shown = [(name, words) for name, _, words in pictures]
-        file.write_text(page.page(found, shown, f"onlinecal games {folder}"), encoding="utf-8")
-    print(f"wrote {folder / 'exact.md'} and {len(pictures)} pictures")
-
-
 def search(
     against: Annotated[
         str, option("a forecaster: its name, or a table { name = ..., ... } as in a scenario")

@@ -187,7 +187,7 @@ REFUSED = [
     ("solve --m 2 --horizon 4 --clip 4 --measure subsampled_smooth_ce", "depends on more than the biases"),
     ("solve --m 2 --horizon 4 --clip 4 --sight draw", "expected neither --sight draw nor --after"),
     ("solve --m 2 --horizon 4 --clip 4 --after 0.5:1", "expected neither --sight draw nor --after"),
-    ("exploit empirical_mean --horizon 4", "round it to a grid"), ("games file", "cannot be written"),
+    ("exploit empirical_mean --horizon 4", "round it to a grid"),
     ("exploit '{ m = 2 }' --horizon 4", "expected a name or a table with a name"),
     ("exploit forecast_hedgin --horizon 4", "did you mean 'forecast_hedging'"),
     ("measure f.csv --time p", "f.csv: cannot tell which column has the forecasts: no column is named so or holds "
@@ -226,7 +226,7 @@ JSON = [
     f"check modest:Coin {CHECKED}", "solve --m 1 --horizon 2", "exploit constant --horizon 2",
     "search --against constant --horizon 8 --runs 1 --evaluations 4 --fresh 2 --overwrite",
 ]  # fmt: skip
-WRITERS = {"new", "plot", "report", "measure-again", "export", "merge", "games"}
+WRITERS = {"new", "plot", "report", "measure-again", "export", "merge"}
 
 
 @pytest.mark.parametrize("line", JSON)

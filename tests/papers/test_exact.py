@@ -13,17 +13,13 @@ from onlinecal.exact import solve, value_bracket
 from onlinecal.exact.rational import rational_value
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
-from onlinecal.report import games_plot
-from onlinecal.report.games import (
-    certain,
-    doublings,
-    games,
-    hedging_on_best_grids,
-    hedging_section,
-    measure_section,
-    page,
-)
+from tests.experiments import script
 from tests.readme import ROOT
+
+exact = script("exact", ROOT / "scenarios")
+games, page, certain, doublings = exact.games, exact.page, exact.certain, exact.doublings
+hedging_on_best_grids, hedging_section = exact.hedging_on_best_grids, exact.hedging_section
+measure_section = exact.measure_section
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +39,7 @@ def test_values_and_their_least(found):
 
 
 def test_the_page(found):
-    text = page(found, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "onlinecal games here", {})
+    text = page(found, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "how to make it", {})
     bracketed = certain(*found.bounds(4, 20))  # as many digits as both ends round to
     assert f"| 20 | 10.000000 | {found.value(2, 20):.6f} | – | **{bracketed}** |" in text
     assert f"T^{np.log(found.best(12) / found.best(3)) / np.log(4):.2f} from T = 3 to 12 " in text
@@ -99,7 +95,7 @@ def test_bold_is_what_no_other_grid_can_beat():
 )  # fmt: skip
 def test_who_is_best_on_few_grids_and_in_short_games(lengths, said):
     small = games(lengths, {}, {}, dict.fromkeys(lengths, 1), progress=False)
-    text = page(small, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "onlinecal games here", {})
+    text = page(small, [("a.png", "A"), ("b.png", "B"), ("c.png", "C")], "how to make it", {})
     assert said in text
     assert "adds to the difference" not in text  # no T of which half was played
     hedged = games({1: 8}, {}, {}, {1: 8}, progress=False)
@@ -188,7 +184,7 @@ def test_other_measures():
 
 
 def test_pictures(found):
-    values = games_plot.plot_values(found)
+    values = exact.plot_values(found)
     lines = {line.get_label(): line for line in values.axes[0].lines}
     assert (lines["m = 3"].get_ydata() == found.solved[3].values).all()
     assert (lines["least"].get_ydata() == [found.best(t) for t in range(1, found.common() + 1)]).all()
@@ -198,12 +194,12 @@ def test_pictures(found):
     )
     assert (low.get_ydata()[1:] == found.brackets[4].lowers[12:]).all()
     assert (high.get_ydata()[1:] == found.brackets[4].uppers[12:]).all()
-    caption = games_plot.value_caption(found)
+    caption = exact.value_caption(found)
     within = float(re.search(r"Longer games of m = 4 are bracketed, within ([\d.e-]+): ", caption)[1])
     bracket = found.brackets[4]
     assert within / 1.1 <= (bracket.uppers - bracket.lowers).max() <= within
     assert f"up to T = {found.common()}" in caption
-    exploited = games_plot.plot_exploited(found)
+    exploited = exact.plot_exploited(found)
     assert [list(line.get_ydata()) for line in exploited.axes[0].lines][1] == list(
         found.exploited[2]["forecast hedging (m=2)"].values()
     )
@@ -211,7 +207,7 @@ def test_pictures(found):
 
 def test_the_picture_of_the_law_and_what_is_said_of_it():
     horizon = 24
-    weights = games_plot.law_grid(horizon)
+    weights = exact.law_grid(horizon)
     known = ~np.isnan(weights[0])
     assert np.nansum(weights, axis=0)[known] == pytest.approx(1.0)
     # Beyond what the rounds can have led to nothing is said.
