@@ -172,13 +172,13 @@ def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
     path : Path
         A file, or the name of a scenario that the package brings along.
     changed : mapping, optional
-        Key → value that takes the place of what the file has; of `horizon` and `horizons` either takes that of both.
+        Key → value in place of the file's; `horizon` or `horizons` takes the place of both.
 
     Raises
     ------
     ScenarioError
-        The file cannot be read, is no TOML, has an unknown key, or a value of the wrong kind or out of range. Or it
-        names a strategy, measure or task that does not exist or refuses its parameters. One line that says where.
+        The file cannot be read or is no TOML. A key is unknown, or a value out of range. It names a strategy, measure
+        or task that does not exist or refuses its parameters. One line that says where.
     """
     changed = changed or {}
     path = scenario_file(path)

@@ -95,10 +95,9 @@ def combinations(
 
 
 def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -> list[Entry]:
-    """The forecasters or natures of a scenario that lies in `folder`.
+    """Entries of the forecasters or natures of a scenario that lies in `folder`.
 
-    Each table is a name, or has a `name`, perhaps a `label` and the `longest` horizon, and parameters, each with one
-    value or with several (see `core.sweeps`).
+    A table is a name, or has a `name`, perhaps `label` and `longest`, and parameters with one value or several.
     """
     return [entry for table in tables for entry in _entries(kind, table, folder)]
 

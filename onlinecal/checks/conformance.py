@@ -1,6 +1,6 @@
-"""Checks that must hold for every strategy: those behind `onlinecal check`, for anybody's plug-in.
+"""Checks that must hold for every strategy, and for plug-ins: those of `onlinecal check`.
 
-Run as a module it compares one game with a digest, for the check that another process plays the same.
+As a module it compares one game with a digest, for the check that another process plays the same.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
 
 @dataclass(frozen=True)
 class _Discloser(Nature):
-    """Fair coins that reveal context of every kind, so that whoever needs some can play."""
+    """Fair coins that reveal context of every kind, so that every forecaster can play."""
 
     reveals: ClassVar[frozenset[str]] = frozenset({"truth", "features", "base", "stream"})
 
@@ -133,7 +133,7 @@ def _opponents(strategy: Any) -> list[tuple[Forecaster, Nature]]:
 
 @dataclass(frozen=True)
 class _Pair:
-    """Who plays whom, and what a game without interruption comes to, played when it is first asked for."""
+    """Two players, and the result of a game of theirs without interruption, played when it is first asked for."""
 
     forecaster: Forecaster
     nature: Nature
@@ -221,7 +221,7 @@ def _pickle(pair: _Pair) -> str:
 #: exit status of a process that plays another game
 DIFFERS = 3
 
-#: what holds for everybody, whatever a strategy says of itself
+#: checks of all strategies, whatever they say of themselves
 CHECKS: tuple[tuple[str, Callable[[_Pair], str]], ...] = (
     ("laws are laws, forecasts are pure", _purity),
     ("the same seed gives the same trace", _repeat),
@@ -242,7 +242,7 @@ def _blind(pair: _Pair) -> str:
     return "" if len(courses) == 1 else "it says sight = NOTHING, but its course depends on the forecasts"
 
 
-#: the same of worlds, whose questions come when they like
+#: the same of worlds, where questions come at any time
 OF_WORLDS: tuple[tuple[str, Callable[[_Pair], str]], ...] = (
     ("the same seed gives the same trace", _repeat),
     ("split runs are joined runs", _split),

@@ -28,7 +28,7 @@ RUNS = range(3)
 SHORT, MIDDLE, LONG = 64, 256, 2**15
 #: how many rounds are looked at where each takes its time
 LATE = 48
-#: rounds of the games in which the state is measured, and by how much more it may grow than is stated
+#: rounds of the games in which the state is measured; the largest growth, over that stated
 SMALL, LARGE, SLACK = 256, 4096, 1.5
 #: bytes a run that are nothing, and bytes a round
 FEW, TRIFLE = 64, 0.5
@@ -98,10 +98,7 @@ def horizon(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str
 
 
 def delay(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
-    """Whether it matters for a later round that a question was asked just before another round was told, or just after.
-
-    Up to seven rounds are open, and are told in any order.
-    """
+    """Whether the order of a question and of another outcome matters for a later round, with up to seven open."""
     game, waiting = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed), []
     rng = np.random.default_rng(seed % 2**32)
     while game.asked < LATE:
@@ -131,12 +128,9 @@ def delay(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
 
 
 def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
-    """Whether the bytes that one more run takes grow faster with T and the rounds played than is stated.
-
-    A nature is played against a forecaster that hardly says a number twice.
-    """
+    """Whether the bytes of one more run grow faster with T and the rounds played than is stated."""
     if role == "nature":
-        forecaster = EmpiricalMean()
+        forecaster = EmpiricalMean()  # which hardly says a number twice
     strategy = forecaster if role == "forecaster" else nature
     large = playable(LARGE, forecaster, nature)
     games = ((SMALL, SMALL), (playable(2 * LARGE, forecaster, nature), SMALL), (large, large))
@@ -162,10 +156,9 @@ def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
 
 
 def shared_bytes(role: str, forecaster: Forecaster, nature: Nature, seed: int, span: int) -> int:
-    """By how many bytes a player of one run and the classes of users that it is made of grow in a number of rounds.
+    """Bytes by which a player of one run and its users' classes grow, with all that methods refer to.
 
-    Of two spans the fewer, so that what is filled once is not counted. With a class goes all that its methods refer to.
-    Nothing where that cannot be pickled.
+    Of two spans of rounds the less, as some are filled once; 0 where they cannot be pickled.
     """
     strategy = forecaster if role == "forecaster" else nature
     whose = getattr(strategy, "origin", strategy)
@@ -191,10 +184,7 @@ def shared_bytes(role: str, forecaster: Forecaster, nature: Nature, seed: int, s
 def state_bytes(
     role: str, forecaster: Forecaster, nature: Nature, seed: int, horizon: int, rounds: int
 ) -> float:
-    """By how many bytes a run the state of a player grows with the number of runs, after so many rounds.
-
-    With the values and weights of its widest law, if a forecaster is made of steps; in Python all laws have 64 places.
-    """
+    """Bytes of one more run: a player's state after some rounds, and its widest law if it is made of steps."""
     sizes, law = [], 0
     for runs in (1, 3):
         game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)

@@ -30,11 +30,9 @@ from onlinecal.worlds.base import World
 
 #: false-failure rates of the check of one expected bound, and of one rate
 RATE, TREND_RATE = 1e-9, 1e-6
-#: A rate speaks of T → ∞. Terms of lower order bend a total at finite T, so a ratio that grows like T to this power
-#: is not held against it.
+#: A rate speaks of T → ∞. Terms of lower order bend a total at finite T, so ratios may grow like T to this power.
 BEND = 0.1
-#: from how many times shorter games the growth of a ratio is measured, and how many times the runs it takes: noise is
-#: what hides a growth
+#: the growth of a ratio is measured from games this many times shorter, with this many times the runs
 SHORTER, MORE = 16, 4
 #: what rounding may add to a ratio that is at most 1
 ROUNDING = 1e-9
@@ -58,7 +56,7 @@ class GuaranteeCheck:
 
 @dataclass(frozen=True)
 class Report:
-    """What `onlinecal check` found."""
+    """The findings of `onlinecal check`."""
 
     guarantees: tuple[GuaranteeCheck, ...]
     findings: tuple[tuple[str, Finding], ...]
@@ -123,7 +121,7 @@ def report(
             except OnlinecalError as error:
                 if not whose:
                     raise
-                # Told once: who breaks a rule may do so in every game.
+                # Told once: a rule may be broken in every game.
                 if not {name for name, finding in findings if finding.fault}.intersection(whose):
                     findings += [(name, Finding("plays to the end", str(error))) for name in whose]
             bar.advance(horizon * runs)
@@ -244,8 +242,8 @@ def _expected(g: Guarantee, names: tuple[str, str], totals: Any, horizon: int, s
 def _deterministic(
     g: Guarantee, names: tuple[str, str], times: Sequence[int], totals: Any, horizon: int
 ) -> GuaranteeCheck:
-    # A bound for a player that is tuned to T holds before T too, since what it bounds was smaller then; a bound on what
-    # nature forces, and one that needs no tuning, hold at each time by themselves.
+    # A bound for a player that is tuned to T holds before T too, since its total was smaller then. Bounds that nature
+    # forces, or without tuning, hold at each time by themselves.
     bounds = np.array([_bound(g, names[0], t if g.anytime or not g.upper else horizon) for t in times])
     ratios = totals / bounds[:, None]
     worst = ratios.max(axis=1) if g.upper else -ratios.min(axis=1)
@@ -259,7 +257,7 @@ def _deterministic(
 def _rate(
     g: Guarantee, forecaster: Forecaster, nature: Nature, size: _Size, panel: Panel | None, mean: float
 ) -> GuaranteeCheck:
-    """The check of a rate: `mean` is that of the totals at the horizon, and more games tell how it came to grow."""
+    """The check of a rate; `mean` is that of the totals at the horizon, and more games tell their growth."""
     growth, kept = None, None
     times = [size.horizon // SHORTER, size.horizon]
     if times[0] >= SHORTER:
@@ -276,7 +274,7 @@ def _rate(
 
 
 def _guarantees(strategy: Any) -> tuple[Guarantee, ...]:
-    """The guarantees that a strategy states, anything in a plug-in; `InvalidParameter` where it is none."""
+    """The guarantees that a strategy states; `InvalidParameter` where a plug-in states something else."""
     who = strategy_label(strategy)
     try:
         stated = tuple(strategy.guarantees)
@@ -289,7 +287,7 @@ def _guarantees(strategy: Any) -> tuple[Guarantee, ...]:
 
 
 def _bound(g: Guarantee, strategy: str, horizon: int) -> float:
-    """The value of a bound; `InvalidParameter` where it is none."""
+    """The value of a bound; `InvalidParameter` where it has no good one."""
     try:
         value = float(g.bound(horizon))
     except Exception as error:
@@ -354,7 +352,7 @@ def _next_step(potential: Potential, game: Game, gammas: Sequence[JointDistribut
 
 
 def step(potential: Potential, gamma: JointDistribution, values: Any, weights: Any, horizon: int) -> float:
-    """By how much the mean of a potential over a law grows, for the worse outcome, over what its proof allows."""
+    """Growth of a potential's mean over a law, for the worse outcome, relative to the growth that its proof allows."""
     assert potential.growth is not None  # of a bound from above
     before = potential.of(gamma, horizon)
     played = [(float(v), float(w)) for v, w in zip(values, weights, strict=True) if w > 0.0]

@@ -22,10 +22,7 @@ ERRORS = 4.5
 def bounds_in_world(
     forecasters: Iterable[Forecaster], world: Any, horizon: int, runs: int, seed: int
 ) -> Finding:
-    """Plays the forecasters that have a bound for open questions in a world, and compares totals with bounds.
-
-    Sure bounds speak of every run, bounds in expectation of the mean. Open questions are in no total.
-    """
+    """Plays the forecasters that have a bound for open questions in a world, and compares totals with bounds."""
     kept, faults = [], []
     for forecaster in forecasters:
         names = {

@@ -1,7 +1,7 @@
 """Responses turn forecasts into the beliefs that are acted on; a decision maker is a task with a response.
 
 A response maps Γ to the Γ of the beliefs, in expectation over its own randomness. The account best-responds to these.
-Swaps may depend on the belief, as in the swap regret of a randomised response, not on the forecast behind it.
+Swaps may depend on the belief, as in the swap regret of a randomised response.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, s
 class Response(Protocol):
     """A way to act on forecasts.
 
-    It may have a `sensitivity`: the largest change of the law of the belief in total variation, per distance of a
-    moved forecast.
+    It may have a `sensitivity`: the largest change of the belief's law in total variation, per distance of a moved
+    forecast.
     """
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:

@@ -61,8 +61,8 @@ class DecisionTask:
     """A decision between finitely many actions with payoffs in [0, 1].
 
     The best response to v maximises (1 − v) u(a, 0) + v u(a, 1). It changes at the kinks of the table. A level on a
-    kink is a tie, broken **against the forecaster**: the tied action is taken that pays least in hindsight (at q_i),
-    the first such in the list. The regret at a level is then the largest of best responses there, as in CDL.
+    kink is a tie, broken **against the forecaster**, by the action that pays least in hindsight (at q_i). The regret at
+    a level is then the largest of best responses there, as in CDL.
 
     Payoffs are rounded numbers: 0.7 against 1 − v has its kink near 0.3. So a level is on a kink where both
     expected payoffs differ by no more than 2⁻⁵⁰. Of several levels that close, *one* is on it, that of the largest
@@ -218,10 +218,10 @@ _Line = tuple[Fraction, Fraction, int]  # slope, value at v = 0, minus the actio
 
 
 def best_actions(payoffs: Sequence[Sequence[float]], tie: float) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1) over [0, 1]: its actions, and where its kinks are.
+    """The upper envelope of the lines (1 − v) u(a, 0) + v u(a, 1): actions from v = 0 to 1, of equal ones the first;
+    kinks.
 
-    `best` are the actions from v = 0 to v = 1, of equal ones the first. Those within `tie` of it at an end are on it.
-    The action changes from best[j] to best[j + 1] at a v in [low[j], high[j]]. There the two pay the same up to `tie`.
+    From best[j] to best[j + 1] the action changes at a v in [low[j], high[j]]: both pay the same up to `tie`.
     """
     lines: list[_Line] = [
         (Fraction(u1) - Fraction(u0), Fraction(u0), -a) for a, (u0, u1) in enumerate(payoffs)

@@ -108,10 +108,7 @@ def _ascending(w, q, payoffs):
 
 @kernel
 def _steady(steps, w, q, payoffs, cuts, first, last):
-    """Dynamic programming. The pay of the levels so far if κ of the last is x, a step function of x.
-
-    It is kept as edges and the values between them. A step to the next level takes the largest value within reach.
-    """
+    """Dynamic programming. The pay of the levels so far if κ of the last is x: edges, and the values between them."""
     edges, values, n = np.array([0.0, 1.0]), np.zeros(1), 1
     pieces = len(first)
     for i in range(len(w)):
@@ -174,8 +171,8 @@ def _reached(edges, values, n, step):
 def _nearest(steps, w, q):
     """Dynamic programming. The least loss of the levels so far if κ of the last is x, convex in x.
 
-    Its derivative is kept as its values at knots, with lines between them. A step to the next level moves the part
-    left of the lowest point to the left and the part right of it to the right.
+    Its derivative is linear between knots. A step to the next level moves the falling part to the left and the rising
+    one to the right.
     """
     k = len(w)
     lowest = np.empty(k)

@@ -102,9 +102,8 @@ def restricted_swap_regret(
     task : Task or str
         As in `payoff`.
     swaps : {"monotone", "lipschitz"} or iterable of swaps, default "monotone"
-        All κ that do not fall, in O(k A). All with |κ(u) − κ(v)| ≤ L |u − v|, in O(k² A) at worst, some 5 s for
-        k = 20,000. Or each κ of a list: a function of an array of predictions, or its (k,) values at the levels in
-        ascending order.
+        All κ that do not fall, in O(k A). All with |κ(u) − κ(v)| ≤ L |u − v|, in O(k² A) at worst, some 5 s for k =
+        20,000. Or each κ of a list: a function of an array, or its (k,) values at the ascending levels.
     lipschitz : float, default 1.0
         L ≥ 0, may be infinite. With L = 0 every κ is constant, which is `external_regret`.
 
@@ -114,8 +113,8 @@ def restricted_swap_regret(
 
     Deviations
     ----------
-    Ties at v are broken against the forecaster, as in `swap_regret`. Those at κ(v) are broken for a swap that is
-    searched for, since swaps beside it approach the supremum, and against one that is given.
+    Ties at v are broken against the forecaster, as in `swap_regret`. Those at κ(v) are broken against a swap that is
+    given. They are broken for one that is searched for, as swaps beside it approach the supremum.
 
     Examples
     --------

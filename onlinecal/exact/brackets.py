@@ -59,9 +59,8 @@ def value_bracket(
     Two other games are solved, in which biases beyond `clip` are not told apart. Their totals are, on every course of
     play, at most and at least that of the game itself.
 
-    *Lower, of total ECE.* As soon as E_i ≥ c at the end of a round, Σ (y − i/m) over the later rounds at i is added to
-    the total in place of their effect on |E_i|; for E_i ≤ −c, −Σ (y − i/m). As |E + S| ≥ ±(E + S), the total is at most
-    the true one.
+    *Lower, of total ECE.* As soon as E_i ≥ c, Σ (y − i/m) over the later rounds at i takes the place of their effect on
+    |E_i|. For E_i ≤ −c it is −Σ (y − i/m). As |E + S| ≥ ±(E + S), the total is at most the true one.
 
     *Upper, of all measures.* The total is a seminorm N of the vector of biases. A round that would move E_i by d to
     where |E_i| is larger than c adds N(d e_i) to the total and leaves E_i as it is. As N(E + d e_i + S) ≤ N(E + S) +
@@ -69,11 +68,11 @@ def value_bracket(
 
     *Lower, of the other measures.* Such a round takes N(d e_i) from the total. As N(E + d e_i + S) ≥ N(E + S) − N(d
     e_i), the total is at most the true one; and no value is below 0. The forecaster can force such rounds by forecasts
-    of 0 and 1 in turns, so that this bound is 0 for clips well below T/4, and close from there on.
+    of 0 and 1 in turns. So this bound is 0 for clips well below T/4, and close from there on.
 
-    If F ≤ G on every course of play, each strategy gets no less of G than of F, and so min max F ≤ min max G. In both
-    games the rest of the total depends on the state alone, and both players know it from the course of play, so that
-    backward induction solves them over the same strategies.
+    If F ≤ G on every course of play, each strategy gets no less of G than of F, and so min max F ≤ min max G. The rest
+    of either total depends on the state alone, which both players know. So backward induction solves both games over
+    the same strategies.
 
     Parameters
     ----------
@@ -82,16 +81,12 @@ def value_bracket(
     horizon : int
         T, at most 100,000.
     clip : float
-        c, from 1. The larger, the narrower the bracket, and the more states: of total ECE at most (2mc + 1)^(m−1), of
-        another measure (c + 1)^2 times as many.
+        c, from 1. Larger ones narrow the bracket, and take more states: of total ECE at most (2mc + 1)^(m−1). Other
+        measures take (c + 1)^2 times as many.
     measure : str, default "ece"
         One with a total that is a seminorm of the biases.
     progress, threads
         As for `onlinecal.exact.solve`.
-
-    Returns
-    -------
-    ValueBracket
 
     Source
     ------

@@ -33,7 +33,7 @@ SIGHTS = {"history": Sight.HISTORY, "law": Sight.LAW, "draw": Sight.DRAW}
 LONGEST = 100_000
 #: states that one thread works on at a time
 CHUNK = 1 << 17
-#: layers that are counted to tell the memory of a game, at most; rounds of the first length that is tried
+#: layers that are counted to tell the memory of a game, at most; rounds of the first length tried
 LOOKED_AT, COUNTED = 128, 60
 #: bytes of layers that are kept beside the two that the programme needs
 KEPT = 1 << 26
@@ -103,11 +103,10 @@ def solve(
 ) -> Solution:  # fmt: skip
     r"""The exact value of the calibration game on the grid 0, 1/m, …, 1.
 
-    In each of T rounds the forecaster states a law on the grid, nature chooses y, a forecast is drawn from the law, and
-    both see it. In the end the forecaster pays T·μ. With nature seeing the law the value from a state x with r rounds
-    left is V_r(x) = min over laws w of max over y of Σ_i w_i V_{r−1}(x after i was played and y came). With nature
-    seeing the draw it is min_i max_y V_{r−1}. With both choosing at once it is as if nature saw the law, by the minimax
-    theorem.
+    In each of T rounds the forecaster states a law on the grid and nature chooses y. A forecast is drawn from the law,
+    and both see it. In the end the forecaster pays T·μ. Where nature sees the law, the value with r rounds left is
+    V_r(x) = min over laws w of max over y of Σ_i w_i V_{r−1}(x after i and y). Where it sees the draw, it is min_i
+    max_y V_{r−1}. With both choosing at once it is as if nature saw the law, by the minimax theorem.
 
     Parameters
     ----------
@@ -127,18 +126,14 @@ def solve(
     threads : int, optional
         Default: as many as there are processors for this process.
 
-    Returns
-    -------
-    Solution
-
     Source
     ------
     Backward induction; von Neumann 1928 for the minimax theorem.
 
     Deviations
     ----------
-    Parts of a state that can no longer change the play are left out. The value is that of laws which are each within
-    the reported gap of the best, so that the errors of all rounds add up to at most `error`.
+    Parts of a state that can no longer change the play are left out. Each law is within the reported gap of the best
+    one; the gaps add up to at most `error`.
 
     Examples
     --------

@@ -72,8 +72,8 @@ def against_draw(a, b):
     return max(a[i], b[i]), 0.0, i, i, 1.0, 1.0 if b[i] > a[i] else 0.0
 
 
-#: the head of a layer: points, cost of the dearest word, letters, places of its values and of the costs of its letters.
-#: Then of each point its number, its least and its largest bias, and the place of its letters
+#: the head of a layer: points, cost of the dearest word, letters, places of its values and of their costs. Then of each
+#: point its number, its least and its largest bias, and the place of its letters
 POINTS, DEAREST, LETTERS, VALUES, COSTS, FIRST = range(6)
 #: the longest game with tables on each grid, by its steps m: some seconds and 100 MB
 LONGEST = {1: 1200, 2: 1200, 3: 150, 4: 64, 5: 32, 6: 22, 7: 18, 8: 16}
@@ -89,19 +89,15 @@ def longest(m: int) -> int:
 
 
 def slack(horizon: float, runs: int, rate: float) -> float:
-    """The largest distance of the mean of the runs from the value but with probability `rate` (Azuma).
-
-    The total of players that follow the policy moves by at most 1 a round in either direction.
-    """
+    """The largest distance of the mean of the runs from the value but with probability `rate` (Azuma)."""
     return math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs)
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The tables of one game.
+    """The tables of one game, its value and error; `floats` has the value of each state without Σ |E_i|.
 
-    `ints` has m, T, the beginnings of the layers with 1, 2, …, T rounds left, and the layers. `floats` has the value
-    of each state without Σ |E_i|. `value` and `error` are of the game.
+    `ints` has m, T, the beginnings of the layers with 1, 2, …, T rounds left, and the layers.
     """
 
     ints: Ints
@@ -188,9 +184,10 @@ def value_of(table, values, left, biases):
 
 @kernel
 def play(table, values, number, biases, room):
-    """How both sides play in round `number` of a state: the two points of the law, the share of the first, nature's q.
+    """The play of round `number`: the two points of the law, the share of the first, nature's q; `room` is for 2 (m +
+    1).
 
-    `room` is for 2 (m + 1) numbers. In a state that the rounds of the game do not lead to, the middle and a coin.
+    In a state that the rounds of the game do not lead to, the middle and a coin.
     """
     m = table[0]
     left = min(max(table[1] - number + 1, 1), table[1])

@@ -22,10 +22,8 @@ LEGIBLE = 40
 
 
 def rational_value(m: int, horizon: int, measure: str = "ece", sight: str = "law") -> Fraction:
-    """The value of a game as a rational number, by the recursion of `onlinecal.exact.solve` without rounding.
-
-    >>> [str(rational_value(2, horizon)) for horizon in (1, 2, 3)]
-    ['1/2', '3/4', '29/28']
+    """The value of a game as a rational number, by the recursion of `solve`: 1/2, 3/4 and 29/28 for T = 1, 2, 3 and m =
+    2.
     """
     m, horizon = count("m", m), count("horizon", horizon, 1, LONGEST)
     measure = choice("rational_value", "measure", measure, RATIONAL)
@@ -66,11 +64,7 @@ def rational_text(m: int, horizon: int, measure: str, sight: str) -> str:
 
 
 def counts_of(text: str, m: int, horizon: int) -> NDArray[np.int64]:
-    """Rounds and outcomes 1 of each point, (m + 1, 2), from rounds as ``forecast:outcome``, with commas.
-
-    >>> counts_of("0.5:1, 0.5:0", 2, 4).tolist()
-    [[0, 0], [2, 1], [0, 0]]
-    """
+    """Rounds and outcomes 1 of each point, (m + 1, 2), from text: "0.5:1, 0.5:0" is two rounds of forecast:outcome."""
     counts = np.zeros((count("m", m) + 1, 2), np.int64)
     for said in filter(None, (part.strip() for part in text.split(","))):
         forecast, _, outcome = said.partition(":")

@@ -31,7 +31,7 @@ class SignGame:
     cells, rounds : int
     reuse : bool
     values : (rounds + 1,) ints
-        The number of signs that are left in the end under optimal play, for 0, 1, …, `rounds` rounds.
+        Signs that are left in the end under optimal play, for 0, 1, …, `rounds` rounds.
     """
 
     cells: int
@@ -73,10 +73,9 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
     right is taken away. In the end the first player gets the number of signs that are left. Without `reuse` no cell is
     pointed at twice; with it, cells without their signs are empty again.
 
-    In the calibration game cells are probabilities: nature tosses coins of one of them for a while, and the forecaster
-    has to choose the sign of the bias Σ (y − p) that it gets there. Outcomes of a larger mean repair the negative
-    biases to the left, those of a smaller one the positive biases to the right. What is left is an error that
-    the forecaster cannot repair.
+    In the calibration game cells are probabilities. Nature tosses coins of one of them for a while, and the forecaster
+    chooses the sign of its bias Σ (y − p). Outcomes of a larger mean repair negative biases to the left, others
+    positive ones to the right. The forecaster cannot repair the rest.
 
     Parameters
     ----------
@@ -86,16 +85,12 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
         From 0 to 200.
     reuse : bool, default True
 
-    Returns
-    -------
-    SignGame
-
     Source
     ------
     Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", without reuse; Dagan et al. 2025,
     "Breaking the T^{2/3} barrier for sequential calibration", with it. Values by backward induction. After every move
-    all + stand to the left of the cell and all − to its right, so a state is which cells have signs and how many
-    of these are +. Without reuse, cells that have lost their signs do not count.
+    all + are to the left of the cell and all − to its right. So a state is the set of cells with signs and the number
+    of +. Without reuse, cells that have lost their signs do not count.
 
     Deviations
     ----------

@@ -14,8 +14,8 @@ from onlinecal.exact.words import Alphabet, Words, next_word, place, word_at
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-#: the error of a stage beyond the gap that it reports, in units in the last place of the largest value: 2 of a value
-#: after an outcome (a sum, a quotient), 5 of the cost of a law (two products, a sum, a share), 5 of the lowest line
+#: the error of a stage beyond its gap, in units in the last place of the largest value. 2 of a value after an outcome,
+#: 5 of the cost of a law, 5 of the lowest line
 UNITS = 12.0
 
 

@@ -47,10 +47,7 @@ def measure_named(name: str) -> Measure:
 
 
 def of_biases(measure: Measure) -> bool:
-    """Whether its total depends on the biases E_i alone: it is a norm of the residuals.
-
-    Of a measure of single rounds, such as of a random half of them, that norm is only what it tends to.
-    """
+    """Whether its total depends on the biases E_i alone: a norm of the residuals, and not of single rounds."""
     norm = getattr(measure.sampling, "norm", None)
     return norm is not None and not measure.of_rounds
 

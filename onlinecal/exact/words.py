@@ -40,9 +40,9 @@ class Letters(NamedTuple):
 class Biases:
     """Letters are the biases m·E_i = Σ (m·y − i) of each point.
 
-    With `separate`, the total is Σ |E_i|, counted when it comes, and biases whose sign is settled are one letter. With
-    `most`, larger biases are not told apart (see `onlinecal.exact.value_bracket`): they are one letter in each
-    direction, or, where rounds are `charged`, they are not reached: a round that would lead there costs that number.
+    With `separate`, the total is Σ |E_i|, counted when it comes, and biases with a settled sign are one letter. Biases
+    above `most` are one letter in each direction. Where rounds are `charged`, a round that would lead there costs that
+    number instead.
     """
 
     m: int

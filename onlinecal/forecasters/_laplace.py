@@ -1,9 +1,9 @@
 """The sum of a Laplace kernel over past points: a root is found, and a point is added, in O(log t).
 
-The points p_s, with residuals r_s = y_s − p_s, are the entries of a tree. At p between two neighbours the sum
-Σ_s r_s e^{−|p − p_s|/scale} is e^{−p/scale}·(Σ of the rising terms r_s e^{p_s/scale} to the left) + e^{p/scale}·(Σ of
-the falling terms r_s e^{−p_s/scale} to the right). An inner node keeps both sums of each child, and those over the
-children before it and from it on. The path to the forecast travels with the round.
+The points p_s, with residuals r_s = y_s − p_s, are the entries of a tree. At p the sum Σ_s r_s e^{−|p − p_s|/scale} is
+e^{−p/scale}·L + e^{p/scale}·R. L has the rising terms r_s e^{p_s/scale} to the left, R the falling terms r_s
+e^{−p_s/scale} to the right. An inner node keeps both sums of each child, and those over the children before it and from
+it on. The path to the forecast travels with the round.
 """
 
 from __future__ import annotations
@@ -30,19 +30,18 @@ from onlinecal.rounds.steps import (
 
 #: the most children of an inner node, with the bits of their number, and the most points in a leaf
 WIDE, BITS, LEAF = 32, 5, 20
-#: the whole numbers of the state: rounds told; where the next node will be and the root is; levels above the leaves
+#: the whole numbers of the state: rounds told; places of the next node and the root; levels above the leaves
 TOLD, NEXT, ROOT, LEVELS = range(4)
 #: the first real numbers: a bound on the squared norm of the errors; all rising and falling terms. Then come the nodes
 #: in the order in which they were made, each with its size as its first word
 NORM, RISING, FALLING, SUMS = range(4)
-#: the columns of an inner node: the first point below each child, e^{point/scale}, its sums, the sums before it and
-#: from it on. Before them are the places of its children. A leaf has the first two columns, and residuals
+#: the columns of an inner node: the first point below each child, e^{point/scale}, its sums, those before, from it.
+#: Before them are the places of its children. A leaf has the first two columns, and residuals
 KEY, EXPONENTIAL, RISE, FALL, LEFT, RIGHT, INNER_COLUMNS = range(7)
 RESIDUAL, LEAF_COLUMNS = 2, 3
 #: words of a node
 INNER_WORDS, LEAF_WORDS = 1 + WIDE * (1 + INNER_COLUMNS), 1 + LEAF * LEAF_COLUMNS
-#: the memo of a round: open questions before it; the path to its forecast, a digit of `BITS` for each level, and last
-#: the point of the leaf below the forecast
+#: the memo of a round: open questions before it; the path to its point, `BITS` for each level
 OPEN, PATH, MEMOS = range(3)
 #: in place of a path
 UNKNOWN = -1
@@ -134,8 +133,8 @@ def _new_node(state, words):
 def _gap_root(low, high, exponential, rising, falling, scale):
     """The point of [low, high] at which S, positive at low and not at high, vanishes, to the last digit.
 
-    S(low + d) = up·e^{−d/scale} + down·e^{d/scale} + ½ − low − d. Newton steps where they stay inside the bracket and
-    halve, bisection elsewhere, until a step leaves less than the distance of two floats, about δ²·S″/2S′.
+    S(low + d) = up·e^{−d/scale} + down·e^{d/scale} + ½ − low − d. Newton steps inside the bracket, or bisection, until
+    a step leaves about δ²·S″/2S′, less than two floats are apart.
     """
     up, down, room = rising / exponential, exponential * falling, high - low
     begin, end, d, growth, last = 0.0, room, 0.0, 1.0, 2.0 * room

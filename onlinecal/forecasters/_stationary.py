@@ -2,8 +2,8 @@
 
 A round changes one row of the matrix of pairwise regrets, and plays come back to the same few points. So each run keeps
 its matrix with the cold points, those not played lately, eliminated. A round solves for the hot points alone, and the
-cold ones get the time spent in them on the way. When a cold point is played, the matrix is made again as soon as play
-has come back to points it knows. Where play roams each round is solved by itself. All sums are of positive terms.
+cold ones get the time spent in them on the way. When a cold point is played, the matrix is made again once play has
+come back to known points. Where play roams each round is solved by itself. All sums are of positive terms.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ from onlinecal.rounds.steps import (
     shared_ints,
 )
 
-#: what flows out of a point may be this much less than 1, and weights relative to the first point's this much more
-#: before they are scaled down: the product is still a float
+#: the least flow out of a point; the largest weight relative to the first, before all are scaled down
 TINY, HUGE = 1e-100, 1e200
 
 
@@ -48,9 +47,8 @@ def state_stationary(run, flow, count, members, share):
 def shares(flow, count, share):
     """The stationary law of a closed set that the first point leads to, in `share`; returns where the set begins.
 
-    Elimination without subtraction (Grassmann, Taksar and Heyman 1985), so every weight is right to nearly all digits.
-    From the last point to the second, the flow through a point is passed on to those before it. A point without flow to
-    those before it is in a closed set with points eliminated earlier: the search ends there.
+    Elimination without subtraction (Grassmann, Taksar and Heyman 1985): every weight is right to nearly all digits. A
+    point without flow to those before it ends the search: it is in a closed set with those eliminated earlier.
     """
     root = 0
     for n in range(count - 1, 0, -1):
@@ -95,7 +93,7 @@ def state_law(run, share, points, start, stop):
 
 @kernel
 def state_either(run, low, share):
-    """The law with weight `share` on the point `low` and the rest on the next; an atom without weight comes last."""
+    """The law with weight `share` on the point `low` and the rest on the next; atoms without weight come last."""
     here, there, rest = low, low + 1, 1.0 - share
     if share == 0.0:
         here, there, share, rest = there, here, rest, share
@@ -114,18 +112,17 @@ def whole(numbers):
 
 #: up to this many points a set is solved as it stands
 SMALL = 16
-#: points that are cold; hot with a row to be renewed, and with a row in order; yet to be made cold
+#: kinds of points: cold; hot with a row to be renewed, or in order; yet to be made cold
 COLD, CHANGED, READY, WAITING = 0, 1, 2, 3
-#: the first places of the state: the point played last; whether a cold point has been played since the matrix was
-#: made; and whether the point played last was not among the recent ones
+#: the first places of the state: the point played last; whether cold ones were played since; whether play roams
 LAST, OUTDATED, ROAMING, STATE = 0, 1, 2, 3
 
 
 def pairwise_player(m: int) -> CompiledForecaster:
     """A player on the grid of m steps.
 
-    A run's state, after its first places: m·E_i; n_i; how far the regrets of a point go, in steps, down if negative;
-    the kind of each point; and the points played last. Columns without a point make rows a multiple of 16 long.
+    The state, after its first places: m·E_i; n_i; how far regrets go, in steps; kinds of points; the points played
+    last. Columns without a point make rows a multiple of 16 long.
     """
     points, columns = m + 1, (m // 16 + 1) * 16
     recent = list(range(min(max(8, m // 3), 20, points)))
@@ -176,7 +173,7 @@ def _state(run, number):
     counters, kind, recent = _counters(run)
     state, step, m = ints(run), counters[2], len(kind) - 1
     i = state[LAST]
-    # While only single steps are regretted, walk: to a point without regret, or to a pair that point at each other.
+    # While only single steps are regretted, walk to a point without regret, or a pair that point at each other.
     while abs(step[i]) == 1:
         j = i + step[i]
         if step[j] == -step[i]:
@@ -251,10 +248,9 @@ def _fill(state, low, high, flow, members):
 
 @kernel
 def _censor(state, recent, matrix, kind, members, share, row):
-    """Makes all points cold but the recent ones.
+    """Makes all points cold but the recent ones; the row of a cold one is then of a walk from there.
 
-    The row of a cold point then tells of a walk that starts there: for each hot point the probability to be the first,
-    and for each cold one the time spent there before.
+    These are the probabilities of hot points to be the first, and the times in cold ones before.
     """
     for i in range(len(matrix)):
         kind[i] = WAITING
@@ -281,7 +277,7 @@ def _censor(state, recent, matrix, kind, members, share, row):
 
 @kernel
 def _renew(state, i, matrix, kind, members, share, row):
-    """Makes the row of i: what flows to each hot point in the end, and the time spent in each cold one on the way."""
+    """Makes the row of i: the flow to each hot point in the end, and the time in cold ones before."""
     row[:] = 0.0
     cold = 0
     start, stop = _targets(state[2][i], i)
@@ -298,7 +294,7 @@ def _renew(state, i, matrix, kind, members, share, row):
 
 @kernel
 def _solve(state, low, high, matrix, kind, flow, members, share, row):
-    """The stationary law of a closed set, to `row`; False if one has no hot point, or if a number is too large."""
+    """The stationary law of a closed set, to `row`; False without a hot point, or with too large numbers."""
     for i in range(low, high + 1):
         if kind[i] == CHANGED:
             _renew(state, i, matrix, kind, members, share, row)

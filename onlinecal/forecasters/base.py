@@ -33,7 +33,7 @@ class Forecaster(Specification):
     needs: ClassVar[frozenset[str]] = frozenset()
     #: names of the totals that its player proves of its own play
     certifies: ClassVar[frozenset[str]] = frozenset()
-    #: whether every law that it states is a single forecast that depends on the past alone; None if it does not say
+    #: whether every law is a single forecast that depends on the past alone; None if it does not say
     deterministic: ClassVar[bool | None] = None
 
     def steps_at(self, horizon: int) -> int | None:
@@ -133,8 +133,8 @@ class ScalarPlayer(Protocol):
 class Scalar(OfPlain, Forecaster):
     """Plays a forecaster in plain Python: any object with `forecast()` and `update(forecast, outcome)`.
 
-    With an argument more, `forecast(round)` and `update(forecast, outcome, round)` are given the same
-    `onlinecal.rounds.plain.Round`: number, time, context of the kinds that the class `needs`, and room for a memo.
+    `forecast(round)` and `update(forecast, outcome, round)` are given the same `onlinecal.rounds.plain.Round`. It has a
+    number, a time, the context that the class `needs`, and room for a memo.
 
     Parameters
     ----------

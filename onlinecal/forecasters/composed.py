@@ -72,8 +72,8 @@ class Doubling(OfOthers):
 
     Guarantee
     ---------
-    If the restarted forecaster has a subadditive total of at most c·T^α, this one has at most c·T^α/(1 −
-    2^{−α}) plus what the first epoch costs; not one of the table's.
+    If the restarted forecaster has a subadditive total of at most c·T^α, this one has c·T^α/(1 − 2^{−α}) plus the first
+    epoch's. Not one of the table's.
 
     Source
     ------
@@ -136,8 +136,7 @@ class Rounded(OfOthers, OnGrid):
     m : int or str
         Steps of the grid, rounded up; a number or an expression in T.
     how : {"nearest", "random", "down"}, default "nearest"
-        To the nearest point (ties to the even one); to one of the two neighbours at random with the forecast as the
-        mean; or to the one below.
+        To the nearest point, ties to the even one. At random to a neighbour, with the forecast as the mean. Or down.
 
     Source
     ------
@@ -230,9 +229,9 @@ class ExpertMixture(OfExperts):
 
     Source
     ------
-    Freund and Schapire 1997 (Hedge); Cesa-Bianchi and Lugosi 2006, Theorem 2.2. Deviations: the loss of an
-    expert is the expected squared loss of its law. It is told of a forecast drawn from its own law: the engine's draw
-    where that came from it, else one of this player's own.
+    Freund and Schapire 1997 (Hedge); Cesa-Bianchi and Lugosi 2006, Theorem 2.2. Deviations: the loss of an expert is
+    the expected squared loss of its law. It is told of a forecast from its own law, drawn by the engine or else by this
+    player.
     """
 
     version: ClassVar[int] = 2
@@ -281,8 +280,8 @@ def _mix(run, number):
 
 @learn
 def _charge(run, number, size, drawn, outcome):
-    """Charges each expert its expected squared loss, and tells it which atom it is to believe was drawn: the engine's
-    where that is the expert's, else one by its own law.
+    """Charges each expert its expected squared loss, and tells it an atom: the engine's if it is the expert's,
+    else drawn.
     """
     experts, first = len(floats(run)) - 5, 0
     loss, cache = floats(run)[:experts], floats(run)[experts:]
@@ -311,7 +310,7 @@ def _charge(run, number, size, drawn, outcome):
 class ExpertAggregation(OfExperts):
     r"""Aggregates the forecasts of experts by their log losses and Brier scores so far.
 
-    With R_k the log loss so far less that of expert k, and B_k the same of the Brier total, expert k has the weights
+    Let R_k be the log loss so far less that of expert k, and B_k the same of the Brier total. Expert k has the weights
     w_k ∝ exp(R_k) and v_k ∝ exp(2B_k). The forecast is the p at which Σ w_k exp(R_k') + Σ v_k exp(2B_k'), with R_k' and
     B_k' what the round adds, is the same after either outcome. It lies between the experts' forecasts.
 
@@ -324,15 +323,15 @@ class ExpertAggregation(OfExperts):
 
     Guarantee
     ---------
-    For every sequence, at every time and for each of the K experts, with its forecasts in [edge, 1 − edge]: the log
-    loss is at most the expert's + ln 2K, and the Brier total is at most the expert's + ½ ln 2K. The edge itself costs
-    an expert at most −ln(1 − edge) a round in the log loss, and edge² in the Brier score; rounding costs at most about
-    1e-16/edge a round. The bounds depend on the experts and so are not of the table. Calibration: none proved.
+    For every sequence and time and each of K experts in [edge, 1 − edge]: the log loss is at most its + ln 2K. The
+    Brier total is at most its + ½ ln 2K. The edge costs an expert −ln(1 − edge) a round in the log loss, and edge² in
+    the Brier score. Rounding costs about 1e-16/edge. The bounds depend on the experts and so are not of the table.
+    Calibration: none proved.
 
     Proof: with normalised weights the sum is at most 1 in the mean over y ~ Ber(p), whatever p is. For E exp(R') is
     p·q/p + (1 − p)(1 − q)/(1 − p) = 1, and with x = q − p, E exp(2B') is e^{−2x²} E exp(4x(y − p)), at most 1 by
-    Hoeffding's lemma. So at the p of the rule it is at most 1 after either outcome, and Σ exp(R_k) + Σ exp(2B_k),
-    which is 2K in the beginning, never rises.
+    Hoeffding's lemma. So at the p of the rule it is at most 1 after either outcome. Σ exp(R_k) + Σ exp(2B_k), 2K at
+    first, never rises.
 
     Outcomes that become known after later forecasts count from then on, and then no bound is proved.
 
@@ -366,9 +365,8 @@ class ExpertAggregation(OfExperts):
 def agreed(experts, regret):
     """The forecast p at which the potential of `ExpertAggregation` is the same after either outcome.
 
-    With w_k and v_k the weights of expert k, by the log loss and by the Brier score, it is the root of Σ w_k (q_k/p −
-    (1 − q_k)/(1 − p)) + Σ v_k (exp(2((1 − p)² − (1 − q_k)²)) − exp(2(p² − q_k²))), which falls in p, is at least 0 at
-    the least q_k and at most 0 at the largest: Newton's steps, and halves of the bracket where they leave it.
+    It is the root of Σ w_k (q_k/p − (1 − q_k)/(1 − p)) + Σ v_k (exp(2((1 − p)² − (1 − q_k)²)) − exp(2(p² − q_k²))),
+    which falls in p. Newton's steps, and halves of the bracket where they leave it.
     """
     size, low, high = len(experts), experts.min(), experts.max()
     most, total, p = regret.max(), 0.0, 0.0

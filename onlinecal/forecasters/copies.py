@@ -1,4 +1,4 @@
-"""Forecasters that share the rounds of a game out among copies of another: each copy plays a game of its own."""
+"""Forecasters that share the rounds of a game out among copies of another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from onlinecal.rounds.steps import Step, context, floats, law, learn, memo, shar
 
 # ---------------------------------------------------------------- totals that add up
 
-#: measures with a total over all rounds that is at most the sum of those over parts of them: the proof is in `Delayed`
+#: measures with a total that is at most the sum over parts of the rounds: the proof is in `Delayed`
 ADD_UP = frozenset(
     {
         "ece", "binned_ece", "binned_ece_width", "random_interval_ce", "smooth_ece_at", "kernel_ce", "weighted_ce",
@@ -45,7 +45,7 @@ CERTIFICATES = frozenset({"distance_certificate", "kernel_ce_certificate"})
 
 
 def adds_up(column: Column) -> bool:
-    """Whether the total of a column over all rounds is known to be at most the sum of those over parts of them."""
+    """Whether the total of a column is known to be at most the sum over any parts of the rounds."""
     if column.end == "upper":  # of a bracket, which may be wider over all rounds than over their parts
         return False
     if column.kind == "certificate":
@@ -60,8 +60,8 @@ def adds_up(column: Column) -> bool:
 
 # ---------------------------------------------------------------- copies
 
-#: the state: the round asked last, while it does not count yet, and its copy; where the search for a free copy begins;
-#: then for each copy the rounds asked, those open, and the round in which it began
+#: the state: the round asked last, before it counts, and its copy; where the search for a free copy begins. Then for
+#: each copy the rounds asked, those open, and the round in which it began
 LAST, LAST_WHOSE, FREE, HEAD = range(4)
 ASKED, OPEN, BEGUN, EACH = range(4)
 
@@ -89,9 +89,8 @@ class OfCopies(OfOthers):
         shared: Any,
         refusal: tuple[str, str] | None = None,
     ) -> CompiledForecaster:
-        """Plays each round by a copy that `law` chooses.
-
-        Each is tuned to `horizon` and has the child of the stream by its names; those of the first one are `first`.
+        """Plays each round by a copy, tuned to `horizon`, that `law` chooses; the first has the stream of names
+        `first`.
         """
         begun = partial(_copy, self.of, horizon, stream)
         needs, form, names = sorted(self.needs), begun(*first), sorted(self.certifies)
@@ -168,8 +167,8 @@ FEW = 64
 class Delayed(OfCopies):
     r"""Copies of a forecaster, one for each question that is open at once, so that none meets a delay.
 
-    Each question goes to the first copy that has no open question and has not played all its rounds. If there is none,
-    a new copy begins. Each copy plays a game of its own without delays. A delay of d rounds takes d + 1 copies.
+    Each question goes to the first copy without an open question that has rounds left, else to a new copy. Each copy
+    plays a game of its own without delays. A delay of d rounds takes d + 1 copies.
 
     Parameters
     ----------
@@ -181,21 +180,21 @@ class Delayed(OfCopies):
 
     Guarantee
     ---------
-    That of `of`, once for each copy, in the measures whose totals add up. Let B(T) be its bound, and b the most
-    questions that are open at once, the one being asked included; times of questions and outcomes do not depend on the
-    game. The total over the resolved rounds is at most b·B(T). It is b·B(T/b) if B holds at every round and is
-    concave. With `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies begin, and the
-    bound is K·B(H), or K·B(T/K) for such a B.
+    That of `of`, once for each copy, in the measures with totals that add up. Let B(T) be its bound, and b the most
+    questions open at once, the one being asked included. Times of questions and outcomes do not depend on the game. The
+    total over the resolved rounds is at most b·B(T). It is b·B(T/b) if B holds at every round and is concave. With
+    `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies begin, and the bound is K·B(H),
+    or K·B(T/K) for such a B.
 
     Proof. The rounds of one copy are a game without delays of at most T (or H) rounds. Between them nature hears of
-    rounds that are drawn without regard to this copy, so it is a nature of the same sight. Totals add up if that of all
-    rounds is at most the sum over any parts of them. Seminorms of the biases E(v) = Σ (y − v) do: ECE, bins of fixed
-    width, the smooth, kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration
-    and the swap regret of every task, as suprema of sums of functions that are linear in counts and biases; the squared
-    calibration error Σ E(v)²/w(v), which is convex and homogeneous; sums over rounds (Brier score, log loss); and the
-    lower distance and the distance certificate, since calibrated parts make a calibrated whole. Measures that fit a
-    scale, a partition or a map of levels to Γ do not add up: interval and surrogate interval calibration errors, the
-    upper distance, smooth ECE, SCDL, bins by quantiles. Their guarantees are not taken over.
+    rounds that do not depend on this copy: a nature of the same sight. Totals add up if that of all rounds is at most
+    the sum over any parts of them. Seminorms of the biases E(v) = Σ (y − v) do: ECE, bins of fixed width, the smooth,
+    kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration and the swap
+    regret of every task, suprema of sums that are linear in counts and biases. So do Σ E(v)²/w(v), convex and
+    homogeneous, and sums over rounds (Brier score, log loss). The lower distance and its certificate do, since
+    calibrated parts make a calibrated whole. Measures that fit a scale, a partition or a map of levels to Γ do not.
+    These are interval and surrogate interval calibration errors, the upper distance, smooth ECE, SCDL, quantiles. Their
+    guarantees are not taken over.
 
     Information
     -----------
@@ -203,7 +202,7 @@ class Delayed(OfCopies):
 
     Source
     ------
-    Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences"; Joulani, György and Szepesvári
+    Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences". Joulani, György and Szepesvári
     2013, "Online learning under delayed feedback", algorithm BOLD. Deviations: totals of calibration measures in place
     of regret; a copy that has played its rounds is replaced.
     """
@@ -326,9 +325,8 @@ class Separate(OfCopies):
 
     Guarantee
     ---------
-    In the rounds of each stream those of `of`, by their value at T. Over all rounds totals that add up
-    (see `Delayed`) are at most the sum over the streams; how many there are is nature's choice, so it is not one of
-    the table's.
+    In the rounds of each stream those of `of`, by their value at T. Over all rounds totals that add up (see `Delayed`)
+    are at most the sum over the streams. Their number is nature's choice, so it is not one of the table's.
 
     Information
     -----------
@@ -352,7 +350,7 @@ class Separate(OfCopies):
 
 @law
 def _state_own(run, number):
-    """Has the copy of the stream state the law: which one it is, is listed in the order of the streams."""
+    """Has the copy of the stream state the law; copies are listed in the order of the streams."""
     settle_before(run, number)
     count = len(shared(run)) // 2
     streams, copies, stream = (

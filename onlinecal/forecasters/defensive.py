@@ -23,12 +23,12 @@ from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights,
 
 @dataclass(frozen=True)
 class DefensiveForecasting(Forecaster):
-    r"""K29*: plays a root of the kernel sum of its own past errors, so that no outcome can raise their norm much.
+    r"""K29*: plays a root of the kernel sum of its past errors, so that no outcome raises their norm much.
 
     S(p) = Σ_{s<t} K(p, p_s)(y_s − p_s) + ½(1 − 2p) K(p, p). The forecast is 0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a
-    root of S, exact to rounding. The Laplace kernel is K(u, v) = exp(−|u − v|/scale): the past points are the leaves
-    of a tree with sums from the left and from the right. The Gaussian kernel is exp(−((u − v)/scale)²): the sum is a
-    power series about ½ with a remainder below rounding.
+    root of S, exact to rounding. The Laplace kernel is K(u, v) = exp(−|u − v|/scale). Past points are leaves of a tree
+    with sums from both sides. The Gaussian kernel is exp(−((u − v)/scale)²): the sum is a power series about ½ with a
+    remainder below rounding.
 
     Parameters
     ----------
@@ -39,8 +39,8 @@ class DefensiveForecasting(Forecaster):
 
     Guarantee
     ---------
-    For every sequence T·kCE ≤ √(Σ p_t(1 − p_t)) ≤ √T/2, with kCE in the same kernel; with the Laplace kernel of scale
-    1 hence T·smCE ≤ √2·√T/2, since smCE ≤ √2·kCE. The middle term is tracked as ``kernel_ce_certificate``.
+    For every sequence T·kCE ≤ √(Σ p_t(1 − p_t)) ≤ √T/2, with kCE in the same kernel. With the Laplace kernel of scale 1
+    T·smCE ≤ √2·√T/2, since smCE ≤ √2·kCE. The middle term is tracked as ``kernel_ce_certificate``.
 
     With delays, T·kCE ≤ √(Σ p_t(1 − p_t) + 2 Σ b_t |y_t − p_t|), b_t questions being open when t is asked. With at
     most b open at once, the one being asked included, this is at most √((1/4 + 2(b − 1))T). Proof: in the order of the
@@ -108,10 +108,9 @@ def _certificate(memory: Memory) -> dict[str, Floats]:
 
 
 def _terms(scale: float) -> int:
-    """The number of terms of the series that matter.
+    """The number of terms of the series with a remainder b^k/k! · e^b above 1e-18, b = ½/scale².
 
-    With x = p − ½, z = q − ½ and λ = √2/scale, K(p, q) is e^{−(x²+z²)/scale²} Σ_k (λx)^k (λz)^k / k!. |λx·λz| is at
-    most b = ½/scale², and the remainder after k terms below b^k/k! · e^b.
+    K(p, q) is e^{−(x²+z²)/scale²} Σ_k (λx)^k (λz)^k / k! with x = p − ½, z = q − ½ and λ = √2/scale.
     """
     b, terms, log_remainder = 0.5 / scale**2, 1, 0.0
     while log_remainder + b > math.log(1e-18) or terms < b:
@@ -133,7 +132,7 @@ def _series(p, c, scale):
 
 @law
 def _gaussian_root(run, number):
-    """The state is what the squared norm is at most, and the coefficients of S; and how many rounds have been told."""
+    """The state is a bound of the squared norm, the coefficients of S, and the number of rounds told."""
     note_open(run, number)
     law_values(run)[0] = _series_root(floats(run)[1:], shared(run)[0])
     law_weights(run)[0] = 1.0

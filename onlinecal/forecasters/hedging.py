@@ -50,7 +50,7 @@ def pair(bias):
 
 @part_of_kernel
 def _add(state, points, i, amount):
-    """The bias of a point, to which it adds; keeps the pair, which depends on the signs of the biases alone."""
+    """Adds to the bias of a point and returns it; keeps the pair, which depends on signs alone."""
     old = state[index(i)]
     new = state[index(i)] = old + amount
     if (old > 0) != (new > 0) or (old < 0) != (new < 0):
@@ -101,7 +101,7 @@ class ForecastHedging(OnGrid):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         def slack(horizon: float, m: int, runs: int, rate: float) -> float:
-            # Ψ of the proof moves by at most 1 + 1/(2c), so its centred moves lie in intervals of twice that: Azuma and
+            # Ψ of the proof moves by at most 1 + 1/(2c), so its centred moves lie in intervals of twice that. Azuma and
             # Hoeffding over runs·T of them, and Σ|E_i| (1 − 1/(√2 c)) ≤ √2 Ψ + a constant.
             c = _best_c(horizon, m)
             moves = math.sqrt(2.0 * horizon * math.log(1.0 / rate) / runs) * (1.0 + 0.5 / c)
@@ -179,9 +179,9 @@ class CDLMinimiser(OnGrid):
     Π M_e^{θ_e} with θ_e ≤ 1 are supermartingales, and M_e starts at P at most.
 
     A point i at distance k/m from the kink t, with L_i = ln Ψ_i, adds √(3n_i L_i) − n_i k/m ≤ 5n_i/m + X_i to the
-    regret R(t) of this kink, X_i = 3m L_i/(4(k + 5)). Hence R(t) ≤ 5T/m + Σ X_i, and E exp(Σ X_i·10/(3m)) ≤ P^{2.5W},
-    W = Σ 1/(k + 5) ≤ 0.2 + 2 ln(1 + m/10): each L_i is below ln M of an edge, and an edge serves one point, or the
-    kink and its neighbour, so θ ≤ 2.5 (1/5 + 1/6) < 1. R is largest at one of m + 1 points, so the mean of the largest
+    regret R(t) of this kink, X_i = 3m L_i/(4(k + 5)). Hence R(t) ≤ 5T/m + Σ X_i, and E exp(Σ X_i·10/(3m)) ≤ P^{2.5W}, W
+    = Σ 1/(k + 5) ≤ 0.2 + 2 ln(1 + m/10). For each L_i is below ln M of an edge, and an edge serves one point, or the
+    kink and its neighbour. So θ ≤ 2.5 (1/5 + 1/6) < 1. R is largest at one of m + 1 points, so the mean of the largest
     is at most 5T/m + (3m/4)(W ln P + 0.4 ln(m + 1)), and CDL ≤ 2 max R.
 
     Source
@@ -233,10 +233,9 @@ class CDLMinimiser(OnGrid):
 
 
 def growth_of_play(n: int, m: int) -> float:
-    """δ_n: what a play of a point with n rounds may add to Σ Ψ_i, apart from the part that the law makes vanish.
+    """δ_n: growth of Σ Ψ_i by a play of a point with n rounds, apart from the part that the law makes vanish.
 
-    (1/(3n)) max_L e^L (1 − L + ρ√L) with ρ = √(3n)/m, and e^{1/3} − 1 for n = 0. The maximum is at the positive root
-    x = √L of x³ − ρx² − ρ/2. Proved for ρ² ≤ 8.
+    (1/(3n)) max_L e^L (1 − L + ρ√L) with ρ = √(3n)/m ≤ √8, at the root x = √L of x³ − ρx² − ρ/2; e^{1/3} − 1 for n = 0.
     """
     if n == 0:
         return math.exp(1.0 / 3.0) - 1.0
@@ -264,8 +263,8 @@ def weight(e, s):
 @kernel
 def share_of_low(x_low, sinh_low, x_high, sinh_high):
     """|h_{i+1}| / (|h_i| + |h_{i+1}|) for what `weight` says of both; one half where both are 0."""
-    # The two weights without the exponential of the second; that of the first may become infinite, with the limit 0 for
-    # the share. Where E_i = 0 it cannot.
+    # The two weights without the exponential of the second. That of the first may become infinite, and the share 0.
+    # Where E_i = 0 it cannot.
     left = math.exp(x_low - x_high) * sinh_low
     total = left + sinh_high
     return 0.5 if total == 0.0 else sinh_high / total
@@ -308,13 +307,13 @@ class AlmostOneStepAhead(OnGrid):
 
     Guarantee
     ---------
-    For every sequence the total distance from calibration is at most T/m + m + 1, which is 2√T + 1 at m = √T (also
-    where √T is rounded up, as E_0 and E_m stay 0). The imagined forecasts are the certificate: the player tracks
-    Σ|p_t − p̃_t| + Σ|E_i| as ``distance_certificate``.
+    For every sequence the total distance from calibration is at most T/m + m + 1. At m = √T that is 2√T + 1, also where
+    √T is rounded up, as E_0 and E_m stay 0. The imagined forecasts are the certificate: the player tracks Σ|p_t − p̃_t|
+    + Σ|E_i| as ``distance_certificate``.
 
     With at most b questions open at once, the one being asked included, it is at most T/m + b(m − 1). Proof: in the
-    order of the questions, a bias is lowered only if it was not negative without the at most b − 1 open rounds, each
-    of which moves it by 1 at most. So it stays above −b, and likewise below b. At m = √(T/b) that is 2√(bT).
+    order of the questions a bias is lowered only if it is not negative without open rounds. Each of these, b − 1 at
+    most, moves it by 1 at most. So it stays above −b, and likewise below b. At m = √(T/b) that is 2√(bT).
 
     Source
     ------

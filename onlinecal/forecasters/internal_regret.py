@@ -56,24 +56,24 @@ class FosterVohra(OnGrid):
     m : int or str, default "T^(1/3)"
         Steps of the grid, rounded up; a number or an expression in T.
     swaps : {"next", "all"}, default "next"
-        The regrets in the matrix: those against the two neighbours, or, as in the paper, against every point. Without
-        regret against the neighbours there is none at all.
+        The regrets in the matrix: those against the two neighbours, or, as in the paper, against every point. No regret
+        against the neighbours means no regret at all.
 
     Guarantee
     ---------
     With ``swaps="next"``: E[T·ECE] ≤ T/(2m) + √(2(m + 1)T), about (1/2 + √2)·T^{2/3} at m = T^{1/3}, against natures
-    that see the law. Proof: Φ = Σ max(R_ij, 0)² has no first-order growth, and a round that plays i adds at most
-    the squares of its two losses against the neighbours, 2·(2/m)²; and |E_i| ≤ n_i/(2m) + (m/2) max_j R_ij.
-    With ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m + 1)T), which is T^{5/6} at best: none is stated.
+    that see the law. Proof: Φ = Σ max(R_ij, 0)² has no first-order growth. A round that plays i adds at most the
+    squares of its two losses against the neighbours, 2·(2/m)². And |E_i| ≤ n_i/(2m) + (m/2) max_j R_ij. With
+    ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m + 1)T), which is T^{5/6} at best: none is stated.
 
     Information
     -----------
     2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` (m + 1)² floats a
-    run, O(m²) steps a round, and O(m³) when a point is played that has been out of use.
+    run, O(m²) steps a round, and O(m³) when a point comes back into use.
 
     Source
     ------
-    Foster and Vohra 1998, "Asymptotic calibration", with ``swaps="all"``; Foster 1999, "A proof of calibration via
+    Foster and Vohra 1998, "Asymptotic calibration", with ``swaps="all"``. Foster 1999, "A proof of calibration via
     Blackwell's approachability theorem", for a mixture of two neighbours. Deviations: the default takes the neighbours'
     regrets only, for which T^{2/3} is proved; the choice among stationary distributions.
     """
@@ -101,8 +101,8 @@ class FosterVohra(OnGrid):
             return ()
 
         def slack(horizon: float, m: int, runs: int, rate: float) -> float:
-            # √(Φ_t + 8(T − t)/m²) is a supermartingale from √(8T)/m to √Φ_T, and given the past it lies in an interval
-            # of length 4√2/m, since a round moves two regrets by at most 2/m: Azuma and Hoeffding over runs·T of its
+            # √(Φ_t + 8(T − t)/m²) is a supermartingale from √(8T)/m to √Φ_T. A round moves two regrets by at most 2/m,
+            # so that given the past it lies in an interval of length 4√2/m. Azuma and Hoeffding over runs·T of its
             # moves, times the factor (m/2)√(m + 1) from √Φ to the ECE.
             return 2.0 * math.sqrt((m + 1) * horizon * math.log(1.0 / rate) / runs)
 
@@ -128,8 +128,8 @@ def _state_neighbours(run, number):
     points = len(state) // 2
     i, bias, rounds = state[0], state[1 : 1 + points], state[1 + points :]
     low = i - np.int64(bias[i] < 0 or i == points - 1)
-    # Regrets of low against high and of high against low, in units of 1/m². While the next point wants to go on in
-    # the same direction, walk: to a point without regret, or to a pair that point at each other.
+    # Regrets of low against high and of high against low, in units of 1/m². While the next point wants to go on in the
+    # same direction, walk to it.
     while True:
         high = low + 1
         up, down = 2 * bias[low] - rounds[low], -2 * bias[high] - rounds[high]
@@ -169,7 +169,7 @@ def _of_learners(learn: Step, grid: Floats, last: int, shared: Floats | tuple[()
 class BlumMansour(OnGrid):
     r"""No full swap regret for the squared loss: a learner at each grid point, and the law that is stationary.
 
-    The learner of i follows the leader on the rounds, weighed by how likely they were to play i: its x_i is the
+    The learner of i follows the leader on the rounds, weighed by how likely they were to play i. Its x_i is the
     weighted mean of their outcomes and of one imagined outcome, i/m. Row i of the matrix puts x_i on the two
     neighbouring grid points, with mean x_i. The law is stationary: the forecast is where its own learner wants to be.
 
@@ -180,9 +180,9 @@ class BlumMansour(OnGrid):
 
     Guarantee
     ---------
-    E[T·Σ w (q − v)²], the swap regret of the quadratic task, is O(T^{1/3} log T) against natures that see the law: each
-    learner regrets O(log T) in rounds weighed by the law, the rounding costs at most 1/(4m²) a round, and drawing from
-    the law adds noise of O(log T) a point to what is weighed. No constant is stated in the sources.
+    E[T·Σ w (q − v)²], the swap regret of the quadratic task, is O(T^{1/3} log T) against natures that see the law. Each
+    learner regrets O(log T) in rounds weighed by the law. Rounding costs at most 1/(4m²) a round, and drawing from the
+    law adds noise of O(log T) a point. No constant is stated in the sources.
 
     Source
     ------
@@ -217,9 +217,8 @@ class BlumMansourLog(InSteps):
     r"""No full swap regret for the logarithmic loss: as `BlumMansour`, on a grid that is finer towards 0 and 1.
 
     The points are z_i = sin²(π(2i + 1)/(4(m + 1))), i = 0 … m: the step is about √(z(1 − z))/m, and none is 0 or 1. The
-    learner of i wants to be at x_i, the mean of the outcomes, weighed by how likely their rounds were to play i, and of
-    one imagined outcome, z_i. Row i of the matrix puts x_i, moved to [z_0, z_m], on the two points next to it, with
-    that mean. The law is stationary.
+    learner of i wants to be at x_i: the mean of one imagined outcome z_i and of the outcomes, weighed as there. Row i
+    of the matrix puts x_i, moved to [z_0, z_m], on the two points next to it, with that mean. The law is stationary.
 
     Parameters
     ----------
@@ -228,13 +227,13 @@ class BlumMansourLog(InSteps):
 
     Guarantee
     ---------
-    Against natures that see the law, with P_t(i) the weight of z_i in the law of round t and S_i = Σ P_t(i) y_t,
-    n_i = Σ P_t(i), the swap regret that is weighed by the law, Σ n_i KL(S_i/n_i ‖ z_i), is O(T^{1/3} log T) for m =
-    T^{1/3}. For the law is stationary, so it is the regret of all learners and what rounding costs. The forecast of
-    a learner is the mean of its posterior, so its regret is at most ln B(z_i, 1 − z_i) − ln B(z_i + S_i, 1 − z_i +
-    n_i − S_i) − n_i H(S_i/n_i), which is O(log T) (Jensen: exp of minus a loss of weight at most 1 is concave in
-    x); rounding x costs O(1/m²) a round up to a logarithm. KL calibration itself, `oc.measures.bregman`, is of the
-    forecasts that were drawn; drawing adds noise of O(log T) a point to what is weighed. No constant is stated.
+    Let P_t(i) be the weight of z_i in the law of round t, S_i = Σ P_t(i) y_t and n_i = Σ P_t(i). The swap regret that
+    is weighed by the law, Σ n_i KL(S_i/n_i ‖ z_i), is O(T^{1/3} log T) for m = T^{1/3}, against natures that see the
+    law. As the law is stationary, it is the regret of all learners and the cost of rounding. The forecast of a learner
+    is the mean of its posterior. So its regret is at most ln B(z_i, 1 − z_i) − ln B(z_i + S_i, 1 − z_i + n_i − S_i) −
+    n_i H(S_i/n_i). That is O(log T), by Jensen: exp of minus a loss of weight at most 1 is concave in x. Rounding x
+    costs O(1/m²) a round up to a logarithm. KL calibration itself, `oc.measures.bregman`, is of the forecasts that were
+    drawn; this adds noise of O(log T) a point. No constant is stated.
 
     Source
     ------
@@ -324,7 +323,7 @@ def _learn_wishes(run, number, size, drawn, outcome):
 
 @kernel
 def _steps_to(grid, i, x):
-    """How many steps from point i, in parts of the step where it ends, x is; which moves to the ends of the grid."""
+    """Steps from point i to x, which is moved into the grid, in parts of the step where it ends."""
     j = i
     while j > 0 and x < grid[j]:
         j -= 1

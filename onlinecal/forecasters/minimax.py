@@ -53,7 +53,7 @@ class OfSolvedGame(Specification):
         return Memory(ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
 
     def _value(self, against: Sight | OnGrid, upper: bool, potential: Potential | None = None) -> Guarantee:
-        """The value of the game as a bound, with its error on the safe side; trivial in games that are too long."""
+        """The value of the game as a bound, with its error on the safe side; trivial in too long games."""
         from onlinecal.exact.policy import longest, policy, slack
 
         m = int(self.m)
@@ -85,13 +85,13 @@ class Minimax(OfSolvedGame, Forecaster):
 
     Guarantee
     ---------
-    E[T·ECE] ≤ V_T(0), the value of the game (`onlinecal solve`), against natures that see the law; no forecaster on
-    this grid has a smaller bound. V moves by at most 1 when a bias does, so the mean of N runs exceeds it by more than
-    √(2T ln(1/δ)/N) with probability δ at most (Azuma).
+    E[T·ECE] ≤ V_T(0), the value of the game (`onlinecal solve`), against natures that see the law. No forecaster on
+    this grid has a smaller bound. V moves by at most 1 a round. So the mean of N runs exceeds it by √(2T ln(1/δ)/N)
+    with probability δ at most (Azuma).
 
     Information
     -----------
-    O(m²) time a round; all runs share tables of the values of all states, which take some seconds and 100 MB at most.
+    O(m²) time a round. All runs share tables of the values of all states: some seconds and 100 MB at most.
     """
 
     deterministic = False

@@ -28,7 +28,7 @@ from onlinecal.rounds.steps import (
 
 @dataclass(frozen=True)
 class Calibeating(Forecaster):
-    """Says the mean of the outcomes so far in the bin of the base forecast b (context ``base``), and of b as one more.
+    """Says the mean of b, the base forecast (context ``base``), and of the outcomes so far in its bin.
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class Calibeating(Forecaster):
 
     Guarantee
     ---------
-    For every sequence its Brier total is at most the base forecast's refinement (the Brier total that is left when each
-    bin says its own mean in hindsight) plus `bins`·(1 + ln T): it beats the base by the base's calibration error.
+    For every sequence its Brier total is at most the base forecast's refinement plus `bins`·(1 + ln T). So it beats the
+    base by the base's calibration error. The refinement is the Brier total if each bin says its own mean in hindsight.
     The bound depends on the base and so is not one of the table's. It says 0 or 1 only where the base does.
 
     Proof: in round n of a bin it says (1 − 1/n)m + b/n, with m the mean of the outcomes before. Its loss is at most
@@ -47,8 +47,8 @@ class Calibeating(Forecaster):
 
     Source
     ------
-    Foster and Hart 2023, "Calibeating: beating forecasters at their own game", Theorem 3. Deviations: the imagined
-    outcome, without which 0 and 1 would be said after the first outcomes of a bin, and cost an infinite log loss.
+    Foster and Hart 2023, "Calibeating: beating forecasters at their own game", Theorem 3. Deviations: b as an imagined
+    outcome. Without it 0 or 1 would be said after the first outcomes of a bin, at an infinite log loss.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -105,8 +105,8 @@ _PLATT = {
 class OnlinePlatt(Forecaster):
     r"""Online Platt scaling: p = sigmoid(a·logit(b) + c) of the base forecast b (context ``base``).
 
-    θ = (a, c) starts at (1, 0). By online Newton steps, after y with gradient g = (p − y)(logit b, 1): A ← A + g gᵀ,
-    θ ← θ − A⁻¹g/γ, and then the point of the disc ‖θ‖ ≤ radius that is nearest in the norm of A.
+    θ = (a, c) starts at (1, 0). Online Newton steps after y with gradient g = (p − y)(logit b, 1): A ← A + g gᵀ, θ ← θ
+    − A⁻¹g/γ. Then the nearest point of the disc ‖θ‖ ≤ radius in the norm of A.
 
     Parameters
     ----------
@@ -121,9 +121,9 @@ class OnlinePlatt(Forecaster):
 
     Guarantee
     ---------
-    Where γ ≤ e^{−Z}, `largest_rate`: for every sequence the logarithmic loss is at most that of any scaling θ* of the
-    disc + (1/γ) ln(1 + (1 + X²)T/(2·ridge)) + γ·ridge·‖θ* − (1, 0)‖²/2, with X = ln((1 − edge)/edge) the largest logit
-    and Z = radius·√(1 + X²) the largest |a·logit b + c|. Not one of the table's. Calibration: none proved.
+    Let X = ln((1 − edge)/edge), the largest logit, and Z = radius·√(1 + X²), the largest |a·logit b + c|. Let γ ≤
+    e^{−Z}, `largest_rate`. For every sequence the logarithmic loss is at most that of any scaling θ* + (1/γ) ln(1 + (1
+    + X²)T/(2·ridge)) + γ·ridge·‖θ* − (1, 0)‖²/2. Not one of the table's. Calibration: none proved.
 
     Proof: for logits z, z* in [−Z, Z] the loss ℓ(z*) is at least ℓ(z) + (z* − z)ℓ'(z) + (γ/2)(z* − z)²ℓ'(z)², since
     ℓ'' ≥ σ(Z)σ(−Z) there and ℓ'² ≤ σ(Z)². The steps make Σ g·(θ − θ*) − (γ/2)(g·(θ − θ*))² at most Σ gᵀA⁻¹g/(2γ) +

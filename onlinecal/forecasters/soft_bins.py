@@ -22,9 +22,9 @@ class SoftHedging(InSteps):
 
     A forecast v counts at the grid points next to it, j/m with weight w_j = (1 − m|v − j/m|)_+, as in `scdl_binned`. A
     bin with weight W_j and bias G_j = Σ w_j (y − j/m) is too low by A_j = G_j − W_j/(2m) or too high by B_j = −G_j −
-    W_j/(2m) where that is positive. A search by halves finds a bin that is neither, and j/m is forecast, or a bin j
-    that is too low below one that is too high. Then v is between them, with w_j = h(B_{j+1}, W_{j+1}) / (h(A_j, W_j) +
-    h(B_{j+1}, W_{j+1})) and h(R, n) = exp((R² + 1)/(3(n + 1))) sinh(2R/(3(n + 1))).
+    W_j/(2m) where that is positive. A search by halves finds a bin that is neither, so that j/m is forecast. Or it
+    finds a bin j that is too low below one that is too high. Then v is between them, with w_j = h(B_{j+1}, W_{j+1}) /
+    (h(A_j, W_j) + h(B_{j+1}, W_{j+1})) and h(R, n) = exp((R² + 1)/(3(n + 1))) sinh(2R/(3(n + 1))).
 
     Parameters
     ----------
@@ -45,19 +45,19 @@ class SoftHedging(InSteps):
 
     For A_j that is with u = y − c, for B_{j+1} with u = c − y, where c is the middle of j/m and (j + 1)/m. So the terms
     with h cancel for either outcome. Third, where R ≤ 0 becomes positive Ψ grows to exp(w²/(3(n + w))) ≤ 1 + w δ(n) at
-    most. To each pair of neighbours belongs M = Ψ(max(A_j, 0), W_j) + Ψ(max(B_{j+1}, 0), W_{j+1}) − 1 and for both bins
-    what δ may still add, the integral of δ(max(s − 1, 0)) from their weight to T. No M ever grows, and it starts at P =
-    3 + ln T at most. Hence A_j and B_j are at most √(3W_j ln P).
+    most. To each pair of neighbours belongs M = Ψ(max(A_j, 0), W_j) + Ψ(max(B_{j+1}, 0), W_{j+1}) − 1 and, for both
+    bins, the integral of δ(max(s − 1, 0)) from their weight to T. No M ever grows, and it starts at P = 3 + ln T at
+    most. Hence A_j and B_j are at most √(3W_j ln P).
 
-    In SCDL_m a bin that is k steps from the threshold counts (|G_j| − kW_j/m)_+ ≤ √(3W_j ln P) − (k − 1/2)W_j/m, which
-    is at most (3m/2) ln P/(2k − 1) whatever W_j is; and 1 + 1/3 + … + 1/(2a − 1) ≤ 1 + ln(a)/2, for m + 1 bins on two
-    sides together 2 + ln((m + 1)/2) at most.
+    In SCDL_m a bin that is k steps from the threshold counts (|G_j| − kW_j/m)_+ ≤ √(3W_j ln P) − (k − 1/2)W_j/m. That
+    is at most (3m/2) ln P/(2k − 1) whatever W_j is. As 1 + 1/3 + … + 1/(2a − 1) ≤ 1 + ln(a)/2, m + 1 bins on two sides
+    have 2 + ln((m + 1)/2) together at most.
 
     Nothing is proved with delays.
 
     Source
     ------
-    This package, for the measure of Bairaktari, Hu, Nguyen and Ullman 2026; weights after Luo and Schapire 2015
+    This package, for the measure of Bairaktari, Hu, Nguyen and Ullman 2026. Weights after Luo and Schapire 2015
     (AdaNormalHedge), the tolerance of half a step after Foster 1999.
     """
 

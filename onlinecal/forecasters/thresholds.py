@@ -1,7 +1,7 @@
 """A grid forecaster with a small bias up to any threshold: exponential weights over signed thresholds.
 
 P_k = E_0 + … + E_k is the bias of all rounds that played at most k/m. The sums Σ_{k ≥ i} exp(±ηP_k) are kept in a
-binary tree over the grid, each relative to where its part begins, so that a round changes the nodes above one point.
+binary tree over the grid, relative to where their part begins. So a round changes the nodes above one point.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class StepCEMinimiser(OnGrid):
     Guarantee
     ---------
     E[T·step_ce] ≤ √(T ln(2m + 2)/2) + (T/(4m)) (e^η − 1)/η, about √T (√(ln(2√T + 2)/2) + 1/4) at m = √T, against
-    natures that see the law; T where that is less, or where η > 0.96 m, which at m = √T are the games of up to 3
-    rounds. The cutoff calibration error is at most twice as large.
+    natures that see the law. It is T where that is less, or where η > 0.96 m: at m = √T in games of up to 3 rounds. The
+    cutoff calibration error is at most twice as large.
 
-    Proof. Φ = Σ_k cosh(ηP_k) over k = 0, …, m. Where i is played, P_k moves by y − i/m for k ≥ i. The outcome is 0
-    or 1, so e^{η(y − v)} = α + β(y − v) with α = v e^{η(1−v)} + (1 − v) e^{−ηv} ≤ e^{η²/8} (Hoeffding) and β = 2
-    sinh(η/2) e^{η(½−v)}, and likewise for −η. Hence Φ becomes at most e^{η²/8} Φ + 2 sinh(η/2) (y − v) H(i). The
-    mean of (y − v) H over the law is 0 or less for a single point, and for a pair ab/((a+b)m) ≤ (a+b)/(4m) at most,
-    with a = H(i) and b = −H(i+1). Now a + b = sinh(η(P_i + w)) + 2 sinh(η/(2m)) Σ_{k > i} cosh(η(P_k + w − 1/(2m)))
-    with w = ½ − i/m, where |w| and |w − 1/(2m)| are at most ½; and cosh(x + ηw) ≤ e^{η/2} cosh x; so a + b ≤
-    e^{η/2} Φ where 2 sinh(η/(2m)) ≤ 1, as it is for η ≤ 0.96 m. In expectation Φ grows by a factor of e^{η²/8} +
-    (e^η − 1)/(4m) at most in a round, whatever nature does with what it has seen. It starts at m + 1, and e^{η
-    max|P|} ≤ 2Φ. Jensen's inequality gives the bound, as ln(2(m + 1))/η + ηT/8 = √(T ln(2m + 2)/2) at this η.
+    Proof. Φ = Σ_k cosh(ηP_k) over k = 0, …, m. Where i is played, P_k moves by y − i/m for k ≥ i. The outcome is 0 or
+    1, so e^{η(y − v)} = α + β(y − v) with α = v e^{η(1−v)} + (1 − v) e^{−ηv} ≤ e^{η²/8} (Hoeffding) and β = 2 sinh(η/2)
+    e^{η(½−v)}, and likewise for −η. Hence Φ becomes at most e^{η²/8} Φ + 2 sinh(η/2) (y − v) H(i). The mean of (y − v)
+    H over the law is 0 or less for a single point. For a pair it is ab/((a+b)m) ≤ (a+b)/(4m) at most, a = H(i) and b =
+    −H(i+1). Now a + b = sinh(η(P_i + w)) + 2 sinh(η/(2m)) Σ_{k > i} cosh(η(P_k + w − 1/(2m))) with w = ½ − i/m, where
+    |w| and |w − 1/(2m)| are at most ½. As cosh(x + ηw) ≤ e^{η/2} cosh x, a + b ≤ e^{η/2} Φ where 2 sinh(η/(2m)) ≤ 1, as
+    it is for η ≤ 0.96 m. So in a round Φ grows in expectation by a factor of e^{η²/8} + (e^η − 1)/(4m) at most. It
+    starts at m + 1, and e^{η max|P|} ≤ 2Φ. Jensen's inequality gives the bound, as ln(2(m + 1))/η + ηT/8 = √(T ln(2m +
+    2)/2) at this η.
 
     Information
     -----------
@@ -115,9 +115,9 @@ def best_rate(horizon: float, m: int) -> float:
 
 # ---------------------------------------------------------------- steps: a tree over the grid
 #
-# Node n has the children 2n and 2n + 1, the root is 1, and the leaves are the points of the grid, with empty ones
-# behind them. A node has e^{±ηB}, where B is the bias of its points, and, with P measured from where it
-# begins, Σ e^{ηP_k} and Σ e^{−ηP_k} over its points k. All are functions of the biases, whatever the order of rounds.
+# Node n has the children 2n and 2n + 1, the root is 1, and the leaves are the points of the grid. Empty leaves follow.
+# A node has e^{±ηB}, with B the bias of its points. With P measured from where it begins, it has Σ e^{ηP_k} and Σ
+# e^{−ηP_k}. All are functions of the biases, whatever the order of rounds.
 
 #: the numbers of a node
 RISE, FALL, UP, DOWN = range(4)

@@ -167,11 +167,11 @@ class Growth:
         return self.upper < exponent - ROUNDING
 
     def stays_above(self, exponent: float) -> bool:
-        """Whether it is `above`, and so are all forms that fit and the slope of the last half of a curve."""
+        """Whether this is above, and so are all forms that fit and a curve's slope over the last half."""
         return self.above(exponent) and all(lower > exponent + ROUNDING for lower, _ in self._ahead)
 
     def stays_below(self, exponent: float) -> bool:
-        """Whether it stays `below`; as `stays_above`."""
+        """The same for `below`."""
         return self.below(exponent) and all(upper < exponent - ROUNDING for _, upper in self._ahead)
 
     @property
@@ -252,9 +252,8 @@ def fit_growth(
     """Measure the growth of totals with T.
 
     The mean growth exponent is the slope of the least-squares line through log(mean total over runs) against log T. Its
-    error comes from the differences between runs and from the scatter around the line, as one random-effects model
-    (`contrasts.Fresh`) or, along one game, with correlated errors (`contrasts.Path`); the interval is Student's. Of a
-    single run it rests on the scatter alone.
+    error comes from the differences between runs and the scatter around the line, in a random-effects model. Errors
+    along one game are correlated. The interval is Student's. Of a single run it rests on the scatter alone.
 
     Parameters
     ----------
@@ -273,7 +272,7 @@ def fit_growth(
     Returns
     -------
     Growth or None
-        None where there is no exponent: fewer than 3 times, or a mean total that is 0, negative or infinite.
+        None for fewer than 3 times, or a mean total that is 0, negative or infinite.
 
     Examples
     --------
@@ -309,7 +308,7 @@ def fit_growth(
 
     variance, freedom = data.spread(quadratic, arc)
     bend = float(2.0 * stdtr(freedom, -abs(quadratic @ data.logs) / np.sqrt(variance)))
-    # A bend that is seen is no scatter: the mean exponent of a curve is known as well as that of a line.
+    # A bend that is seen is no scatter: the mean exponent of a curve is known as well.
     value, lower, upper = interval(x / (x @ x), arc if n > 4 and 2.0 * bend < 1.0 - level else line)
     half, left = n // 2 + 1, beside(data.logs, line)
     late, *onward = interval(_slope(x, slice(n - half, n)), arc if n > 4 else line)
@@ -328,8 +327,8 @@ def trend(
 ) -> Growth | None:  # fmt: skip
     """Measure whether the ratio of total to bound grows with T, for checks of rates, which have no constant.
 
-    `above(0)` says that the ratio has grown over these T; `stays_above(0)` that no form that fits levels off, so that
-    the total breaks the rate O(bound) as far as can be seen. `below(0)` and `stays_below(0)` say the same of Ω(bound).
+    `above(0)` says that the ratio has grown over these T. `stays_above(0)` says that no form that fits levels off. As
+    far as can be seen, the total breaks the rate O(bound). `below(0)` and `stays_below(0)` say the same of Ω(bound).
     That a rate is kept for ever cannot be measured.
 
     Parameters
@@ -338,10 +337,6 @@ def trend(
         As for `fit_growth`.
     bound : callable or (n,) array_like
         T ↦ the bound, up to a constant, or its values at the times; positive.
-
-    Returns
-    -------
-    Growth or None
 
     Examples
     --------

@@ -61,8 +61,7 @@ class Fresh:
     def misfit(self, basis: Floats, residual: Floats) -> Floats:
         """p-value of the test that the residual is no larger than what differs between runs makes it.
 
-        Squared residuals over their expectation from v, taken for an F by Box's (1954) approximation of quadratic
-        forms.
+        Squared residuals over their expectation, as an F by Box's (1954) approximation of quadratic forms.
         """
         from scipy.special import fdtrc
 
@@ -131,8 +130,8 @@ def _jackknifed(totals: Floats) -> tuple[Floats, Floats | None]:
     if runs == 1:
         return np.log(mean), None
     rest = (runs * mean[:, None] - totals) / (runs - 1)
-    # Identical runs have no spread, whatever rounding makes of their mean; and where the mean rests on a single run
-    # nothing is known of its spread.
+    # Identical runs have no spread, whatever rounding makes of their mean. The spread of a mean that rests on a single
+    # run is unknown.
     rest = np.where(np.abs(rest - mean[:, None]) <= 1e-14 * mean[:, None], mean[:, None], rest)
     return np.log(mean), np.log(rest, out=np.full_like(rest, np.inf), where=rest > 0.0)
 

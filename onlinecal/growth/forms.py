@@ -28,10 +28,7 @@ class Fit(NamedTuple):
 
 
 def with_logarithm(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
-    """The α with which T^α log^β T, |β| ≤ 2, fits within the noise of the runs.
-
-    Half the rate of error goes to the interval of β, cut to |β| ≤ 2, and half to that of α for each β.
-    """
+    """The α with which T^α log^β T fits within the noise of the runs; half the rate goes to β, cut to |β| ≤ 2."""
     x = logarithms - logarithms.mean()
     level = np.log(np.maximum(logarithms, 1.0))
     bend = beside(level, orthonormal(np.ones_like(x), x))
@@ -70,9 +67,9 @@ def with_constant(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
 
 
 def _tested(alphas: Floats, u: Floats, data: Fresh, rate: float) -> tuple[Floats, Floats, Floats]:
-    """For each α by how much it fails its tests, at most 0 where it passes; the score, and what is left of the logs.
+    """For each α the excess over its tests, at most 0 where it passes; the score, and the logs' rest.
 
-    Score and what is left are NaN where no a + b T^α stays above 0.
+    Score and rest are NaN where no a + b T^α stays above 0.
     """
     alpha = np.where(np.abs(alphas) < 1e-6, 1e-6, alphas)[:, None]
     power = np.expm1(alpha * u) / alpha

@@ -66,10 +66,9 @@ def differences(values: Floats) -> Pairs:
 
 
 def adjusted(families: Sequence[Pairs]) -> list[Floats]:
-    """Of each family the p-values of the orders, (k, k), adjusted for all pairs of all families.
+    """Of each family the p-values of the orders, (k, k), adjusted for all pairs of all families (Holm 1979).
 
-    Each pair is two one-sided hypotheses, so that of the signs, too, all that are said are true together with
-    probability 1 − α where adjusted p-values of at most α count, however the differences depend (Holm 1979).
+    A pair is two one-sided hypotheses. So all signs with p-values of at most α are right with probability 1 − α.
     """
     below = [np.tril_indices(len(pairs.means), -1) for pairs in families]
     one_sided = np.concatenate([pairs.p[at] for pairs, at in zip(families, below, strict=True)]) / 2.0
@@ -96,11 +95,7 @@ def lower(families: Sequence[Pairs], level: float = 0.95) -> list[NDArray[np.boo
 
 
 def ranks(values: Floats) -> Floats:
-    """1 for the lowest; those that are the same up to rounding share the mean of their ranks.
-
-    >>> ranks(np.array([3.0, 1.0, 1.0, np.inf]))
-    array([3. , 1.5, 1.5, 4. ])
-    """
+    """1 for the lowest; those that are the same up to rounding share the mean of their ranks."""
     order = np.argsort(values, kind="stable")  # NaN last
     found = np.empty(len(values))
     start = 0

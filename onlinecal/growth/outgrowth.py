@@ -11,11 +11,7 @@ from numpy.typing import ArrayLike
 def outgrowth(
     times: Sequence[int], totals: Sequence[ArrayLike], bound: Callable[[float], float], rate: float
 ) -> tuple[float, float, float]:
-    """The exponent with which the ratio of mean total to rate grows from the first to the last of several fresh games.
-
-    >>> [round(x, 9) for x in outgrowth([100, 1000], [[20.0, 20.0], [200.0, 200.0]], lambda t: t**0.5, 1e-6)]
-    [0.5, 0.5, 0.5]
-    """
+    """The exponent of the ratio of mean total to rate between several fresh games, and its interval."""
     from scipy.special import stdtrit
 
     x = np.log(np.asarray(times, dtype=np.float64))

@@ -65,8 +65,8 @@ KNOWN_RATES = (
     KnownRate("kernel_ce", True, "√T", 1 / 2, "Vovk, Takemura & Shafer 2005 (√T/2)"),
     KnownRate("cdl", True, "√T log T", 1 / 2, "Hu & Wu 2024", logs=1.0),
     KnownRate("u_calibration", True, "√T", 1 / 2, "Kleinberg et al. 2023; near 2.7√T for threshold hedging"),
-    # Whatever is forecast against a fair coin pays ½ a round in the task v_shaped(½), and the better of its two actions
-    # pays ½E|ones − zeros| = √(T/2π) more than that in all.
+    # Against a fair coin all forecasts pay ½ a round in the task v_shaped(½). The better of its two actions pays
+    # ½E|ones − zeros| = √(T/2π) more in all.
     KnownRate("u_calibration", False, "√T", 1 / 2, "Kleinberg et al. 2023: a fair coin, √(T/2π)"),
     KnownRate(SQUARED_LOSS, True, "log T", 0.0, "Cesa-Bianchi & Lugosi 2006: the mean of the outcomes", logs=1.0),
     KnownRate("step_ce", True, "√(T log T)", 1 / 2, "Okoroafor, Kleinberg & Kim 2025", logs=0.5),
@@ -105,8 +105,7 @@ OTHER_RATES = (
 )  # fmt: skip
 
 
-#: one weight function, or a few bins: far easier than the measures that bound them, so what follows is not the best;
-#: and what one forecaster alone has
+#: of one weight function, or a few bins: easier than the measures that bound them; a certificate of one forecaster
 _LEFT_OUT = frozenset({"weighted_ce", "low_degree_ce", "binned_ece", "scdl_binned", "kernel_ce_certificate"})
 
 

@@ -14,15 +14,8 @@ NONE = "no exponent, as there are fewer than three T or a mean total is 0, negat
 
 
 def lines(growth: Growth) -> list[str]:
-    """The lines of a narrow cell: the exponent, its interval, and its signs; see `legend`.
-
-    >>> import numpy as np
-    >>> from onlinecal.growth import fit_growth
-    >>> t = np.array([1e3, 1e4, 1e5, 1e6])
-    >>> lines(fit_growth(t, np.sqrt(t)[:, None], fresh=True))
-    ['T^0.50', '[0.50, 0.50]']
-    >>> lines(fit_growth(t, np.sqrt(t)[:, None] + 30, fresh=True))
-    ['T^0.37…0.45']
+    """The lines of a narrow cell, exponent, interval and signs: ['T^0.50', '[0.50, 0.50]'], or ['T^0.37…0.45']
+    of a curve.
     """
     if growth.bent:
         return [f"T^{raised(growth)}"]
@@ -45,11 +38,7 @@ def raised(growth: Growth) -> str:
 
 
 def literal(text: str) -> str:
-    """A text as matplotlib shows it letter by letter: two ``$`` would be taken for mathematics.
-
-    >>> literal("from $5 to $6")
-    'from \\\\$5 to \\\\$6'
-    """
+    """A text as matplotlib shows it letter by letter: two ``$`` would be taken for mathematics."""
     return text.replace("$", r"\$")
 
 

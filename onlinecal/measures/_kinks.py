@@ -54,11 +54,10 @@ def falling(t, last, n, q, out):
 
 @kernel
 def _lines(t, end, n, q, out, way):
-    """Add lines from where they begin onwards, in the direction `way`, 1 or −1. Where `end` is empty, each begins
-    at its own point.
+    """Add lines n (q − t) from where they begin to where t reaches q, in the direction `way`, 1 or −1.
 
-    A term is a line from its first point to where t reaches q. Lines are followed by their joint slope. It is a sum
-    of whole numbers where n are counts, so that no large sums cancel.
+    Where `end` is empty, each begins at its own point. The joint slope is a sum of whole numbers where n are counts, so
+    that no large sums cancel.
     """
     # Point c of the way is `start + way·c`, and there `way` times what is there: the same digits in a mirror.
     size, levels = t.shape[0], n.shape[0]
@@ -139,12 +138,10 @@ def density(v, n, q):
 
 @kernel
 def external_density(v, n, q):
-    """max(R_ext, 0) at the level sets, weighted by n.
+    """max(R_ext, 0) at the level sets, weighted by n: the larger of Σ_{v ≤ t} n (q − t) and Σ_{v ≥ t} n (t − q).
 
-    With G(t) = Σ n (q − t) over v ≤ t and H(t) = Σ n (t − q) over v ≥ t, the regret for a fixed action is the
-    larger of the two. A level at t may be left out of either, to the decision maker's harm. But G without it is the
-    line from the level before, below 0 at t = 1. So the envelope stays the same (for H, the line from the level
-    after, and t = 0).
+    A level at t may be left out of either sum, to the decision maker's harm. The sum without it lies on a line that is
+    in the envelope anyway.
     """
     k = v.shape[0]
     out = np.zeros(k)

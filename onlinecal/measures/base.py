@@ -31,16 +31,13 @@ GAFFKE = "quantiles of means with random weights and one more sample of an extre
 
 @dataclass(frozen=True)
 class Change:
-    """Changes of the mass of each level and outcome: `zeros`, `ones` (B, k).
-
-    `samples` is n; of weighted samples (Σ w)²/Σ w². `origin` is Γ before its predictions were rounded. `place` is
-    the level of `gamma` for each level of `origin`.
-    """
+    """Changes of the mass of each level and outcome, (B, k); `samples` is n, or (Σ w)²/Σ w² of weighted ones."""
 
     gamma: JointDistribution
     zeros: Floats
     ones: Floats
     samples: float
+    #: Γ before its predictions were rounded, and the level of `gamma` for each of its levels
     origin: JointDistribution
     place: Ints
 
@@ -67,42 +64,28 @@ def _around(known: Known, radii: Floats, **options: Any) -> Ends:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How an interval for a measure is made.
+    """The way to an interval for a measure."""
 
-    Attributes
-    ----------
-    deviations : callable
-        `deviations(change, **options) -> (B, J) floats`: L_j of each change.
-    limits : callable
-        `limits(known, radii, **options) -> (lower, upper)`, where L_j(D) ≤ radii[j]; they hold the value on the sample.
-    norm : callable, optional
-        `norm(gamma, residuals, **options) -> (B,) floats`: the measure as a seminorm of residuals (B, k).
-    cells, share, instead :
-        Levels that count together. Where cells with few samples weigh more than `share`, the value is noise: `instead`
-        is named.
-    refuses : callable
-        `refuses(**options) -> str`: why there is no interval; "" where there is one.
-    means : callable, optional
-        `means(samples, **options) -> (J,) floats` no less than √n E[L_j(D)] for every Γ, or None.
-    spread : float
-        No sample changes an L_j by more than this times 1/n.
-    losses : callable, optional
-        `losses(gamma) -> (zeros, ones, most)` of a mean loss: at each level for either outcome, and the largest.
-    calibrated : bool
-        Whether changes of outcomes drawn from the predictions count as well; not for scores.
-    """
-
+    #: of (change, **options): L_j of each change, (B, J)
     deviations: Callable[..., Floats]
     source: str
+    #: of (known, radii, **options): the interval where L_j(D) ≤ radii[j]; it holds the value on the sample
     limits: Callable[..., Ends] = _around
+    #: of (gamma, residuals, **options): the measure as a seminorm of residuals (B, k)
     norm: Callable[..., Floats] | None = None
+    #: levels that count together; where cells with few samples weigh more than `share`, use `instead`
     cells: Callable[..., Ints] | None = None
     share: Callable[..., float] = lambda **options: 0.05
     instead: str = ""
+    #: of the options: why there is no interval, or ""
     refuses: Callable[..., str] = lambda **options: ""
+    #: of (samples, **options): (J,) floats no less than √n E[L_j(D)] for every Γ, or None
     means: Callable[..., Any] | None = None
+    #: no sample changes an L_j by more than this times 1/n
     spread: float = 2.0
+    #: of gamma: a mean loss at each level for outcome 0 and for outcome 1, and the largest
     losses: Callable[[JointDistribution], tuple[Floats, Floats, float]] | None = None
+    #: whether changes of outcomes drawn from the predictions count as well; not for scores
     calibrated: bool = True
 
 
@@ -277,9 +260,7 @@ class Measure:
         return bracket_of_moved(self, gamma, moved, options)
 
     def may_bracket(self, options: Mapping[str, Any], levels: int | None = None) -> bool:
-        """Whether the measure as bound by `bind` can give a `Bracket` on Γ of this number of levels (default: of
-        any).
-        """
+        """Whether the measure as bound by `bind` can give a `Bracket` on Γ of this number of levels, or of any."""
         if self.bracket:
             return True
         most = options.get("max_levels")

@@ -235,8 +235,7 @@ def regret_bound(
 ) -> RegretBound:
     """The lowest curve above the regret of every kink: no task regrets more than it allows.
 
-    For `cdl` and `u_calibration` it is the line of the concave envelope at t = 1/2, for `v_cdl` a multiple of
-    max(t, 1 − t).
+    For `cdl` and `u_calibration` the line of the envelope at t = 1/2, for `v_cdl` a multiple of max(t, 1 − t).
     """
     t, regret, _ = kink_regrets(gamma, measure)
     if measure == "v_cdl":

@@ -87,15 +87,11 @@ def spaced(places, apart):
 
 
 class Program:
-    """The program on some nodes, and its crossings.
+    """The program on some nodes. Variables: mass t(u) ≥ 0, and flows of ones and of zeros across each gap, both ways.
 
-    Variables: t(u) ≥ 0, and the flow of ones and of zeros to the right and to the left across each gap. At node u
-    the ones that are there and flow in, less those that flow out, are u t(u), the zeros (1 − u) t(u). It is written
-    for t less the mass of Γ at the node, so that the right-hand side is the residual there.
-
-    A crossing is a t(u) inside a gap. Its ones come from the left end and its zeros from the right one. Where no
-    level is inside, take potentials that fall as steeply as they can from both ends. They leave no other constraint
-    there, so crossings at the right u make the program exact.
+    Ones at u less those that flow out are u t(u), zeros (1 − u) t(u). A crossing is a t(u) inside a gap, with ones from
+    its left end and zeros from its right one. The steepest potentials leave no other constraint in a gap without
+    levels. So crossings at the right u make the program exact.
     """
 
     def __init__(self, gamma: JointDistribution, nodes: Floats, every_level: bool) -> None:
@@ -193,10 +189,8 @@ def interior_plan(
 ) -> tuple[Floats, Floats, Floats] | None:
     """Potentials and arriving mass with values about `gap` apart, nearly feasible; None where it is not reached.
 
-    Maximises E[a] over the ones + E[b] over the zeros, for 1-Lipschitz a and b with u a(u) + (1 − u) b(u) ≤ 0 at
-    the nodes, by Mehrotra's predictor and corrector (1992). The multipliers of the last constraint are the arriving
-    mass. Each of the five constraints of a node joins it to itself or to the next one. The equations of a step are
-    tridiagonal in blocks of two.
+    Maximises E[a] over the ones + E[b] over the zeros by Mehrotra's predictor and corrector (1992). Constraints join a
+    node to itself or the next one: steps are tridiagonal in blocks of two.
     """
     a, b, arriving, reached = _interior(nodes, ones, zeros, gap, _STEPS, _BACK)
     return (a, b, arriving) if reached else None

@@ -277,11 +277,10 @@ def _cheapest(ones, zeros, order):
 
 @kernel
 def _moved(own, others, order, positive):
-    """[end, i, j]: the cost of the last of `end` rounds in a group of i ones and j zeros; or infinite.
+    """[end, i, j]: the cost of the last of `end` rounds in a group of i ones and j zeros, without a common divisor.
 
-    Numbers with a common divisor are left out: that many groups of one mean cost the same. No term is ever
-    subtracted, so that small costs keep their digits. A window of length n is the end of one block of n and the
-    beginning of the next.
+    No term is ever subtracted, so that small costs keep their digits. A window of length n is the end of one block of n
+    and the beginning of the next.
     """
     n = len(own)
     most_ones, most_zeros = (n, others) if positive else (others, n)

@@ -29,14 +29,11 @@ _SHIFT = 5
 def least_max_width(
     prefix: Floats, low: Floats, high: Floats, most: float = math.inf
 ) -> tuple[float, float, Ints]:
-    """min over W of H(W) + W, searched until it is found or H was evaluated `most` times: bounds, and a partition.
+    """min over W of H(W) + W, until it is found or H was evaluated `most` times: bounds, and where each last group
+    begins.
 
-    H falls as W grows. So W in an interval (left, right) cannot give less than H(right) + left. No W ≥ best −
-    H(right) can give less than the best value so far. The interval with the lowest bound is halved. Where the
-    groups found for a W are all narrower, widths from their greatest up to W are done with. Where the lower half
-    held no width, the upper half is left from its greatest one. When no bound is below the best value, that is the
-    least. `low` and `high` are where each level, or block of levels, begins and ends. The partition is where the
-    group that ends at b begins, for each b.
+    H falls as W grows, so W in (left, right) gives at least H(right) + left. The interval with the lowest bound is
+    halved. Widths from the widest group that was used up to W are done with.
     """
     values, rank = np.unique(prefix, return_inverse=True)
     # A word for every 32 ranks, one for every 32 words, and so on up to a single one.
@@ -74,12 +71,9 @@ def least_max_width(
 def _narrow(prefix, rank, low, high, starts, widest):
     """Least cost of groups of which none is wider than `widest`, in O(k log k).
 
-    cost[b] = min of cost[a] + |P_b − P_a| over the a from which a group to b is not too wide. These a are a window.
-    (1) For a < a' in it, cost[a'] ≤ cost[a] + |P_a' − P_a|: the group from a to a' is not too wide either. (2) If
-    cost[a] ≥ cost[a'] + |P_a' − P_a|, then for every b to come a' is as good as a. It stays in the window for
-    longer: a can be dropped. For those kept, (1) and (2) say |cost[a'] − cost[a]| ≤ |P_a' − P_a|. So for a P_b the
-    best of those with P_a ≤ P_b is the one with the greatest P_a. Likewise above: two candidates, found in a set of
-    ranks.
+    cost[b] = min of cost[a] + |P_b − P_a| over a window of a. An a is dropped when a later a' costs no more: then it
+    never wins. For those kept |cost[a'] − cost[a]| ≤ |P_a' − P_a|, so the best a is next to P_b in the order of P,
+    above or below.
     """
     k = len(low)
     members = np.zeros(starts[-1] + 1, np.int64)

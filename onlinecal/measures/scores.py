@@ -20,18 +20,13 @@ Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callabl
 
 
 class BrierDecomposition(NamedTuple):
-    """Murphy's three parts: brier = reliability − resolution + uncertainty.
+    """Murphy's three parts: brier = reliability − resolution + uncertainty."""
 
-    Attributes
-    ----------
-    reliability : float
-        Σ w_i (q_i − v_i)²: 0 for a calibrated forecast; the swap regret of the quadratic task.
-    resolution, uncertainty : float
-        Σ w_i (q_i − E[y])², how far the forecast separates outcomes; and E[y] (1 − E[y]).
-    """
-
+    #: Σ w_i (q_i − v_i)²: 0 for a calibrated forecast; the swap regret of the quadratic task
     reliability: float
+    #: Σ w_i (q_i − E[y])²: how far the forecast separates outcomes
     resolution: float
+    #: E[y] (1 − E[y])
     uncertainty: float
 
 

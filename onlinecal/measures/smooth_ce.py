@@ -19,11 +19,11 @@ def _residual(i, v, q, n, weight, r):
 
 @kernel
 def isotonic_dual(v, q, n, weight, r):
-    """smCE in the identity metric, of the residuals r, or of Γ. Those of Γ are not kept, as they may be large.
+    """smCE in the identity metric, of the residuals r, or of Γ: those of Γ are not kept, as they may be large.
 
-    The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s). Let Q_s be the
-    queue at the end of that walk, fed by d where P > s and drained where P < s. Only Q_s for s between 0 and P_k is
-    needed: smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds. Q is mass on the line: a heap with the largest P on top.
+    The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s). With Q_s the queue
+    at the end of that walk, fed where P > s and drained where P < s, smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds over s from 0
+    to P_k.
     """
     k = len(v)
     end = 0.0
@@ -116,8 +116,8 @@ def _sink(at, mass, size, key, weight):
 def chain_dual(distances, r):
     """smCE for any distances, and the interval [low_i, high_i] to which the way back clips the dual's g_i.
 
-    H_i(g) = min over g_1 … g_i with g_i = g of the dual objective so far is convex. Its break points have total
-    mass 2, at first all at 0. Level i adds 2 d_i at P_i; |g_{i+1} − g_i| then takes d_i at each end.
+    H_i(g), the least dual objective with g_i = g, is convex with break points of total mass 2. Level i adds 2 d_i at
+    P_i; |g_{i+1} − g_i| then takes d_i at each end.
     """
     k = len(r)
     low, high = np.zeros(k), np.zeros(k)

@@ -141,10 +141,7 @@ def smoothed_signs_at(
 
 @of_gamma
 def smoothed_signs(gamma: JointDistribution, *, transform: Transform = "identity") -> SmoothedSigns:
-    """The signs of the residual smoothed at the scale that is `smooth_ece`: the proof of the fixed point.
-
-    The scale is larger where the proof does not resolve that one, so that its error is below the scale.
-    """
+    """The signs of the residual smoothed at the scale `smooth_ece`, or at a larger one that the proof resolves."""
     return _signs(gamma, smooth_ece(gamma, transform=transform), transform, "smooth_ece")
 
 
@@ -213,10 +210,9 @@ def _provable(line: Line) -> float:
 def _root(
     line: Line, low: float, high: float, mesh: int, accuracy: float, around: float | None = None
 ) -> tuple[float, float]:
-    """σ with |smECE_σ − σ| ≤ accuracy on this mesh, and that difference.
+    """σ with |smECE_σ − σ| ≤ accuracy on this mesh, and that difference: a secant, with the middle now and then.
 
-    F(σ) = smECE_σ − σ falls with slope ≤ −1, so σ + F(σ) lies beyond the root: each evaluation gives both ends of an
-    interval. Within it, a secant, and the middle where the secant gains too little.
+    F(σ) = smECE_σ − σ falls with slope ≤ −1, so σ + F(σ) lies beyond the root: each evaluation gives both ends.
     """
     sigma = around if around is not None else 0.5 * (low + high)
     points: list[tuple[float, float]] = []
@@ -244,8 +240,8 @@ def _root(
 def _limits(known: Known, radii: Floats, *, transform: Transform = "identity") -> Ends:
     """The interval of σ* of the population, if smECE_σ(ρ̂ − ρ) ≤ c_j at σ_j, and so at all larger σ.
 
-    If σ* > σ_j, then σ* = smECE_σ* ≤ smECE_σj ≤ its value on the sample + c_j; if σ* < σ_j, it is at least that − c_j.
-    So at each σ_j, and at σ* of the sample with the c_j of the next smaller σ_j.
+    At each σ_j it is between min and max of σ_j and smECE_σj ± c_j; at σ* of the sample, with c_j of the next smaller
+    σ_j.
     """
     grid = scales(known.samples)
     value = 0.5 * (known.ends[0] + known.ends[1])

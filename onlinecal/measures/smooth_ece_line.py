@@ -22,11 +22,7 @@ _REACH = 9.0
 
 
 class Line:
-    """The residuals on a line of length L, cut to where anything is; `width` is the largest σ that it is for.
-
-    Gaussians further apart than 2 · 9 σ do not meet. Wider gaps between levels are cut to that, and no mesh is
-    spent on them. The ends fade out likewise.
-    """
+    """The residuals on a line of length L, for σ up to `width`; gaps beyond the reach of Gaussians are cut to 18 σ."""
 
     def __init__(self, gamma: JointDistribution, transform: str, width: float) -> None:
         r, v = gamma.residuals, gamma.predictions
@@ -127,9 +123,8 @@ def _shortened(x, before, after, reach):
 
 @kernel
 def spread(place, rows, mesh):
-    """Rows of residuals on mesh + 1 points, each split linearly onto its neighbours; inner ones halved.
-
-    The cosine transform of type I counts inner points twice and the two ends once.
+    """Rows of residuals on mesh + 1 points, each split linearly onto its neighbours; inner ones, which count twice,
+    halved.
     """
     out = np.zeros((rows.shape[0], mesh + 1))
     for i in range(rows.shape[1]):

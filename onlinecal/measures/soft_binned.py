@@ -36,27 +36,13 @@ from onlinecal.measures.witnesses.distances import GridThreshold, grid_bounds, t
 class SoftRounding(Witness):
     """Round the prediction at random to a neighbouring multiple of 1/m, keeping the mean; then best-respond.
 
-    Take the m at which `scdl` attains its minimum. The swap regret of this response is at most 4 SCDL, for every
-    task with payoffs in [0, 1]. For every m it is at most 2 (SCDL_m + 1/m). As a witness of `scdl`, m must be a
-    power of two. max(SCDL_m, 1/m) is an upper bound; SCDL_m and SCDL_2m, 1/m and 2/m give a lower one.
-
-    Attributes
-    ----------
-    bins : int or None
-        m; None leaves predictions as they are (a perfectly calibrated Γ).
-
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 4.1, 4.2, Theorem 4.2.
-
-    Examples
-    --------
-    >>> SoftRounding(4).law(0.375), SoftRounding(4).draw([0.375, 0.5], seed=1)
-    (((0.25, 0.5), (0.5, 0.5)), array([0.25, 0.5 ]))
+    With the m of `scdl`, a power of two, the swap regret is at most 4 SCDL for payoffs in [0, 1]. With every m it is at
+    most 2 (SCDL_m + 1/m) (Bairaktari et al. 2026, Theorem 4.2).
     """
 
     side = "both"
 
+    #: m; None leaves predictions as they are (a perfectly calibrated Γ)
     bins: int | None
 
     about: ClassVar[About] = {"scdl": {}}
@@ -77,11 +63,9 @@ class SoftRounding(Witness):
     def draw(self, p: ArrayLike, *, seed: int) -> Floats:
         """Predictions rounded at random, each by itself; `rounded` is their expectation.
 
-        Take m points and n predictions. With probability 1 − δ, swap regrets of best responses are at most 2
-        (SCDL_m + 1/m + √((m + 1)/n) + √(2 ln(1/δ)/n)), for all tasks at once (Lemma 7.4 and Theorem 4.4, our
-        constants). Payoffs are in [0, 1]. Proof: mass and mass of ones at the m + 1 points have standard deviations
-        with a sum of at most √((m + 1)/n). The loss at a threshold changes by no more than these do. One draw
-        changes it by 2/n at most (McDiarmid). CDL of what lies on the grid is at most 2 (SCDL_m + 1/m) (Lemma 4.3).
+        Swap regrets with payoffs in [0, 1] are at most 2 (SCDL_m + 1/m + √((m + 1)/n) + √(2 ln(1/δ)/n)) with
+        probability 1 − δ. Masses at the points deviate by √((m + 1)/n) in sum. One draw of n changes the loss at a
+        threshold by 2/n (McDiarmid).
         """
         v = vector("p", p)
         if len(v):
@@ -336,11 +320,7 @@ def _modulus(where: str, moved: float, *, m: int = 16, threshold: int = 1, soft:
 
 @kernel
 def _scdl_m(v, n, s, m, soft):
-    """SCDL_m, weighted by n.
-
-    As a function of i the sum is convex between two grid points with mass. So the maximum is at i = j or j + 1 for
-    one of them.
-    """
+    """SCDL_m, weighted by n: the sum is convex in i between two points with mass, so that i is j or j + 1 of one."""
     index, weight, ones = points(v, n, s, m, soft)
     size = index.shape[0]
     mean, i = np.empty(size), np.empty(2 * size, np.int64)

@@ -43,9 +43,8 @@ _SPREAD = 5.4
 
 
 def _laws(gamma: JointDistribution, most: int) -> Iterator[Law | None]:
-    """The values of Σ_{t ∈ S} (y_t − p_t) at each level, and their probabilities.
-
-    None where weights are not whole, or pairs of numbers of outcomes 1 and 0 more than 16 for each of `most` values.
+    """Values of Σ_{t ∈ S} (y_t − p_t) at each level with probabilities; None where weights are not whole or there are
+    many.
     """
     parts = gamma.predictions.tolist(), gamma.positives.tolist(), (gamma.counts - gamma.positives).tolist()
     for v, ones, zeros in zip(*parts, strict=True):
@@ -141,17 +140,7 @@ Norm = Callable[[JointDistribution, Floats], Floats]
 
 @dataclass(frozen=True)
 class Estimate:
-    """An estimate from random draws, and how far it may be off.
-
-    Attributes
-    ----------
-    value : float
-        The mean of the draws.
-    lower, upper : float
-        They hold the estimated value with a probability of at least `confidence` over the draws, and always `value`.
-    confidence : float
-    draws, seed : int
-    """
+    """The mean of random draws, and an interval that holds what it estimates with this confidence over the draws."""
 
     value: float
     lower: float

@@ -84,9 +84,9 @@ def _averages(v, rows, row, epsilon):
 
 @part_of_kernel
 def _moved(v, prefix, epsilon, leave, enter, left, integral):
-    """The window [x, x + ε), which has the levels leave … enter − 1, moved to where the next level enters or leaves.
+    """The window [x, x + ε), with levels leave … enter − 1, moved to where the next level enters or leaves.
 
-    `left` is the way of x to the next one that leaves. It is made of differences of near levels, which hardly round.
+    `left` is the way of x to the next one that leaves: of differences of near levels, which hardly round.
     """
     here = v[index(leave)]
     width = v[index(enter)] - here

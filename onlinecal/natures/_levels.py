@@ -1,9 +1,9 @@
-"""The levels that have been forecast, found by a hash table in each run, with numbers that a nature keeps of each.
+"""Levels that have been forecast, in a hash table of each run, with numbers that a nature keeps of each.
 
 Levels are told apart by all bits of their value, and numbered in the order in which they come. The whole numbers of the
-state are the number of levels, room for them and the mask of the table; the levels looked up last; the bits of each
-level; and the table, whose places hold the number of a level plus 1, or 0. The floats are a few of the nature's own,
-and then, column after column, those of the levels.
+state are the number of levels, room for them and the mask of the table. Then come the levels looked up last, the bits
+of each level, and the table of numbers plus 1. The floats are a few of the nature's own, and then, column after column,
+those of the levels.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def level_table(*, columns: int = 1, own: Any = (), **more: Any) -> Memory:
 
 
 def make_room(memory: Memory, more: int) -> None:
-    """Makes room for new levels, and one more, whose numbers are 0: that of a level to come."""
+    """Makes room for new levels, and one more with numbers of 0: that of a level to come."""
     levels, had = int(memory.ints[:, LEVELS].max()), int(memory.ints[0, ROOM])
     if levels + more < had:
         return

@@ -39,21 +39,20 @@ class EarlyStopping(Nature):
 
     Guarantee
     ---------
-    Against every forecaster, whatever it sees: E[T·smooth_ce] and E[T·cutoff_ce] are at least w(1 − ℓ(w)/T), where
-    ℓ(w) bounds the mean round in which the coins end; ℓ(w)/w³ comes down to 64/π² = 6.5 for large w. For the default
-    that is T^{1/3}/8 at T = 2000, more than T^{1/3}/5 from T = 10^6 on, and 0.225 T^{1/3} in the limit.
+    Against every forecaster E[T·smooth_ce] and E[T·cutoff_ce] are at least w(1 − ℓ(w)/T). ℓ(w) bounds the mean round in
+    which the coins end, and ℓ(w)/w³ comes down to 64/π² = 6.5 for large w. For the default that is T^{1/3}/8 at T =
+    2000, more than T^{1/3}/5 from T = 10^6 on, and 0.225 T^{1/3} in the limit.
 
-    Each run in which the coins have ended has a T·smooth_ce and a T·cutoff_ce of at least w. For the coins end when
-    one of four sums Σ f(p)(y − p) is w or more: those with f = 1 and f = 1 − p, if B ≥ 0, and those with f = −1 and f
-    = −p, if B < 0. All four f have values in [−1, 1], change by no more than p does, and are means of indicators of
-    intervals or of their negatives. In the first case f ≥ 0, and after outcomes of 1 neither sum falls; in the second
-    f ≤ 0, and after outcomes of 0 neither does.
+    Each run in which the coins have ended has a T·smooth_ce and a T·cutoff_ce of at least w. For the coins end when one
+    of four sums Σ f(p)(y − p) is w or more: with f = 1 or 1 − p if B ≥ 0, with f = −1 or −p if B < 0. All four f are
+    1-Lipschitz, in [−1, 1], and means of indicators of intervals or of their negatives. In the first case f ≥ 0, and
+    after outcomes of 1 neither sum falls; in the second f ≤ 0, and after outcomes of 0 neither does.
 
     And coins do end. Let τ be their last round, at most T, δ = p − 1/2 and D the sum of δ² up to τ. S grows by δ² in
-    the mean, and by 1/2 at most in a round, so E[D] = E[S_τ] ≤ w + 1/2: a forecaster cannot be far from 1/2 for long.
-    But to keep |B| < w it must. Take β with β(w + 1) < π/2, s = sin²(β/2) and g(b) = ln cos βb. For |b| < w, as
-    cos(x + h) cos(x − h) = cos² x − sin² h, and as ln cos is concave and 1/cos² convex, the mean of g over both
-    outcomes of a coin is
+    the mean, and by 1/2 at most in a round, so E[D] = E[S_τ] ≤ w + 1/2. A forecaster cannot be far from 1/2 for long.
+    But to keep |B| < w it must. Take β with β(w + 1) < π/2, s = sin²(β/2) and g(b) = ln cos βb. We use cos(x + h) cos(x
+    − h) = cos² x − sin² h, and that ln cos is concave and 1/cos² convex. For |b| < w the mean of g over both outcomes
+    of a coin is
 
         g(b − δ + 1/2)/2 + g(b − δ − 1/2)/2 ≤ g(b) − s/(2 cos² X) + u tan X (1 + s/cos² X)  with X = βb, u = βδ,
 
@@ -159,8 +158,8 @@ class Sidestepping(Nature):
 
     Source
     ------
-    After Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", and the sign preservation game of
-    Dagan et al. 2025. Deviations: it is greedy, where theirs has a recursive strategy with a proved number of signs.
+    After Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping"; sign preservation of Dagan et al.
+    2025. Deviations: it is greedy, where theirs has a recursive strategy with a proved number of signs.
     """
 
     cells: int | str = "T^(1/3)"
@@ -180,7 +179,7 @@ class Sidestepping(Nature):
 
 @move
 def _ask(run, number, size, forecast):
-    """The state: θ and the bias near it; the cell, its rounds, the number of the epoch, and the signs of the cells."""
+    """The state: θ and the bias near it; the cell, its rounds, number of the epoch, and all signs."""
     # A round that is resolved after its epoch tells nothing of the next one.
     memo(run)[0] = ints(run)[2]
     return floats(run)[0]
@@ -245,9 +244,9 @@ def _step_aside(signs, here):
 
 # ---------------------------------------------------------------- the sign preservation game
 
-#: the state: cell, its rounds, number of the epoch, which cells have signs, how many of these are +, rounds so far
+#: the state: cell, its rounds, number of the epoch, cells with signs, number of +, rounds so far
 CELL, PLAYED, EPOCH, MASK, PLUS, DONE = range(6)
-#: what all runs share: rounds of an epoch, cells, rounds of the sign game, T, rows of the table; and then the table
+#: shared by all runs: rounds of an epoch, cells, rounds of the sign game, T, rows of the table, the table
 LONGEST, CELLS, ROUNDS, HORIZON, STATES, TABLE = range(6)
 
 
@@ -258,8 +257,8 @@ class SignPreservation(Nature):
     [1/4, 3/4] is cut into `cells`. An epoch plays Bernoulli(θ), θ the middle of the cell that the optimal first player
     of `onlinecal.exact.sign_preservation` points at. It adds up B = Σ (y − p) over its forecasts within half a cell's
     width of θ, and ends after L = ⌈T/rounds⌉ rounds, or as soon as |B| ≥ √L. Then the cell gets the sign of B (none if
-    |B| < √L), and loses it as in the game, of which as many rounds are left as epochs of L rounds, `rounds` at most.
-    Where the first player ends the game, θ is the border between the cells with + and those with −.
+    |B| < √L), and loses it as in the game. Its rounds are epochs of L rounds, `rounds` at most. Where the first player
+    ends the game, θ is the border between the cells with + and those with −.
 
     Parameters
     ----------

@@ -22,8 +22,7 @@ from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights
 class Contrarian(Nature):
     """Does the opposite: y = 1 if and only if the forecast is below one half.
 
-    The mean of a law counts as one half where its parts above and below differ by no more than 1e-9 of their sum,
-    Σ w |v − 1/2|: that much is left to rounding.
+    The mean of a law counts as one half where its parts above and below differ by at most 1e-9 Σ w |v − 1/2|.
 
     Parameters
     ----------
@@ -32,10 +31,10 @@ class Contrarian(Nature):
 
     Guarantee
     ---------
-    Against every deterministic forecaster, and, where it sees the draw, against every forecaster: each forecast is at
-    least 1/2 away from all its outcomes, so T·ECE ≥ T/2, and the swap regret of the quadratic task is at least T/4.
-    Acting by whether the forecast is below 1/2 is wrong in every round: the swap regret of that task, V-CDL and CDL are
-    T, and its external regret, hence U-calibration, is at least T/2.
+    Against every deterministic forecaster, and against all where it sees the draw. Each forecast is at least 1/2 away
+    from all its outcomes. So T·ECE ≥ T/2, and the swap regret of the quadratic task is at least T/4. Acting by whether
+    the forecast is below 1/2 is always wrong: the swap regret of that task, V-CDL and CDL are T. Its external regret,
+    hence U-calibration, is at least T/2.
 
     Source
     ------
@@ -121,14 +120,14 @@ Target = Literal["ece", "square", "kink"]
 
 @dataclass(frozen=True)
 class Greedy(Nature):
-    """Chooses the outcome that raises a target most in expectation over the law, one step ahead; at a tie a coin.
+    """Chooses the outcome that raises a target most in expectation over the law; at a tie a coin.
 
     The target is a sum over the levels v that have been forecast, Σ_v f_v(Σ_{t: p_t = v} (y_t − c)):
 
-    - ``"ece"``: |E_v|, c = v, so the sum is T·ECE;
-    - ``"square"``: E_v², the potential by which forecast hedging is analysed;
-    - ``"kink"``: with c = `kink` the swap regret of the task with two actions that differ by y − c: max(s, 0) for
-      v < c, max(−s, 0) for v > c and |s| at c. CDL is at most twice the largest of these over c.
+    - ``"ece"``: |E_v|, c = v, so the sum is T·ECE.
+    - ``"square"``: E_v², the potential by which forecast hedging is analysed.
+    - ``"kink"``: with c = `kink` the swap regret of the task with two actions that differ by y − c.
+      That is max(s, 0) for v < c, max(−s, 0) for v > c and |s| at c. CDL is at most twice the largest over c.
 
     Parameters
     ----------
@@ -141,9 +140,9 @@ class Greedy(Nature):
 
     Guarantee
     ---------
-    With the targets ``"ece"`` and ``"square"`` and without `cells` it forces on every deterministic forecaster what
-    `Contrarian` does, T·ECE ≥ T/2 and CDL = T among it: the first outcome of a level is the one farther from it, and
-    greed then repeats it, so every round adds max(v, 1 − v) to |E_v|. With delays it forces nothing.
+    With the targets ``"ece"`` and ``"square"``, without `cells`, deterministic forecasters pay as against `Contrarian`:
+    T·ECE ≥ T/2, CDL = T. The first outcome of a level is the one farther from it, and is then repeated. So every round
+    adds max(v, 1 − v) to |E_v|. With delays it forces nothing.
 
     Source
     ------

@@ -74,8 +74,8 @@ def declared_sight(plain: Any, default: Sight) -> Sight:
 class Scalar(OfPlain, Nature):
     """Plays a nature in plain Python: an object with `probability()` or `probability(round)`, and maybe `update`.
 
-    `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.rounds.plain.Round`) has a number, a time,
-    and for the sight that its class declares the law, a dict value → probability, and the forecast. With the class
+    `update(forecast, outcome)` tells it a past round. `round` (`onlinecal.rounds.plain.Round`) has a number and a time.
+    As far as its class declares sight, it has the law, a dict value → probability, and the forecast. With the class
     attribute `reveals` it has `context(round)`, which returns a dict kind → number.
 
     Parameters

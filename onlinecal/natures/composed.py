@@ -43,14 +43,14 @@ from onlinecal.rounds.steps import (
     shared_ints,
 )
 
-#: the whole's shared numbers of a part: its three steps, 0 where it has none; whether it sees laws, and draws; where
-#: its room, its memo and the list of its kinds of context begin
+#: shared numbers of a part: its three steps or 0; whether it sees laws, draws; places of room, memo and context
 FIRST, HEARS, REVEALS, SEES_LAW, SEES_DRAW, ROOM_AT, MEMO_AT, LISTED, PART = range(9)
 
 
 class Parts(Whole):
-    """The memory of a nature with parts that are made of steps; `one_at_a_time`: a round is of one part, and they share
-    room and memo. The kinds of context, in the order of their names, are those that all parts reveal.
+    """The memory of a nature with parts that are made of steps, and their common kinds of context in order.
+
+    With `one_at_a_time` a round is of one part, and all share room and memo.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ def whole(move: Any, memory: Parts, hear: Any, **options: Any) -> CompiledNature
 
 
 def begin_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, stream: Stream) -> Any:
-    """A part at its beginning, to which so many rounds of a whole fall."""
+    """A part at its beginning, which plays this number of rounds of a whole."""
     if of.length is not None and rounds > of.length:
         raise InvalidParameter(
             f"{whose}: {rounds} of {horizon} rounds fall to {name} = {strategy_name(of)}, which has {of.length}; "
@@ -215,8 +215,8 @@ def _tell_all(run, number, size, forecast, outcome):
 class Switch(OfNatures):
     """One nature for some rounds, then another.
 
-    Each has a game of its own: `first` is started with `at` rounds as its horizon, `then` with the T − `at` that
-    remain, and `then` counts rounds from 1 and hears of no earlier ones.
+    Each has a game of its own: `first` with `at` rounds as its horizon, `then` with the T − `at` that remain. `then`
+    counts rounds from 1 and hears of no earlier ones.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from onlinecal.rounds.steps import hear, ints, move, scratch, shared, shared_int
 
 @dataclass(frozen=True)
 class Maximin(OfSolvedGame, Nature):
-    r"""Plays optimally for total ECE against forecasters on a grid: none on it pays less than the value of the game.
+    r"""Plays optimally for total ECE against forecasters on a grid, which pay the value of the game at least.
 
     With biases E and r rounds left it states the q that attains V_r(E) = max_q min_i (1 − q) V_{r−1}(E − (i/m) e_i) +
     q V_{r−1}(E + (1 − i/m) e_i), V_0(E) = Σ |E_i|. It is counted as if forecasts off the grid were their nearest point

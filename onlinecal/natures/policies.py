@@ -1,4 +1,4 @@
-"""Natures that look at the ends of a law, and at what became of these levels: three about a kink, and one with weights.
+"""Natures that look at the ends of a law, and at the past of these levels.
 
 `onlinecal.search` looks for the worst numbers of `LogisticPolicy` and `Ratchet`.
 """
@@ -34,8 +34,8 @@ from onlinecal.rounds.steps import (
 class KinkApproach(Nature):
     r"""Approaches a kink from both sides, level by level, and leaves each with a bias towards the kink.
 
-    Of a law above the kink c it looks at the highest forecast v: y = 1 while v has been drawn fewer than `dwell`/(v −
-    c)² times, and then y = 0. Below the kink it looks at the lowest one, with 0 and 1 exchanged. (Above or below is
+    Of a law above the kink c it looks at the highest forecast v. While v has been drawn fewer than `dwell`/(v − c)²
+    times y = 1, and then y = 0. Below the kink it looks at the lowest one, with 0 and 1 exchanged. (Above or below is
     the middle between the two; at c itself it tosses a fair coin.)
 
     Parameters
@@ -50,9 +50,9 @@ class KinkApproach(Nature):
 
     Notes
     -----
-    A hedge that keeps all biases below √(3nL) allows a level with n rounds at a distance d from the kink to add
-    √(3nL) − nd to its regret, at most 3L/(4d), at n = 3L/(4d²). On the grid with m = √T steps d = k/m, so the gains add
-    up to (3L/4)√T Σ 1/k, half a ln T on each side. The bound of `CDLMinimiser` has the same arithmetic.
+    Take a hedge that keeps all biases below √(3nL). A level with n rounds at a distance d from the kink adds √(3nL) −
+    nd to its regret: at most 3L/(4d), at n = 3L/(4d²). On the grid with m = √T steps d = k/m, so the gains add up to
+    (3L/4)√T Σ 1/k, half a ln T on each side. The bound of `CDLMinimiser` has the same arithmetic.
 
     Source
     ------
@@ -112,7 +112,7 @@ SHARE = 0.85
 
 @dataclass(frozen=True)
 class SparseBias(Nature):
-    r"""Gives every second level above a kink a bias that is large for the few rounds that the level has had.
+    r"""Gives every second level above a kink a bias that is large for its few rounds.
 
     Up to the distance `reach` above the kink c it first has every level forecast, with y = 1. Then it has pairs of
     neighbours u < v forecast, from the top down: y = 1 while Σ (y − u), the bias of u, is less than u, and else y = 0.
@@ -129,9 +129,9 @@ class SparseBias(Nature):
 
     Notes
     -----
-    Hedging with plain biases a ≥ 0 and −b plays v with probability a/(a + b) and lets a² + b² grow by 1/4 a round
-    in the mean. With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v. With N of order √T at as many
-    levels the regret of the kink is of order T^(3/4), that of the bound on twice the ECE.
+    Hedging with plain biases a ≥ 0 and −b plays v with probability a/(a + b). In the mean a² + b² grows by 1/4 a round.
+    With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v. With N of order √T at √T levels the regret of
+    the kink is of order T^(3/4), as the bound on twice the ECE.
     """
 
     kink: float = 0.5
@@ -193,9 +193,9 @@ def _columns(run):
 class LogisticPolicy(Nature):
     r"""States a logistic function of the pair of forecasts that a law mixes, and of what became of both.
 
-    With the lowest forecast a of the law and the highest b, played n_a and n_b times with the biases E_a and E_b (E_v =
-    Σ (y − v)), the share s of a in the law, z_a = E_a/√(n_a + 1), z_b = −E_b/√(n_b + 1) and d = 1/2 − (a + b)/2,
-    q = 1/(1 + exp(−8x)) with
+    Let a be the lowest forecast of the law, of share s, and b the highest. They were played n_a and n_b times with the
+    biases E_a and E_b, E_v = Σ (y − v). With z_a = E_a/√(n_a + 1), z_b = −E_b/√(n_b + 1) and d = 1/2 − (a + b)/2, q =
+    1/(1 + exp(−8x)) with
 
     x = w_0 + w_1 z_a + w_2 z_b + w_3 d + w_4 d√(n_a + 1) + w_5 (s − 1/2) + w_6 sign(d) + w_7 d√(n_b + 1).
 
@@ -264,7 +264,7 @@ class Ratchet(Nature):
     Of a law above the kink c it looks at the highest forecast v. With n rounds at v so far and their bias E = Σ (y −
     v), y = 1 until E/√(n + 1) ≥ `low` + `width`, then y = 0 until E/√(n + 1) ≤ `low`, then y = 1 again, and so on.
     Below the kink it looks at the lowest forecast, with 0 and 1 exchanged and −E in place of E. (Above or below is the
-    middle between the two; at c itself it tosses a fair coin.) With `width` = 0 it is a threshold.
+    middle between the two; at c it tosses a coin.) With `width` = 0 it is a threshold.
 
     Parameters
     ----------

@@ -24,8 +24,8 @@ class Replay(Nature):
     Parameters
     ----------
     file : str
-        A Parquet file (``*.parquet``, ``*.pq``), or a CSV file with a header line, with columns parted by comma,
-        semicolon, tab or bar. It may be compressed. ``package:NAME/PATH`` is a file of the Python package NAME.
+        A Parquet file (``*.parquet``, ``*.pq``), or a CSV file with a header and comma, semicolon, tab or bar. It may
+        be compressed. ``package:NAME/PATH`` is a file of the Python package NAME.
     outcome : str, default "outcome"
         The column of outcomes.
     above : float, optional

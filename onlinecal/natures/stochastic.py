@@ -45,8 +45,8 @@ class Bernoulli(Nature):
 
     Guarantee
     ---------
-    For 0 < q < 1 every forecaster has a U-calibration, and hence a CDL, of Ω(√T): in the task with its kink at q both
-    actions pay the same on average, and by chance the better one pays more in the end.
+    For 0 < q < 1 every forecaster has a U-calibration, and hence a CDL, of Ω(√T). In the task with its kink at q both
+    actions pay the same on average, and one more by chance.
 
     Source
     ------
@@ -326,11 +326,11 @@ class Piecewise(Nature):
     Parameters
     ----------
     segments : int or str, optional
-        The horizon is cut into this many pieces of equal length (up to a round), the same in all runs; rounded up, a
-        number or an expression in T. Default: 10, unless a change rate is given.
+        Pieces of equal length, the same in all runs; rounded up, a number or an expression in T. Default: 10, unless a
+        change rate is given.
     change_rate : float or str, optional
-        Instead: a new piece begins in each round with this probability, in each run for itself; in [0, 1], a number
-        or an expression in T such as ``"10/T"``.
+        Instead: in each run a new piece begins in each round with this probability. In [0, 1], a number or an
+        expression in T such as ``"10/T"``.
     """
 
     safe_under_delay, memory = True, "O(1)"

@@ -31,10 +31,9 @@ from onlinecal.rounds.steps import (
     shared,
 )
 
-#: rounds whose streams are drawn at a time when they are counted before the game
+#: rounds that are drawn at a time when those of each part are counted before the game
 COUNTED = 2**20
-#: the state of `streams` at random: the round asked last, and its part; then the rounds of each part, and the uniforms
-#: that are drawn together
+#: the state where parts are drawn: the round asked last, its part, the rounds of each, uniforms drawn together
 ASKED, LAST_WHOSE, COUNTS = range(3)
 #: its memo: the part, and its number of the round
 WHOSE, OWN, STREAM_MEMO = range(3)

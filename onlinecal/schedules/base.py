@@ -265,9 +265,8 @@ class Clock:
 
 
 class Load(NamedTuple):
-    """The most questions open at once, from when one is asked, itself included; and the outcomes known at the end.
-
-    Where delays depend on outcomes: no more are ever open, and no fewer are known.
+    """The most questions open when one is asked, itself included, and the outcomes known at the end, or their
+    bounds.
     """
 
     most_open: int

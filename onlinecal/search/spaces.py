@@ -164,13 +164,7 @@ def _value(kind: str, value: Any) -> Any:
 
 
 def toml(value: Any) -> str:
-    """A value in one line of TOML.
-
-    Examples
-    --------
-    >>> toml({"name": "bernoulli", "q": 0.25})
-    '{ name = "bernoulli", q = 0.25 }'
-    """
+    """A value in one line of TOML: `{ name = "bernoulli", q = 0.25 }`."""
     if isinstance(value, Mapping):
         return "{ " + ", ".join(f"{key} = {toml(item)}" for key, item in value.items()) + " }"
     if isinstance(value, str):

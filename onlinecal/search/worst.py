@@ -48,7 +48,7 @@ class Found:
     measure : str
     horizon, seed, fresh_seed : int
     totals : (fresh,) floats
-        T·μ in games of which neither the search nor the choice has seen any; empty where these were interrupted.
+        T·μ in games that neither the search nor the choice has seen; empty where these were interrupted.
     tried : tuple of Tried
     interrupted : bool
         Whether Ctrl-C ended it.
@@ -100,8 +100,8 @@ def search(
 
     Each family is searched by CMA-ES; after each stage the better half of the families goes on (successive halving).
     Natures are compared by the mean of T·μ in `runs` games, in each generation others. The most promising ones are then
-    compared in further games. The one that is chosen plays `fresh` games, whose mean is an unbiased estimate, and a
-    lower bound on the worst nature.
+    compared in further games. The chosen one plays `fresh` games. Their mean is an unbiased estimate, and a lower bound
+    on the worst nature.
 
     Parameters
     ----------

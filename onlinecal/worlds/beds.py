@@ -34,14 +34,14 @@ class Beds(Reacting):
     within : float, default 1
         The day, in [0.01, 100].
     reacts : {"none", "act", "rush"}
-        "act": a threshold of each patient, uniform on [0, 1], above the forecast makes the team work on the discharge,
-        which halves the stay: low forecasts fail. "rush": whenever a patient finds no bed, the one in bed with the
-        highest forecast is discharged: high forecasts come true, and a later forecast decides on an earlier question.
+        "act": a uniform threshold of each patient above the forecast halves the stay, so low forecasts fail. "rush":
+        where a patient finds no bed, the one with the highest forecast is discharged. So high forecasts come true, and
+        later forecasts decide on earlier questions.
 
     Information
     -----------
-    Reveals ``severity``, ``occupied``, the share of beds taken by others, and ``base``, 1 − exp(−within/(1 +
-    4s)): the probability without a reaction. All of a patient is drawn at its arrival.
+    Reveals ``severity``, ``occupied``, the share of beds taken by others, and ``base``. That is 1 − exp(−within/(1 +
+    4s)), the probability without a reaction. All of a patient is drawn at its arrival.
 
     Source
     ------

@@ -40,8 +40,7 @@ class Over(BaseException):
 class Course:
     """One run of a world against a forecaster; it can be read where a `Game` of one run can.
 
-    A pickled course has the forecaster's state and the forecasts that the world heard. When it goes on, the world is
-    played again from the beginning with these forecasts, since processes cannot be pickled.
+    It is pickled with the forecasts that the world heard. Processes cannot be pickled: the world is played again.
     """
 
     compiled = False
@@ -92,15 +91,7 @@ class Course:
     # ---------------------------------------------------------------- playing
 
     def advance(self, until: int) -> None:
-        """Plays until question `until` + 1 would be asked, or the last outcomes before it are known.
-
-        Raises
-        ------
-        InvalidForecast
-            The forecaster failed, or stated no law; the message names round and run.
-        InvalidData
-            The world failed, ended early, misused its market, or goes on without questions.
-        """
+        """Plays until question `until` + 1 would be asked; `InvalidForecast` or `InvalidData` where a player fails."""
         if self._stopped:
             raise InvalidForecast(self._stopped)
         self._mark, self._fault = until, None

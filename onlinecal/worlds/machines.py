@@ -31,8 +31,8 @@ class Machines(Reacting):
         The shape of a life, in [0.1, 20]; above 1 machines wear out.
     reacts : {"none", "act", "rush"}
         A threshold of each service, uniform on [0, 1], below the forecast is a warning. "act": the machine is
-        overhauled at once and is as new, so high forecasts fail. "rush": it is worked at twice the speed while it
-        lasts, and ages twice as fast until the next service, so high forecasts come true.
+        overhauled at once and is as new, so high forecasts fail. "rush": it works and ages at twice the speed until the
+        next service, so high forecasts come true.
 
     Information
     -----------

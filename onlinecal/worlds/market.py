@@ -45,8 +45,8 @@ class Market:
     Attributes
     ----------
     rng : numpy.random.Generator
-        The randomness of the run: a function of seed, world, horizon and run, the same for every forecaster. A world
-        that draws all that a customer needs when it is born is the same world for every forecaster.
+        The randomness of the run, by seed, world, horizon and run, the same for every forecaster. A world that draws
+        all that a customer needs when it is born is the same world for every forecaster.
     horizon : int
         Questions after which the run ends.
     """

@@ -18,9 +18,9 @@ from onlinecal.worlds.market import Market, Question
 class Parts(Reacting):
     """A store of spare parts: at each order, will the stock run out before its delivery?
 
-    Parts are asked for by a Poisson process of rate 1. When those on hand and on order are down to the reorder point,
-    a lot is ordered; its delivery takes an exponential part and a fixed one, each half of the mean. A demand that
-    finds no part is lost, and the outcome of all open orders is then known to be 1; it is 0 at a delivery before that.
+    Parts are asked for by a Poisson process of rate 1. When those on hand and on order are down to the reorder point, a
+    lot is ordered. Half of the mean time of its delivery is fixed, the other half exponential. A demand that finds no
+    part is lost, and all open orders then have the outcome 1. A delivery before that makes it 0.
 
     Parameters
     ----------
@@ -32,14 +32,14 @@ class Parts(Reacting):
         Mean time of delivery, in [0.01, 1000].
     reacts : {"none", "act", "rush"}
         A threshold of each order, uniform on [0, 1], below the forecast is a warning. "act": the lot comes by express,
-        in half of the time, so high forecasts fail, also of earlier orders. "rush": customers hear of it and take two
-        parts each until the delivery, so high forecasts come true, also of earlier orders.
+        in half of the time, so high forecasts fail, also of earlier orders. "rush": customers take two parts each until
+        the delivery, so high forecasts come true, also of earlier orders.
 
     Information
     -----------
-    Reveals ``stock``, the parts on hand, ``ordered``, those on order before, and ``base``, the probability that the
-    Poisson demand of the mean time of delivery is above the stock: as if nothing on order came before. Demands, and
-    each order's time and threshold, are drawn in their order, whatever is forecast.
+    Reveals ``stock``, the parts on hand, ``ordered``, those on order before, and ``base``. That is the probability that
+    the Poisson demand of the mean time of delivery is above the stock. Demands, and each order's time and threshold,
+    are drawn in their order, whatever is forecast.
 
     Source
     ------

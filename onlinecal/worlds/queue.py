@@ -18,8 +18,8 @@ from onlinecal.worlds.market import Market, Question
 class Queue(Reacting):
     """A queue with c servers: at each arrival, will this customer wait longer than w?
 
-    Customers arrive by a Poisson process and are served in the order of arrival, each for an exponential time of mean
-    1. The outcome 0 is known when the service begins, the outcome 1 when the customer has waited w.
+    Customers arrive by a Poisson process and are served in order, each for an exponential time of mean 1. The outcome 0
+    is known when the service begins, the outcome 1 when the customer has waited w.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ class Queue(Reacting):
     patience : float, default 0.5
         w, in mean services, in [0, 1000].
     reacts : {"none", "leave", "rush"}
-        Each customer has a threshold, uniform on [0, 1], and a forecast above it is a warning. "leave": a customer
-        that is warned leaves at once, and has not waited, so high forecasts fail. "rush": a customer that is warned
-        goes before all that are not, so others wait longer: high forecasts come true, also of earlier questions.
+        Each customer has a threshold, uniform on [0, 1], and a forecast above it is a warning. "leave": a customer that
+        is warned leaves at once, and has not waited, so high forecasts fail. "rush": customers that are warned go
+        before the others, so high forecasts come true, also of earlier questions.
 
     Information
     -----------
-    Reveals ``queue``, the customers that wait or are served, and ``base``, the probability that c busy servers take
-    longer than w for those ahead: without leaving or rushing. All of a customer is drawn at its arrival.
+    Reveals ``queue``, the customers that wait or are served, and ``base``. That is the probability that c busy servers
+    take longer than w for those ahead. All of a customer is drawn at its arrival.
 
     Source
     ------

@@ -29,7 +29,7 @@ class Simulation(Separate):
     forecaster : Forecaster
     world : World
     horizon : int
-        Questions of a run, from 1 to 10^9; what is open when the next one would be asked, stays so.
+        From 1 to 10^9 questions; those open when the next one would be asked stay so.
     runs : range
         Run r is the same in whatever batch it is played.
     seed : int
@@ -45,8 +45,8 @@ class Simulation(Separate):
 
     Notes
     -----
-    A simulation can be pickled between calls, and continues identically: the world is played again with the forecasts
-    that it heard. So a world must depend on `market.rng` and the forecasts alone.
+    A simulation can be pickled, and continues identically: the world is played again with the forecasts that it heard.
+    So a world must depend on `market.rng` and the forecasts alone.
     """
 
     def __init__(

@@ -42,10 +42,7 @@ def residuals(gamma: JointDistribution) -> Floats:
 
 
 def means_rounded(gamma: JointDistribution) -> float:
-    """The largest |q_i − s_i/n_i| of the levels: how far rounding has moved the mean of n_i rounds with s_i ones.
-
-    A larger difference than 4 units comes from outcomes 1 with a mass that underflowed: there the mean was given.
-    """
+    """The largest |q_i − s_i/n_i| of the levels, by rounding: more than 4 units comes from means that were given."""
     return float(_means_rounded(np.array(gamma.counts), np.array(gamma.positives), np.array(gamma.means)))
 
 
@@ -65,10 +62,9 @@ def grouped(x: Floats, group: Ints, groups: int) -> Floats:
 
 
 def lines(x: Floats, first: Ints, n: Floats, c: Floats) -> Floats:
-    """Σ n_l (c_l − x_j)_+ over the l with first_l ≤ j, for each point x_j; the points ascend.
+    """Σ n_l (c_l − x_j)_+ over the l with first_l ≤ j, for each of the ascending points x_j.
 
-    The height falls with the joint slope of the lines that have begun and not ended. A line ends at the first point
-    at or beyond c_l. Besides what lies between c_l and that point, terms add to 2 Σ n_l (c_l − x_{first_l})_+.
+    The height falls with the joint slope of the lines that have begun. A line ends at the first point beyond c_l.
     """
     ends = np.searchsorted(x, c)
     used = first < ends

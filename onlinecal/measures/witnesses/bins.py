@@ -189,8 +189,7 @@ def _shifted(gamma: JointDistribution, r: Floats, epsilon: float) -> tuple[float
 def _sliding(v, prefix, epsilon):
     """(1/ε) ∫ |sum of the window [x, x + ε)| dx, and a bound of its rounding error.
 
-    Level `enter` comes into the window at x = v[enter] − ε, level `leave` goes at x = v[leave]. Lengths between two
-    such x are made of differences of levels, which are exact where levels are close.
+    Lengths between events are made of differences of levels, which are exact where levels are close.
     """
     k = v.shape[0]
     largest = 0.0

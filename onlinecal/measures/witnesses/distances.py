@@ -211,9 +211,7 @@ def lipschitz(v: Floats, values: Floats) -> Floats:
 def _largest(v: Floats, a: Floats, b: Floats) -> float:
     """max over u in [0, 1] of u a(u) + (1 − u) b(u), a and b extended from the levels as low as 1-Lipschitz can be.
 
-    In the gap from one level to the next each first falls with slope 1 and then rises. Between the two turns and
-    the ends of the gap this is a quadratic. Where both rise or both fall it is linear or convex. Where a rises
-    while b falls it is convex. So only where a falls while b rises can it be largest inside.
+    In a gap each first falls with slope 1 and then rises. Only where a falls while b rises can it be largest inside.
     """
     # The ends of the line stand for levels: there the potentials are what the next level leaves.
     x = np.concatenate(([0.0], v, [1.0]))
@@ -268,9 +266,8 @@ class GridThreshold(Witness):
 
 
 def grid_bounds(gamma: JointDistribution, m: int) -> tuple[float, float]:
-    """Bounds of SCDL = min over powers of two of max(SCDL_m, 1/m) that follow from the grids m and 2m.
-
-    A finer grid loses at least as much as this one, SCDL_m ≤ SCDL_2m, and a coarser one has 1/m' ≥ 2/m.
+    """Bounds of SCDL = min over powers of two of max(SCDL_m, 1/m) from m and 2m: SCDL_m ≤ SCDL_2m, and coarser 1/m' ≥
+    2/m.
     """
     if m < 1 or m > FINEST or m & (m - 1):
         raise InvalidData(f"a grid of 1/{m}; expected a power of two up to 2^50")
@@ -287,10 +284,10 @@ def grid_bounds(gamma: JointDistribution, m: int) -> tuple[float, float]:
 
 
 def threshold_losses(gamma: JointDistribution, m: int, soft: bool, also: int = 1) -> tuple[Ints, Floats]:
-    """Thresholds i, `also` among them, where the loss can be largest, and the loss at each.
+    """Thresholds i, `also` among them, where the loss can be largest (j and j + 1 of points with mass), and the loss at
+    each:
 
-    W_j and S_j are the mass and the mass of outcomes 1 that are rounded to j/m. It is Σ_{j<i} (S_j − W_j i/m)_+ +
-    Σ_{j≥i} (W_j (i − 1)/m − S_j)_+, convex between two points with mass, hence largest for i = j or j + 1 of one.
+    Σ_{j<i} (S_j − W_j i/m)_+ + Σ_{j≥i} (W_j (i − 1)/m − S_j)_+, with W_j and S_j the mass and mass of ones at j/m.
     """
     w = masses(gamma)
     down, up = _neighbours(gamma.predictions, m, soft)

@@ -124,9 +124,9 @@ def _check_norm(square: float) -> None:
 
 
 def _along(v: Floats, c: Floats, scale: float) -> tuple[Floats, float]:
-    """Coordinates of Σ c_i K(v_i, ·) for the Laplace kernel, and the norm of their error.
+    """Coordinates of Σ c_i K(v_i, ·) for the Laplace kernel, and the norm of their error; it is Markov:
 
-    K(v_i, ·) = ρ K(v_{i+1}, ·) + sqrt(1 − ρ²) × a new direction, ρ = exp(−(v_{i+1} − v_i)/scale), as K is Markov.
+    K(v_i, ·) = ρ K(v_{i+1}, ·) + sqrt(1 − ρ²) × a new direction, ρ = exp(−(v_{i+1} − v_i)/scale).
     """
     with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
         fall = np.expm1(-np.diff(v) / scale)
@@ -161,8 +161,7 @@ def _carry(fall, c):
 def _series(v: Floats, c: Floats, scale: float) -> tuple[Floats, float]:
     """Coordinates of Σ c_i K(v_i, ·) for the Gaussian kernel, and the norm of their error.
 
-    With z = sqrt(2)(v − middle)/scale these are Σ c_i exp(−z²/2) zⁿ/sqrt(n!). They are cut where the weights of a
-    Poisson law of mean z² leave less than 1e-34. The norm of all of one K(v, ·) is 1.
+    With z = sqrt(2)(v − middle)/scale these are Σ c_i exp(−z²/2) zⁿ/sqrt(n!), cut where a Poisson tail leaves 1e-34.
     """
     z = (v - 0.5 * (v[0] + v[-1])) * (math.sqrt(2.0) / scale)
     mean = max(float((z * z).max()), 1e-300)
@@ -195,9 +194,8 @@ def _shares(degree: int) -> Floats:
 
 
 def _powers(v: Floats, c: Floats, degree: int) -> tuple[Floats, float]:
-    """Coordinates of Σ c_i K(v_i, ·) for the polynomial kernel, and the norm of their error.
-
-    These are Σ c_i sqrt(C(d, j)/2^d) (2v − 1)^j; the norm of all of one K(v, ·) is at most 1.
+    """Coordinates Σ c_i sqrt(C(d, j)/2^d) (2v − 1)^j of Σ c_i K(v_i, ·) for the polynomial kernel, and their error's
+    norm.
     """
     z = 2.0 * v - 1.0
     coordinates = np.array(_shares(degree))

@@ -163,9 +163,9 @@ class RegretBound(Witness):
 
 
 def kink_regrets(gamma: JointDistribution, measure: str) -> tuple[Floats, Floats, float]:
-    """Points t in [0, 1], the regret R(t) of a kink there, and the size that its rounding error is relative to.
+    """Points t in [0, 1], 0, 1/2 and 1 among them, the regret R(t) there, and the size of its rounding error.
 
-    Between two neighbours R is at most the line between their values. 0, 1/2 and 1 are among the points.
+    Between two neighbours R is at most the line between their values.
     """
     v, q, w = gamma.predictions, gamma.means, masses(gamma)
     if measure == "u_calibration":
