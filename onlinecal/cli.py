@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from onlinecal import __version__
 from onlinecal.commands import forecasts, games, knowing, results
-from onlinecal.commands.base import guarded, option, with_metavars
+from onlinecal.commands.base import flag, guarded, with_metavars
 from onlinecal.core import words
 
 #: in the order in which help lists them
@@ -51,9 +51,7 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _of_all(
-    version: Annotated[
-        bool, option("Show the version and exit.", "--version", callback=_print_version, is_eager=True)
-    ] = False,
+    version: bool = flag("Show the version and exit.", "--version", callback=_print_version, is_eager=True),
 ) -> None:
     pass
 

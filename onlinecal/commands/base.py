@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import os
 import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import typer
 
@@ -18,14 +19,19 @@ import typer
 WORD = 200
 
 
-def option(text: str, *names: str, **settings: Any) -> Any:
-    """An option of a command with its help."""
-    return typer.Option(*names, help=text, **settings)
+def option(text: str, *names: str, default: Any = None, **settings: Any) -> Any:
+    """The default of a parameter that is an option, with its help."""
+    return typer.Option(default, *names, help=text, **settings)
 
 
-def argument(text: str, metavar: str | None = None) -> Any:
-    """An argument of a command with its help."""
-    return typer.Argument(help=text, metavar=metavar)
+def flag(text: str, *names: str, **settings: Any) -> Any:
+    """The same of one without a value."""
+    return option(text, *names, default=False, **settings)
+
+
+def argument(text: str, metavar: str | None = None, default: Any = ...) -> Any:
+    """The same of an argument."""
+    return typer.Argument(default, help=text, metavar=metavar)
 
 
 #: what stands for a value in help: by the name of the parameter, else by its type
@@ -41,14 +47,13 @@ VALUES: dict[str | type, str] = {
 
 def with_metavars(function: Callable[..., None]) -> Callable[..., None]:
     """The command with a word for the value of each parameter that has none."""
-    hints = get_type_hints(function, include_extras=True)
-    for name, hint in hints.items():
-        for info in getattr(hint, "__metadata__", ()):
-            kind = _plain(get_args(hint)[0])
-            if info.metavar is None and kind is not bool:
-                info.metavar = VALUES.get(name) or VALUES[kind]
-            if name in NAMES:
-                info.autocompletion = _completion(KINDS.get(name))
+    hints = get_type_hints(function)
+    for name, parameter in inspect.signature(function).parameters.items():
+        info, kind = parameter.default, _plain(hints[name])
+        if info.metavar is None and kind is not bool:
+            info.metavar = VALUES.get(name) or VALUES[kind]
+        if name in NAMES:
+            info.autocompletion = _completion(KINDS.get(name))
     function.__annotations__ = hints  # typer reads these
     return function
 
@@ -70,15 +75,15 @@ def _plain(hint: Any) -> Any:
     return _plain(inner[0]) if inner else hint
 
 
-Results = Annotated[Path, argument("a results file, such as results/quickstart.db", "RESULTS")]
-Json = Annotated[bool, option("print JSON instead of a table", "--json")]
-Overwrite = Annotated[bool, option("replace an existing file", "--overwrite")]
+RESULTS = argument("a results file, such as results/quickstart.db", "RESULTS")
+JSON = flag("print JSON instead of a table", "--json")
+OVERWRITE = flag("replace an existing file", "--overwrite")
 
 # How files of people's own forecasts are read.
-Positive = Annotated[str | None, option("the word in the column of outcomes that is outcome 1, such as yes")]
-Percent = Annotated[bool, option("forecasts are per cent", "--percent")]
-Delimiter = Annotated[str | None, option("between cells; default as in the header")]
-Encoding = Annotated[str | None, option("of the file; default UTF-8")]
+POSITIVE = option("the word in the column of outcomes that is outcome 1, such as yes")
+PERCENT = flag("forecasts are per cent", "--percent")
+DELIMITER = option("between cells; default as in the header")
+ENCODING = option("of the file; default UTF-8")
 
 
 def guarded(function: Callable[..., None]) -> Callable[..., None]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from onlinecal.commands.base import (
-    Delimiter,
-    Encoding,
-    Json,
-    Overwrite,
-    Percent,
-    Positive,
+    DELIMITER,
+    ENCODING,
+    JSON,
+    OVERWRITE,
+    PERCENT,
+    POSITIVE,
     answer,
     argument,
+    flag,
     option,
     page_name,
 )
@@ -29,62 +30,41 @@ PRINTED = 10
 
 
 def measure(
-    file: Annotated[
-        str, argument("a CSV (.gz) or Parquet file with forecasts and outcomes, or - for stdin", "FILE")
-    ],
-    forecast: Annotated[
-        list[str] | None, option("a column of probabilities; may be repeated", "--forecast", "-f")
-    ] = None,
-    outcome: Annotated[str | None, option("the column of outcomes", "--outcome", "-y")] = None,
-    positive: Positive = None,
-    classes: Annotated[
-        bool,
-        option(
-            "outcomes are labels of classes, each with a column of probabilities of its name (--forecast, or all); "
-            "each class is measured against the rest",
-            "--classes",
-        ),
-    ] = False,
-    by: Annotated[
-        list[str] | None, option("a column of groups, each measured by itself; may be repeated")
-    ] = None,
-    time: Annotated[str | None, option("a column of times or dates, in order")] = None,
-    weight: Annotated[str | None, option("a column of weights")] = None,
-    cluster: Annotated[
-        str | None,
-        option(
-            "a column of labels; rows with the same one may depend on each other; default --time", "--cluster"
-        ),
-    ] = None,
-    name: Annotated[
-        list[str] | None, option("which measures; may be repeated; default eight", "--measure", "-m")
-    ] = None,
-    everything: Annotated[bool, option("every measure of the catalogue", "--all")] = False,
-    draws: Annotated[int, option("for intervals, and for p-values; 0 for neither")] = 200,
-    level: Annotated[float, option("of the intervals")] = 0.95,
-    seed: Annotated[int, option("of the draws")] = 0,
-    percent: Percent = False,
-    skip_missing: Annotated[
-        bool, option("leave out rows without a forecast or an outcome", "--skip-missing")
-    ] = False,
-    sort: Annotated[bool, option("bring rows into the order of --time", "--sort")] = False,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    in_parts: Annotated[
-        bool | None,
-        option(
-            "read a file in parts, as is done with large ones, or whole, as is done with others",
-            "--in-parts/--in-memory",
-            show_default=False,
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None, option("of a Dask cluster that reads the file in parts", "--scheduler", metavar="ADDRESS")
-    ] = None,
-    html: Annotated[
-        Path | None, option("an .html page as well, which needs no other file", "--output", "-o")
-    ] = None,
-    as_json: Json = False,
+    file: str = argument("a CSV (.gz) or Parquet file with forecasts and outcomes, or - for stdin", "FILE"),
+    forecast: list[str] | None = option("a column of probabilities; may be repeated", "--forecast", "-f"),
+    outcome: str | None = option("the column of outcomes", "--outcome", "-y"),
+    positive: str | None = POSITIVE,
+    classes: bool = flag(
+        "outcomes are labels of classes, each with a column of probabilities of its name (--forecast, or all); "
+        "each class is measured against the rest",
+        "--classes",
+    ),
+    by: list[str] | None = option("a column of groups, each measured by itself; may be repeated"),
+    time: str | None = option("a column of times or dates, in order"),
+    weight: str | None = option("a column of weights"),
+    cluster: str | None = option(
+        "a column of labels; rows with the same one may depend on each other; default --time", "--cluster"
+    ),
+    name: list[str] | None = option("which measures; may be repeated; default eight", "--measure", "-m"),
+    everything: bool = flag("every measure of the catalogue", "--all"),
+    draws: int = option("for intervals, and for p-values; 0 for neither", default=200),
+    level: float = option("of the intervals", default=0.95),
+    seed: int = option("of the draws", default=0),
+    percent: bool = PERCENT,
+    skip_missing: bool = flag("leave out rows without a forecast or an outcome", "--skip-missing"),
+    sort: bool = flag("bring rows into the order of --time", "--sort"),
+    delimiter: str | None = DELIMITER,
+    encoding: str | None = ENCODING,
+    in_parts: bool | None = option(
+        "read a file in parts, as is done with large ones, or whole, as is done with others",
+        "--in-parts/--in-memory",
+        show_default=False,
+    ),
+    scheduler: str | None = option(
+        "of a Dask cluster that reads the file in parts", "--scheduler", metavar="ADDRESS"
+    ),
+    html: Path | None = option("an .html page as well, which needs no other file", "--output", "-o"),
+    as_json: bool = JSON,
 ) -> None:
     """Measure your own forecasts: eight measures, or all, with intervals; the worst decision, scores, cautions."""
     from onlinecal.core.errors import InvalidParameter
@@ -117,37 +97,27 @@ def measure(
 
 
 def watch(
-    file: Annotated[
-        Path, argument("a CSV file with forecasts and outcomes, or - for standard input", "FILE")
-    ],
-    forecast: Annotated[
-        str | None, option("column of forecasts; default forecast, p, probability, …", "--forecast", "-f")
-    ] = None,
-    outcome: Annotated[
-        str | None, option("column of outcomes; default outcome, y, label, …", "--outcome", "-y")
-    ] = None,
-    key: Annotated[
-        str | None, option("column that tells questions apart; outcomes may come in later lines", "--id")
-    ] = None,
-    time: Annotated[str | None, option("column of times, which must not descend")] = None,
-    positive: Positive = None,
-    percent: Percent = False,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    alpha: Annotated[float | None, option("probability of a false alarm, for ever; default 0.05")] = None,
-    restart: Annotated[
-        str | None, option("after an alarm: spend (default), same or never; see oc.Monitor")
-    ] = None,
-    open_at_once: Annotated[
-        int | None,
-        option("assume nothing of outcomes of questions that are open at once; so many are bet on"),
-    ] = None,
-    follow: Annotated[bool, option("wait for more lines at the end", "--follow")] = False,
-    state: Annotated[
-        Path | None,
-        option("a file in which the watch is kept; from it the same watch goes on where it ended"),
-    ] = None,
-    as_json: Json = False,
+    file: Path = argument("a CSV file with forecasts and outcomes, or - for standard input", "FILE"),
+    forecast: str | None = option(
+        "column of forecasts; default forecast, p, probability, …", "--forecast", "-f"
+    ),
+    outcome: str | None = option("column of outcomes; default outcome, y, label, …", "--outcome", "-y"),
+    key: str | None = option("column that tells questions apart; outcomes may come in later lines", "--id"),
+    time: str | None = option("column of times, which must not descend"),
+    positive: str | None = POSITIVE,
+    percent: bool = PERCENT,
+    delimiter: str | None = DELIMITER,
+    encoding: str | None = ENCODING,
+    alpha: float | None = option("probability of a false alarm, for ever; default 0.05"),
+    restart: str | None = option("after an alarm: spend (default), same or never; see oc.Monitor"),
+    open_at_once: int | None = option(
+        "assume nothing of outcomes of questions that are open at once; so many are bet on"
+    ),
+    follow: bool = flag("wait for more lines at the end", "--follow"),
+    state: Path | None = option(
+        "a file in which the watch is kept; from it the same watch goes on where it ended"
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """Watch forecasts: an alarm when they are not calibrated. Exit 1 if there was one, 130 if stopped by Ctrl-C."""
     from onlinecal.core.errors import InvalidData
@@ -232,56 +202,43 @@ def _print_watch(monitor: Any, as_json: bool) -> None:
 
 
 def recalibrate(
-    file: Annotated[
-        str, argument("a CSV (.gz) or Parquet file of forecasts and outcomes, or - for stdin", "FILE")
-    ],
-    output: Annotated[Path, option("a .csv or .parquet file: all columns, and one more", "--output", "-o")],
-    overwrite: Overwrite = False,
-    forecaster: Annotated[
-        str,
-        option(
-            "aggregated (default), calibeating, platt, tracking, isotonic_refitted, platt_refitted, "
-            "smooth_refitted, venn_abers_refitted, a forecaster (with --bins), module:Class, or a table "
-            "{ name = ..., ... }",
-            "--with",
-        ),
-    ] = "aggregated",
-    bins: Annotated[
-        int | None, option("a copy of the forecaster for each of so many bins of the base forecast")
-    ] = None,
-    forecast: Annotated[
-        str | None, option("column of forecasts; default forecast, p, probability, …", "--forecast", "-f")
-    ] = None,
-    outcome: Annotated[
-        str | None,
-        option("column of outcomes, empty if not known yet; default outcome, y, label, …", "--outcome", "-y"),
-    ] = None,
-    positive: Positive = None,
-    time: Annotated[str | None, option("column of times or dates, in order")] = None,
-    resolved: Annotated[
-        str | None, option("column of times at which outcomes became known; default --time")
-    ] = None,
-    column: Annotated[str, option("name of the new column")] = "recalibrated",
-    save: Annotated[
-        Path | None, option("a file for the map of a ..._refitted method, fitted to all known outcomes")
-    ] = None,
-    apply: Annotated[
-        Path | None, option("recalibrate by the map in a file of --save; outcomes are not needed or read")
-    ] = None,
-    horizon: Annotated[
-        int | None, option("how many forecasts, for who is tuned to that; default nobody knows")
-    ] = None,
-    percent: Percent = False,
-    skip_missing: Annotated[bool, option("leave out rows without a forecast", "--skip-missing")] = False,
-    sort: Annotated[bool, option("take rows in the order of --time", "--sort")] = False,
-    delimiter: Delimiter = None,
-    encoding: Encoding = None,
-    measure: Annotated[
-        list[str] | None, option("what is measured; may be repeated", "--measure", "-m")
-    ] = None,
-    draws: Annotated[int, option("for 95 % intervals; 0 for none", min=0)] = 400,
-    seed: Annotated[int, option("of all the randomness")] = 0,
-    as_json: Json = False,
+    file: str = argument("a CSV (.gz) or Parquet file of forecasts and outcomes, or - for stdin", "FILE"),
+    output: Path = option(
+        "a .csv or .parquet file: all columns, and one more", "--output", "-o", default=...
+    ),
+    overwrite: bool = OVERWRITE,
+    forecaster: str = option(
+        "aggregated (default), calibeating, platt, tracking, isotonic_refitted, platt_refitted, "
+        "smooth_refitted, venn_abers_refitted, a forecaster (with --bins), module:Class, or a table "
+        "{ name = ..., ... }",
+        "--with",
+        default="aggregated",
+    ),
+    bins: int | None = option("a copy of the forecaster for each of so many bins of the base forecast"),
+    forecast: str | None = option(
+        "column of forecasts; default forecast, p, probability, …", "--forecast", "-f"
+    ),
+    outcome: str | None = option(
+        "column of outcomes, empty if not known yet; default outcome, y, label, …", "--outcome", "-y"
+    ),
+    positive: str | None = POSITIVE,
+    time: str | None = option("column of times or dates, in order"),
+    resolved: str | None = option("column of times at which outcomes became known; default --time"),
+    column: str = option("name of the new column", default="recalibrated"),
+    save: Path | None = option("a file for the map of a ..._refitted method, fitted to all known outcomes"),
+    apply: Path | None = option(
+        "recalibrate by the map in a file of --save; outcomes are not needed or read"
+    ),
+    horizon: int | None = option("how many forecasts, for who is tuned to that; default nobody knows"),
+    percent: bool = PERCENT,
+    skip_missing: bool = flag("leave out rows without a forecast", "--skip-missing"),
+    sort: bool = flag("take rows in the order of --time", "--sort"),
+    delimiter: str | None = DELIMITER,
+    encoding: str | None = ENCODING,
+    measure: list[str] | None = option("what is measured; may be repeated", "--measure", "-m"),
+    draws: int = option("for 95 % intervals; 0 for none", default=400, min=0),
+    seed: int = option("of all the randomness", default=0),
+    as_json: bool = JSON,
 ) -> None:
     """Recalibrate forecasts in time order, never looking ahead: a new column, and measures before and after."""
     from onlinecal.forecasts.reading import Asked

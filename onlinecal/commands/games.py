@@ -6,27 +6,26 @@ import math
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
-from onlinecal.commands.base import Json, Overwrite, answer, argument, option
+from onlinecal.commands.base import JSON, OVERWRITE, answer, argument, option
 from onlinecal.core.words import at_least, at_most, number_of, with_error
 
 
 def solve(
-    m: Annotated[int, option("steps of the grid 0, 1/m, …, 1", "--m")],
-    horizon: Annotated[int, option("T")],
-    measure: Annotated[str, option("whose total T·μ the forecaster pays", "--measure", "-m")] = "ece",
-    sight: Annotated[
-        str, option("what nature sees before it chooses: law, draw, or history (both choose at once)")
-    ] = "law",
-    after: Annotated[str, option("rounds that have been played, as forecast:outcome: 0.5:1,0.25:0")] = "",
-    clip: Annotated[
-        float | None,
-        option("for longer games: a certified bracket of the value; biases of more are not told apart"),
-    ] = None,
-    as_json: Json = False,
+    m: int = option("steps of the grid 0, 1/m, …, 1", "--m", default=...),
+    horizon: int = option("T", default=...),
+    measure: str = option("whose total T·μ the forecaster pays", "--measure", "-m", default="ece"),
+    sight: str = option(
+        "what nature sees before it chooses: law, draw, or history (both choose at once)", default="law"
+    ),
+    after: str = option("rounds that have been played, as forecast:outcome: 0.5:1,0.25:0", default=""),
+    clip: float | None = option(
+        "for longer games: a certified bracket of the value; biases of more are not told apart"
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """The exact value of the calibration game on a grid, and how both sides play for it."""
     from onlinecal.core.errors import InvalidParameter
@@ -81,12 +80,12 @@ def _said(solution: Any, here: Any, rational: str) -> list[str]:
 
 
 def exploit(
-    forecaster: Annotated[str, argument("a name, or a table { name = ..., ... } as in a scenario")],
-    horizon: Annotated[int, option("T")],
-    m: Annotated[int | None, option("the forecaster's parameter m, steps of its grid", "--m")] = None,
-    measure: Annotated[str, option("whose total T·μ the forecaster pays", "--measure", "-m")] = "ece",
-    sight: Annotated[str, option("what nature sees before it chooses: law or draw")] = "law",
-    as_json: Json = False,
+    forecaster: str = argument("a name, or a table { name = ..., ... } as in a scenario"),
+    horizon: int = option("T", default=...),
+    m: int | None = option("the forecaster's parameter m, steps of its grid", "--m"),
+    measure: str = option("whose total T·μ the forecaster pays", "--measure", "-m", default="ece"),
+    sight: str = option("what nature sees before it chooses: law or draw", default="law"),
+    as_json: bool = JSON,
 ) -> None:
     """The worst nature for a forecaster, exactly, and what the forecaster pays beyond the best on its grid."""
     from onlinecal.core.errors import InvalidParameter
@@ -126,27 +125,27 @@ def exploit(
 
 
 def search(
-    against: Annotated[
-        str, option("a forecaster: its name, or a table { name = ..., ... } as in a scenario")
-    ],
-    horizon: Annotated[int, option("T")],
-    measure: Annotated[str, option("whose total T·μ is made large", "--measure", "-m")] = "cdl",
-    nature: Annotated[
-        list[str] | None,
-        option(
-            "where to look: a name, or a table with ranges { from = ..., to = ... }; repeat it for several; "
-            "default: thresholds and ratchets on biases, coins, Markov chains, pieces, mixtures"
-        ),
-    ] = None,
-    runs: Annotated[int, option("games of each nature in the search")] = 8,
-    evaluations: Annotated[int, option("about how many natures are played")] = 400,
-    fresh: Annotated[int, option("games of the estimate, which the search has not seen")] = 64,
-    seed: Annotated[int, option("the same seed gives the same search")] = 0,
-    output: Annotated[
-        Path, option("a new file: the scenario with the nature that was found", "--output", "-o")
-    ] = Path("worst.toml"),
-    overwrite: Overwrite = False,
-    as_json: Json = False,
+    against: str = option(
+        "a forecaster: its name, or a table { name = ..., ... } as in a scenario", default=...
+    ),
+    horizon: int = option("T", default=...),
+    measure: str = option("whose total T·μ is made large", "--measure", "-m", default="cdl"),
+    nature: list[str] | None = option(
+        "where to look: a name, or a table with ranges { from = ..., to = ... }; repeat it for several; "
+        "default: thresholds and ratchets on biases, coins, Markov chains, pieces, mixtures"
+    ),
+    runs: int = option("games of each nature in the search", default=8),
+    evaluations: int = option("about how many natures are played", default=400),
+    fresh: int = option("games of the estimate, which the search has not seen", default=64),
+    seed: int = option("the same seed gives the same search", default=0),
+    output: Path = option(
+        "a new file: the scenario with the nature that was found",
+        "--output",
+        "-o",
+        default=Path("worst.toml"),
+    ),
+    overwrite: bool = OVERWRITE,
+    as_json: bool = JSON,
 ) -> None:
     """Search for the worst nature of a game too long to be solved, and estimate its effect in fresh games."""
     from onlinecal.core.writing import check_ending, whole

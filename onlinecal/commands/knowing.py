@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import typer
 
-from onlinecal.commands.base import Json, argument, aside, option
+from onlinecal.commands.base import JSON, argument, aside, option
 
 
 def list_(
-    kind: Annotated[
-        str,
-        argument(
-            "forecasters, natures, measures, tasks, responses, arrivals, delays, rates, or scenarios; all but the "
-            "last two if left out"
-        ),
-    ] = "",
-    as_json: Json = False,
+    kind: str = argument(
+        "forecasters, natures, measures, tasks, responses, arrivals, delays, rates, or scenarios; all but the "
+        "last two if left out",
+        default="",
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """List everything that can be played and measured."""
     from onlinecal.report import known
@@ -27,10 +23,8 @@ def list_(
 
 
 def show(
-    name: Annotated[
-        str, argument("a forecaster, nature, measure, task, response, arrivals or delay, or module:Class")
-    ],
-    as_json: Json = False,
+    name: str = argument("a forecaster, nature, measure, task, response, arrivals or delay, or module:Class"),
+    as_json: bool = JSON,
 ) -> None:
     """All that is known about one of them: rule, parameters, guarantees, source."""
     from onlinecal.report import known
@@ -47,11 +41,11 @@ def show(
 
 
 def check(
-    names: Annotated[list[str] | None, argument("strategies, or module:Class; all if left out")] = None,
-    horizon: Annotated[int, option("T")] = 10_000,
-    runs: Annotated[int, option("independent runs", min=1, max=100_000)] = 16,
-    seed: Annotated[int, option("of all the randomness")] = 0,
-    as_json: Json = False,
+    names: list[str] | None = argument("strategies, or module:Class; all if left out", default=None),
+    horizon: int = option("T", default=10_000),
+    runs: int = option("independent runs", default=16, min=1, max=100_000),
+    seed: int = option("of all the randomness", default=0),
+    as_json: bool = JSON,
 ) -> None:
     """Measure every guarantee where it applies; for NAMEs also run the conformance checks. Exit 1 if one fails."""
     from onlinecal.checks.guarantees import report

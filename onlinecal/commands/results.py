@@ -5,17 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from onlinecal.commands.base import (
-    Json,
-    Overwrite,
-    Results,
+    JSON,
+    OVERWRITE,
+    RESULTS,
     answer,
     argument,
     aside,
+    flag,
     option,
     page_name,
     people_rows_of,
@@ -28,31 +29,23 @@ NAMED = 5
 
 
 def run(
-    scenario: Annotated[
-        Path, argument("a TOML file, or one of `onlinecal list scenarios`, such as quickstart", "SCENARIO")
-    ],
-    output: Annotated[Path | None, option("results file; default results/NAME.db", "--output", "-o")] = None,
-    resume: Annotated[bool, option("go on with an unfinished results file", "--resume")] = False,
-    overwrite: Annotated[bool, option("replace an existing results file", "--overwrite")] = False,
-    seed: Annotated[int | None, option("in place of the scenario's")] = None,
-    runs: Annotated[int | None, option("the same for the number of runs")] = None,
-    horizon: Annotated[
-        list[int] | None, option("the same for T; several, for a game of each, by repeating it")
-    ] = None,
-    dry_run: Annotated[
-        bool, option("play nothing: how many cells, which loops, about how long and large", "--dry-run")
-    ] = False,
-    jobs: Annotated[
-        int | None,
-        option(
-            "how many cores; default all, but for what takes some seconds only this process", "--jobs", "-j"
-        ),
-    ] = None,
-    scheduler: Annotated[
-        str | None,
-        option("of a Dask cluster that plays, such as tcp://host:8786", "--scheduler", metavar="ADDRESS"),
-    ] = None,
-    as_json: Json = False,
+    scenario: Path = argument(
+        "a TOML file, or one of `onlinecal list scenarios`, such as quickstart", "SCENARIO"
+    ),
+    output: Path | None = option("results file; default results/NAME.db", "--output", "-o"),
+    resume: bool = flag("go on with an unfinished results file", "--resume"),
+    overwrite: bool = flag("replace an existing results file", "--overwrite"),
+    seed: int | None = option("in place of the scenario's"),
+    runs: int | None = option("the same for the number of runs"),
+    horizon: list[int] | None = option("the same for T; several, for a game of each, by repeating it"),
+    dry_run: bool = flag("play nothing: how many cells, which loops, about how long and large", "--dry-run"),
+    jobs: int | None = option(
+        "how many cores; default all, but for what takes some seconds only this process", "--jobs", "-j"
+    ),
+    scheduler: str | None = option(
+        "of a Dask cluster that plays, such as tcp://host:8786", "--scheduler", metavar="ADDRESS"
+    ),
+    as_json: bool = JSON,
 ) -> None:
     """Play a scenario: a table of final totals and growth exponents, and a results file. Exit 1 if cells failed."""
     from onlinecal.report.curves import Study
@@ -139,9 +132,9 @@ def _print_failed(failed: Any, cells: int, path: Path) -> None:
 
 
 def new(
-    file: Annotated[Path, argument("what is to be written, such as my.toml or log.csv", "FILE")],
-    like: Annotated[str | None, option("one of `onlinecal list scenarios`; default template")] = None,
-    overwrite: Overwrite = False,
+    file: Path = argument("what is to be written, such as my.toml or log.csv", "FILE"),
+    like: str | None = option("one of `onlinecal list scenarios`; default template"),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write a scenario with comments, to be changed and played; or (.csv) an example of a log of forecasts."""
     from onlinecal.core.writing import create
@@ -152,7 +145,7 @@ def new(
     print(f"wrote {file}; {then} {name}")
 
 
-def status(results: Results, as_json: Json = False) -> None:
+def status(results: Path = RESULTS, as_json: bool = JSON) -> None:
     """State of a study, also while it is played: cells that are done, failed or left, and the process that writes."""
     from onlinecal.study.status import Status
 
@@ -161,28 +154,20 @@ def status(results: Results, as_json: Json = False) -> None:
 
 
 def compare(
-    results: Results,
-    measure: Annotated[
-        str | None, option("which column; default the first of the scenario", "--measure", "-m")
-    ] = None,
-    nature: Annotated[list[str] | None, option("which natures; may be repeated")] = None,
-    all_: Annotated[bool, option("forecasters × all measures, a table for each nature", "--all")] = False,
-    ranking: Annotated[
-        bool, option("ranks of the forecasters, and which orders are beyond doubt", "--ranking")
-    ] = False,
-    pareto: Annotated[
-        tuple[str, str] | None,
-        option("who is not dominated in two measures", "--pareto", metavar="MEASURE MEASURE"),
-    ] = None,
-    markdown: Annotated[
-        bool,
-        option("as Markdown; by itself the exponents of all columns beside the proven ones", "--markdown"),
-    ] = False,
-    paired: Annotated[
-        bool, option("differences between forecasters on the same outcomes, run by run", "--paired")
-    ] = False,
-    people: Annotated[bool, option("the swap regret of those who join and leave", "--people")] = False,
-    as_json: Json = False,
+    results: Path = RESULTS,
+    measure: str | None = option("which column; default the first of the scenario", "--measure", "-m"),
+    nature: list[str] | None = option("which natures; may be repeated"),
+    all_: bool = flag("forecasters × all measures, a table for each nature", "--all"),
+    ranking: bool = flag("ranks of the forecasters, and which orders are beyond doubt", "--ranking"),
+    pareto: tuple[str, str] | None = option(
+        "who is not dominated in two measures", "--pareto", metavar="MEASURE MEASURE"
+    ),
+    markdown: bool = flag(
+        "as Markdown; by itself the exponents of all columns beside the proven ones", "--markdown"
+    ),
+    paired: bool = flag("differences between forecasters on the same outcomes, run by run", "--paired"),
+    people: bool = flag("the swap regret of those who join and leave", "--people"),
+    as_json: bool = JSON,
 ) -> None:
     """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
     from onlinecal.report.comparing import answer as compared
@@ -194,53 +179,38 @@ def compare(
 
 
 def plot(
-    results: Annotated[
-        Path,
-        argument("a results file, such as results/quickstart.db; with --questions a scenario", "RESULTS"),
-    ],
-    output: Annotated[
-        Path | None, option(".png, .svg or .pdf; default beside the results", "--output", "-o")
-    ] = None,
-    measure: Annotated[list[str] | None, option("which columns; may be repeated", "--measure", "-m")] = None,
-    forecaster: Annotated[list[str] | None, option("which forecasters; may be repeated")] = None,
-    nature: Annotated[list[str] | None, option("which natures; may be repeated")] = None,
-    exponents: Annotated[
-        bool, option("a heat map of the fitted exponents instead of curves", "--exponents")
-    ] = False,
-    pareto: Annotated[bool, option("who is not dominated in two measures instead", "--pareto")] = False,
-    delays: Annotated[bool, option("totals by delay instead: what it costs", "--delays")] = False,
-    people: Annotated[
-        bool, option("the swap regret of those who join and leave instead", "--people")
-    ] = False,
-    questions: Annotated[
-        bool, option("when a scenario's questions are asked and known instead", "--questions")
-    ] = False,
-    reliability: Annotated[
-        bool, option("mean outcomes against predictions instead", "--reliability")
-    ] = False,
-    regret: Annotated[
-        bool, option("the regret of every threshold, and the worst task, instead", "--regret")
-    ] = False,
-    witness: Annotated[bool, option("what smooth_ce sees instead", "--witness")] = False,
-    tasks: Annotated[bool, option("the regrets of each task instead", "--tasks")] = False,
-    runs: Annotated[bool, option("every single run instead", "--runs")] = False,
-    slopes: Annotated[bool, option("how fast totals grow from T to T instead", "--slopes")] = False,
-    against: Annotated[
-        str | None, option("values against a parameter of forecasters or natures, or against T, instead")
-    ] = None,
-    bars: Annotated[str | None, option("of --against: deviation (default), quartiles, or interval")] = None,
-    run: Annotated[int | None, option("which run of a picture of levels; default all", min=0)] = None,
-    round: Annotated[int | None, option("which checkpoint of it; default the last")] = None,
-    bins: Annotated[int | None, option("of --reliability, in place of levels", min=1)] = None,
-    linear: Annotated[bool, option("linear axes of --runs", "--linear")] = False,
-    dark: Annotated[bool, option("for a dark page", "--dark")] = False,
-    width: Annotated[str | None, option("column (3.4), page (7), or inches")] = None,
-    columns: Annotated[int | None, option("the most panels beside each other", min=1)] = None,
-    dpi: Annotated[int, option("points an inch of a PNG", min=20, max=1200)] = 150,
-    caption: Annotated[
-        Path | None, option("a text file for the caption, which is not in the picture then")
-    ] = None,
-    no_caption: Annotated[bool, option("leave the caption out", "--no-caption")] = False,
+    results: Path = argument(
+        "a results file, such as results/quickstart.db; with --questions a scenario", "RESULTS"
+    ),
+    output: Path | None = option(".png, .svg or .pdf; default beside the results", "--output", "-o"),
+    measure: list[str] | None = option("which columns; may be repeated", "--measure", "-m"),
+    forecaster: list[str] | None = option("which forecasters; may be repeated"),
+    nature: list[str] | None = option("which natures; may be repeated"),
+    exponents: bool = flag("a heat map of the fitted exponents instead of curves", "--exponents"),
+    pareto: bool = flag("who is not dominated in two measures instead", "--pareto"),
+    delays: bool = flag("totals by delay instead: what it costs", "--delays"),
+    people: bool = flag("the swap regret of those who join and leave instead", "--people"),
+    questions: bool = flag("when a scenario's questions are asked and known instead", "--questions"),
+    reliability: bool = flag("mean outcomes against predictions instead", "--reliability"),
+    regret: bool = flag("the regret of every threshold, and the worst task, instead", "--regret"),
+    witness: bool = flag("what smooth_ce sees instead", "--witness"),
+    tasks: bool = flag("the regrets of each task instead", "--tasks"),
+    runs: bool = flag("every single run instead", "--runs"),
+    slopes: bool = flag("how fast totals grow from T to T instead", "--slopes"),
+    against: str | None = option(
+        "values against a parameter of forecasters or natures, or against T, instead"
+    ),
+    bars: str | None = option("of --against: deviation (default), quartiles, or interval"),
+    run: int | None = option("which run of a picture of levels; default all", min=0),
+    round: int | None = option("which checkpoint of it; default the last"),
+    bins: int | None = option("of --reliability, in place of levels", min=1),
+    linear: bool = flag("linear axes of --runs", "--linear"),
+    dark: bool = flag("for a dark page", "--dark"),
+    width: str | None = option("column (3.4), page (7), or inches"),
+    columns: int | None = option("the most panels beside each other", min=1),
+    dpi: int = option("points an inch of a PNG", default=150, min=20, max=1200),
+    caption: Path | None = option("a text file for the caption, which is not in the picture then"),
+    no_caption: bool = flag("leave the caption out", "--no-caption"),
 ) -> None:
     """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
     from onlinecal.core.errors import InvalidParameter
@@ -298,10 +268,8 @@ def _questions(scenario: Path, look: dict[str, Any]) -> tuple[Any, str]:
 
 
 def report(
-    results: Results,
-    output: Annotated[
-        Path | None, option("an .html file; default beside the results", "--output", "-o")
-    ] = None,
+    results: Path = RESULTS,
+    output: Path | None = option("an .html file; default beside the results", "--output", "-o"),
 ) -> None:
     """Write a study as one HTML page: what was asked, a summary, tables, pictures, and how to repeat it."""
     from onlinecal.report.page import page_of
@@ -318,12 +286,11 @@ def report(
 
 
 def measure_again(
-    results: Results,
-    measure: Annotated[
-        list[str] | None,
-        option("a name, module:function, or a table { name = ..., ... }; may be repeated", "--measure", "-m"),
-    ] = None,
-    task: Annotated[list[str] | None, option("the same of a decision task; may be repeated")] = None,
+    results: Path = RESULTS,
+    measure: list[str] | None = option(
+        "a name, module:function, or a table { name = ..., ... }; may be repeated", "--measure", "-m"
+    ),
+    task: list[str] | None = option("the same of a decision task; may be repeated"),
 ) -> None:
     """Add columns to a results file from the level sets that it keeps, without playing."""
     from onlinecal.core.errors import InvalidData
@@ -350,9 +317,9 @@ def measure_again(
 
 
 def export(
-    results: Results,
-    output: Annotated[Path, option("a .csv or .parquet file", "--output", "-o")],
-    overwrite: Overwrite = False,
+    results: Path = RESULTS,
+    output: Path = option("a .csv or .parquet file", "--output", "-o", default=...),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write all totals as one table, a row for each number, for other tools."""
     from onlinecal.report.kept import export
@@ -361,9 +328,9 @@ def export(
 
 
 def merge(
-    results: Annotated[list[Path], argument("results files", "RESULTS")],
-    output: Annotated[Path, option("the new results file", "--output", "-o")],
-    overwrite: Overwrite = False,
+    results: list[Path] = argument("results files", "RESULTS"),
+    output: Path = option("the new results file", "--output", "-o", default=...),
+    overwrite: bool = OVERWRITE,
 ) -> None:
     """Write several results files into one: all cells, runs and columns; what contradicts itself is refused."""
     from onlinecal.study.copies import merge

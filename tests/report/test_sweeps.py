@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.core.errors import OnlinecalError
 from onlinecal.report.pictures import Wanted, draw
 from onlinecal.report.sweep_plot import swept
+from tests.command_line import onlinecal
 
 F, N = oc.forecasters, oc.natures
 BETAS = (20.0, 0.5, 1.0)
@@ -134,16 +135,13 @@ def test_what_is_refused(given, said, study, monkeypatch):
         swept(study, *given)
 
 
-def test_on_the_command_line(study, tmp_path, capsys):
-    from onlinecal.commands.results import plot
-
+def test_on_the_command_line(study, tmp_path):
     path = tmp_path / "family.db"
     study.save(path)
-    plot(path, measure=["ece"], against="beta", bars="quartiles")
+    assert "wrote" in onlinecal(f"plot {path} -m ece --against beta --bars quartiles", cwd=tmp_path).stdout
     assert (tmp_path / "family-sweep.png").stat().st_size > 10_000
-    assert "wrote" in capsys.readouterr().out
-    with pytest.raises(InvalidParameter, match="--runs and --against are two pictures"):
-        plot(path, against="beta", runs=True)
+    refused = onlinecal(f"plot {path} --against beta --runs", cwd=tmp_path, rc=2)
+    assert "--runs and --against are two pictures" in refused.stderr
 
 
 def test_infinite_values_have_no_point_and_it_is_said():
