@@ -1,4 +1,4 @@
-"""The memory that is free."""
+"""The memory that is free, and the cores that there are."""
 
 from __future__ import annotations
 
@@ -12,6 +12,11 @@ GIB = 2**30
 _CGROUP = Path("/sys/fs/cgroup")
 _MEMINFO = Path("/proc/meminfo")
 _STATM = Path("/proc/self/statm")
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def free_memory() -> float:

@@ -46,12 +46,8 @@ def regret(
             gain = float(_steady(steps, w, q, payoffs, *_pieces(low, high))) - account.payoff
     elif isinstance(task, QuadraticTask):
         v, w, q = gamma.predictions, gamma.mass, gamma.means
-        if free:  # the values nearest to the means, by squares
-            from scipy.optimize import isotonic_regression
-
-            kappa = isotonic_regression(q, weights=w).x
-        else:  # in O(k²); values in [0, 1] are nowhere further apart than 1
-            kappa = _nearest(np.minimum(rate * np.diff(v), 1.0), w, q)
+        # In O(k), or in O(k²); values in [0, 1] are nowhere further apart than 1.
+        kappa = ascending(q, w) if free else _nearest(np.minimum(rate * np.diff(v), 1.0), w, q)
         gain = float((w * (kappa - v) * (2.0 * q - v - kappa)).sum())
     else:
         raise InvalidParameter(
@@ -61,6 +57,43 @@ def regret(
     if free or rate >= 1.0:
         gain = max(gain, 0.0)  # κ(v) = v
     return min(gain, account.swap)
+
+
+@kernel
+def ascending(x, weights):
+    """The nondecreasing values that are nearest to x by weighted squares: adjacent violators are pooled.
+
+    Sums are taken in the order of `scipy.optimize.isotonic_regression`, which takes 0.2 s to import.
+    """
+    k = len(x)
+    mean, mass, begin, blocks = np.empty(k), np.empty(k), np.empty(k + 1, np.int64), 0
+    i = 0
+    while i < k:
+        level, held, first = x[i], weights[i], i
+        if blocks > 0 and mean[blocks - 1] >= level:
+            blocks -= 1
+            total = mass[blocks] * mean[blocks] + held * level
+            held += mass[blocks]
+            level, first = total / held, begin[blocks]
+            while i + 1 < k and level >= x[i + 1]:
+                i += 1
+                total += weights[i] * x[i]
+                held += weights[i]
+                level = total / held
+            while blocks > 0 and mean[blocks - 1] >= level:
+                blocks -= 1
+                total += mass[blocks] * mean[blocks]
+                held += mass[blocks]
+                level, first = total / held, begin[blocks]
+        mean[blocks], mass[blocks], begin[blocks] = level, held, first
+        blocks += 1
+        i += 1
+    begin[blocks] = k
+    out = np.empty(k)
+    for b in range(blocks):
+        for j in range(begin[b], begin[b + 1]):
+            out[j] = mean[b]
+    return out
 
 
 def _swapped(where: str, gamma: JointDistribution, swaps: Any) -> list[JointDistribution]:

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.memory import cores
 from onlinecal.core.progress import Progress
 from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import choice, integer, number, vector
@@ -25,7 +26,6 @@ from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure, bracket_of_moved, ends, require_modulus
 from onlinecal.study.panel import listed, measured, named_measure
-from onlinecal.study.run import cores
 
 Floats = NDArray[np.float64]
 Function = Callable[[JointDistribution], Any]

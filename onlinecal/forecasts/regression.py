@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
+from onlinecal.decisions.swaps import ascending
 from onlinecal.forecasts.resampling import Resample
 from onlinecal.measures.scores import brier, log_loss
 from onlinecal.measures.smooth_ece import smooth_ece
@@ -56,10 +57,8 @@ def isotonic(gamma: JointDistribution) -> Floats:
     ------
     Dimitriadis, Gneiting, Jordan 2021 (CORP): pool adjacent violators; Ayer et al. 1955.
     """
-    from scipy.optimize import isotonic_regression
-
     # A mean of frequencies can leave [0, 1], by a rounding error.
-    return np.clip(isotonic_regression(gamma.means, weights=gamma.counts).x, 0.0, 1.0)
+    return np.clip(ascending(gamma.means, gamma.counts), 0.0, 1.0)
 
 
 @of_gamma
@@ -84,7 +83,7 @@ def decomposition(gamma: JointDistribution, score: Literal["brier", "log"] = "br
     of = _SCORES[choice("decomposition", "score", score, tuple(_SCORES))]
     found = of(gamma)
     best, base = (
-        of(JointDistribution.from_counts(said, gamma.counts, gamma.positives))
+        of(JointDistribution.from_sorted_levels(said, gamma.counts, gamma.positives))
         for said in (isotonic(gamma), np.full(gamma.levels, gamma.base_rate))
     )
     # Rounding aside, neither difference is negative.
@@ -157,7 +156,7 @@ def recalibration(
             drawn = generator.binomial(counts.astype(np.int64), v)
         # Sums of weights may be rounded up.
         ones = np.minimum(np.add.reduceat(drawn.astype(np.float64), starts), own.counts)
-        return isotonic(JointDistribution.from_counts(own.predictions, own.counts, ones))
+        return isotonic(JointDistribution.from_sorted_levels(own.predictions, own.counts, ones))
 
     found = np.array([curve() for _ in range(draws)])
     found.partition((out - 1, draws // 2, draws - out), axis=0)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked
 from onlinecal.core.joint import JointDistribution, of_gamma
 
 Floats = NDArray[np.float64]
@@ -65,7 +66,8 @@ def worst_threshold(gamma: JointDistribution) -> Threshold:
     np.cumsum(w * gamma.means, out=ones[1:])
     high, first, last = _worst(v, scale, mass, -ones)
     # Too low is too high of 1 − p and 1 − y, whose prefixes are suffixes.
-    low, start, end = _worst(-v[::-1], scale[::-1], -mass[::-1], -ones[::-1])
+    # Arrays of the same kinds, so that there is one compiled function.
+    low, start, end = _worst(locked(-v[::-1]), scale[::-1].copy(), -mass[::-1], -ones[::-1])
     often = bool(high >= low)
     here = slice(first, last) if often else slice(k - end, k - start)
     at = float(v[here][0 if often else -1])

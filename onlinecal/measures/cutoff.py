@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import as_float, integer, is_number, vector
@@ -42,42 +43,41 @@ def _normal_tail(x: float) -> float:
 
 
 @kernel
-def extremes(r):
-    """Least and greatest prefix sum, P_0 = 0 included, and how many terms each has; sums are compensated."""
-    low, high, at_low, at_high = 0.0, 0.0, 0, 0
-    total, rest = 0.0, 0.0
-    for i in range(r.shape[0]):
-        s = total + r[i]
-        b = s - total
-        rest += (total - (s - b)) + (r[i] - b)
-        total = s
-        p = total + rest
-        if p < low:
-            low, at_low = p, i + 1
-        elif p > high:
-            high, at_high = p, i + 1
-    return low, at_low, high, at_high
-
-
-@kernel
-def _ranges(residuals):
-    """Least and greatest prefix sum of each row."""
-    out = np.empty((residuals.shape[0], 2))
-    for b in range(residuals.shape[0]):
-        low, _, high, _ = extremes(residuals[b])
-        out[b, 0], out[b, 1] = low, high
+def _extremes(rows):
+    """Least and greatest prefix sum of each row, with P_0 = 0, and how many terms each has; sums are compensated."""
+    out = np.empty((rows.shape[0], 4))
+    for b in range(rows.shape[0]):
+        low, high, at_low, at_high = 0.0, 0.0, 0, 0
+        total, rest = 0.0, 0.0
+        for i in range(rows.shape[1]):
+            s = total + rows[b, i]
+            back = s - total
+            rest += (total - (s - back)) + (rows[b, i] - back)
+            total = s
+            p = total + rest
+            if p < low:
+                low, at_low = p, i + 1
+            elif p > high:
+                high, at_high = p, i + 1
+        out[b, 0], out[b, 1], out[b, 2], out[b, 3] = low, high, at_low, at_high
     return out
+
+
+def extremes(gamma: JointDistribution) -> tuple[float, float, int, int]:
+    """Those of the residuals of Γ."""
+    low, high, at_low, at_high = _extremes(gamma.residuals[None, :])[0].tolist()
+    return low, high, int(at_low), int(at_high)
 
 
 def cutoff_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
     """`cutoff_ce` as a seminorm: max P − min P."""
-    low, high = _ranges(residuals).T
+    low, high = _extremes(locked(residuals)).T[:2]
     return np.asarray(high - low)
 
 
 def step_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
     """`step_ce` as a seminorm: max |P_j|."""
-    low, high = _ranges(residuals).T
+    low, high = _extremes(locked(residuals)).T[:2]
     return np.maximum(-low, high)
 
 
@@ -109,14 +109,14 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     >>> round(cutoff_ce(gamma), 12), round(step_ce(gamma), 12)
     (0.1, 0.05)
     """
-    low, _, high, _ = extremes(gamma.residuals)
+    low, high, _, _ = extremes(gamma)
     return high - low
 
 
 @of_gamma
 def worst_interval(gamma: JointDistribution) -> Interval:
     """The interval with the bias `cutoff_ce`."""
-    _, low, _, high = extremes(gamma.residuals)
+    _, _, low, high = extremes(gamma)
     return _between(gamma, low, high)
 
 
@@ -136,14 +136,14 @@ def step_ce(gamma: JointDistribution) -> float:
     >>> step_ce(JointDistribution.from_samples([0.5, 0.5, 1.0], [1, 1, 0])) == 1 / 3
     True
     """
-    low, _, high, _ = extremes(gamma.residuals)
+    low, high, _, _ = extremes(gamma)
     return max(high, -low)  # in this order 0.0 and not −0.0
 
 
 @of_gamma
 def worst_prefix(gamma: JointDistribution) -> Interval:
     """The predictions up to a threshold with the bias `step_ce`, as an interval from 0."""
-    low, at_low, high, at_high = extremes(gamma.residuals)
+    low, high, at_low, at_high = extremes(gamma)
     if max(-low, high) == 0.0:
         return EMPTY
     end, sign = (at_high, 1) if high >= -low else (at_low, -1)
@@ -155,7 +155,7 @@ def prefix_sums_witness(
     gamma: JointDistribution, *, measure: Literal["cutoff_ce", "step_ce"] = "cutoff_ce"
 ) -> PrefixSums:
     """The least and greatest sum of residuals up to a threshold: no interval, no threshold has a larger bias."""
-    low, _, high, _ = extremes(gamma.residuals)
+    low, high, _, _ = extremes(gamma)
     return PrefixSums(low, high, measure)
 
 

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.measures.base import Modulus, row, seminorm
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 
 
-@part_of_kernel
-def _residual(i, v, q, n, weight, r):
-    """r_i, from a vector of residuals where there is one."""
-    return r[i] if len(r) > 0 else (q[i] - v[i]) * (n[i] / weight)
-
-
 @kernel
-def isotonic_dual(v, q, n, weight, r):
-    """smCE in the identity metric, of the residuals r, or of Γ: those of Γ are not kept, as they may be large.
+def isotonic_duals(v, rows):
+    """smCE in the identity metric, for each row of residuals.
 
     The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s). With Q_s the queue
     at the end of that walk, fed where P > s and drained where P < s, smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds over s from 0
     to P_k.
     """
+    out = np.empty(rows.shape[0])
+    for b in range(rows.shape[0]):
+        out[b] = _isotonic_dual(v, rows[b])
+    return out
+
+
+@kernel
+def _isotonic_dual(v, r):
     k = len(v)
     end = 0.0
     for i in range(k):
-        end += _residual(i, v, q, n, weight, r)
+        end += r[i]
     sign = 1.0
     if end < 0.0:
         sign = -1.0
@@ -37,7 +40,7 @@ def isotonic_dual(v, q, n, weight, r):
     above = 0.0  # mass at or above P_k, which need not be told apart
     area, p = 0.0, 0.0
     for i in range(k - 1):
-        p += _residual(i, v, q, n, weight, r)
+        p += r[i]
         d = v[i + 1] - v[i]
         area += d * abs(p)
         here = sign * p
@@ -69,15 +72,6 @@ def isotonic_dual(v, q, n, weight, r):
     for j in range(size):
         rest += mass[j] * at[j]
     return area + (end - rest)
-
-
-@kernel
-def isotonic_duals(v, rows):
-    """`isotonic_dual` of each row of residuals."""
-    out = np.empty(rows.shape[0])
-    for b in range(rows.shape[0]):
-        out[b] = isotonic_dual(v, v, v, 1.0, rows[b])
-    return out
 
 
 @kernel
@@ -292,8 +286,7 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     0.06
     """
     if metric == "identity":
-        parts = gamma.predictions, gamma.means, gamma.counts, gamma.weight
-        return float(isotonic_dual(*parts, np.empty(0)))
+        return float(isotonic_duals(gamma.predictions, gamma.residuals[None, :])[0])
     return float(chain_dual(distances(gamma, metric), gamma.residuals)[0])
 
 
@@ -356,7 +349,7 @@ def earthmover_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
 def smooth_norm(gamma: JointDistribution, residuals: Floats, *, metric: Metric = "identity") -> Floats:
     """`smooth_ce` as a seminorm: the supremum over Lipschitz weights."""
     if metric == "identity":
-        return np.asarray(isotonic_duals(gamma.predictions, residuals))
+        return np.asarray(isotonic_duals(gamma.predictions, locked(residuals)))
     return np.asarray(chain_duals(distances(gamma, metric), residuals))
 
 

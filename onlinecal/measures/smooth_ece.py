@@ -8,12 +8,12 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import number
 from onlinecal.measures.base import Change, Ends, Ints, Known, Modulus, Sampling, row, seminorm
-from onlinecal.measures.smooth_ece_line import FINEST, Line, absolute_integral, spread
+from onlinecal.measures.smooth_ece_line import FINEST, Line, absolute_integrals, spread
 from onlinecal.measures.witnesses.kernels import SmoothedSigns
 
 Transform = Literal["identity", "logit"]
@@ -320,21 +320,15 @@ def _smoothed(
         return int(scipy.fft.next_fast_len(most, real=True))
 
     finest = mesh_of(float(sigmas.min()))
-    cosines = scipy.fft.dct(spread(line.place, np.ascontiguousarray(residuals), finest), type=1, axis=1)
+    cosines = scipy.fft.dct(
+        spread(line.place, locked(np.ascontiguousarray(residuals)), finest), type=1, axis=1
+    )
     for j, sigma in enumerate(sigmas):
         mesh, narrow = mesh_of(float(sigma)), math.pi * float(sigma) / line.length
         terms = min(mesh + 1, finest + 1, math.ceil(9.0 / narrow) + 1)
         damped = np.zeros((len(fixed), mesh + 1))
         damped[:, :terms] = cosines[:, :terms] * np.exp(-0.5 * (narrow * np.arange(terms)) ** 2)
-        out[:, j] += _integrals(scipy.fft.dct(damped, type=1, axis=1)) / mesh
-    return out
-
-
-@kernel
-def _integrals(rows):
-    out = np.empty(rows.shape[0])
-    for b in range(rows.shape[0]):
-        out[b] = absolute_integral(rows[b])
+        out[:, j] += absolute_integrals(scipy.fft.dct(damped, type=1, axis=1)) / mesh
     return out
 
 

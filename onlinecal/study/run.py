@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
@@ -15,7 +14,7 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidData, InvalidForecast, OnlinecalError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.memory import free_memory
+from onlinecal.core.memory import cores, free_memory
 from onlinecal.core.transcript import Transcript
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
@@ -57,11 +56,6 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
         for first in range(cell.first, cell.runs, size)
     ]
     return result(cell, together(batches))
-
-
-def cores() -> int:
-    """How many this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def batch_size(cell: Cell, at_once: int = 1) -> int:

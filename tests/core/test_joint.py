@@ -17,7 +17,7 @@ from onlinecal.core import joint
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import encode
 from onlinecal.measures import cdl, ece, smooth_ce
-from onlinecal.measures.smooth_ce import isotonic_dual
+from onlinecal.measures.smooth_ce import isotonic_duals
 from tests.strategies import calibrated_gammas, gammas
 
 forecasts = st.one_of(
@@ -260,4 +260,4 @@ def test_memory_of_gamma_and_of_measures_of_distinct_forecasts(monkeypatch):
     assert ece(gamma) == np.abs(gamma.residuals).sum()
     assert gamma.residuals is not gamma.residuals
     assert few.residuals is few.residuals
-    assert smooth_ce(gamma) == isotonic_dual(gamma.predictions, *(np.empty(0),) * 2, 1.0, gamma.residuals)
+    assert smooth_ce(gamma) == isotonic_duals(gamma.predictions, gamma.residuals[None, :])[0]

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import lsq_linear
+from scipy.optimize import isotonic_regression, lsq_linear
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decision_makers.responses import DecisionMaker, Rounded
 from onlinecal.decisions import tasks
 from onlinecal.decisions.base import TIE, QuadraticTask
+from onlinecal.decisions.swaps import ascending
 from onlinecal.decisions.tasks import restricted_swap_regret, swap_regret
 from tests.decisions.test_tasks import decision_tasks
 from tests.oracles.tasks import earned
@@ -96,6 +97,14 @@ def test_the_nearest_lipschitz_values_by_bounded_least_squares(gamma, rate):
     expected = float(w @ (v - q) ** 2) - 2.0 * found.cost
     value = restricted_swap_regret(gamma, "quadratic", swaps="lipschitz", lipschitz=rate)
     assert value == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("digits", [1, 17])
+def test_ascending_values_are_those_of_scipy_to_the_last_digit(seed, digits):
+    rng = np.random.default_rng(seed)
+    for k in (1, 2, 3, 5, 50, 2000):
+        x, weights = np.round(rng.random(k), digits), rng.integers(1, 9, k) * rng.random()
+        assert ascending(x, weights).tolist() == isotonic_regression(x, weights=weights).x.tolist()
 
 
 @given(gammas() | close_gammas(), any_task)

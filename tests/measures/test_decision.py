@@ -125,7 +125,7 @@ def test_no_digits_are_lost_over_many_levels(seeds):
     terms = np.concatenate([gamma.means[up] - t, t - gamma.means[down]])
     assert value / gamma.weight == pytest.approx(math.fsum(terms) / max(t, 1 - t) / gamma.weight, abs=1e-15)
     sums = np.array([math.fsum(gamma.residuals[:j]) for j in (1, 1000, 50_000, len(v))])
-    low, _, high, _ = cutoff.extremes(gamma.residuals)
+    low, high, _, _ = cutoff.extremes(gamma)
     assert low <= sums.min() + 1e-17
     assert high >= sums.max() - 1e-17
 

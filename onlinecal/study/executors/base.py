@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from onlinecal.core import errors
 from onlinecal.core.errors import CellError, InvalidParameter, OnlinecalError, failure, shown, user_lines
+from onlinecal.core.memory import cores
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Batch
-from onlinecal.study.run import batch_size, cores, play_batch
+from onlinecal.study.run import batch_size, play_batch
 
 #: seconds, roughly, of a run-round: of steps alone, and beside plain Python
 STEPS, PYTHON = 5e-8, 1e-6
