@@ -59,23 +59,28 @@ def regret(
     return min(gain, account.swap)
 
 
-@kernel
-def ascending(x, weights):
+def ascending(x: Floats, weights: Floats) -> Floats:
     """The nondecreasing values that are nearest to x by weighted squares: adjacent violators are pooled.
 
     Sums are taken in the order of `scipy.optimize.isotonic_regression`, which takes 0.2 s to import.
     """
-    k = len(x)
-    mean, mass, begin, blocks = np.empty(k), np.empty(k), np.empty(k + 1, np.int64), 0
-    i = 0
-    while i < k:
-        level, held, first = x[i], weights[i], i
+    mean, mass, first = np.empty(len(x)), np.empty(len(x)), np.empty(len(x), dtype=np.int64)
+    blocks = _pool(x, weights, mean, mass, first)
+    return np.repeat(mean[:blocks], np.diff(first[:blocks], append=len(x)))
+
+
+@kernel
+def _pool(x, weights, mean, mass, first):
+    """Fills in the mean, the weight and the first index of each block; returns the number of blocks."""
+    blocks = i = 0
+    while i < len(x):
+        level, held, begin = x[i], weights[i], i
         if blocks > 0 and mean[blocks - 1] >= level:
             blocks -= 1
             total = mass[blocks] * mean[blocks] + held * level
-            held += mass[blocks]
-            level, first = total / held, begin[blocks]
-            while i + 1 < k and level >= x[i + 1]:
+            held, begin = held + mass[blocks], first[blocks]
+            level = total / held
+            while i + 1 < len(x) and level >= x[i + 1]:
                 i += 1
                 total += weights[i] * x[i]
                 held += weights[i]
@@ -83,17 +88,12 @@ def ascending(x, weights):
             while blocks > 0 and mean[blocks - 1] >= level:
                 blocks -= 1
                 total += mass[blocks] * mean[blocks]
-                held += mass[blocks]
-                level, first = total / held, begin[blocks]
-        mean[blocks], mass[blocks], begin[blocks] = level, held, first
+                held, begin = held + mass[blocks], first[blocks]
+                level = total / held
+        mean[blocks], mass[blocks], first[blocks] = level, held, begin
         blocks += 1
         i += 1
-    begin[blocks] = k
-    out = np.empty(k)
-    for b in range(blocks):
-        for j in range(begin[b], begin[b + 1]):
-            out[j] = mean[b]
-    return out
+    return blocks
 
 
 def _swapped(where: str, gamma: JointDistribution, swaps: Any) -> list[JointDistribution]:
