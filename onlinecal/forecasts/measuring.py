@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
@@ -186,9 +185,7 @@ class Column:
         if self.samples is not None:
             given = dict(zip(("p", "y", "weights"), self.samples, strict=True)) | {"clusters": self.clusters}
         options |= {"bootstrap": settings.draws, "level": settings.level, "seed": settings.seed}
-        # Threads of linear algebra wait for each other longer than they work here.
-        with threadpool_limits(1, user_api="blas"):
-            return evaluate(**given, measures=measures, **options)
+        return evaluate(**given, measures=measures, **options)
 
 
 def measure_log(log: Log, settings: Settings | None = None, more_columns: bool = False) -> Report:

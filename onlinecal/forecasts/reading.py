@@ -91,7 +91,10 @@ def read_log(table: Rows, asked: Asked) -> Log:
     largest = {name: float(values.max(initial=0.0)) for name, values in log.forecasts.items()}
     ones = int((log.outcomes == 1.0).sum())
     said = remarks(table.name, named, log.total, log.rows, ones, largest, log.zeros)
-    return replace(log, said=(*guessed, *said, *log.said), duplicates=table.duplicates())
+    # Where forecasts are distinct no rows are equal.
+    apart = any(len(np.unique(values)) == table.rows for values in log.forecasts.values())
+    duplicates = 0 if apart else table.duplicates()
+    return replace(log, said=(*guessed, *said, *log.said), duplicates=duplicates)
 
 
 def rows_of(table: Rows, asked: Asked) -> Log:

@@ -56,7 +56,8 @@ class Reference:
         if self._single is not None:
             chances, first, drawn, below = self._single
             np.less(generator.random(out=drawn), chances, out=below)
-            ones = np.add.reduceat(below, first, dtype=np.int64)
+            # As numbers of a byte, which are added several times as fast.
+            ones = np.add.reduceat(below.view(np.int8), first, dtype=np.int64)
             counts, positives = self.gamma.counts, ones.astype(np.float64)
         else:
             gamma = self.resample.calibrated(generator, self._chances)

@@ -13,6 +13,7 @@ from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import ROOM, Table, is_parquet, local, parquet_rows, pieces
@@ -37,6 +38,8 @@ HEAD = 2**16
 LARGE_BYTES, LARGE_ROWS = 2**25, 2_000_000
 
 
+# Threads of linear algebra wait for each other longer than they work here.
+@threadpool_limits.wrap(limits=1, user_api="blas")
 def report_of(
     source: str,
     asked: Asked,

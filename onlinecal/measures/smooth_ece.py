@@ -63,9 +63,12 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
     0.5727
     """
     width = number("smooth_ece_at", "sigma", sigma, 1e-4, 10.0)
-    line = Line(gamma, transform, width)
+    return _at(Line(gamma, transform, width), width)
+
+
+def _at(line: Line, sigma: float) -> float:
     # The mesh may err beyond what holds at every scale.
-    return min(max(line.error(width, line.mesh(width, _AT)), line.least), line.most)
+    return min(max(line.error(sigma, line.mesh(sigma, _AT)), line.least), line.most)
 
 
 @of_gamma
@@ -245,7 +248,11 @@ def _limits(known: Known, radii: Floats, *, transform: Transform = "identity") -
     """
     grid = scales(known.samples)
     value = 0.5 * (known.ends[0] + known.ends[1])
-    seen = np.array([smooth_ece_at(known.gamma, sigma=float(s), transform=transform) for s in grid])
+    # A line that is not shortened for the least σ is the same for all.
+    line = Line(known.gamma, transform, float(grid.min()))
+    widths = [] if math.isinf(line.width) else grid.tolist()
+    lines = [Line(known.gamma, transform, width) for width in widths] or [line] * len(grid)
+    seen = np.array([_at(one, float(s)) for one, s in zip(lines, grid, strict=True)])
     if (smaller := grid <= value).any():
         grid = np.append(grid, value)
         seen, radii = np.append(seen, value), np.append(radii, radii[int(np.argmax(smaller))])
