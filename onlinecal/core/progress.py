@@ -115,10 +115,10 @@ class Progress:
 
 
 def _rate(speed: float) -> str:
-    """``1.2 M``, ``34 k`` or ``56``."""
+    """``1.2 M``, ``34 k``, ``56`` or ``0.78``."""
     if speed >= 1e5:
         return f"{speed / 1e6:.1f} M"
-    return f"{speed / 1e3:.0f} k" if speed >= 1e4 else f"{speed:.0f}"
+    return f"{speed / 1e3:.0f} k" if speed >= 1e4 else f"{speed:.0f}" if speed >= 9.95 else f"{speed:.2g}"
 
 
 def _time(seconds: float) -> str:

@@ -121,11 +121,10 @@ class Rows:
             i = int(np.argmax(np.array([value is None for value in known])[place]))
             shown = sorted({word.strip() for word in words} - {""})
             listed = ", ".join(map(repr, shown[:6])) + (", …" if len(shown) > 6 else "")
-            hint = f": --positive {shown[-1]!r} says which word is 1" if len(shown) <= 20 else ""
-            hint += "; `onlinecal measure --classes` measures each label against the rest" * (len(shown) > 2)
+            hint = "; `onlinecal measure --classes` measures each label against the rest" * (len(shown) > 2)
             raise InvalidData(
                 f"{self.where(i)}: column {column!r} holds {self.cell(column, i)}; expected 0 or 1, or --positive "
-                f"WORD (there are: {listed}){hint}"
+                f"WORD with the word that is 1 (there are: {listed}){hint}"
             )
         zeros = {word.strip() for word, value in zip(words, known, strict=True) if value == 0.0}
         return np.array(known, dtype=np.float64)[place], [] if positive is None else sorted(zeros)

@@ -14,7 +14,6 @@ from matplotlib.markers import CARETDOWNBASE, CARETUPBASE
 from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import offset_copy
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import number
 from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Curve, left_out
@@ -59,8 +58,6 @@ def plot_curves(curves: Sequence[Curve], *, power: float = 0.0) -> Picture:
     (natures, measures) array of Axes
         Axes of a new figure are hidden where a measure was not taken.
     """
-    if not curves:
-        raise InvalidParameter("no curves to draw; expected at least one")
     power = number("curves", "power", power, -4.0, 4.0)
     table = curves_table(curves)
     said = sentences(curves, table)

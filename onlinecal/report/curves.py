@@ -214,8 +214,8 @@ class Study(Kept):
 
     def only(
         self,
-        forecasters: Sequence[str] | None = None,
-        natures: Sequence[str] | None = None,
+        forecasters: str | Sequence[str] | None = None,
+        natures: str | Sequence[str] | None = None,
         *,
         schedules: bool = False,
     ) -> Study:
@@ -223,7 +223,10 @@ class Study(Kept):
 
         With `schedules` a nature may also be named without its schedule, for all of its schedules.
         """
-        who, whom = forecasters or self.forecasters, natures or self.natures
+        who, whom = (
+            [some] if isinstance(some, str) else some or every
+            for some, every in ((forecasters, self.forecasters), (natures, self.natures))
+        )
         wide = [cell.schedule[0] for cell in self.cells] if schedules else []
         known = list(dict.fromkeys([*self.natures, *filter(None, wide)]))
         who = [meant("forecaster", label, self.forecasters) for label in who]
@@ -270,12 +273,13 @@ class Study(Kept):
             np.array(steps) if fresh and len(steps) == len(cells) else None, self.places[who],
         )  # fmt: skip
 
-    def curves(self, measures: Sequence[str] | None = None) -> list[Curve]:
-        """Every curve that there is, once each: natures first, then measures, then forecasters."""
+    def curves(self, measures: str | Sequence[str] | None = None) -> list[Curve]:
+        """Every curve that there is of these measures or of all, once each: by nature, measure and forecaster."""
+        names = self.measures if measures is None else [column.name for column in columns_of(self, measures)]
         return [
             self.curve(measure, who, whom)
             for whom in self.natures
-            for measure in (self.measures if measures is None else dict.fromkeys(measures))
+            for measure in names
             for who in self.forecasters
             if any(measure in cell.totals for cell in self._pairs.get((who, whom), ()))
         ]
@@ -293,7 +297,7 @@ class Study(Kept):
         names = ["forecaster", "nature", "horizon", "measure"]
         return long_table(each, names, said, {"round": lambda cell: cell.rounds})
 
-    def plot(self, measures: Sequence[str] | None = None, ax: Any = None) -> NDArray[Any]:
+    def plot(self, measures: str | Sequence[str] | None = None, ax: Any = None) -> NDArray[Any]:
         """The curves on log-log axes, (natures, measures) Axes; see `plots.plot_curves`."""
         from onlinecal.report.plots import plot_curves
 
@@ -315,12 +319,12 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def columns_of(study: Study, measures: Sequence[str]) -> list[Column]:
+def columns_of(study: Study, measures: str | Sequence[str]) -> list[Column]:
     """The columns of these names, once each; at least one."""
     if not measures:
         raise InvalidParameter("no measures to draw; expected at least one")
     known = study.columns
-    found = [meant("measure", measure, known) for measure in measures]
+    found = [meant("measure", name, known) for name in ([measures] if isinstance(measures, str) else measures)]
     return [known[measure] for measure in dict.fromkeys(found)]
 
 

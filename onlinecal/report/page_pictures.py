@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -288,9 +289,16 @@ def drawing(figure: Callable[..., Any]) -> str:
 
     It is drawn for a dark page, where matplotlib leaves out no colour because it is the default.
     """
-    from onlinecal.report.style import PAIRS, written
+    import matplotlib as mpl
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    svg = written(figure(dark=True), "svg").decode()
+    from onlinecal.report.style import PAIRS, VECTOR
+
+    buffer = io.BytesIO()
+    with mpl.rc_context(VECTOR):
+        # `savefig` would draw twice: for the layout, which is in the single draw here, and again.
+        FigureCanvasSVG(figure(dark=True)).print_svg(buffer, metadata={"Date": None})
+    svg = buffer.getvalue().decode()
     for what, small in _SMALLER:
         svg = re.sub(what, small, svg)
     light, dark = ("".join(f"--c{i}:{pair[k]};" for i, pair in enumerate(PAIRS)) for k in (0, 1))

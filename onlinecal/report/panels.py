@@ -16,11 +16,12 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.progress import in_notebook
 from onlinecal.core.progress import show as show_figure
 from onlinecal.core.validation import integer
 from onlinecal.growth.words import literal
+from onlinecal.report.curves import Curve, Study
 from onlinecal.report.style import entry, inches, letters, page, paper, plain, wrapped
 
 Panels = NDArray[Any]
@@ -255,13 +256,31 @@ def _size(side: float) -> float:
     return 10 if side > 2.5 else 8.5
 
 
-def pictured(make: Callable[..., Picture]) -> Any:
-    """A function that draws the picture of `make`, and shows a new figure in a notebook.
+#: annotation of a first argument → its type, and an example of what is expected
+_FIRST = {"Study": (Study, "a Study"), "Sequence[Curve]": (Sequence, "curves, such as study.curves(['ece'])")}
 
-    `picture`, `table` and `caption` of the function take the arguments of `make`.
+
+def pictured(function: Callable[..., Picture]) -> Any:
+    """A function that draws the picture of `function`, and shows a new figure in a notebook.
+
+    `picture`, `table` and `caption` of the result take the arguments of `function`.
     """
+    own = inspect.signature(function)
+    first = next(iter(own.parameters.values()))
+    kind, expected = _FIRST.get(first.annotation, (object, ""))
 
-    @functools.wraps(make)
+    @functools.wraps(function)
+    def make(*args: Any, **options: Any) -> Picture:
+        given = args[0] if args else options.get(first.name)
+        of_curves = kind is Sequence and isinstance(given, Sequence)
+        if not isinstance(given, kind) or (of_curves and not all(isinstance(c, Curve) for c in given)):
+            name = function.__name__.removeprefix("plot_")
+            raise InvalidParameter(f"{name}: {first.name} = {in_one_line(given)}; expected {expected}")
+        if of_curves and not given:
+            raise InvalidParameter("no curves to draw; expected at least one")
+        return function(*args, **options)
+
+    @functools.wraps(function)
     def plot(
         *args: Any, ax: Any = None, title: str = "", dark: bool = False, width: Any = None,
         columns: int | None = None, caption: bool = True, **options: Any,
@@ -272,7 +291,6 @@ def pictured(make: Callable[..., Picture]) -> Any:
         return axes
 
     look = list(inspect.signature(plot, follow_wrapped=False).parameters.values())[1:-1]
-    own = inspect.signature(make)
     said: Any = plot
     said.__signature__ = own.replace(
         parameters=[*own.parameters.values(), *look], return_annotation=inspect.Signature.empty

@@ -34,8 +34,6 @@ def runs_table(curves: Sequence[Curve], *, scale: Scale = "log") -> pd.DataFrame
     A "run" is one game, and a line; of games at several T each total is a "point".
     """
     choice("runs", "scale", scale, ("log", "linear"))
-    if not curves:
-        raise InvalidParameter("no curves to draw; expected at least one")
     styles, parts = places(curves), []
     for (nature, measure), mine in by_pair(curves).items():
         finite = np.concatenate([curve.totals[np.isfinite(curve.totals)] for curve in mine])

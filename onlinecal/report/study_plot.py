@@ -36,7 +36,7 @@ LEANING = 24
 _MARKS = {"above proven": " ▲", "above O": " ▲", "below Ω": " ▽"}
 
 
-def exponents_table(study: Study, measures: Sequence[str]) -> pd.DataFrame:
+def exponents_table(study: Study, measures: str | Sequence[str]) -> pd.DataFrame:
     """Mean exponents and half of their intervals, all of a measure together with 95 %; NaN where they tell little.
 
     Each row has the text of its cell, with ▲ and ▽ as in `Curve.against_rates`.

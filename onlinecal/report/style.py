@@ -38,6 +38,8 @@ GREY = "#8C8C8C"
 DARK = "#17191D"
 LIGHT = "#E6E6E6"
 FORMATS = ("png", "svg", "pdf")
+#: Text stays text in SVG and PDF (fonts of Type 42), and identifiers are the same for the same figure.
+VECTOR: Any = {"svg.hashsalt": "onlinecal", "svg.fonttype": "none", "pdf.fonttype": 42}
 #: in inches: a column and a page of a paper
 WIDTHS = {"column": 3.4, "page": 7.0}
 _DARK: Any = dict.fromkeys(("figure.facecolor", "savefig.facecolor", "axes.facecolor"), DARK) | dict.fromkeys(
@@ -217,11 +219,7 @@ def written(fig: Figure, kind: str, dpi: float | None = None) -> bytes:
     """A figure in one of `FORMATS`; without date and random identifiers, the same for the same figure."""
     buffer = io.BytesIO()
     dated: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind, {})
-    # Text stays text in SVG and PDF (fonts of Type 42).
-    settings: Any = {
-        "svg.hashsalt": "onlinecal", "svg.fonttype": "none", "pdf.fonttype": 42, "savefig.facecolor": "auto",
-    }  # fmt: skip
-    with mpl.rc_context(settings):
+    with mpl.rc_context(VECTOR | {"savefig.facecolor": "auto"}):
         fig.savefig(buffer, format=kind, metadata=dated, dpi=dpi or "figure")
     return buffer.getvalue()
 

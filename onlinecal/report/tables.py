@@ -79,10 +79,8 @@ class Table:
 
     def print(self, console: Console, box: Box | None = SIMPLE_HEAD) -> None:
         """Prints it; where the console is too narrow, names and headings are broken, then the table is."""
-        shown, rows = (
-            [readable(heading) for heading in self.headings],
-            [[readable(cell) for cell in row] for row in self.texts],
-        )
+        headings = shown = [readable(heading) for heading in self.headings]
+        rows = [[readable(cell) for cell in row] for row in self.texts]
 
         def grid(columns: Sequence[int]) -> RichTable:
             table = RichTable(box=box, pad_edge=False)
@@ -94,19 +92,22 @@ class Table:
             return table
 
         parts = [range(1, len(shown))]
-        for names in (False, True):  # headings are broken before names
-            if fits(console, grid(parts[0])):
-                break
+        # Headings are broken before names, into lines of at least so many letters.
+        for least, names in ((999, False), (20, False), (12, False), (8, False), (8, True), (12, True)):
             if names:
                 rows = [
                     [broken(row[0], 16), *(re.sub(r" (±|\+-) ", r"\n\1 ", c) for c in row[1:])]
                     for row in rows
                 ]
-            for i, heading in enumerate(shown):
-                width = max(
-                    [12 if names else 8, *(len(line) for row in rows for line in row[i].splitlines())]
+            shown = [
+                "\n".join(
+                    broken(line, max([least, *(len(line) for row in rows for line in row[i].splitlines())]))
+                    for line in heading.splitlines()
                 )
-                shown[i] = "\n".join(broken(line, width) for line in heading.splitlines())
+                for i, heading in enumerate(headings)
+            ]
+            if fits(console, grid(parts[0])):
+                break
         columns = len(shown) - 1
         # As few tables as there can be, of nearly as many columns each.
         for count in range(1, columns + 1):

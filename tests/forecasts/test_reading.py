@@ -92,7 +92,7 @@ ROWS = [
     (f"p,y\n{GOOD}inf,0\n", "line 11: column 'p' is 'inf'", {}),
     (f"p,y\n{GOOD},0\n", "line 11: column 'p' is missing, as in 1 of ", {}),
     (f"p,y\n{GOOD}0.5,2\n", "line 11: column 'y' holds '2'; expected 0 or 1", {}),
-    ("p,y\n0.5,yes\n0.2,no\n", "--positive WORD (there are: 'no', 'yes'): --positive 'yes' says which word is 1", {}),
+    ("p,y\n0.5,yes\n0.2,no\n", "--positive WORD with the word that is 1 (there are: 'no', 'yes')", {}),
     (f"p,y\n{GOOD}0.5,no\n", "no row of column 'y' holds 'ja'; there are: '1', 'no'", {"positive": "ja"}),
     ("p,y\n,1\n,0\n", "no row has both a forecast and an outcome", {"skip_missing": True}),
 ]  # fmt: skip

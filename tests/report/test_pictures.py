@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.report import plots
 from onlinecal.report.late_plot import question_bars
 from onlinecal.report.pictures import KINDS, Wanted, draw, gammas
@@ -218,6 +218,30 @@ def test_levels_are_those_of_the_totals(study):
     assert list(together) == [f"{who} against drift, T = 200, 3 runs together" for who in study.forecasters]
     assert all(gamma.weight == 600 for gamma in together.values())
     assert all(gamma.weight == 50 for gamma in gammas(part, round=50, run=0)[0].values())
+
+
+def test_columns_and_players_are_named_as_everywhere(study):
+    once, twice, plain = map(study.curves, ("smCE", ["Smooth CE", "smooth_ce"], ["smooth_ce"]))
+    assert str(once) == str(twice) == str(plain)
+    assert {curve.measure for curve in plain} == {"smooth_ce"}
+    assert study.only("empirical_mean").forecasters == ["empirical mean"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda s: oc.plots.curves(s), r"curves: curves = Study\(.*\); expected curves, such as study.curves"),
+        (lambda s: oc.plots.slopes([s]), r"slopes: curves = \[Study\(.*; expected curves"),
+        (lambda s: captions["runs"]("ece"), r"runs: curves = 'ece'; expected curves"),
+        (lambda s: oc.plots.runs([]), "no curves to draw; expected at least one"),
+        (lambda s: oc.plots.tasks(s.curves("ece")), r"tasks: study = \[Curve\(.*; expected a Study"),
+        (lambda s: s.curves("smoth_ce"), "unknown measure 'smoth_ce'; did you mean 'smooth_ce'"),
+        (lambda s: s.curves([]), "no measures to draw; expected at least one"),
+    ],
+)
+def test_what_is_no_study_curve_or_name_is_said_to_be_none(study, wrong, said):
+    with pytest.raises(OnlinecalError, match=said):
+        wrong(study)
 
 
 def test_levels_that_are_not_there(study, monkeypatch):
