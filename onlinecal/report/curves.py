@@ -324,7 +324,9 @@ def columns_of(study: Study, measures: str | Sequence[str]) -> list[Column]:
     if not measures:
         raise InvalidParameter("no measures to draw; expected at least one")
     known = study.columns
-    found = [meant("measure", name, known) for name in ([measures] if isinstance(measures, str) else measures)]
+    found = [
+        meant("measure", name, known) for name in ([measures] if isinstance(measures, str) else measures)
+    ]
     return [known[measure] for measure in dict.fromkeys(found)]
 
 

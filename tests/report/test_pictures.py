@@ -230,7 +230,10 @@ def test_columns_and_players_are_named_as_everywhere(study):
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda s: oc.plots.curves(s), r"curves: curves = Study\(.*\); expected curves, such as study.curves"),
+        (
+            lambda s: oc.plots.curves(s),
+            r"curves: curves = Study\(.*\); expected curves, such as study.curves",
+        ),
         (lambda s: oc.plots.slopes([s]), r"slopes: curves = \[Study\(.*; expected curves"),
         (lambda s: captions["runs"]("ece"), r"runs: curves = 'ece'; expected curves"),
         (lambda s: oc.plots.runs([]), "no curves to draw; expected at least one"),
