@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,8 @@ LINES: Mapping[str, Dashes] = {"bound": (0, (5, 2)), "rate": (0, (1, 1.5))}
 ORDER = ("mean", "bound", "rate", "up", "down", "absent")
 #: inches of an exponent in a legend
 EXPONENT = 0.63
+#: more curves in a panel have names at their ends, or the numbers of a legend; inches of each
+MANY, ROW = 12, 0.115
 
 
 def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
@@ -103,9 +105,14 @@ def of_curves(
         _same_limits([axis for axis in drawn if axis.get_yscale() == "log"], table)
 
     drawn = table[table["mark"] == "mean"]
+    most = int(drawn.groupby(["nature", "measure"])["part"].nunique().max()) if len(drawn) else 0
+    places = {} if named else names_of(drawn)
+    if most > MANY:
+        places = {f"{place + 1}  {name}": place for name, place in places.items()}
+        options |= {"low": ROW * most, "wide": (2.8, 4.1) if named else (1.0, 4.7)}
     return Picture(
         table=table, caption=caption, x="T", y="total", after=after, together=together,
-        beside=lambda rows, side: 0.15 * _legend(rows, side, named=named)[1], names={} if named else names_of(drawn),
+        beside=lambda rows, side: 0.15 * _legend(rows, side, named=named)[1], names=places,
         look={"markersize": 4, "linewidth": 1.5}, more=tuple if named else more, **options,
     )  # fmt: skip
 
@@ -193,8 +200,10 @@ def draw_curves(
         axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=0.8)
     else:
         axis.set_yscale("log")
-    _draw_known(axis, [each for _, each in rows[rows["mark"] == "known"].groupby("part")])
-    arrows = 0
+    known = [each for _, each in rows[rows["mark"] == "known"].groupby("part")]
+    many = means["part"].nunique() > MANY
+    _draw_known(axis, known, labelled=not many)
+    arrows, ends = 0, [_End.of(rate, here.faint, "") for rate in known]
     lines = [(kind, line) for kind in ORDER for _, line in rows[rows["mark"] == kind].groupby("part")]
     for kind, line in lines:
         place, x, y = int(line["place"].iloc[0]), line["T"].to_numpy(), line["total"].to_numpy()
@@ -203,6 +212,10 @@ def draw_curves(
         look: dict[str, Any] = {"color": colour, "marker": style.marker, "linestyle": style.dashes}
         if kind == "mean":
             label = label_of(line.iloc[0], named=named)
+            if many:
+                number = "" if named else f"{place + 1}  "
+                ends.append(_End.of(line, colour, style.marker, number + " ".join(label.split("\n"))))
+                label = ""
             axis.fill_between(x, line["lower"], line["upper"], color=colour, alpha=0.18, linewidth=0)
             entries += axis.plot(x, y, **look, markersize=3.5, markevery=max(1, -(-len(x) // MARKED)), linewidth=1.5,
                                  label=entry(label, width) if label else "_")  # fmt: skip
@@ -231,6 +244,8 @@ def draw_curves(
             entries += axis.plot(
                 [], [], **look | {"linestyle": "none"}, markersize=3.5, label=entry(said, width)
             )
+    if many:
+        _label_ends(axis, ends)
     for which, low, high in ((axis.xaxis, *axis.get_xlim()), (axis.yaxis, *axis.get_ylim())):
         if which is axis.yaxis and negative:
             which.set_major_formatter(FuncFormatter(tick))
@@ -262,7 +277,8 @@ def _legend(rows: pd.DataFrame, side: float, *, named: bool) -> tuple[int, int]:
     figure and its caption say what the bounds are.
     """
     every = rows.drop_duplicates("part")
-    labels = [label_of(row, named=named) for _, row in every[every["mark"] == "mean"].iterrows()]
+    means = every[every["mark"] == "mean"]
+    labels = [label_of(row, named=named) for _, row in means.iterrows()] if len(means) <= MANY else []
     labels += [*every["label"][(every["mark"] == "absent") | (named & every["mark"].isin(LINES))]]
     labels = [label for label in labels if label]
     exponents = all(re.fullmatch(r"\$T\^\{[\d.…-]+\}\$", label) for label in labels)
@@ -273,7 +289,36 @@ def _legend(rows: pd.DataFrame, side: float, *, named: bool) -> tuple[int, int]:
     return columns, max((sum(lines[i : i + each]) for i in range(0, len(lines), each)), default=0)
 
 
-def _draw_known(axis: Any, rates: Sequence[pd.DataFrame]) -> None:
+class _End(NamedTuple):
+    """The last point of a line that is finite, and its label."""
+
+    total: float
+    T: float
+    text: str
+    colour: str
+    marker: str
+
+    @classmethod
+    def of(cls, line: pd.DataFrame, colour: str, marker: str, text: str = "") -> _End:
+        """The end of such rows of a table; the label is theirs without `text`."""
+        there = line[np.isfinite(line["total"])]
+        total, at = (there[name].iloc[-1] if len(there) else np.nan for name in ("total", "T"))
+        return cls(total, at, text or typeset(line["label"].iloc[0]), colour, marker)
+
+
+def _label_ends(axis: Axes, ends: Sequence[_End]) -> None:
+    """Labels to the right of the axes, in the order of the ends and evenly apart, with lines to them."""
+    shown = sorted(end for end in ends if np.isfinite(end.total))
+    for i, (total, at, text, colour, marker) in enumerate(shown):
+        height, look = (i + 0.5) / len(shown), {"arrowstyle": "-", "color": colour, "linewidth": 0.7}
+        axis.annotate("", (at, total), (1.1, height), textcoords=axis.transAxes, annotation_clip=False,
+                      arrowprops=look | {"shrinkA": 0.0, "shrinkB": 0.0})  # fmt: skip
+        axis.plot(1.1, height, color=colour, marker=marker or "None", markersize=3.5, transform=axis.transAxes,
+                  clip_on=False)  # fmt: skip
+        axis.text(1.12, height, text, va="center_baseline", fontsize=6.5, transform=axis.transAxes)
+
+
+def _draw_known(axis: Any, rates: Sequence[pd.DataFrame], *, labelled: bool) -> None:
     """Behind the curves, labelled to the right of the axes: the lower one from below, so that they never meet."""
     if len(rates) == 2:
         low, high = rates
@@ -282,6 +327,8 @@ def _draw_known(axis: Any, rates: Sequence[pd.DataFrame]) -> None:
         )
     for rate, side in zip(rates, ["top", "bottom"] if len(rates) == 2 else ["center"], strict=False):
         axis.plot(rate["T"], rate["total"], color=GREY, linewidth=0.8, zorder=1.0)
+        if not labelled:
+            continue
         axis.annotate(
             typeset(rate["label"].iloc[0]), (rate["T"].iloc[-1], rate["total"].iloc[-1]), (8, 0),
             textcoords="offset points", va=side, fontsize=7, color=paper(axis).faint,

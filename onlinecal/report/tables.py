@@ -92,7 +92,7 @@ class Table:
             return table
 
         parts = [range(1, len(shown))]
-        # Headings are broken before names, into lines of at least so many letters.
+        # Headings are broken before names, into lines of at least 20, 12 or 8 letters.
         for least, names in ((999, False), (20, False), (12, False), (8, False), (8, True), (12, True)):
             if names:
                 rows = [

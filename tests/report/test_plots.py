@@ -1,5 +1,7 @@
 """Plots of curves: the data layer exactly, the drawing in that it draws and is the same twice."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -297,6 +299,28 @@ def test_a_figure_fits_a_page_while_its_panels_can_be_read(natures, measures):
     # Title, legend and caption are above and below the panels; 1.1 inches are the least that can be read.
     assert high <= 1.35 * wide + 1.5 or min(heights) < 1.3
     assert min(heights) > 0.9
+
+
+@pytest.mark.parametrize("natures", [1, 2])
+def test_many_curves_have_their_names_or_numbers_at_their_ends_in_the_order_of_their_totals(natures):
+    who = {f"f {i}": 1.0 + (7 * i % 32) / 40 for i in range(32)}
+    cells = [
+        Played(name, f"n{i}", t, np.array([t]), {"ece": np.full((1, 2), c * t**0.5)}, (Column("measure", "ece"),))
+        for name, c in who.items() for i in range(natures) for t in (100, 200, 400)
+    ]  # fmt: skip
+    fig = figure(oc.Study(tuple(cells)).curves())
+    fig.draw_without_rendering()
+    for axis in fig.axes:
+        shown = [text for text in axis.texts if "mathregular" not in text.get_text() and text.get_text()]
+        numbers = {name: f"{i + 1}" for i, name in enumerate(who)}
+        names = [name if natures == 1 else numbers[name] for name in sorted(who, key=lambda name: who[name])]
+        assert [text.get_text().partition("  ")[0] for text in shown] == names
+        heights = [text.get_window_extent() for text in axis.texts if text.get_text()]
+        assert all(low.y0 < high.y0 and low.y1 < high.y1 for low, high in pairwise(heights))
+        assert max(box.x1 for box in heights) <= fig.bbox.x1
+        assert np.diff([box.y0 for box in heights]).min() > 6.5 / 72 * fig.dpi
+    legend = [text.get_text() for each in fig.legends for text in each.get_texts()]
+    assert legend[:32] == ([] if natures == 1 else [f"{i + 1}  {name}" for i, name in enumerate(who)])
 
 
 UNRULY = (r"$\frac{1$", "$5 or $6", "_under_ $x$", r"a\$b$c", "two\nlines", "100 % & #1 {^_}~", "$$", "a | b")
