@@ -16,6 +16,7 @@ import pytest
 
 from onlinecal.cli import main
 from onlinecal.core import content
+from onlinecal.study.executors import processes
 
 
 class Said(NamedTuple):
@@ -38,6 +39,7 @@ def onlinecal(*arguments, cwd, rc=0, columns=120, encoding="utf-8", errors="stri
         patch.chdir(cwd)
         patch.setenv("COLUMNS", str(columns))
         patch.setenv("NO_COLOR", "1")
+        patch.setattr(processes, "ALONE", 60.0)  # what is compiled, or on a busy machine, begins none
         patch.setattr(sys, "path", sys.path[:])
         patch.setattr(sys, "argv", ["onlinecal", *map(str, arguments)])
         for name in ("stdout", "stderr"):
@@ -85,16 +87,6 @@ def _forget(folder):
             del sys.modules[name]
     content._read.cache_clear()
     linecache.clearcache()
-
-
-def process(*arguments, cwd, rc=0, columns=120, **options):
-    """The command line in a process of its own: for what only such a one has, and for signals that end it."""
-    done = subprocess.run(
-        [sys.executable, "-m", "onlinecal", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=300,
-        env=os.environ | {"COLUMNS": str(columns), "NO_COLOR": "1"}, **options,
-    )  # fmt: skip
-    assert done.returncode == rc, done.stdout + done.stderr
-    return done
 
 
 def begun(*arguments, cwd, when):

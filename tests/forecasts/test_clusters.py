@@ -302,7 +302,8 @@ def test_bands_of_too_few_clusters_say_nothing(seed):
     assert (low.max(), high.min()) == (0.0, 1.0)
 
 
-@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("clustered", [True, False])
 def test_intervals_of_groups_hold_together(clustered, seed, monkeypatch):
     """Of 60 tables whose rows all hold in 95 % of cases fewer than 48 do in under 1 of 10,000."""
     monkeypatch.setattr("onlinecal.forecasts.inference.GROUP_DRAWS", 9)
@@ -330,6 +331,7 @@ ORDERED = {
 }
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("draw", ORDERED.values(), ids=ORDERED)
 def test_independent_rows_are_rarely_said_to_depend(draw, seed):
     """At the level 5 %: more than 15 of 100 in under 1 in 10,000 cases."""

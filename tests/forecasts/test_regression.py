@@ -105,27 +105,29 @@ def test_calibrated_forecasts_stay_in_the_band(seed, slope, runs, n, holds):
     assert np.mean(shares) >= 0.7 if holds else np.mean(shares) < 0.6
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize("n", [60, 200])
 def test_calibrated_curves_stay_in_the_band_of_all_values(seed, n, skewed):
-    """The whole curve leaves it in 5 % of runs at most; of 400, in more than the quantile with probability 1e-6.
+    """The whole curve leaves it in 10 % of runs at most; of 400, in more than the quantile with probability 1e-6.
 
-    The control is the band of each value, which it leaves more often, and more often for a forecast that is off.
+    Controls: it leaves the band of each value more often; and a forecast that is off leaves that of all in more than 25
+    of 100 runs, where it does in half of them or more (3e-7).
     """
     rng, outside, single, off = np.random.default_rng([seed, n]), 0, 0, 0
     for run in range(400):
         p = rng.random(n) ** (4 if skewed else 1)
-        for truth in (p, p**2):
-            one = recalibration(G.from_samples(p, rng.random(n) < truth), draws=39, seed=run)
+        for truth in (p, p**4)[: 1 + (run % 4 == 0)]:
+            one = recalibration(G.from_samples(p, rng.random(n) < truth), level=0.9, draws=19, seed=run)
             left = (one.means < one.lowest - 1e-12) | (one.means > one.highest + 1e-12)
             if truth is p:
                 outside += left.any()
                 single += ((one.means < one.lower - 1e-12) | (one.means > one.upper + 1e-12)).any()
             else:
                 off += left.any()
-    most = stats.binom.isf(1e-6, 400, 0.05)
+    most = stats.binom.isf(1e-6, 400, 0.1)
     assert outside <= most < single
-    assert off > outside
+    assert off > 25
 
 
 # ---------------------------------------------------------------- the smoothed curve

@@ -547,7 +547,7 @@ def test_bands_of_clusters_are_by_them_and_points_have_none():
 
 
 def test_several_forecasts_in_one_panel():
-    p, y = samples()
+    p, y = samples(levels=5)
     both = {"raw": p, "other": p**2}
     for kind in ("points", "smooth", "corp"):
         axis = plot_reliability(both, y, kind=kind, together=True)

@@ -177,6 +177,7 @@ def test_no_task_is_called_the_worst_where_none_regrets_anything():
 
 def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(monkeypatch):
     drawn = []
+    monkeypatch.setattr(page_pictures, "drawing", lambda plot: "")
     monkeypatch.setattr(measured, "pictures", lambda column: drawn.append(column.name) or [])
     many = report_of({f"p{i}": [0.2, 0.8] for i in range(measured.DRAWN + 1)}, [0, 1])
     page = page_of(many).html()

@@ -81,9 +81,10 @@ META = {"scenario": "runs = 1", "version": "1"}
 
 @pytest.fixture(scope="module")
 def page(rich):
-    """The page of the rich study, drawn once, with three curves."""
+    """The page of the rich study with three curves, not drawn."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page_pictures, "MOST", 13)
+        patch.setattr(page_pictures, "drawing", lambda figure: "<svg></svg>")
         return page_of(rich, META, len(rich.cells), "x.db")
 
 
@@ -242,7 +243,9 @@ def test_names_are_text_and_nothing_is_fetched():
 
 
 @pytest.mark.slow
-def test_every_picture_is_a_drawing_with_its_words(page):
+def test_every_picture_is_a_drawing_with_its_words(rich, monkeypatch):
+    monkeypatch.setattr(page_pictures, "MOST", 13)
+    page = page_of(rich, META, len(rich.cells), "x.db")
     images = [attributes for tag, attributes in Seen(page.html()).tags if tag == "img"]
     pictures = [*page.drawn.curves, *page.drawn.others]
     assert len(images) == len(pictures) > 2

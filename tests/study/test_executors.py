@@ -18,7 +18,7 @@ from onlinecal.core.progress import Progress
 from onlinecal.decision_makers.tenures import People
 from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
-from onlinecal.study import Batch, Entry, Played, plan, play_batch, play_cells
+from onlinecal.study import Batch, Entry, Played, plan, play_batch, play_cells, playing
 from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
 from onlinecal.study.executors.base import Fault, seconds, units
 from onlinecal.study.executors.kit import packed, unfit, versions
@@ -120,12 +120,12 @@ def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, see
     assert tables(tmp_path / "half.db") == alone
 
 
-def test_processes_play_the_same(tmp_path, monkeypatch):
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("here", [1e-9, 0.0], ids=["begun here and taken over by others", "by others"])
+def test_processes_play_the_same(tmp_path, monkeypatch, here):
     alone, _ = into(tmp_path / "alone.db", rich(), Serial())
-    assert into(tmp_path / "two.db", rich(), Processes(2, alone=0)) == (alone, [])
-    # The same again, begun here and taken over by others.
     monkeypatch.setattr(processes, "WORTH", -1.0)
-    assert into(tmp_path / "over.db", rich(), Processes(2, alone=1e-9)) == (alone, [])
+    assert into(tmp_path / "two.db", rich(), Processes(2, alone=here)) == (alone, [])
 
 
 def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
@@ -156,8 +156,10 @@ class Counted(Progress):
 
 
 @pytest.mark.parametrize(
-    "executor", [Serial, lambda: Disorderly(loses=lambda unit: 2), lambda: Processes(2, alone=0)]
-)
+    "executor",
+    [Serial, lambda: Disorderly(loses=lambda unit: 2),
+     pytest.param(lambda: Processes(2, alone=0), marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_progress_counts_every_run_round_once(executor):
     planned, progress = cells(), Counted()
     assert len(list(play_cells(planned, progress, executor()))) == len(planned)
@@ -182,19 +184,19 @@ class Deadly:
         pass
 
 
-def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path):
-    planned = small([made(Deadly, {"folder": str(tmp_path)}), made(Mean)], (20, 30), 2)
-    found = results(planned, Processes(2, alone=0))
-    assert (tmp_path / "20").read_text() == (tmp_path / "30").read_text() == "x"
-    assert sorted((c.forecaster.split()[0], c.horizon) for c in found) == [
-        ("Deadly", 20), ("Deadly", 30), ("Mean", 20), ("Mean", 30)
-    ]  # fmt: skip
-    # One that always dies takes nobody with it.
-    planned = small([made(Deadly, {"folder": str(tmp_path), "always": True}), made(Mean)], (21,))
-    (fault,) = [r for r in results(planned, Processes(2, alone=0)) if isinstance(r, Fault)]
-    said = "its worker was gone 4 times (it was killed by SIGKILL, perhaps for want of memory)"
+def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path, monkeypatch):
+    """One forecaster dies once, and is played again; one always dies, and takes no other with it."""
+    monkeypatch.setattr(playing, "AGAIN", 1)
+    folders = [tmp_path / "once", tmp_path / "always"]
+    for folder in folders:
+        folder.mkdir()
+    dying = [made(Deadly, {"folder": str(f), "always": f.name == "always"}) for f in folders]
+    found = results(small([*dying, made(Mean)], (20,), 2), Processes(2, alone=0))
+    (fault,) = [r for r in found if isinstance(r, Fault)]
+    said = "its worker was gone 2 times (it was killed by SIGKILL, perhaps for want of memory)"
     assert fault.text.startswith(said)
-    assert (tmp_path / "21").read_text() == "x" * 4
+    assert sorted(r.forecaster.split()[0] for r in found if r is not fault) == ["Deadly", "Mean"]
+    assert [(f / "20").read_text() for f in folders] == ["x", "xx"]
 
 
 class Forking(Mean):

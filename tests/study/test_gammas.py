@@ -76,10 +76,10 @@ def test_every_measure_and_task_of_it_is_what_playing_gives(forecaster):
     tasks = ["umbrella", "quadratic", {"name": "umbrella", "response": {"name": "rounded", "m": 10}}]
 
     def cell(panel):
-        options = {"horizons": [120], "runs": 2, "seed": 2, "per_decade": 1}
+        options = {"horizons": [60], "runs": 2, "seed": 2, "per_decade": 1}
         return play_cell(plan([Entry.of(forecaster)], [Entry.of(TWO)], panel=panel, **options)[0])
 
-    whole = cell(Panel.of(measures, tasks, rounds=120))
+    whole = cell(Panel.of(measures, tasks, rounds=60))
     later = oc.Study((cell(Panel.of(["ece"])),)).measure_again(measures, tasks)
     assert set(later.measures) == {column.name for column in whole.columns}
     for name, totals in later.cells[0].totals.items():

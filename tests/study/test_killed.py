@@ -145,6 +145,7 @@ def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
     assert tables(path) == alone
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_all_processes_and_keeps_what_is_finished(folder):
     playing = begin(folder, "--jobs", "2")
     path = folder / "results" / "s.db"

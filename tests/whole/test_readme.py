@@ -19,7 +19,13 @@ from tests.readme import DOCS, GENERATED, README, ROOT, block, home, rooms
 REFERENCES = set(re.findall(r"^- (\w+): ", (DOCS / "references.md").read_text("utf-8"), re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", GENERATED)
+#: a table of replays takes some seconds
+DEAR = {"recalibrated"}
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name in DEAR)) for name in GENERATED]
+)
 def test_generated_parts_are_up_to_date(name):
     assert block(home(name).read_text("utf-8"), name) == GENERATED[name](), "run python -m tests.readme"
 

@@ -65,6 +65,7 @@ def tokens(text):
     return set(re.findall(r"[^\s,;:…]*\d[^\s,;:…]*", text))
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("columns", [40, 60])
 def test_narrow_tables_are_split_and_whole(folder, columns, capsys, monkeypatch):
     for line in ("list rates", "list natures", "list measures"):
@@ -121,7 +122,8 @@ def values(value, path=()):
     "line",
     ["run e.toml --resume", f"compare {DB} --measure log_loss", f"compare {DB} --measure nce", f"compare {DB} --all",
      f"compare {DB} --ranking", f"compare {DB} --paired", f"compare {DB} --pareto ece log_loss", f"status {DB}",
-     f"check constant {SMALL}", "list", "list rates", "show rounded", "show distance_lower"],
+     "list", "list rates", "show rounded", "show distance_lower",
+     pytest.param(f"check constant {SMALL}", marks=pytest.mark.slow)],
 )  # fmt: skip
 def test_json_has_numbers_or_null_where_numbers_belong(folder, line):
     rows = json.loads(onlinecal(f"{line} --json", cwd=folder).stdout, parse_constant=pytest.fail)

@@ -40,7 +40,9 @@ def test_everything_that_results_are_kept_under_has_a_version_on_record(now):
 def test_a_change_is_seen_and_the_message_says_what_to_do(now, monkeypatch):
     """The control: another engine, player, measure or account must be complained of, by name."""
     monkeypatch.setattr(Constant, "start", lambda self, *a: versions.Waver().start(*a))
-    monkeypatch.setitem(MEASURES, "brier", MEASURES["log_loss"])
+    measures = {"brier": MEASURES["log_loss"], "ece": MEASURES["ece"]}
+    for kind, known in (("FORECASTERS", {"constant": Constant}), ("NATURES", {}), ("MEASURES", measures)):
+        monkeypatch.setattr(versions, kind, known)
     key = streams._key
     monkeypatch.setattr(streams, "_key", lambda seed, path, run: key(seed, path, run + 1))
     changed = dict(versions.entries())
