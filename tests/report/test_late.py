@@ -242,7 +242,7 @@ def row_of(last, cdl):
 )
 def test_marks_are_within_their_axes_those_of_less_on_the_edge(last, cdl, monkeypatch):
     monkeypatch.setattr(people_room, "people_rows", lambda study: [row_of(last, cdl)])
-    axis = plot_people(None)[0, 1]
+    axis = plot_people(oc.Study(()))[0, 1]
     assert not any(one.get_text() for one in axis.xaxis.get_ticklabels(minor=True))
     (marks,) = (line for line in axis.lines if line.get_label().startswith("best response"))
     for values, (low, high), own in (
