@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -20,10 +21,13 @@ class Progress:
     """Counts work and shows the share done, the rate and the time left.
 
     `shown` is True for a display from the start, and False for none. Otherwise a bar is shown after two seconds.
-    Where stderr is not a terminal, a line is written every half minute.
+    Where stderr is not a terminal, a line is written every half minute. With `ticks` a thread looks twice a second
+    whether to show it, for pieces of work that take long.
     """
 
-    def __init__(self, total: int, shown: bool | None = None, unit: str = "run-rounds") -> None:
+    def __init__(
+        self, total: int, shown: bool | None = None, unit: str = "run-rounds", ticks: bool = False
+    ) -> None:
         self._total, self._unit = total, unit
         self._wanted = shown is not False and sys.stderr is not None
         self._began = time.perf_counter()
@@ -33,11 +37,18 @@ class Progress:
         self._done = 0
         self._text = ""
         self._shown: _Shown | None = None
+        self._lock, self._over = threading.Lock(), threading.Event()
+        self._clock = threading.Thread(target=self._tick, daemon=True) if ticks and self._wanted else None
 
     def __enter__(self) -> Progress:
+        if self._clock is not None:
+            self._clock.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._over.set()
+        if self._clock is not None:
+            self._clock.join()
         if self._shown is not None:
             self._shown[2]()
 
@@ -49,13 +60,18 @@ class Progress:
     def advance(self, work: int) -> None:
         """Adds work that is done."""
         self._done += work
-        if not self._wanted or (now := time.perf_counter()) < self._at:
+        if not self._wanted or time.perf_counter() < self._at:
             return
-        if self._shown is None:
-            self._shown = self._cell() if self._notebook else self._bar() if self._live else self._lines()
-        show, every, _ = self._shown
-        self._at = now + every
-        show(self._text)
+        with self._lock:
+            if self._shown is None:
+                self._shown = self._cell() if self._notebook else self._bar() if self._live else self._lines()
+            show, every, _ = self._shown
+            self._at = time.perf_counter() + every
+            show(self._text)
+
+    def _tick(self) -> None:
+        while not self._over.wait(0.5):
+            self.advance(0)
 
     def _so_far(self, text: str) -> str:
         """``42 %, 1.2 M run-rounds/s, 30 s left``, and a text."""

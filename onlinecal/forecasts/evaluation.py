@@ -204,7 +204,7 @@ def evaluate(
         refused = tuple(one[0] for one in named if not _may_move(one))
         named = [one for one in named if one[0] not in refused]
     values = []
-    with Progress(len(named), unit="measures") as progress:
+    with Progress(len(named), unit="measures", ticks=True) as progress:
         for name, function, *_ in named:
             progress.describe(name)
             values.append(_checked(name, function, gamma))
@@ -345,7 +345,7 @@ def replicates(
     with (
         ThreadPoolExecutor(cores()) as pool,
         threadpool_limits(1, user_api="blas"),
-        Progress(times, unit="draws") as progress,
+        Progress(times, unit="draws", ticks=True) as progress,
     ):
         for part in np.array_split(out, math.ceil(times / (3 * cores())) or 1):
             gammas = [draw(generator) for _ in part]
