@@ -106,6 +106,7 @@ def watch(
     time: str | None = option("column of times, which must not descend"),
     positive: str | None = POSITIVE,
     percent: bool = PERCENT,
+    skip_missing: bool = flag("leave out lines without a forecast or an outcome", "--skip-missing"),
     delimiter: str | None = DELIMITER,
     encoding: str | None = ENCODING,
     alpha: float | None = option("probability of a false alarm, for ever; default 0.05"),
@@ -139,7 +140,7 @@ def watch(
     source = None if str(file) == "-" else file
     asked = Asked(
         forecasts=(forecast,) if forecast is not None else (), outcome=outcome, positive=positive, time=time,
-        percent=percent, key=key, delimiter=delimiter, encoding=encoding,
+        percent=percent, skip_missing=skip_missing, key=key, delimiter=delimiter, encoding=encoding,
     )  # fmt: skip
     with nullcontext() if state is None else writing(state):
         monitor = _monitor(state, alpha, restart, open_at_once)

@@ -283,7 +283,7 @@ def columns_of(
     said, outcome, forecasts = [], asked.outcome, list(asked.forecasts)
     if outcome is None and outcomes:
         holds = "names of other columns" if asked.classes else "0 and 1"
-        found = _known(free, OUTCOMES) or [n for n in free if _is_outcome(table, n, asked)]
+        found = known_names(free, OUTCOMES) or [n for n in free if holds_outcome(table, n, asked)]
         if len(found) != 1:
             raise _unclear(table, "outcomes", found, "--outcome", f"holds {holds}")
         outcome = found[0]
@@ -294,7 +294,19 @@ def columns_of(
         said.append(f"each label in {outcome!r} is measured against the rest, with the column of its name")
     if not forecasts:
         most = 100.0 if asked.percent else 1.0
-        forecasts = _known(free, FORECASTS) or [n for n in free if _is_unit(table.sample(n), most)]
+        forecasts = known_names(free, FORECASTS) or [n for n in free if _is_unit(table.sample(n), most)]
+        labels = (
+            {label.lower() for label in table.groups(str(outcome))[1]}
+            if asked.positive and outcome
+            else set()
+        )
+        others = [name for name in forecasts if name.lower() in labels]
+        if len(others) > 1 and (
+            mine := [n for n in others if n.lower() == str(asked.positive).strip().lower()]
+        ):
+            # The columns of other labels are no forecasts of this one.
+            forecasts = [name for name in forecasts if name in mine or name not in others]
+            said.append(f"columns of other labels in {outcome!r} are left out; --classes measures each")
         if not forecasts:
             raise _unclear(table, "forecasts", [], "--forecast", "holds numbers between 0 and 1")
         several = "s" if len(forecasts) > 1 else ""
@@ -335,7 +347,8 @@ def _listed(names: Sequence[str], most: int) -> str:
     return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
 
 
-def _known(free: Sequence[str], names: set[str]) -> list[str]:
+def known_names(free: Sequence[str], names: set[str]) -> list[str]:
+    """The columns with such names."""
     return [name for name in free if "".join(c for c in name.lower() if c.isalnum()) in names]
 
 
@@ -354,7 +367,8 @@ def _unclear(table: Rows, what: str, found: Sequence[str], option: str, holds: s
     )
 
 
-def _is_outcome(table: Rows, name: str, asked: Asked) -> bool:
+def holds_outcome(table: Rows, name: str, asked: Asked) -> bool:
+    """Whether the first cells of a column may be outcomes."""
     words = {cell.strip() for cell in table.sample(name)} - {""}
     if asked.classes:
         return bool(words) and words <= set(table.columns)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,16 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import check_delimiter, codec, csv_rows, encoding_of, header_of, not_encoded
 from onlinecal.core.rows import NO_TIME, Rows, as_time
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.reading import Asked, columns_of, never_positive, probabilities, unit_caution
+from onlinecal.forecasts.reading import (
+    OUTCOMES,
+    Asked,
+    columns_of,
+    holds_outcome,
+    known_names,
+    never_positive,
+    probabilities,
+    unit_caution,
+)
 from onlinecal.monitoring.alarms import Alarm
 from onlinecal.monitoring.monitor import Monitor
 
@@ -25,7 +34,7 @@ _AT_ONCE, _LONGEST = 4096, 2**24
 #: the settings by which lines are read, but the encoding, and the options that name them
 _OPTIONS = {
     "forecast": "--forecast", "outcome": "--outcome", "key": "--id", "time": "--time", "positive": "--positive",
-    "percent": "--percent", "delimiter": "--delimiter",
+    "percent": "--percent", "delimiter": "--delimiter", "skip_missing": "--skip-missing",
 }  # fmt: skip
 
 
@@ -36,7 +45,8 @@ class Feed:
     an earlier line. What was taken is written into the monitor's `note`: how far, the digest of these bytes, the
     columns, and how they are read. A feed of a saved monitor goes on in the same way, and refuses another one.
 
-    With a positive word no line is taken before one holds it: `measure` refuses a file in which it never stands.
+    With a positive word no line is taken before one holds it: `measure` refuses a file in which it never stands. Where
+    no name tells the column of outcomes, it is the one that holds the word.
     """
 
     def __init__(
@@ -61,8 +71,8 @@ class Feed:
         if "asked" in self._note:
             before = self._note["asked"]
             for option, now in _kept(asked).items():
-                if now not in (None, False, before[option]):
-                    raise _differs(_OPTIONS[option], before[option], now)
+                if now not in (None, False, before.get(option)):
+                    raise _differs(_OPTIONS[option], before.get(option), now)
             same = {option: value for option, value in before.items() if option != "forecast"}
             self._asked = replace(asked, forecasts=(before["forecast"],), **same)
         if self._note["header"] is not None:
@@ -128,26 +138,41 @@ class Feed:
             if text := self._text(lines[:1]).removeprefix("\ufeff").strip("\r\n"):
                 delimiter, header = header_of(text, self.name, self._asked.delimiter)
                 self._asked = replace(self._asked, delimiter=delimiter)
-                self._find(header)
+                if not self._find(header, lines[1:], wait=not last):
+                    self._rest = b"".join(lines) + self._rest
+                    return
             self._taken(lines[:1])
             del lines[:1]
         if self._columns and self._asked.positive is not None and not note["met"]:
             lines = self._released(lines, last)
         for done in range(0, len(lines), _AT_ONCE):
             self._block(lines[done : done + _AT_ONCE], found)
+        if last and (skipped := note.get("skipped")):
+            self._say(f"{number_of(skipped, 'line')} without a forecast or an outcome left out")
         if last and self._asked.percent and 0.0 < note["largest"] <= 0.01:
             self._say(unit_caution(self._asked.forecasts[0]))
 
     # ---------------------------------------------------------------- inside
 
-    def _find(self, header: list[str]) -> None:
-        """Which columns are what, by their names alone."""
-        named, said = columns_of(csv_rows(b"", self.name, header, ","), self._asked, one=True)
-        self._asked, self._columns = named, header
+    def _find(self, header: list[str], lines: Sequence[bytes] = (), wait: bool = False) -> bool:
+        """Finds which columns are what by their names, and with a positive word by these lines.
+
+        False where no line holds that word yet and more may come.
+        """
+        rows, word = csv_rows(b"", self.name, header, ","), self._asked.positive
+        self._columns = header
+        if word is not None and self._asked.outcome is None and not known_names(header, OUTCOMES):
+            rows, _ = self._rows(list(lines))
+            if wait and not any(holds_outcome(rows, name, self._asked) for name in header):
+                self._columns = []
+                return False
+        named, said = columns_of(rows, self._asked, one=True)
+        self._asked = named
         if self._note["header"] is None:
             self._note.update(header=header, asked=_kept(named))
             for text in said:
                 self._say(text)
+        return True
 
     def _released(self, lines: list[bytes], last: bool) -> list[bytes]:
         """The lines that may be taken: none before the positive word has been met."""
@@ -197,10 +222,11 @@ class Feed:
             y, _ = rows.outcomes(str(asked.outcome), asked.positive)
             times = None if asked.time is None else self._times(rows, asked.time)
             missing = np.isnan(p) | np.isnan(y)
-            if asked.key is None and missing.any():
+            if asked.key is None and missing.any() and not asked.skip_missing:
                 lacks = "forecast" if math.isnan(p[int(np.argmax(missing))]) else "outcome"
                 raise InvalidData(
-                    f"{rows.where(0)} has no {lacks}; expected both, or a column that tells questions apart (--id)"
+                    f"{rows.where(0)} has no {lacks}; expected both, a column that tells questions apart (--id), "
+                    "or --skip-missing"
                 )
         except InvalidData:
             if len(lines) == 1:
@@ -211,9 +237,10 @@ class Feed:
         done, first = 0, int(note["line"])
         try:
             if asked.key is None or not (missing.any() or note["open"]):
-                for alarm in self.monitor.update(p, y):
+                for alarm in self.monitor.update(p[~missing], y[~missing]):
                     found(alarm)
                 done = rows.rows
+                self._skip(int(missing.sum()))
             else:
                 keys = rows.sample(asked.key, rows.rows)
                 for one, other, key in zip(p.tolist(), y.tolist(), keys, strict=True):
@@ -257,10 +284,16 @@ class Feed:
             )
         return values
 
+    def _skip(self, lines: int) -> None:
+        self._note["skipped"] = self._note.get("skipped", 0) + lines
+
     def _question(self, where: str, p: float, y: float, key: str) -> list[Alarm]:
         """A line with a key, where questions are open or one of both is missing."""
         opened: dict[str, int] = self._note["open"]
         if math.isnan(p) and math.isnan(y):
+            if self._asked.skip_missing:
+                self._skip(1)
+                return []
             raise InvalidData(f"{where} has neither forecast nor outcome; expected one of them")
         if math.isnan(y):
             if key in opened:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, local
 from onlinecal.core.progress import Progress
+from onlinecal.core.words import number_of
 from onlinecal.core.writing import check_new, whole
 from onlinecal.forecasts.reading import Asked, columns_of, probabilities, read_log
 from onlinecal.naming import said_table
@@ -70,6 +71,10 @@ def recalibrate_file(
         fit_recalibration(base[there], log.outcomes[there], fitted.of).save(save, overwrite)
     places: Any = log.places
     _write_new(table, column, places, made.forecasts, output, overwrite)
+    if unknown := int(np.isnan(log.outcomes).sum()):
+        said.append(
+            f"{number_of(unknown, 'row')} of {log.rows} without an outcome: recalibrated, and in no measure"
+        )
     return made, (*said, *log.said)
 
 
@@ -94,6 +99,8 @@ def apply_file(
             "forecast, or --skip-missing to leave such rows empty"
         )
     _write_new(table, column, rows, fitted(values[rows]), output, overwrite)
+    if len(rows) < table.rows:
+        said.append(f"{number_of(table.rows - len(rows), 'row')} without a forecast stay empty")
     return len(rows), tuple(said)
 
 

@@ -16,7 +16,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.forecasts.regression import DRAWS, LEAST, MOST_LEVELS, decomposition, recalibration, smoothed
-from onlinecal.forecasts.resampling import Resample
+from onlinecal.forecasts.resampling import FEW, Resample
 from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
 from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans
@@ -283,7 +283,9 @@ def _of_smooth(drawn: Sequence[Mapping[str, Any]], clusters: bool) -> str:
         "calibrated predictions.",
         f"Band: an approximate {level:.0%} interval, point by point, for the same smoothed mean outcome of what the "
         f"samples were drawn from (Clopper and Pearson, for as many samples as there effectively are near "
-        f"by{', by clusters of rows' * clusters}). "
+        f"by{', by clusters of rows' * clusters})." * (level > 0.0),
+        f"Where fewer than {FEW} equal clusters are near by, outcomes of a cluster are taken as equal, and the band is "
+        "wider at once." * (clusters and level > 0.0),
         "The whole curve leaves it more often, and it is no interval for the mean outcome before smoothing."
         * (level > 0.0),
     )  # fmt: skip

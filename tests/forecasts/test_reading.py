@@ -78,6 +78,13 @@ def test_cells_in_every_form(tmp_path, text, asked, p, y, said):
     assert copies.duplicates == 1
 
 
+def test_columns_of_other_labels_are_no_forecasts_of_the_positive_one(tmp_path):
+    text = "Low,mid,high,mine,y\n.5,.25,.25,.5,low\n.25,.5,.25,.5,mid\n.25,.25,.5,.5,high\n"
+    found = log(tmp_path, text, positive="low")
+    assert [*found.forecasts] == ["Low", "mine"]
+    assert "columns of other labels in 'y' are left out; --classes measures each" in found.said
+
+
 GOOD = "0.5,1\n" * 9
 ROWS = [
     ("p,y\n", "no rows; expected at least one", {}),

@@ -82,6 +82,23 @@ def test_per_cent_of_probabilities_is_cautioned_against(cells, cautions):
         assert sum("no cell of column 'p' is above 1" in text for text in said) == cautions
 
 
+@pytest.mark.parametrize(
+    ("text", "asked", "events", "words"),
+    [
+        ("p,y\n.5,1\n,1\n.5,\n.2,0\n", {"skip_missing": True}, 2, "2 lines without a forecast or an outcome left out"),
+        ("id,p,y\na,.5,\nb,,\na,,1\n", {"skip_missing": True, "key": "id"}, 1, "1 line without a forecast"),
+        ("p,status\n.5,no\n.2,YES \n", {"positive": "yes"}, 2, "outcomes are read from column 'status'"),
+    ],
+)  # fmt: skip
+def test_gaps_are_left_out_if_asked_and_the_positive_word_tells_the_outcomes(text, asked, events, words):
+    for size in (1, 9, None):
+        monitor, _, said, error = fed(text.encode(), Asked(**asked), size, last=True)
+        assert (monitor.events, error) == (events, "")
+        assert words in " ".join(said)
+    error = fed(b"p,status\n.5,no\n", Asked(positive="yes"), last=True)[3]
+    assert "cannot tell which column has the outcomes" in error
+
+
 def test_outcomes_in_later_lines(wrong, whole):
     p, y = (values.tolist() for values in wrong[:2])
     lines = ["id,p,y", *(f"q{i},{p[i]!r}," for i in range(300))]
@@ -97,7 +114,7 @@ BAD = [
     ("p,y\n45,1\n", {}, "line 2: column 'p' holds '45'; expected a probability in [0, 1]; these look like per cent"),
     ("p,y\nnan,1\n", {}, "line 2 has no forecast; expected both"),
     ("p,y\n0.5,2\n", {}, "line 2: column 'y' holds '2'"),
-    ("p,y\n0.5\n", {}, "line 2 has no outcome; expected both, or a column that tells questions apart (--id)"),
+    ("p,y\n0.5\n", {}, "line 2 has no outcome; expected both, a column that tells questions apart (--id), or"),
     ("p,y\n0.5,1,7\n", {}, "line 2 has 3 cells; expected 2"),
     ("a,y\n,1\n", {}, "cannot tell which column has the forecasts: no column is named so; expected"),
     ("p,p,y\n,1\n", {}, "(there are several 'p')"),

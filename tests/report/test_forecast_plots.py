@@ -519,7 +519,7 @@ def test_captions_say_what_is_drawn(distinct, gamma):
     assert [text.get_text() for text in axis.figure.legends[0].get_texts()] == [r"\$a\$", "b", "c"]
 
 
-def test_bands_of_clusters_are_by_them_and_points_have_none():
+def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
     p, y = (np.repeat(each, 3) for each in samples(200, 8))
     rows = oc.evaluate(p, y, measures=["ece"], clusters=np.repeat(np.arange(200), 3), bootstrap=20)
     assert rows.resample.clusters == 200
@@ -534,6 +534,12 @@ def test_bands_of_clusters_are_by_them_and_points_have_none():
         assert (mine["upper"] - mine["lower"]).mean() > 1.4 * (theirs["upper"] - theirs["lower"]).mean()
     said = plot_reliability.caption
     assert "near by, by clusters of rows)" in said(rows, kind="smooth")
+    assert "fewer than 30 equal clusters are near by" in said(rows, kind="smooth")
+    assert "equal clusters" not in said(rows.gamma, kind="smooth") + said(rows, kind="smooth", band=None)
+    with monkeypatch.context() as patch:
+        patch.setattr("onlinecal.report.reliability_plot.ROWS", 599)
+        assert "the curve, for more than 599 rows in clusters are not drawn again." in said(rows, kind="corp")
+        assert plot_reliability.table(rows, kind="corp")["lower"].isna().all()
     assert "those of a cluster by a normal copula with the correlation seen" in said(rows, kind="corp")
     assert "independently" not in said(rows, kind="corp")
     none = "would move the points, for rows of a cluster may depend on each other."
