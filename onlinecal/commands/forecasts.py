@@ -87,11 +87,11 @@ def measure(
     settings = Settings(draws, level, seed, EVERYTHING if everything else tuple(name or DECIDING))
     report = report_of(file, asked, settings, in_parts, scheduler)
     if html is not None:
-        measured.page_of(report).write(html)
+        measured.document_of(report, drawn=True).write(html)
     if as_json:
         print_json(measured.data(report))
         return
-    print(measured.text(report))
+    print(measured.document_of(report).text())
     if html is not None:
         print(f"wrote {html}")
 

@@ -146,7 +146,7 @@ def new(
 
 
 def status(results: Path = RESULTS, as_json: bool = JSON) -> None:
-    """State of a study, also while it is played: cells that are done, failed or left, and the process that writes."""
+    """State of a study, also while it is played: cells done, failed or left, and the process that writes it."""
     from onlinecal.study.status import Status
 
     found = Status.of(results)

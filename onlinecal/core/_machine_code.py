@@ -50,9 +50,7 @@ def part(function: Callable[..., Any], inlined: dict[str, Any]) -> Any:
 def native(signature: Any, function: Callable[..., Any]) -> tuple[int, Any]:
     """Compiles a function of this signature; the address of its code, and what keeps it there.
 
-    The code takes numba's own arguments: result and error by address, then its own. It returns 0 unless it raised an
-    error.
-    """
+    It takes result and error by address, then its own arguments, and returns 0 unless it raised an error."""
     kept = _cached(function, _Step)
     kept.compile(signature)
     made = kept.overloads[signature.args]
@@ -69,7 +67,7 @@ def _cached(function: Callable[..., Any], compiler: Any) -> Any:
 
 
 class _Flags(Flags):
-    """The flags of numba, as quick to hash and to compare as they are small: it does so 25,000 times a game."""
+    """The flags of numba, quick to hash and to compare, which it does 25,000 times a game."""
 
     __slots__ = ()
     _hash = hash(Flags())
@@ -169,9 +167,7 @@ def _say_that_nothing_is_kept() -> None:
 def _forget_stale(folder: Path) -> None:
     """Deletes the machine code in one of numba's folders if the package has changed since it was made.
 
-    Numba renews a kernel when its own file changes. When the file of a called kernel changes it does not, and would
-    play with yesterday's arithmetic.
-    """
+    Numba renews a kernel when its own file changes, and not when the file of a called kernel does."""
     stamp, sources = folder / "onlinecal.stamp", _sources()
     with contextlib.suppress(OSError):  # where nothing can be written, nothing is cached
         if not stamp.exists() or stamp.read_text() != sources:

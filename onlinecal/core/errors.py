@@ -6,7 +6,6 @@ import difflib
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 #: the errors themselves; the rest is for code that raises them
@@ -149,22 +148,14 @@ def user_lines(error: BaseException) -> list[str]:
     return list(found.values())
 
 
-def place(where: BaseException | FrameType | None) -> str:
-    """The innermost place outside of onlinecal, of an error or of what is running: `` (own.py:12)``; "" without one.
-
-    A place in an installed library is named only where there is no other.
-    """
+def place(error: BaseException) -> str:
+    """The innermost place of an error outside of onlinecal, and of libraries if there is one: `` (own.py:12)``."""
     import traceback  # only for errors, and help must not wait for it
 
-    if isinstance(where, BaseException):
-        frames = list(traceback.extract_tb(where.__traceback__))
-        if isinstance(where, SyntaxError) and where.filename:
-            frames.append(traceback.FrameSummary(where.filename, where.lineno, "", lookup_line=False))
-    else:
-        frames = [] if where is None else list(traceback.extract_stack(where))
-    own = _outside(frames, installed=False)
-    # Of what runs, the outermost frames are those that have begun onlinecal.
-    frames = own or (_outside(frames, installed=True) if isinstance(where, BaseException) else [])
+    frames = list(traceback.extract_tb(error.__traceback__))
+    if isinstance(error, SyntaxError) and error.filename:
+        frames.append(traceback.FrameSummary(error.filename, error.lineno, "", lookup_line=False))
+    frames = _outside(frames, installed=False) or _outside(frames, installed=True)
     return f" ({_short(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
 
 

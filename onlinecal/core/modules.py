@@ -7,8 +7,6 @@ import importlib
 import importlib.util
 import os
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,8 +15,6 @@ from onlinecal.core.content import named_in
 from onlinecal.core.errors import InvalidParameter, UnknownName, failure, place, suggestion
 from onlinecal.core.files import local
 
-#: seconds after which it is said which module is still being imported
-PATIENCE = 5.0
 _EXPECTED = "expected module:name, such as 'mine:EMA' or 'mine.py:EMA'"
 
 
@@ -69,7 +65,7 @@ def _imported(whose: str, module: str, folder: Path | None) -> ModuleType:
     compiled, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     importlib.invalidate_caches()
     try:
-        with _watched(whose, module):
+        with contextlib.redirect_stdout(sys.stderr):
             if is_file(module):
                 return _from_file(whose, Path(module), folder)
             return importlib.import_module(module)
@@ -120,22 +116,3 @@ def _without(module: ModuleType, attribute: str) -> str:
     if not attribute:
         return f"expected a name in it{suggestion('', own)}"
     return f"module {module.__name__!r} has no {attribute!r}{suggestion(attribute, own) if own else ''}"
-
-
-@contextlib.contextmanager
-def _watched(whose: str, module: str) -> Iterator[None]:
-    """Sends what a module prints while it is imported to stderr, and says there that the import takes long."""
-    me = threading.get_ident()
-
-    def slow() -> None:
-        where = place(sys._current_frames().get(me))
-        print(f"note: {whose}: module {module!r} is still being imported{where}", file=sys.stderr, flush=True)
-
-    timer = threading.Timer(PATIENCE, slow)
-    timer.daemon = True
-    timer.start()
-    try:
-        with contextlib.redirect_stdout(sys.stderr):
-            yield
-    finally:
-        timer.cancel()

@@ -108,11 +108,8 @@ def lifted(
 ) -> tuple[Any, str, Any]:
     """How objects with these methods (name → arguments) are made of a class, function, partial or object.
 
-    Returns `make`, a name, and a sample that has the methods. `make` is called without arguments or with `horizon`.
-    The sample is the class, the object, or the result of the function when it was tried. It may also be a finished
-    specification, which is then taken. `called` is its name in messages, `refuse` the error for what is nothing of
-    the kind.
-    """
+    Returns `make`, called without arguments or with `horizon`, a name, and a sample: class, object, what was made, or
+    a finished specification. `called` is its name in messages, `refuse` the error for what is nothing of the kind."""
     has = " and ".join(f"{method}({arguments})" for method, arguments in methods.items())
     expected = f"expected a {role.capitalize()}, or a class with {has}"
     function, arguments = thing, ()

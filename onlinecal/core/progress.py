@@ -18,12 +18,9 @@ _Shown = tuple[Callable[[str], Any], float, Callable[[], Any]]
 
 
 class Progress:
-    """Counts work and shows the share done, the rate and the time left.
+    """Counts work and shows the share done, the rate and the time left; `shown` from the start, or (False) never.
 
-    `shown` is True for a display from the start, and False for none. Otherwise a bar is shown after two seconds.
-    Where stderr is not a terminal, a line is written every half minute. With `ticks` a thread looks twice a second
-    whether to show it, for pieces of work that take long.
-    """
+    Otherwise after two seconds, or in a file a line every half minute. With `ticks` a thread looks twice a second."""
 
     def __init__(
         self, total: int, shown: bool | None = None, unit: str = "run-rounds", ticks: bool = False

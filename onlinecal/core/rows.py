@@ -79,11 +79,9 @@ class Rows:
         percent: bool = False,
         words: bool = True,
     ) -> Floats:
-        """One column of finite numbers; with `dates`, of dates too, as days since 1970.
+        """One column of finite numbers; with `dates`, also days since 1970. Empty cells are `gaps`, or errors.
 
-        An empty cell is an error, or (with `gaps`) this number. With `percent`, cells may have per cent signs; with
-        `words`, true and false are 1 and 0.
-        """
+        With `percent`, cells may have per cent signs; with `words`, true and false are 1 and 0."""
         self.check_column(column)
         if self.rows == 0:
             head = "a header" if self.delimiter else "columns"
@@ -297,11 +295,9 @@ def _equal(text: str, other: str) -> bool:
 
 
 def as_time(cell: str) -> tuple[float | None, bool]:
-    """The number of a cell that holds a time, or None; and whether it is a date.
+    """The number of a cell that holds a time, or None; and whether it is a date: days since 1970.
 
-    A finite number is itself. A date of ISO 8601 is days since 1970, to the microsecond. It may have a time of day
-    and a zone (default UTC). 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
-    """
+    Of ISO 8601, maybe with a zone; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day."""
     text = cell.strip()
     try:
         number = float(text)

@@ -1,21 +1,7 @@
 """Specifications of forecasters and natures: frozen dataclasses of parameters, their names, and facts as class data.
 
-Facts are what strategies state of themselves; `onlinecal.checks.facts` measures them. None stands for "does not say".
-
-`deterministic`
-    Of forecasters: every law is a single forecast that depends on the past alone.
-`needs_horizon`
-    The play may depend on the horizon that the player is started with. False: it is the same for every horizon.
-`safe_under_delay`
-    Rounds may be resolved late and in any order. A statement depends on the round's number, on its context or what
-    nature sees of it. It depends on the rounds told before, in their order. It does not depend on when other
-    questions were asked or answered. "The last outcome" then is the last that was told. Proofs for play without
-    delays are not said to hold with them. Strategies that share questions out by what is open may depend on that
-    (`counts_open`, of `Delayed`).
-`memory`
-    The growth of the state of a run, ``"O(m)"``, in t (the rounds played), T and parameters. Beside it there may be
-    memory that all runs share, which grows with t no faster. Open rounds have memory of their own. `unit_bytes`
-    says how many bytes one unit takes, at most; batches of runs are made so that they fit.
+Facts are what strategies state of themselves (docs/engine.md); `onlinecal.checks.facts` measures them. None stands for
+"does not say".
 """
 
 from __future__ import annotations
@@ -54,13 +40,9 @@ def parameters(strategy: Any) -> dict[str, Any]:
 
 
 def strategy_key(strategy: Any) -> str:
-    """The player as text: ``bernoulli(q=0.5)``. Streams use it: players of one text face the same randomness.
+    """The player as text: ``bernoulli(q=0.5)``, with the digest of a file that it reads, its `fingerprint`.
 
-    It is not what results are kept under, for it says nothing of code (see `onlinecal.core.content`). A strategy
-    that reads a file adds the digest of the file, its attribute `fingerprint`. The field metadata
-    ``{"key": False}`` keeps the path out. ``{"key": "unless default"}`` is for a parameter that was added later: it
-    is in the text unless it is the default.
-    """
+    Players of one text face the same randomness. Which parameters are in it: `keyed_fields`."""
     keyed = {field.name for field in keyed_fields(strategy)}
     values = [f"{key}={_text(value)}" for key, value in sorted(parameters(strategy).items()) if key in keyed]
     fingerprint = getattr(strategy, "fingerprint", None)

@@ -120,9 +120,7 @@ class Sweep:
 def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
     """The combinations of a table with a name; `find` says what such tables stand for.
 
-    Each parameter has a value, a list of values, ``{each: […]}``, a range, or a table with a name. Such tables are
-    swept, too. A list may hold such tables and ranges.
-    """
+    A parameter has a value, values (maybe of ``{each: […]}``), a range, or a table with a name, which is swept too."""
     try:
         return _sweep(role, table, find)
     except InvalidParameter as error:

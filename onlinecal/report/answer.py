@@ -15,11 +15,7 @@ NAMED = 4
 
 
 def answer(study: Study, measure: str) -> list[str]:
-    """Three sentences on the forecaster that is best by a measure against most natures; empty without a comparison.
-
-    Mean totals at the largest T of each nature are compared. All that is said to be beyond doubt holds together with
-    95 %, as in `ranking`.
-    """
+    """Three sentences on the forecaster that is best at the largest T of most natures, by `ranking`; or none."""
     try:
         found = ranking(study, measure)
     except InvalidParameter:

@@ -15,7 +15,7 @@ from onlinecal.core.words import number_of
 from onlinecal.report.curves import Study
 from onlinecal.report.frames import counted
 from onlinecal.report.people import PeopleRow, people_rows
-from onlinecal.report.ranking import Difference, Front, Ranking, Standing, fronts, paired, ranking, remarks
+from onlinecal.report.ranking import Difference, Front, Ranking, fronts, paired, ranking, remarks
 from onlinecal.report.tables import Table, crossed, new_console, number, print_json
 from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
 
@@ -122,16 +122,12 @@ def of_ranking(found: Ranking) -> Answer:
         notes.append(
             f"Not all were played against {', '.join(missing)}: mean ranks are over the natures that a forecaster met"
         )
-    notes += [_not_apart(s) for s in found.standings if s.apart]
+    for standing in (s for s in found.standings if s.apart):
+        pairs = [f"{first} – {second}" for first, second in standing.apart]
+        more = f"; and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
+        against = standing.nature + " (a single run)" * (standing.runs == 1)
+        notes.append(f"Not told apart against {against}: {'; '.join(pairs[:NAMED])}{more}")
     return Answer([Table(title, ["forecaster", "mean rank", *headings], rows)], notes, found.as_json())
-
-
-def _not_apart(standing: Standing) -> str:
-    pairs = standing.apart
-    shown = "; ".join(f"{first} – {second}" for first, second in pairs[:NAMED])
-    more = f"; and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
-    why = " (a single run)" * (standing.runs == 1)
-    return f"Not told apart against {standing.nature}{why}: {shown}{more}"
 
 
 # ---------------------------------------------------------------- Pareto fronts
@@ -204,11 +200,6 @@ def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float 
     )  # fmt: skip
 
 
-def _paired(study: Study, measure: Any) -> Answer:
-    found, refused = paired(study, measure)
-    return of_paired(found, refused)
-
-
 def _difference(found: Difference) -> str:
     if not math.isfinite(found.mean):
         return "infinite totals"
@@ -269,7 +260,7 @@ def _name(row: PeopleRow, place: int, values: NDArray[np.float64]) -> str:
 
 ANSWERS: dict[str, Callable[[Study, Any], Answer]] = {
     "people": lambda study, _: of_people(people_rows(study)),
-    "paired": _paired,
+    "paired": lambda study, measure: of_paired(*paired(study, measure)),
     "ranking": lambda study, measure: of_ranking(ranking(study, measure)),
     "pareto": lambda study, measures: of_fronts(fronts(study, *measures)),
 }

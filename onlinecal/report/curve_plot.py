@@ -79,11 +79,9 @@ def plot_curves(curves: Sequence[Curve], *, power: float = 0.0) -> Picture:
 def of_curves(
     table: pd.DataFrame, caption: str, *, named: bool, dotted: str = "proven rate", **options: Any
 ) -> Picture:
-    """A picture of such a table; panels without negative totals have the same limits.
+    """A picture of such a table; with `named` each panel has a legend of names, else the figure.
 
-    With `named` each panel has a legend with the names of its curves; else the figure has one. `dotted` says what
-    dotted lines are.
-    """
+    Panels without negative totals have the same limits. `dotted` says what dotted lines are."""
     colours = options.get("colours")
 
     def more() -> list[Line2D]:
@@ -271,11 +269,9 @@ def label_of(row: Any, *, named: bool = True) -> str:
 
 
 def _legend(rows: pd.DataFrame, side: float, *, named: bool) -> tuple[int, int]:
-    """The numbers of columns and of lines of text in the legend of a panel.
+    """The numbers of columns and of lines of the legend of a panel; without names it has no bounds.
 
-    As many columns as fit of exponents alone, else two if there is room for them. Without names the legend of the
-    figure and its caption say what the bounds are.
-    """
+    As many columns as fit of exponents alone, else two if there is room for them."""
     every = rows.drop_duplicates("part")
     means = every[every["mark"] == "mean"]
     labels = [label_of(row, named=named) for _, row in means.iterrows()] if len(means) <= MANY else []

@@ -86,7 +86,7 @@ class Curve:
     def exponent(self, level: float = 0.95) -> Growth | None:
         """The growth of the total over the T of the `tail` (see `growth.fit_growth`); None where it has no exponent.
 
-        Games on a recorded stream are taken for prefixes of one game, and their mean over runs for its single run.
+        Games on a recorded stream count as prefixes of one game, their mean over runs as its single run.
         `growth.simultaneous` gives the `level` of an interval for many curves at once.
         """
         rounds, totals = self.tail.rounds, self.tail.totals

@@ -32,12 +32,9 @@ POINTS = 401
 def decisions_of(
     gamma: JointDistribution, *, against: Against = "monotone"
 ) -> tuple[list[dict[str, Any]], str]:
-    """The regret of the decision at each threshold, the "worst" one, and the predictions to blame, in words.
+    """The regret at each threshold, twice: from below and above; the "worst" one, and the predictions to blame.
 
-    Thresholds stand twice, with the limits from below and above. Acting gives 1 − t if the event occurs and −t if not,
-    divided by max(t, 1 − t), and waiting 0. `acted` is lost by acting though the probability was below the threshold,
-    `waited` by waiting though it was above. The largest sum of both is the loss of `worst_threshold`, against levels
-    V-CDL.
+    `acted` is lost by acting though the probability was below the threshold, `waited` by waiting though it was above.
     """
     choice("decision", "against", against, ("levels", "monotone"))
     v, q = gamma.predictions, gamma.means if against == "levels" else isotonic(gamma)
@@ -194,11 +191,7 @@ def murphy_of(several: Mapping[str, JointDistribution]) -> list[dict[str, Any]]:
 
 
 def difference_of(first: ArrayLike, second: ArrayLike, y: ArrayLike, level: float) -> dict[str, Any]:
-    """Score of the second of two forecasts less that of the first, with an interval for its expectation.
-
-    The mean ± Student's t. For the variance a sample of either outcome is added in favour of
-    either forecast: some may not have been seen.
-    """
+    """Score of the second of two forecasts less that of the first; an interval for its expectation by Student's t."""
     from scipy.special import stdtrit
 
     gammas = [JointDistribution.from_samples(p, y) for p in (first, second)]  # checks them
@@ -211,6 +204,7 @@ def difference_of(first: ArrayLike, second: ArrayLike, y: ArrayLike, level: floa
     for value, stake in ((1.0, (1.0 - t) ** 2), (0.0, t**2)):
         upto = [np.searchsorted(np.sort(edge[out == value]), t, side="right") for edge in (low, high)]
         squares += (upto[0] - upto[1]) * stake
+    # A sample of either outcome is added in favour of either forecast: some may not have been seen.
     added = 2.0 * ((1.0 - t) ** 2 + t**2)
     variance = np.maximum(squares + added - n * mean**2, added) / n
     half = float(stdtrit(max(n - 1, 1), 0.5 * (1.0 + level))) * np.sqrt(variance / n)

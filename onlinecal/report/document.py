@@ -18,11 +18,9 @@ WIDTH = 80
 
 
 class Part(NamedTuple):
-    """A part of a section.
+    """Sentences (p, lead, state, caution), lists of them (list, notes), texts (h3, pre; code between backticks).
 
-    Sentences are of kind p, lead, state or caution, lists of sentences list or notes, texts h3 or pre. Others are terms
-    (pairs), table (a `Table`) and pictures (a list of `Picture`). Texts between two backticks are code.
-    """
+    Or terms (pairs), a table (`Table`) or pictures (a list of `Picture`)."""
 
     kind: str
     content: Any

@@ -42,11 +42,9 @@ def headings(curves: Sequence[Curve]) -> Callable[[str, str], str]:
 
 
 def curves_table(curves: Sequence[Curve]) -> pd.DataFrame:
-    """A row for each point: the data of `plot_curves`.
+    """A row for each point: "mean" with its band, "bound", or of slopes "rate" or best "known" rate.
 
-    Marks are "mean", with a band, "bound" (exact), "rate" and "known" (the best known rates), which are slopes. Means
-    without a place are "up" (infinite) and "down" (0 on a logarithmic axis); "absent" are curves without a point.
-    Labels are as matplotlib reads them. The place is that of the forecaster, −1 for what no forecaster has.
+    Means without a place are "up" (infinite) and "down" (0 on a logarithmic axis), curves without a point "absent".
     """
     return stacked(curve_parts(curves))
 

@@ -11,12 +11,11 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
-from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import count
 from onlinecal.core.words import number_of
 from onlinecal.engine.horizon import check_horizon
@@ -40,13 +39,7 @@ Shape = tuple[int, Floats, Floats]
 def late_table(study: Study, measures: Sequence[str]) -> pd.DataFrame:
     """The table of `curves_table` by schedule, with the row, column and heading of each panel.
 
-    Lines are schedules against T with several horizons or a single schedule, else forecasters across schedules.
-
-    A "rate" is b·R(T/b) for b = 1 + questions open, where R is the best known upper rate. b copies of a forecaster with
-    rate R would have it, each in the game of its own questions. All rates of a panel share one constant. By it the line
-    of the fewest open questions begins at the measured one, or, across schedules, at the lowest. It is drawn only for
-    constant delays with a question every unit.
-    """
+    A "rate" is b·R(T/b) for b = 1 + questions open, where R is the best known upper rate: that of b copies."""
     parts: list[Part] = []
     across, columns = _is_across(study), columns_of(study, measures)
     for nature in dict.fromkeys(c.schedule[0] for c in study.cells):
@@ -204,7 +197,6 @@ class Bars:
     known: Floats
     end: float
     open: NDArray[np.bool_]
-    outcomes: NDArray[np.int64] | None
 
     def count(self) -> tuple[Floats, NDArray[np.int64]]:
         """The times at which the number of open questions changes, and that number from then on."""
@@ -214,19 +206,14 @@ class Bars:
         return times, asked - np.searchsorted(np.sort(done), times, side="right")
 
 
-def question_bars(
-    schedule: Schedule, horizon: int, seed: int = 0, outcomes: ArrayLike | None = None, first: int = BARS
-) -> Bars:
+def question_bars(schedule: Schedule, horizon: int, seed: int = 0, first: int = BARS) -> Bars:
     """The times at which the questions of a game are asked and their outcomes become known.
 
     Parameters
     ----------
     schedule : Schedule
     horizon, seed : int
-        Of the game: its times depend on both.
-    outcomes : (n,) ints, optional
-        0 or 1, of one run, for as many questions as are drawn. Without them, a delay that depends on the outcome is
-        the longer of the two.
+        Of the game: its times depend on both. A delay that depends on the outcome is the longer of the two.
     first : int, default 200
         The most questions that are drawn, up to 200.
     """
@@ -238,49 +225,33 @@ def question_bars(
             f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
         )
     clock = schedule.clock(horizon, seed)
-    given = None if outcomes is None else np.asarray(outcomes)
-    if given is not None and (given.shape != (number,) or not np.isin(given, (0, 1)).all()):
-        raise InvalidData(
-            f"outcomes of shape {given.shape}; expected {number} numbers 0 or 1, one for each question"
-        )
     asked, known = clock.span(1, number)
     if schedule.delays.by_outcome:
-        known = known.max(axis=1) if given is None else known[np.arange(number), given.astype(np.int64)]
+        known = known.max(axis=1)
     end = float(clock.times(number + 1)[0])
     open = known >= end
     if np.isinf(end):
         # The last question of a file: the game ends when all is known that ever will be.
         end = float(max(asked[-1], known[np.isfinite(known)].max(initial=-np.inf)))
         open = np.isinf(known)
-    return Bars(schedule, horizon, asked, known, end, open, given)
-
-
-def questions_table(drawn: Sequence[Bars]) -> pd.DataFrame:
-    """Bars of questions by their outcome, or "known" and "open", their ends, and the "count" of open questions."""
-    return stacked(part for i, bars in enumerate(drawn) for part in _question_parts(i, bars))
+    return Bars(schedule, horizon, asked, known, end, open)
 
 
 def _question_parts(i: int, bars: Bars) -> Iterator[dict[str, Any]]:
+    """Bars of questions that are "known" and "open", their ends, and the "count" of open questions."""
     numbers = np.arange(1, len(bars.asked) + 1)
     ends, never = np.where(bars.open, bars.end, bars.known), np.isinf(bars.known)
-    groups = {"open": bars.open, "known": ~bars.open}
-    if bars.outcomes is not None:
-        groups = {"open": bars.open} | {f"outcome {y}": ~bars.open & (bars.outcomes == y) for y in (0, 1)}
     own = {"schedule": i, "row": "questions", "many": len(numbers)}
-    for kind, mine in groups.items():
-        bar: dict[str, Any] = own | {
+    for kind, mine in (("open", bars.open), ("known", ~bars.open)):
+        bar = own | {
             "question": numbers[mine],
             "left": bars.asked[mine],
             "right": ends[mine],
             "clock": ends[mine],
         }
         yield bar | {"mark": kind}
-        at_once = bar["left"] == bar["right"]
-        yield own | {
-            "mark": f"{kind}, at once",
-            "question": bar["question"][at_once],
-            "clock": bar["clock"][at_once],
-        }
+        at_once = mine & (bars.asked == ends)
+        yield own | {"mark": f"{kind}, at once", "question": numbers[at_once], "clock": ends[at_once]}
     for kind, mine in (("later", bars.open & ~never), ("never", bars.open & never)):
         yield own | {"mark": kind, "question": numbers[mine], "clock": ends[mine]}
     times, open = bars.count()
@@ -295,7 +266,7 @@ def _ends(marker: str) -> list[Any]:
     return [mark("points", "ink", marker=marker, markersize=size, zorder=3.0)]
 
 
-_COLOURS = {"open": GREY, "known": 0, "outcome 0": 0, "outcome 1": 5}
+_COLOURS = {"open": GREY, "known": 0}
 QUESTIONS = (
     {kind: [mark("levels", colour, linewidth=lambda rows: float(np.clip(170.0 / rows["many"].iloc[0], 0.9, 4.0)))]
      for kind, colour in _COLOURS.items()}
@@ -339,29 +310,21 @@ def plot_questions(drawn: Sequence[Bars]) -> Picture:
         axis.set_ylim(len(bars.asked) + 0.8, 0.2)
         axis.yaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
         axis.set_xlabel("")
-        _legend(axis, bars)
+        if bars.open.any():
+            ink = paper(axis).ink
+            axis.plot([], [], color=GREY, linewidth=2, marker=">", markersize=3.5, markerfacecolor=ink,
+                      markeredgecolor=ink, label="open")  # fmt: skip
+            # Bars go down to the right: nothing is to the left of the last ones.
+            axis.legend(fontsize=7, frameon=False, loc="lower left").set_in_layout(False)
 
     return Picture(
-        table=questions_table(drawn), caption=_question_caption(drawn), x="clock", y="question", row="row",
+        table=stacked(part for i, bars in enumerate(drawn) for part in _question_parts(i, bars)),
+        caption=_question_caption(drawn), x="clock", y="question", row="row",
         column="schedule", marks=QUESTIONS, after=after, labels=("clock", "question"), words="2 × schedules",
         heading=lambda row, schedule: heads[int(schedule)] if row == "questions" else "",
         wide=(1.0, 4.1 * (1.5 if len(drawn) == 1 else 1.0)), most=99, narrow=0.01, widest=60.0, shared="column",
         ratios=(high, 1.3), high=lambda *_: high + 1.9,
     )  # fmt: skip
-
-
-def _legend(axis: Axes, bars: Bars) -> None:
-    here = paper(axis)
-    entries = [
-        Line2D([], [], color=here.named(_COLOURS[f"outcome {y}"]), linewidth=2, label=f"outcome {y}")
-        for y in (0, 1) if bars.outcomes is not None
-    ]  # fmt: skip
-    if bars.open.any():
-        entries.append(Line2D([], [], color=GREY, linewidth=2, marker=">", markersize=3.5,
-                              markerfacecolor=here.ink, markeredgecolor=here.ink, label="open"))  # fmt: skip
-    if entries:
-        # Bars go down to the right: nothing is to the left of the last ones.
-        axis.legend(handles=entries, fontsize=7, frameon=False, loc="lower left").set_in_layout(False)
 
 
 def _question_caption(drawn: Sequence[Bars]) -> str:
@@ -372,20 +335,14 @@ def _question_caption(drawn: Sequence[Bars]) -> str:
         for bars in drawn
         if (n := len(bars.asked))
     )
-    first = "; ".join(sorts)
+    first, by_outcome = "; ".join(sorts), [bars for bars in drawn if bars.schedule.delays.by_outcome]
+    shared = "All runs share these times."
+    if by_outcome:
+        shared = "All runs share the times of questions; those by outcome depend on the run. "
+        shared += "Here a bar ends at the later time."
     return (
         f"{first[0].upper()}{first[1:]}. A bar begins when its question is asked and ends when its outcome is known; "
         "one that ends at once is a point. The dashed line is when the next question would be asked; a game whose "
         "questions are all drawn ends with it. An arrow: open then, and in no total of these questions. A cross: the "
-        "outcome never becomes known. " + _shared(drawn)
+        f"outcome never becomes known. {shared}"
     )
-
-
-def _shared(drawn: Sequence[Bars]) -> str:
-    """The part of the bars that is the same in all runs."""
-    by_outcome = [bars for bars in drawn if bars.schedule.delays.by_outcome]
-    if not by_outcome:
-        return "All runs share these times."
-    unknown = any(bars.outcomes is None for bars in by_outcome)
-    longer = " Here a bar ends at the later time." if unknown else ""
-    return f"All runs share the times of questions; those by outcome depend on the run.{longer}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import Any
 
 from onlinecal.core.words import number_of
@@ -39,36 +40,32 @@ OF_PARTS = (
 DRAWN = 12
 
 
-def text(report: Report) -> str:
-    """The report in lines for a terminal."""
-    return document_of(report).text()
-
-
-def page_of(report: Report) -> Document:
-    """The report with diagrams, for one HTML page."""
-    return document_of(report, drawn=True)
-
-
 def document_of(report: Report, *, drawn: bool = False) -> Document:
-    """A section for each column, with its tables, and one for all columns together."""
-    many = len(report.columns)
+    """A section for each column, with its tables, and one for all columns together; with diagrams for a page."""
+    many, diagrams, several = len(report.columns), list[list[Any]](), list[Any]()
+    if drawn:
+        from onlinecal.report.page_pictures import of_column, of_columns
+
+        first = report.columns[:DRAWN]
+        diagrams = [of_column(column.name, column.evaluation) for column in first]
+        # Scores of forecasts of different events do not compare these.
+        if many > 1:
+            several = of_columns({c.name: c.evaluation for c in first})[: 1 if report.classes else None]
     sections = []
-    for i, column in enumerate(report.columns):
-        diagrams = pictures(column) if drawn and i < DRAWN else []
+    for column, own in zip_longest(report.columns, diagrams):
         parts = [
             document.Part("p", about(column)), *_cautions(column.cautions), document.Part("lead", decision(column)),
-            *[document.Part("pictures", diagrams)] * bool(diagrams), *_tables(grids(report, column)),
+            *[document.Part("pictures", own)] * bool(own), *_tables(grids(report, column)),
         ]  # fmt: skip
         sections.append(Section(column.name, parts))
     together = [*side_by_side(report), *differences(report)]
     if together:
-        several = pictures_together(report) if drawn else []
         parts = [document.Part("pictures", several)] * bool(several)
         sections.append(Section("Side by side", [*parts, *_tables(together)]))
     notes = [f"Diagrams are drawn of the first {DRAWN} columns of {many}."] * (drawn and many > DRAWN)
     sections.append(Section("How to read it", [document.Part("notes", notes + remarks(report))]))
-    first = [*(document.Part("p", sentence(said)) for said in report.said), *_cautions(report.cautions)]
-    return Document(heading(report), first, sections)
+    said = [document.Part("p", f"{text[:1].upper()}{text[1:]}.") for text in report.said]
+    return Document(heading(report), [*said, *_cautions(report.cautions)], sections)
 
 
 def _cautions(said: Sequence[str]) -> list[document.Part]:
@@ -89,11 +86,6 @@ def remarks(report: Report) -> list[str]:
         OF_SCORES,
         *[OF_PARTS.format(level=100.0 * report.settings.level)] * parts,
     ]
-
-
-def sentence(said: str) -> str:
-    """A text with a capital letter and a full stop."""
-    return f"{said[:1].upper()}{said[1:]}."
 
 
 def heading(report: Report) -> str:
@@ -188,11 +180,8 @@ def differences(report: Report) -> list[Table]:
     )
     note = f"Negative: the first is better. Paired tests by Student's law, {how}; p (Holm) is for all of them at once."
     rest = f" n < {FEW}: rows that tell as much as fewer than {FEW} {unit}s of equal weight are not tested."
-    title, headings = (
-        "Differences of scores on the same rows",
-        ("difference", "score", "mean", "error", "p", "p (Holm)"),
-    )
-    return [Table(title, headings, rows, [note + rest * few])] * bool(rows)
+    headings = ("difference", "score", "mean", "error", "p", "p (Holm)")
+    return [Table("Differences of scores on the same rows", headings, rows, [note + rest * few])] * bool(rows)
 
 
 def number(x: float | None) -> str:
@@ -279,19 +268,3 @@ def _row_data(row: Row) -> Mapping[str, Any]:
         "p_large_n": row.p_large_n,
         "decisions": row.measure.decisions,
     }
-
-
-def pictures_together(report: Report) -> list[Any]:
-    """The columns in one reliability diagram and, of the same events, in one Murphy diagram."""
-    from onlinecal.report.page_pictures import of_columns
-
-    found = of_columns({column.name: column.evaluation for column in report.columns[:DRAWN]})
-    # Scores of forecasts of different events do not compare these.
-    return found[:1] if report.classes else found
-
-
-def pictures(column: Measured) -> list[Any]:
-    """The mean outcome near each prediction (at each, where they are few), and the best monotone recalibration."""
-    from onlinecal.report.page_pictures import of_column
-
-    return of_column(column.name, column.evaluation)

@@ -62,11 +62,6 @@ def lines(found: Outlook) -> Iterator[str]:
         yield "loops: " + ", ".join(
             f"{loop} for {number_of(count, 'pair')}" for loop, count in found.loops.items()
         )
-        if found.looked_at < found.forecasters + found.natures:
-            yield (
-                f"of {found.forecasters + found.natures:,} strategies {found.looked_at:,} were looked at: each "
-                "parameter with each of its values, the others with their first; the rest is when it plays"
-            )
     if found.estimate is None:
         yield "nothing is to be played" if not found.work else "time: nothing could be measured"
     else:

@@ -52,11 +52,7 @@ def page_of(
     source: str,
     failed: Sequence[tuple[Planned, str, str]] = (),
 ) -> StudyPage:
-    """The page of a study, with what its results file says of itself.
-
-    `planned` cells were to be played; `source` is the name of the file. `failed` has cells that could not be played,
-    why, and when that was last tried.
-    """
+    """The page of a study with the `meta` of the results file `source`, and what of its `planned` cells failed."""
     shown = shown_columns(study)
     with Progress(2 + MOST, unit="parts") as progress:
         progress.describe("tables")
@@ -68,6 +64,11 @@ def page_of(
     done, scenario, best = len(study.cells), meta.get("scenario", ""), lowest(study)
     cells = f"{done:,} of {planned:,}" if done < planned else f"All {done:,}"
     said = answer(study, shown[0]) if shown else []
+    remarked = {row.against_rates for row in rows}
+    notes = [f"{part[0].upper()}{part[1:]}." for part in legend_of(rows)] + [
+        f"{remark}: {meaning.format(rate='the best known rate of its measure')}."
+        for remark, meaning in AGAINST_RATES.items() if remark in remarked
+    ]  # fmt: skip
     missing = not_played(failed, json.loads(meta.get("incompatible", "[]")))
     versions = [
         ("onlinecal", meta.get("version", "unknown")),
@@ -84,10 +85,14 @@ def page_of(
             *_parts("table", best), *_parts("list", [*bounds(study), *beyond(rows)]),
         ], "summary"),
         Section("Tables", [
-            Part("notes", _notes(rows)),
+            Part("notes", notes),
             *(Part("table", table) for table in by_nature(study, rows, all_columns(study), remark=True)),
         ], "tables"),
-        Section("Pictures", _pictures(drawn), "pictures"),
+        Section("Pictures", [
+            *_parts("h3", drawn.curves and "Totals against T"), *_parts("state", drawn.shared),
+            *_parts("pictures", drawn.curves), *_parts("h3", drawn.others and "More of it"),
+            *_parts("pictures", drawn.others), *_parts("state", " ".join(drawn.left)),
+        ], "pictures"),
         Section("How to repeat it", [
             Part("pre", "\n".join(_commands(study.name, source, bool(scenario), meta.get("options", "")))),
             Part("terms", versions), *_parts("h3", scenario and "Scenario"), *_parts("pre", scenario),
@@ -100,28 +105,6 @@ def page_of(
 def _parts(kind: str, content: Any) -> list[Part]:
     """One part; none where it is empty."""
     return [Part(kind, content)] if content else []
-
-
-def _notes(rows: Sequence[Total]) -> list[str]:
-    found = {row.against_rates for row in rows}
-    return [
-        *(f"{part[0].upper()}{part[1:]}." for part in legend_of(rows)),
-        *(
-            f"{remark}: {meaning.format(rate='the best known rate of its measure')}."
-            for remark, meaning in AGAINST_RATES.items()
-            if remark in found
-        ),
-    ]
-
-
-def _pictures(drawn: Gallery) -> list[Part]:
-    curves = [Part("h3", "Totals against T"), Part("state", drawn.shared), Part("pictures", drawn.curves)]
-    others = [Part("h3", "More of it"), Part("pictures", drawn.others)]
-    return [
-        *curves * bool(drawn.curves),
-        *others * bool(drawn.others),
-        *_parts("state", " ".join(drawn.left)),
-    ]
 
 
 def shown_columns(study: Study) -> list[str]:
@@ -193,12 +176,9 @@ def _list(names: Sequence[str], between: str = ", ") -> str:
 
 
 def lowest(study: Study) -> Table | None:
-    """The forecasters with the lowest mean totals: measures down, natures across; the notes explain the marks.
+    """The forecasters with the lowest mean totals at a common T, measures down, natures across; None without any.
 
-    Only forecasters that were played at the same largest T are compared; None where nothing is. The last column, of
-    several natures, has the forecaster with the lowest maximum over all of them. Marks say that a total is lower than
-    every other beyond doubt, by `ranking`; all of them hold together with 95 %.
-    """
+    The last column, of several natures, has the forecaster with the lowest maximum over all of them."""
     every: dict[str, dict[str, dict[str, Played]]] = {}
     for measure in shown_columns(study):
         # The two ends of a bracket are not totals of the measure itself.

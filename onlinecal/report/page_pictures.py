@@ -198,11 +198,6 @@ def _late(study: Study) -> list[str]:
     return [cell.nature for cell in study.cells if cell.schedule[0] in first]
 
 
-def _steep(study: Study, grown: Columns) -> list[str]:
-    curves = study.curves(grown[:1]) if grown else []
-    return [curve.nature for curve in curves if len(curve.rounds) > 2]
-
-
 KINDS = {
     "exponents": Kind(
         "Growth exponents", "Growth exponents", CELLS, CELLS, False,
@@ -229,7 +224,9 @@ KINDS = {
     ),
     "slopes": Kind(
         "Local slopes of {grown} against {nature}", "Local slopes", 2, 6, True,
-        lambda study, shown, grown: _steep(study, grown),
+        lambda study, shown, grown: [
+            curve.nature for curve in (study.curves(grown[:1]) if grown else []) if len(curve.rounds) > 2
+        ],
         lambda some, shown, grown, left: ((some.curves(grown[:1]),), {}),
     ),
     "delays": Kind(

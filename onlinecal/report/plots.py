@@ -14,8 +14,8 @@ curves, `questions` schedules, `world` the rounds of a world.
 
 Beside their own arguments all take
 
-- ``ax``: matplotlib Axes, in the shape that is returned; a flat list if that is a row or a column. Default: those of a
-  new figure with title, legend and caption;
+- ``ax``: matplotlib Axes, in the shape that is returned; a flat list if that is a row or a column. Default: a new
+  figure with title, legend and caption.
 - ``title``: of a new figure;
 - ``caption``: False for a new figure without it; it is ``figure.get_label()`` in any case;
 - ``dark``: whether a new figure is for a dark page;

@@ -168,14 +168,11 @@ class Ranking:
 
 
 def ranking(study: Study, measure: str, level: float = 0.95) -> Ranking:
-    """The forecasters by their mean totals at the largest T of each nature.
+    """The forecasters by their mean totals at the largest T of each nature, in order where that is beyond doubt.
 
-    Two are in order where the difference of their totals, one number a run, is not 0 beyond doubt. The test is
-    Student's t, with Holm's procedure over all pairs and natures. Runs are independent, also where nature looks at
-    forecasts. Two forecasters then have outcomes of their own, but share the randomness that decides them: Welch's
-    test, for independent totals, would not do.
-    """
+    By Student's t on one difference of totals a run, with Holm's procedure over all pairs and natures."""
     check_level(level)
+    # Where nature looks at forecasts two share the randomness of their outcomes: Welch's test would not do.
     (column,) = columns_of(study, [measure])
     measure, higher = column.name, is_payoff(column)
     groups = [cells for nature in study.natures if len(cells := last_cells(study, nature, [measure])) > 1]
@@ -244,10 +241,7 @@ class Front(Contest):
 def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[Front]:
     """The Pareto front of the mean totals in two measures, at the largest T of each nature.
 
-    A domination is certain where the forecaster is better in both measures beyond doubt. Of the two p-values of
-    Student's t on one difference a run the larger counts. Holm's procedure is over all pairs and natures. The front
-    is of means; the expected totals may have another.
-    """
+    A domination is certain where both are better by Student's t, with Holm's procedure over all pairs and natures."""
     check_level(level)
     if len(chosen := columns_of(study, [first, second])) < 2:
         raise InvalidParameter(f"a front of {first} and {second}; expected two measures")
@@ -299,9 +293,7 @@ _SEEN = {Sight.HISTORY: "past forecasts", Sight.LAW: "the law of the forecast", 
 class Difference(Contest):
     """The mean total of the first forecaster less that of the second, on the same outcomes; NaN of infinite ones.
 
-    Where the difference is the same in all runs, its half-width is 0 if the sign is beyond doubt, else infinite.
-    Chance gives R runs one sign with a probability of 2^(1−R).
-    """
+    Where it is the same in all R runs, its half-width is 0 or infinite, as chance gives one sign with 2^(1−R)."""
 
     measure: str
     mean: float
@@ -335,11 +327,7 @@ class Difference(Contest):
 def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Difference], list[str]]:
     """All differences of two forecasters in one measure at the largest T, and the natures that allow none, with why.
 
-    Where nature sees nothing of forecasts, run r has the same questions, times and outcomes for every forecaster. The
-    difference of two totals is then one number a run, in which what is due to the outcomes cancels. Student's t gives
-    the interval of its mean. It is exact if differences are normal, given the schedule and the streams of all runs.
-    All intervals hold together with the level (Bonferroni).
-    """
+    Intervals are by Student's t on one difference a run; all hold together with the level (Bonferroni)."""
     measure = columns_of(study, [measure])[0].name
     contests: list[list[Played]] = []
     refused = []

@@ -29,13 +29,9 @@ Parts = dict[str, dict[str, Any]]
 
 
 def regrets_of(gamma: JointDistribution, measure: Name = "cdl") -> tuple[float, WorstTask | None, Parts]:
-    """The value of a measure, its worst task, and the regret R(t) of a kink at each t, by mark.
+    """The value of a measure, its worst task, and by mark the regrets of kinks at t, up to three where they jump.
 
-    R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]: it jumps up to its value where t reaches a
-    v_i below q_i, and down from it where t leaves a v_i above q_i. There t stands up to three times. The measure is
-    read from the lowest curve "above" R. "worst" are the kinks of the task. Of "scdl" t are the middles of the
-    thresholds of the grid 1/m, and R their losses.
-    """
+    R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]."""
     choice("regret", "measure", measure, tuple(NAMES))
     if measure == "scdl":
         m, parts = soft_rounding(gamma).bins, Parts()
@@ -86,7 +82,7 @@ def plot_regret(p: Gammas | ArrayLike, y: ArrayLike | None = None, *, measure: N
     p, y
         As in `reliability_plot.plot_reliability`.
     measure : {"cdl", "v_cdl", "scdl"}, default "cdl"
-        The measure with the marked worst task: of all, of those with one kink, or of thresholds of a grid.
+        The measure of which the worst task is marked: all, those with one kink, or thresholds of a grid.
 
     Returns
     -------

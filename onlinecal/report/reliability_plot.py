@@ -28,7 +28,7 @@ Kind = Literal["points", "smooth", "corp"]
 
 #: bins in place of more than `MOST` levels
 AUTOMATIC = 20
-#: the area of the smallest points, as a share of the largest, and that of the largest in square typographic points
+#: the area of the smallest points, as a share of the largest; and of the largest in square typographic points
 _LEAST, _LARGEST = 0.2, 64.0
 #: of axes, beyond the probabilities at either end: a point there is drawn whole
 MARGIN = 0.04
@@ -100,10 +100,7 @@ def unknown(gamma: JointDistribution, kind: str, resample: Resample | None) -> s
 def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats, Floats]:
     """The ends of an interval that the mean of outcomes drawn as predicted leaves with 1 − level at most.
 
-    Quantiles of the binomial law with the mean prediction as its parameter, (1 − level)/2 on either side. Of equal
-    predictions that is exact. Of different ones the tails of the sum are lighter outside of a unit around its
-    mean. The interval holds that unit, and so at least as much (Hoeffding 1956, Theorem 5).
-    """
+    Binomial quantiles; the sum of different predictions has lighter tails but near its mean (Hoeffding 1956, Thm 5)."""
     from scipy.special import bdtrik, betainc
 
     tail = (1.0 - level) / 2

@@ -126,10 +126,7 @@ def plot_runs(curves: Sequence[Curve], *, scale: Scale = "log") -> Picture:
 def local_slopes(curve: Curve, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
     """Slopes of log(mean total) in log T between neighbouring T, and the ends of an interval for each; NaN for none.
 
-    The interval is for the slope of the expected totals: the jackknife's variance over the runs, and Student's t. Of
-    games of their own the two variances add, with Welch's degrees of freedom. Along one game runs are compared with
-    themselves. By tests it holds 93 % or more for 95 %, with 8 runs and a coefficient of variation
-    up to 1/2.
+    By the jackknife's variance over the runs: 93 % or more for 95 %, of 8 runs with a coefficient of variation ≤ 1/2.
     """
     from scipy.special import stdtrit
 

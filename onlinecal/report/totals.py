@@ -70,11 +70,7 @@ class Total(NamedTuple):
 
 
 def totals(study: Study, measures: Sequence[str] | None = None) -> list[Total]:
-    """A total for each nature, measure and forecaster.
-
-    The intervals of all exponents hold together with 95 %, and so do the comparisons with rates. Of many with 95 % each
-    some would be wrong by chance.
-    """
+    """A total for each nature, measure and forecaster; all exponents hold together with 95 %, and so do remarks."""
     curves = study.curves(measures)
     level = simultaneous(len(curves))
     rows = []
@@ -208,23 +204,23 @@ def _remarks(curves: Sequence[Curve]) -> str:
 
 
 def exponents_markdown(study: Study) -> str:
-    """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven.
-
-    The intervals of a table hold all together with 95 %. A cell that grows faster than the proven bound (see
-    `Curve.against_rates`) is marked with †.
-    """
+    """A Markdown table for each measure: forecasters down, natures across; exponents, intervals, what is proven."""
     parts, shown = [], []
     for measure, column in study.columns.items():
         rows, rates = totals(study, [measure]), known_rates(column)
         shown += rows
         cells = crossed(rows, "forecaster", "nature", study.forecasters, study.natures, _exponent)
         for row in cells:
-            proofs = {
-                _proof(study.curve(measure, each.forecaster, each.nature))
+            mine = (
+                study.curve(measure, each.forecaster, each.nature)
                 for each in rows
                 if each.forecaster == row[0]
+            )
+            proofs = {
+                f"{exponent:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
+                for exponent, p in filter(None, (curve.slowest_bound() for curve in mine))
             }
-            row.append("; ".join(sorted(proofs - {""})) or "–")
+            row.append("; ".join(sorted(proofs)) or "–")
         table = Table(measure, ["forecaster", *study.natures, "proven"], cells).markdown()
         title, _, table = table.partition("\n\n")
         parts.append(title + (f" (best known: {rates})" if rates else "") + "\n\n" + table)
@@ -235,18 +231,8 @@ def exponents_markdown(study: Study) -> str:
 
 
 def _exponent(row: Total) -> str:
-    if row.exponent is None:
-        return "–"
-    return line(row.exponent) + " †" * (row.against_rates == "above proven")
-
-
-def _proof(curve: Curve) -> str:
-    """The bound with the exponent `Curve.proven`, ``0.60: O(√T log T)``; empty without one."""
-    slowest = curve.slowest_bound()
-    if slowest is None:
-        return ""
-    exponent, p = slowest
-    return f"{exponent:.2f}: " + (f"O({p.formula})" if p.kind == "rate" else f"≤ {p.formula}")
+    dagger = " †" * (row.against_rates == "above proven")
+    return "–" if row.exponent is None else line(row.exponent) + dagger
 
 
 def totals_markdown(study: Study) -> str:
@@ -302,12 +288,9 @@ FIRST_MEASURES = 3
 
 
 class Overview(NamedTuple):
-    """Mean totals of a measure at the largest T of a study, over the opponents.
+    """Mean totals of a measure at the largest T over the opponents: least, median, largest, easiest and hardest.
 
-    Columns of both frames: least, median, largest, easiest and hardest. The last two are the opponents of the least and
-    the largest, the first of several. Forecasters are in the order of their largest total, natures of
-    their least one, descending.
-    """
+    Forecasters are in the order of their largest total, natures of their least one, descending."""
 
     measure: str
     horizon: int

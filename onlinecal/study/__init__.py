@@ -13,19 +13,9 @@ if TYPE_CHECKING:
     from onlinecal.study.run import play_batch, play_cell
 
 __all__ = [
-    "Batch",
-    "Cell",
-    "Entry",
-    "Incompatible",
-    "Plan",
-    "Played",
-    "Promise",
-    "Results",
-    "plan",
-    "play_batch",
-    "play_cell",
+    "Batch", "Cell", "Entry", "Incompatible", "Plan", "Played", "Promise", "Results", "plan", "play_batch", "play_cell",
     "play_cells",
-]
+]  # fmt: skip
 #: where names are, which are imported when first asked for: the status of a file needs no engine
 _HOMES = {
     "Incompatible": "entries", "Played": "played", "Promise": "played", "Results": "played",

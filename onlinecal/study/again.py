@@ -119,9 +119,7 @@ def _totals(
 def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list[str]]]:
     """A cell with further columns, and reason → names of the measures and tasks that cannot be computed.
 
-    Columns that it has stay, unless their content has changed since. New ones are exact where all its Γ are kept
-    exactly. Else a measure with a modulus gives a bracket, ``name[lower]`` and ``name[upper]``.
-    """
+    Where its Γ are not kept exactly, a measure with a modulus gives ``name[lower]`` and ``name[upper]``."""
     streams, runs = played.streams, range(played.runs)
     if played.origin is not None:
         then, now = played.origin.columns, panel.held(streams)

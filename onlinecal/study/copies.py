@@ -69,14 +69,9 @@ def _write(path: Path, fill: Callable[[Store], None], overwrite: bool) -> None:
 
 
 def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> list[str]:
-    """Writes several results files into a new one: their plans one after the other, each cell once.
+    """Writes several results files into a new one: all cells, runs and columns; contradictions are refused by name.
 
-    Of a cell that several of them have, it takes all runs and columns. Its runs are those of the file with the most.
-    Columns in fewer runs are kept, and shown when they are computed or played in the others.
-
-    Returns remarks: differences of the files that are no contradiction, and columns that are not shown. Other numbers
-    under one key, or other games under the same labels, are refused by the name of the cell.
-    """
+    Returns remarks: other differences of the files, and columns in fewer runs, which are kept and not shown."""
     if len(paths) < 2:
         raise StoreError("one results file is nothing to merge; expected at least two")
     for path in paths:

@@ -27,7 +27,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from onlinecal.core.errors import StoreError
 
@@ -64,7 +64,7 @@ PATIENCE = 300.0
 
 
 class Database:
-    """A results file as a database. Opened to be read, it has the state of that moment as long as it is open.
+    """A results file as a database; a context manager. Opened to be read, it has the state of that moment.
 
     Every method raises StoreError where another program holds the file, or it is full, read-only or damaged.
     """
@@ -72,8 +72,14 @@ class Database:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     @classmethod
-    def create(cls, path: Path, fill: Callable[[Database], None]) -> Database:
+    def create(cls, path: Path, fill: Callable[[Self], None]) -> Self:
         """A new file with all that `fill` puts into its tables, in place of another one at `path`.
 
         That stays until the new file is whole. Only for the holder of the lock (`study.lock.writing`).
@@ -86,7 +92,9 @@ class Database:
                 connection.executescript(
                     f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; BEGIN; {SCHEMA} COMMIT;"
                 )
-                fill(cls(path, connection))
+                database = cls(path, connection)
+                with database.transaction():
+                    fill(database)
             if path.exists():
                 with _explained(path):
                     _settle(path)
@@ -101,7 +109,7 @@ class Database:
         return cls.open(path, write=True)
 
     @classmethod
-    def open(cls, path: Path, *, write: bool = False) -> Database:
+    def open(cls, path: Path, *, write: bool = False) -> Self:
         """An existing results file; to `write` in it, only for the holder of the lock."""
         if not path.is_file():
             hint = "" if path.exists() else "; `onlinecal run SCENARIO` makes one"
@@ -124,7 +132,11 @@ class Database:
         if application != APPLICATION:
             raise StoreError(f"{self.path} is a database, but not a results file of onlinecal")
         if version != FORMAT:
-            raise StoreError(f"{self.path} {_other_format(version)}")
+            whose = f"of {'a later' if version > FORMAT else 'an earlier'} onlinecal; this one reads format {FORMAT}"
+            more = "" if version > FORMAT else (
+                ": play the scenario again, with --overwrite or into another file with --output"
+            )  # fmt: skip
+            raise StoreError(f"{self.path} has format {version}, {whose}{more}")
         if not write:
             self.run("BEGIN")
             self._insist("SELECT 1 FROM sqlite_master", 30.0)  # none can read while a writer commits
@@ -190,15 +202,6 @@ def format_of(path: Path) -> int | None:
         return None
     version, application = struct.unpack(">60xI4xI", head)
     return version if application == APPLICATION else None
-
-
-def _other_format(version: int) -> str:
-    if version > FORMAT:
-        return f"has format {version}, of a later onlinecal; this one reads format {FORMAT}"
-    return (
-        f"has format {version}, of an earlier onlinecal; this one reads format {FORMAT}: play the "
-        "scenario again, with --overwrite or into another file with --output"
-    )
 
 
 def _connect(path: Path, *, create: bool = False) -> sqlite3.Connection:

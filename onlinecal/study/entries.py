@@ -64,25 +64,12 @@ def played(
 ) -> Played:
     """A cell with its totals, and what else there is of its game."""
     names = {column.name: values for column, values in totals.items()}
+    promises = tuple(promise for promise in cell.promises if promise.measure in names)
     return Played(
-        cell.forecaster,
-        cell.against,
-        cell.horizon,
-        numbers.rounds,
-        names,
-        tuple(totals),
-        tuple(promise for promise in cell.promises if promise.measure in names),
-        cell.recorded,
-        numbers.seconds,
-        numbers.loop,
-        numbers.open,
-        (cell.nature, cell.schedule),
-        numbers.people,
-        cell.sight,
-        cell.steps,
-        gammas,
-        origin,
-    )
+        cell.forecaster, cell.against, cell.horizon, numbers.rounds, names, tuple(totals), promises, cell.recorded,
+        numbers.seconds, numbers.loop, numbers.open, (cell.nature, cell.schedule), numbers.people, cell.sight,
+        cell.steps, gammas, origin,
+    )  # fmt: skip
 
 
 #: the columns of the table of games behind its id
@@ -139,14 +126,9 @@ def _packed(people: Joined | None) -> tuple[str, bytes]:
     """Decision makers: labels, tasks and responses as JSON, and NumPy's file of all numbers."""
     if people is None:
         return "", b""
-    numbers: dict[str, Any] = {
-        "join": people.join,
-        "leave": people.leave,
-        "cdl": people.cdl,
-        **people.entries,
-    }
     file = io.BytesIO()
-    np.savez_compressed(file, **numbers)
+    numbers: dict[str, Any] = {"join": people.join, "leave": people.leave, "cdl": people.cdl}
+    np.savez_compressed(file, **numbers, **people.entries)
     return json.dumps([people.labels, people.tasks, people.responses]), file.getvalue()
 
 

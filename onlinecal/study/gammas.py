@@ -1,6 +1,6 @@
 """The level sets of each run at the checkpoints, packed: what is asked later is computed from them.
 
-At a checkpoint the levels with new counts are written, on an even grid by their place, others by the bits of the
+At a checkpoint the levels with new counts are written. On an even grid a level is its place, else the bits of the
 prediction. Whole numbers have the bytes that the largest of them needs, all lowest bytes first, compressed by
 zlib. What comes back is the same to the last bit.
 """
@@ -94,11 +94,7 @@ class _Levels(NamedTuple):
 
 
 class Packer:
-    """Packs the Γ of some runs, checkpoint by checkpoint.
-
-    A Γ without a grid and with more than `keep` levels is moved to the points i/(keep − 1). The mean distance is kept
-    with it. Predictions that the game itself has moved to the points i/m are kept.
-    """
+    """Packs the Γ of some runs, checkpoint by checkpoint; one of more than `keep` levels is moved to i/(keep − 1)."""
 
     def __init__(self, keep: Keep, runs: int, streams: int = 1, m: int | None = None) -> None:
         self._keep, self._streams, self._m = keep, streams, m
@@ -238,7 +234,7 @@ def exact(packed: bytes) -> bool:
 
 
 class Gammas:
-    """The Γ of a cell, run by run: packed ones, or a function that reads them, of a run or (None) of all."""
+    """The Γ of a cell, run by run: packed, or a function that reads them, of a run or (None) all."""
 
     def __init__(self, packed: Packed | Callable[[int | None], Packed] = MappingProxyType({})) -> None:
         self._packed = packed

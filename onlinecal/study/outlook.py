@@ -15,7 +15,7 @@ from onlinecal.core.words import number_of
 from onlinecal.engine.game import IMMEDIATE, Game
 from onlinecal.engine.separate import Separate
 from onlinecal.schedules import Schedule
-from onlinecal.study.plan import Cell, Plan, some
+from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.run import batch_bytes, batch_size, begin, levels
 
 #: the largest number of pairs that are measured
@@ -47,8 +47,8 @@ class Outlook:
 
     Pairs are of a forecaster and a nature with its schedule. In the results file are all runs of `finished` cells, and
     some of `begun` ones; `work` is in run-rounds. `loops` has the number of pairs of each loop. `listed` has
-    forecaster, nature and loop of each of few pairs. `looked_at` strategies were started for that. There is no estimate
-    where nothing is to be played or measured. `disk` is of the finished file without Γ, `memory` of the largest batch.
+    forecaster, nature and loop of each of few pairs. There is no estimate where nothing is to be played or measured.
+    `disk` is of the finished file without Γ, `memory` of the largest batch.
     """
 
     forecasters: int
@@ -64,7 +64,6 @@ class Outlook:
     work: int
     loops: dict[str, int]
     listed: tuple[tuple[str, str, str], ...]
-    looked_at: int
     estimate: Estimate | None
     disk: int
     memory: int
@@ -74,7 +73,6 @@ class Outlook:
         said = dict(vars(self))
         seconds = said.pop("estimate") and self.estimate._asdict()  # type: ignore[union-attr]
         how = seconds and seconds.pop("how")
-        del said["looked_at"]
         return said | {
             "run_rounds": said.pop("work"),
             "new": self.cells - self.finished - self.begun,
@@ -107,7 +105,7 @@ def outlook(plan: Plan, budget: float, there: Mapping[str, int] = MappingProxyTy
         if runs:
             work[pair] += cell.horizon * runs
     schedules = list(dict.fromkeys(cell.schedule for cell in plan))
-    loops, listed, looked_at = _loops(longest, schedules)
+    loops, listed = _loops(longest, schedules)
     labels = {(cell.forecaster.label, cell.nature.label) for cell in longest.values()}
     refused = {pair[:2] for pair in plan.incompatible}
     chosen = _chosen([longest[pair] for pair in longest if pair in work])
@@ -126,7 +124,6 @@ def outlook(plan: Plan, budget: float, there: Mapping[str, int] = MappingProxyTy
         work=work.total(),
         loops=loops,
         listed=listed,
-        looked_at=looked_at,
         estimate=_estimate(work, chosen, len(plan) - finished, budget),
         disk=totals * TOTAL + len(plan) * CELL,
         memory=max(map(batch_bytes, chosen), default=0),
@@ -135,9 +132,8 @@ def outlook(plan: Plan, budget: float, there: Mapping[str, int] = MappingProxyTy
 
 def _loops(
     pairs: Mapping[_Pair, Cell], schedules: list[Schedule]
-) -> tuple[dict[str, int], tuple[tuple[str, str, str], ...], int]:
-    """How many pairs each loop plays, each of few pairs with its loop, and how many strategies were started."""
-    roles = [{id(getattr(cell, role)) for cell in pairs.values()} for role in ("forecaster", "nature")]
+) -> tuple[dict[str, int], tuple[tuple[str, str, str], ...]]:
+    """How many pairs each loop plays, and each of few pairs with its loop."""
     each = [
         (cell, "simpy" if cell.in_world else "compiled" if cell.in_steps else "python")
         for cell in pairs.values()
@@ -149,7 +145,7 @@ def _loops(
         for schedule in schedules
     ]
     loops = {loop: len(schedules) * counts[loop] for loop in ("compiled", "python", "simpy") if counts[loop]}
-    return loops, tuple(listed), sum(len(some([*entries])) for entries in roles)
+    return loops, tuple(listed)
 
 
 # ---------------------------------------------------------------- how long it takes
@@ -208,10 +204,7 @@ def _chosen(cells: list[Cell]) -> list[Cell]:
 def measure(cell: Cell, budget: float) -> tuple[float, float]:
     """Seconds for a run-round of a cell with its checkpoints, and the seconds that measuring took.
 
-    The first rounds are played, twice as many each time, until the budget is spent. The last of these stretches
-    counts. The totals of one run are read then. Where there are as many levels as rounds, the time of reading grows in
-    proportion to the round. What is compiled or loaded for the first time is played and read before, and not counted.
-    """
+    The first rounds are played, twice as many each time, until the budget is spent; the last stretch counts."""
     runs = range(min(cell.runs, batch_size(cell)))
 
     def read(game: Game | Separate) -> float:
@@ -223,7 +216,7 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
         once = (known - began) / len(runs) + time.perf_counter() - known
         return once * (1 + len(cell.nature.strategy.streams))
 
-    # Without delays, so that an outcome is told.
+    # First what is compiled or loaded for the first time; without delays, so that an outcome is told.
     warm = begin(cell, runs, schedule=IMMEDIATE)
     for t in (1, 2):
         warm.advance(min(t, cell.horizon))
@@ -234,6 +227,7 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
         step, began = min(rounds or STRETCH, cell.horizon - rounds), time.perf_counter()
         game.advance(rounds + step)
         rounds, took = rounds + step, time.perf_counter() - began
+    # Of as many levels as rounds the time of reading grows in proportion to the round.
     once, grows = read(game), any(gamma.levels > rounds / 2 for gamma in game.known()[:1])
     reading = once * (sum(cell.times) / rounds if grows else len(cell.times))
     return took / (step * len(runs)) + reading / cell.horizon, time.perf_counter() - first

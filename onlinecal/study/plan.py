@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.content import content, digest
@@ -35,8 +35,6 @@ NOBODY = People()
 EXACT = Exact()
 #: the largest number of cells of a plan, which are all in memory
 MOST = 10**6
-#: of more strategies than this, some are started before anything is played, evenly spread
-LOOKED_AT = 10_000
 
 
 @dataclass(frozen=True)
@@ -224,8 +222,8 @@ def plan(
     ------
     InvalidParameter
         A horizon, number of runs or of checkpoints that cannot be played. No pair of players that can play each other.
-        More than a million cells. A player that cannot be started at a horizon (of more than 10,000 strategies some
-        are tried). Two strategies or schedules of one label. A schedule by which no outcome would become known. A
+        More than a million cells. A player that cannot be started at a horizon. Two strategies or
+        schedules of one label. A schedule by which no outcome would become known. A
         grid for forecasts, and a measure, task or decision maker without a bound for it.
     """
     who, whom = list(forecasters), list(natures)
@@ -249,7 +247,7 @@ def plan(
         raise InvalidParameter(
             incompatible[0].reason + (f"; nor can {number_of(more, 'other pair')} be played" if more else "")
         )
-    for entry in some(whom):
+    for entry in whom:
         check_kept(panel.keeps or (), entry.strategy)
         _check_streams(panel, entry)
     if late := next((s for s in schedules if not s.immediate), None):
@@ -278,7 +276,6 @@ def plan(
     return Plan(cells, incompatible)
 
 
-_Thing = TypeVar("_Thing")
 _Pairs = list[tuple[Entry, Entry, Sequence[int]]]
 
 
@@ -314,11 +311,6 @@ def _pairs(
     return pairs, incompatible
 
 
-def some(entries: Sequence[_Thing]) -> Sequence[_Thing]:
-    """All of at most `LOOKED_AT` things, else some, evenly spread."""
-    return entries[:: -(-len(entries) // LOOKED_AT) or 1]
-
-
 def _start(pairs: _Pairs, seed: int) -> bool:
     """Starts strategies once at each of their horizons; whether some forecaster plays on no grid."""
     free = False
@@ -327,15 +319,14 @@ def _start(pairs: _Pairs, seed: int) -> bool:
         for forecaster, nature, horizons in pairs:
             entry = forecaster if role == "forecaster" else nature
             found.setdefault(id(entry), (entry, set()))[1].update(horizons)
-        tried, in_steps = set(some([*found])), False
-        for place, (entry, played) in found.items():
-            world = isinstance(entry.strategy, World)  # it is a process that only play starts
-            for horizon in sorted(played) if place in tried and not world else ():
+        for entry, played in found.values():
+            # A world is a process that only play starts.
+            for horizon in () if isinstance(entry.strategy, World) else sorted(played):
                 player = start(role, entry.strategy, horizon, range(1), seed)
-                free |= role == "forecaster" and grid_of_player(player) is None
-                in_steps = made_of_steps(player)
-            # One that is not tried is taken for the same as the one before.
-            vars(entry)["in_steps"] = in_steps and not world
+                # The grid is stated by the player itself or by its law.
+                grid = getattr(player, "grid", getattr(getattr(player, "law", None), "grid", None))
+                free |= role == "forecaster" and grid is None
+                vars(entry)["in_steps"] = made_of_steps(player)
     return free
 
 
@@ -351,11 +342,6 @@ def _settled(panel: Panel, people: People, history: Keeping, free: bool) -> tupl
         return panel.of_moved(), history
     except InvalidParameter as error:
         raise InvalidParameter(f"history = {history.m}: {error}, or history = 'exact'") from None
-
-
-def grid_of_player(player: Any) -> Any:
-    """The grid that a forecaster's player states, itself or by its law; None without one."""
-    return getattr(player, "grid", getattr(getattr(player, "law", None), "grid", None))
 
 
 # ---------------------------------------------------------------- what is refused

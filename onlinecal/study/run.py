@@ -132,16 +132,9 @@ def begin(cell: Cell, runs: range, *, schedule: Schedule | None = None, threads:
     def made(runs: range) -> Game | Simulation:
         kind: Any = Simulation if cell.in_world else Game
         return kind(
-            cell.forecaster.strategy,
-            cell.nature.strategy,
-            horizon=cell.horizon,
-            runs=runs,
-            seed=cell.seed,
-            cuts=cell.people.cuts,
-            keeps=cell.panel.keeps,
-            history=cell.history,
-            **options,
-        )
+            cell.forecaster.strategy, cell.nature.strategy, horizon=cell.horizon, runs=runs, seed=cell.seed,
+            cuts=cell.people.cuts, keeps=cell.panel.keeps, history=cell.history, **options,
+        )  # fmt: skip
 
     if cell.in_world or not schedule.delays.by_outcome:
         return made(runs)
@@ -182,8 +175,10 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
                 read_now = each.read()
                 accounts[:, i, :, first : first + read_now.shape[1]] = np.moveaxis(read_now, 2, 0)
                 first += read_now.shape[1]
-        for name, values in _certificates(game).items():
-            certified.setdefault(name, []).append(values)
+        said = [part.certificates() for part in game.parts]
+        for name, values in said[0].items():
+            every = values if len(said) == 1 else np.concatenate([each[name] for each in said])
+            certified.setdefault(name, []).append(every)
     read = {column: totals[:, :, j] for j, column in enumerate(cell.columns)} | {
         Column("certificate", name): _certificate(cell, runs, name, values)
         for name, values in certified.items()
@@ -192,15 +187,10 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     loop = "simpy" if cell.in_world else "compiled" if game.compiled else "python"
     joined = None
     if tenures := cell.people.tenures:
-        joined = Joined(
-            tuple(t.label for t in tenures),
-            tuple(t.task.name for t in tenures),
-            tuple(t.response for t in tenures),
-            np.array([t.join for t in tenures]),
-            np.array([t.leave for t in tenures]),
-            dict(zip(ENTRIES, accounts, strict=True)),
-            np.concatenate([each.cdl() for each in people], axis=1),
-        )
+        labels, tasks, responses = zip(*((t.label, t.task.name, t.response) for t in tenures), strict=True)
+        join, leave = (np.array([getattr(t, name) for t in tenures]) for name in ("join", "leave"))
+        cdl = np.concatenate([each.cdl() for each in people], axis=1)
+        joined = Joined(labels, tasks, responses, join, leave, dict(zip(ENTRIES, accounts, strict=True)), cdl)
     opened = () if cell.immediate else tuple(open)
     return Batch(runs[0], np.array(cell.times), read, loop, opened, people=joined, gammas=gammas)
 
@@ -216,16 +206,6 @@ def levels(
             rounds = None if part.transcripts is None else part.transcripts.of(run, stream)
             yield first + run, gamma, rounds, None if distances is None else float(distances[run])
         first += len(part.runs)
-
-
-def _certificates(game: Game | Separate) -> dict[str, Any]:
-    """The totals that the forecaster certifies, name → (runs,)."""
-    said = [part.certificates() for part in game.parts]
-    return (
-        said[0]
-        if len(said) == 1
-        else {name: np.concatenate([each[name] for each in said]) for name in said[0]}
-    )
 
 
 def _advance(game: Game | Separate, until: int, told: Callable[[int], None] | None) -> None:

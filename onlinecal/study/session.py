@@ -55,11 +55,7 @@ class Session:
     ) -> Session:
         """A new file (an empty one counts as none), or an existing one if `resume` or `overwrite` allows it.
 
-        With `resume`, games of the file with the same content (`Cell.key`) are kept, whatever their labels and order.
-        Others, and further runs, are played. Games that are not in the plan are not shown. They go when everything has
-        been played; until then the plan of before finds them again. `meta` has
-        name, title and scenario.
-        """
+        With `resume`, games of the same content (`Cell.key`) are kept; others go in the end."""
         if resume and overwrite:
             raise StoreError(
                 "--resume keeps what is there and --overwrite destroys it; expected one of the two"
@@ -187,11 +183,9 @@ class Session:
         return len(self._store.finished())
 
     def play(self, executor: Executor | None = None) -> list[tuple[Cell, Fault]]:
-        """Computes what is missing from level sets that are kept, where it can; plays what is missing then.
+        """Computes what is missing from kept level sets, and plays the rest; each cell is put away at once.
 
-        Each cell is in the file as soon as it is finished. Returns those that could not be played, and why;
-        `Session.open` with `resume` plays them again. The executor is within its context; by default this process.
-        """
+        Returns those that could not be played, and why. The executor is within its context; default this process."""
         before = self._store.held().keys()
         todo = self._tasks(self._store.held())
         failed: dict[str, Fault] = {}

@@ -15,11 +15,7 @@ from onlinecal.study.store import Store
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a results file, at one time; others may be writing it.
-
-    `failed` has the cells that could not be played, why, and when that was last tried. `left` are neither done nor
-    failed. `writer` is the process that writes it now; "" for none.
-    """
+    """The state of a results file; `failed` cells with why and when, `left` ones, the `writer` of it now or ""."""
 
     path: Path
     name: str
@@ -47,18 +43,12 @@ class Status:
                 failed.append((cell, *failures[cell.key]))
             elif missing:
                 left += 1
+        incompatible = tuple(Incompatible(*each) for each in json.loads(meta.get("incompatible", "[]")))
+        done = len(plan) - len(failed) - left
         return cls(
-            path,
-            meta["name"],
-            meta["title"],
-            len(plan),
-            len(plan) - len(failed) - left,
-            tuple(failed),
-            tuple(Incompatible(*each) for each in json.loads(meta.get("incompatible", "[]"))),
-            left,
-            sum(rounds.values()),
+            path, meta["name"], meta["title"], len(plan), done, tuple(failed), incompatible, left, sum(rounds.values()),
             writer(path),
-        )
+        )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
         """As data."""

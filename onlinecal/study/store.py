@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from sqlite3 import Connection
 from typing import Any
 
 from onlinecal.core.columns import Held, read_column, written
@@ -25,46 +26,21 @@ _OF_PLAN = "plan", "checksum"
 _CHANGED = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 
 
-class Store:
-    """An open results file; a context manager.
+class Store(Database):
+    """An open results file; a transaction that fails leaves it as it was."""
 
-    A transaction that fails leaves the file as it was. StoreError is raised where another program holds the file, or
-    it is full, read-only or damaged.
-    """
-
-    def __init__(self, database: Database) -> None:
-        self.path, self._db = database.path, database
+    def __init__(self, path: Path, connection: Connection) -> None:
+        super().__init__(path, connection)
         # Read several times, and changed by this object alone.
         self._plan: list[Planned] | None = None
         self._sound: dict[str, Batch] = {}
         self._columns_put: set[str] = set()
 
-    @classmethod
-    def create(cls, path: Path, fill: Callable[[Store], None]) -> Store:
-        """A new file with all that `fill` puts into it; see `Database.create`."""
-
-        def filled(database: Database) -> None:
-            with database.transaction():
-                fill(cls(database))
-
-        return cls(Database.create(path, filled))
-
-    @classmethod
-    def open(cls, path: Path, *, write: bool = False) -> Store:
-        """An existing file; see `Database.open`."""
-        return cls(Database.open(path, write=write))
-
-    def __enter__(self) -> Store:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._db.close()
-
     @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self, patience: float | None = None) -> Iterator[None]:
         """Within it several changes are one transaction."""
         try:
-            with self._db.transaction():
+            with super().transaction(patience):
                 yield
         except BaseException:
             self._plan, self._sound, self._columns_put = None, {}, set()
@@ -75,10 +51,7 @@ class Store:
     @property
     def meta(self) -> dict[str, str]:
         """Name, title, text of the scenario and version."""
-        return {key: value for key, value in self._meta().items() if key not in _OF_PLAN}
-
-    def _meta(self) -> dict[str, str]:
-        return dict(self._db.run("SELECT key, value FROM meta"))
+        return {key: value for key, value in self.run("SELECT key, value FROM meta") if key not in _OF_PLAN}
 
     def put_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts a plan and what the file says of itself in place of those before; what was played stays."""
@@ -99,8 +72,8 @@ class Store:
         self._plan = None
         with self.transaction():
             self._put_columns(column for columns in panels for column in columns)
-            self._db.run("DELETE FROM meta")
-            self._db.run_many("INSERT INTO meta VALUES (?, ?)", meta.items())
+            self.run("DELETE FROM meta")
+            self.run_many("INSERT INTO meta VALUES (?, ?)", meta.items())
 
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
@@ -113,7 +86,7 @@ class Store:
             ) from None
 
     def _read_plan(self) -> list[Planned]:
-        columns, meta = self._columns(), self._meta()
+        columns, meta = self._columns(), dict(self.run("SELECT key, value FROM meta"))
         if checksum(*sorted(each for each in meta.items() if each[0] != "checksum")) != meta["checksum"]:
             raise ValueError("another checksum")
         held = json.loads(meta["plan"])
@@ -129,7 +102,7 @@ class Store:
 
     def _columns(self) -> dict[str, Held]:
         """Those that are as they were put there, by their keys."""
-        rows = self._db.run('SELECT key, "column", content FROM columns')
+        rows = self.run('SELECT key, "column", content FROM columns')
         read = ((key, read_column(text), content) for key, text, content in rows)
         found = {key: Held(column, content) for key, column, content in read if column is not None}
         return {key: held for key, held in found.items() if isinstance(held.content, str) and held.key == key}
@@ -140,7 +113,7 @@ class Store:
             for h in columns
             if h.key not in self._columns_put
         ]
-        self._db.run_many("INSERT OR REPLACE INTO columns VALUES (?, ?, ?, ?)", rows)
+        self.run_many("INSERT OR REPLACE INTO columns VALUES (?, ?, ?, ?)", rows)
         self._columns_put.update(key for key, *_ in rows)
 
     # ---------------------------------------------------------------- games
@@ -150,7 +123,7 @@ class Store:
         columns = self._columns()
         texts: dict[Any, dict[Held, int]] = {}  # most games have the same
         found = {}
-        for key, text in self._db.run("SELECT key, held FROM games"):
+        for key, text in self.run("SELECT key, held FROM games"):
             if text not in texts:
                 try:
                     texts[text] = {columns[of]: n for of, n in json.loads(text)}
@@ -171,7 +144,7 @@ class Store:
 
     def contents(self, keys: Collection[str]) -> dict[str, Any]:
         """Key → content of the rounds."""
-        rows = self._db.run("SELECT key, content FROM games")
+        rows = self.run("SELECT key, content FROM games")
         return {key: json.loads(text) for key, text in rows if key in keys}
 
     def numbers(self, key: str) -> Batch | None:
@@ -186,13 +159,13 @@ class Store:
 
     def _games(self, where: str = "", *values: str) -> Iterator[tuple[str, str, Batch | None]]:
         """Key, content and numbers of games; None where they are others than were put there."""
-        rows = self._db.run(f"SELECT id, {', '.join(GAME)} FROM games {where}", values)
+        rows = self.run(f"SELECT id, {', '.join(GAME)} FROM games {where}", values)
         columns = self._columns() if rows else {}
         for game, *row in rows:
             numbers = self._sound.get(row[0])
             if numbers is None:
                 order = 'SELECT total FROM totals WHERE game = ? ORDER BY "column", round, run'
-                numbers = numbers_of(row, self._db.run(order, (game,)), columns)
+                numbers = numbers_of(row, self.run(order, (game,)), columns)
             yield row[0], row[1], numbers
 
     def add(self, key: str, content: Mapping[str, Any], batch: Batch) -> None:
@@ -203,9 +176,9 @@ class Store:
             old = batch._replace(totals={}, first=0, seconds=0.0, people=None) if old is None else old
             numbers = together([old._replace(gammas=kept), batch])
             self._put(key, json.dumps(content, sort_keys=True), numbers)
-            ((game,),) = self._db.run("SELECT id FROM games WHERE key = ?", (key,))
+            ((game,),) = self.run("SELECT id FROM games WHERE key = ?", (key,))
             new = [(game, r, p, checksum(key, r, p)) for r, p in numbers.gammas.items() if kept.get(r) != p]
-            self._db.run_many("INSERT OR REPLACE INTO gammas VALUES (?, ?, ?, ?)", new)
+            self.run_many("INSERT OR REPLACE INTO gammas VALUES (?, ?, ?, ?)", new)
 
     def add_columns(self, key: str, columns: Mapping[Held, Floats], first: int = 0) -> None:
         """Puts further runs, from `first` on, of columns that were computed from Γ beside those of the same game."""
@@ -223,14 +196,14 @@ class Store:
         with self.transaction():
             self._put_columns(numbers.totals)
             changed = ", ".join(f"{name} = excluded.{name}" for name in GAME[1:])
-            ((game,),) = self._db.run(
+            ((game,),) = self.run(
                 f"INSERT INTO games ({', '.join(GAME)}) VALUES ({', '.join('?' * len(GAME))}) "
                 f"ON CONFLICT (key) DO UPDATE SET {changed} RETURNING id",
                 game_row(key, content, numbers),
             )
-            self._db.run("DELETE FROM totals WHERE game = ?", (game,))
-            self._db.run_many("INSERT INTO totals VALUES (?, ?, ?, ?, ?)", total_rows(game, numbers))
-            self._db.run("DELETE FROM failed WHERE key = ?", (key,))
+            self.run("DELETE FROM totals WHERE game = ?", (game,))
+            self.run_many("INSERT INTO totals VALUES (?, ?, ?, ?, ?)", total_rows(game, numbers))
+            self.run("DELETE FROM failed WHERE key = ?", (key,))
 
     def forget(self, keys: Collection[str]) -> None:
         """Deletes the games of these keys."""
@@ -240,11 +213,9 @@ class Store:
         with self.transaction():
             each = [(key,) for key in keys]
             for table in ("gammas", "totals"):
-                self._db.run_many(
-                    f"DELETE FROM {table} WHERE game IN (SELECT id FROM games WHERE key = ?)", each
-                )
-            self._db.run_many("DELETE FROM games WHERE key = ?", each)
-            self._db.run_many("DELETE FROM failed WHERE key = ?", each)
+                self.run_many(f"DELETE FROM {table} WHERE game IN (SELECT id FROM games WHERE key = ?)", each)
+            self.run_many("DELETE FROM games WHERE key = ?", each)
+            self.run_many("DELETE FROM failed WHERE key = ?", each)
 
     def forget_replaced(self) -> None:
         """Deletes columns that others of the same name, but of other content, have replaced."""
@@ -263,7 +234,7 @@ class Store:
 
     def gammas(self, key: str, whose: str = "", run: int | None = None) -> dict[int, bytes]:
         """Run → packed level sets of a game; those with another checksum are an error if `whose` names the game."""
-        rows = self._db.run(
+        rows = self.run(
             "SELECT run, packed, gammas.checksum FROM gammas JOIN games ON games.id = game "
             "WHERE key = ?1 AND (?2 IS NULL OR run = ?2) ORDER BY run",
             (key, run),
@@ -280,11 +251,11 @@ class Store:
         """Writes down why a game could not be played; what of it was played before stays."""
         at = f"{datetime.now().astimezone():%Y-%m-%d %H:%M:%S %z}"
         with self.transaction():
-            self._db.run("INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", (key, error, at))
+            self.run("INSERT OR REPLACE INTO failed VALUES (?, ?, ?)", (key, error, at))
 
     def failures(self) -> dict[str, tuple[str, str]]:
         """Of everything that could not be played: key → why, and when it was last tried."""
-        return {key: (error, at) for key, error, at in self._db.run("SELECT key, error, at FROM failed")}
+        return {key: (error, at) for key, error, at in self.run("SELECT key, error, at FROM failed")}
 
     # ---------------------------------------------------------------- all of it
 

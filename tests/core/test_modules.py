@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from onlinecal.core import modules
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.modules import locate
 
@@ -136,18 +135,6 @@ def test_what_a_module_prints_goes_aside(folder):
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         locate("forecaster", "prints:EMA")
     assert (out.getvalue(), err.getvalue()) == ("", "hello\n")
-
-
-def test_a_module_that_takes_long_is_named(folder, monkeypatch, capsys):
-    monkeypatch.setattr(modules, "PATIENCE", 0.05)
-    write(folder / "sleeps.py", "import time\ntime.sleep(0.5)\n" + EMA)
-    locate("forecaster", "sleeps.py:EMA")
-    said = "note: forecaster 'sleeps.py:EMA': module 'sleeps.py' is still being imported (sleeps.py:2)\n"
-    assert capsys.readouterr().err == said
-    write(folder / "quick.py")
-    monkeypatch.setattr(modules, "PATIENCE", 30.0)
-    locate("forecaster", "quick.py:EMA")
-    assert capsys.readouterr().err == ""
 
 
 def test_control_c_says_what_was_being_imported(folder):

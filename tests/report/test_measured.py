@@ -16,11 +16,10 @@ from onlinecal.report.measured import (
     data,
     decision,
     differences,
+    document_of,
     number,
-    page_of,
     side_by_side,
     span,
-    text,
 )
 from onlinecal.report.tables import print_json
 
@@ -45,7 +44,7 @@ def report(tmp_path_factory):
 
 
 def test_the_text_holds_every_number_of_the_tables(report):
-    said = text(report)
+    said = document_of(report).text()
     for column in report.columns:
         for row in column.evaluation.rows:
             cells = [span(*row.ends), "none" if row.interval is None else span(*row.interval)]
@@ -87,7 +86,7 @@ def test_json_has_numbers_or_null_and_all_digits(report, capsys):
 
 
 def test_the_page_needs_nothing_else_and_escapes_names(report):
-    page = page_of(report).html()
+    page = document_of(report, drawn=True).html()
     assert "<b>x</b>" not in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page
     assert not re.findall(r"(?:src|href|srcset)=\"(?!data:)", page)
@@ -101,7 +100,7 @@ def test_the_page_needs_nothing_else_and_escapes_names(report):
 def test_a_log_without_draws_has_no_intervals():
     log = Log("f", {"p": np.array([0.2, 0.8, 0.8])}, np.array([0.0, 1.0, 0.0]), "y")
     report = measure_log(log, Settings(draws=0))
-    said = text(report)
+    said = document_of(report).text()
     assert "interval " not in said.split("\n\n")[2].splitlines()[1]
     assert "if calibrated" not in said
     assert data(report)["forecasts"][0]["threshold"]["p_value"] is None
@@ -109,10 +108,15 @@ def test_a_log_without_draws_has_no_intervals():
     assert span(0.1, 0.1) == "0.1"
 
 
+def pictures_of(report, title):
+    (section,) = (section for section in document_of(report, drawn=True).sections if section.title == title)
+    return next(part.content for part in section.parts if part.kind == "pictures")
+
+
 def test_few_levels_are_points_and_not_smoothed(monkeypatch):
     monkeypatch.setattr(page_pictures, "drawing", lambda plot: "")
     log = Log("f", {"p": np.array([0.2, 0.8, 0.8])}, np.array([0.0, 1.0, 0.0]), "y")
-    pictures = measured.pictures(measure_log(log, Settings(draws=0, measures=("brier",))).columns[0])
+    pictures = pictures_of(measure_log(log, Settings(draws=0, measures=("brier",))), "p")
     assert [one.title for one in pictures] == [
         "Reliability of p, levels",
         "Reliability of p, monotone (CORP)",
@@ -130,13 +134,14 @@ def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters(monkeypatc
         "f", {"p": p, "other": p**2}, (rng.random(200) < p).astype(float), "y", clusters=np.arange(200) // 2
     )
     found = measure_log(log, Settings(draws=20, measures=("brier",)))
-    (beside,) = (section for section in page_of(found).sections if section.title == "Side by side")
-    reliability, murphy = beside.parts[0].content
+    reliability, murphy = pictures_of(found, "Side by side")
     assert "by clusters of rows" in reliability.caption
-    assert "by clusters of rows" in measured.pictures(found.columns[0])[0].caption
+    assert "by clusters of rows" in pictures_of(found, "p")[0].caption
     assert murphy.caption.startswith("Up: the mean elementary score")
     alone = measure_log(replace(log, forecasts={"p": p}), Settings(draws=0, measures=("brier",)))
-    assert not [section for section in page_of(alone).sections if section.title == "Side by side"]
+    assert not [
+        section for section in document_of(alone, drawn=True).sections if section.title == "Side by side"
+    ]
 
 
 def report_of(forecasts, outcomes, settings=None, **more):
@@ -152,7 +157,7 @@ def test_differences_of_few_rows_are_not_tested():
     assert "n < 30: rows that tell as much as fewer than 30 rows" in differences(few)[0].notes[0]
     assert data(few)["differences"][0]["p_value"] is None
     enough = report_of({"p": np.full(30, 0.4), "q": np.linspace(0.1, 0.9, 30)}, np.arange(30) % 2)
-    assert "n < 30" not in text(enough)
+    assert "n < 30" not in document_of(enough).text()
 
 
 @pytest.mark.parametrize(
@@ -163,8 +168,8 @@ def test_how_far_apart_errors_may_depend_on_each_other(rows, apart):
     p, times = np.linspace(0.1, 0.9, rows), np.arange(rows, dtype=float)
     forecasts, y = {"p": p, "q": p**2}, np.arange(rows) % 2
     found = report_of(forecasts, y, times=times, time_words=str, time="t")
-    assert apart in text(found)
-    assert "rows independent" in " ".join(text(report_of(forecasts, y)).split())
+    assert apart in document_of(found).text()
+    assert "rows independent" in " ".join(document_of(report_of(forecasts, y)).text().split())
 
 
 def test_no_task_is_called_the_worst_where_none_regrets_anything():
@@ -178,12 +183,12 @@ def test_no_task_is_called_the_worst_where_none_regrets_anything():
 def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(monkeypatch):
     drawn = []
     monkeypatch.setattr(page_pictures, "drawing", lambda plot: "")
-    monkeypatch.setattr(measured, "pictures", lambda column: drawn.append(column.name) or [])
+    monkeypatch.setattr(page_pictures, "of_column", lambda name, found: drawn.append(name) or [])
     many = report_of({f"p{i}": [0.2, 0.8] for i in range(measured.DRAWN + 1)}, [0, 1])
-    page = page_of(many).html()
+    page = document_of(many, drawn=True).html()
     assert "Diagrams are drawn of the first 12 columns of 13." in page
     assert drawn == [f"p{i}" for i in range(12)]
-    classes = page_of(replace(many, classes=True)).html()
+    classes = document_of(replace(many, classes=True), drawn=True).html()
     for title, both in (("Reliability of all columns", True), ("Elementary scores of all columns", False)):
         assert (title in page, title in classes) == (True, both)
-    assert "Diagrams are drawn" not in page_of(report_of({"p": [0.2, 0.8]}, [0, 1])).html()
+    assert "Diagrams are drawn" not in document_of(report_of({"p": [0.2, 0.8]}, [0, 1]), drawn=True).html()

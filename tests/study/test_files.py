@@ -342,7 +342,7 @@ class Together(Disorderly):
 def test_what_is_finished_together_is_put_away_together(tmp_path):
     planned, commits = cells(), []
     with session(tmp_path / "a.db", planned) as opened:
-        opened._store._db._connection.set_trace_callback(
+        opened._store._connection.set_trace_callback(
             lambda statement: commits.append(statement) if statement == "COMMIT" else None
         )
         opened.play(Together(workers=3))
@@ -356,14 +356,14 @@ def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(tmp_path,
     planned, path = cells((4,), 1, forecasters=who, natures=whom), tmp_path / "r.db"
     played(path, planned)
     finished, statements, plans = path.read_bytes(), [], []
-    opened, read_plan = Database.open, Store._read_plan
+    opened, read_plan = Store.open, Store._read_plan
 
     def traced(*a, **k):
-        database = opened(*a, **k)
-        database._connection.set_trace_callback(statements.append)
-        return database
+        store = opened(*a, **k)
+        store._connection.set_trace_callback(statements.append)
+        return store
 
-    monkeypatch.setattr(Database, "open", traced)
+    monkeypatch.setattr(Store, "open", traced)
     monkeypatch.setattr(Store, "_read_plan", lambda self: plans.append(self) or read_plan(self))
     with session(path, planned, resume=True) as resumed:
         assert resumed.play() == []
@@ -381,7 +381,7 @@ def test_a_full_disk_keeps_the_finished_cells(tmp_path):
     """SQLite's page limit stands for the disk: it fails in the same place with the same error."""
     path, planned = tmp_path / "a.db", cells(runs=40)
     opened = session(path, planned)
-    run = opened._store._db.run
+    run = opened._store.run
     run(f"PRAGMA max_page_count = {run('PRAGMA page_count')[0][0] + 8}")
     with opened, pytest.raises(StoreError, match="disk is full; free some space and go on with --resume"):
         opened.play()

@@ -127,7 +127,7 @@ def test_errors_say_which_value(tmp_path, forecasters, said):
     assert "\n" not in str(raised.value)
 
 
-def test_every_strategy_is_started_once_and_of_very_many_some_are(tmp_path, monkeypatch):
+def test_every_strategy_is_started_once(tmp_path, monkeypatch):
     count, plans = [0], sys.modules["onlinecal.study.plan"]
 
     def counted(role, *rest):
@@ -142,9 +142,6 @@ def test_every_strategy_is_started_once_and_of_very_many_some_are(tmp_path, monk
     planned = cells(tmp_path, *tables)
     assert (len(planned), planned.work, planned[9_999].forecaster.strategy.m) == (10**4, 10**4 * 30 * 2, 100)
     assert count[0] == 200
-    monkeypatch.setattr(plans, "LOOKED_AT", 50)
-    cells(tmp_path, *tables)
-    assert count[0] == 200 + 2 * 50
     monkeypatch.setattr(plans, "MOST", 9_999)
     with pytest.raises(ScenarioError, match="the study has up to 10,000 cells; expected at most 9,999"):
         cells(tmp_path, *tables)

@@ -41,12 +41,9 @@ def seconds(cell: Cell) -> float:
 
 
 def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit]:
-    """The units of a study, in the order in which they are to be begun.
+    """The units of a study, in the order in which they are to be begun; `beside` workers share a machine's memory.
 
-    One worker plays cells in their order, in batches as large as memory allows. Several play short cells first,
-    so that faults show soon. Then the longest come first, so that all workers end together. Long cells are cut.
-    `beside` is the number of workers that share the memory of a machine.
-    """
+    Several workers play short cells first, so that faults show soon, then the longest, which are cut."""
     long = list(map(seconds, cells))
     share = math.inf if workers == 1 else max(LEAST, sum(long) / (EACH * workers))
     # Of one worker all are short.
@@ -61,7 +58,7 @@ def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit
 
 
 class Fault(NamedTuple):
-    """The fault of a unit: the name of our error or "", a line of text, and places in code of users."""
+    """The fault of a unit: the name of our error or "", a line of text, places in code of users."""
 
     kind: str
     text: str
@@ -171,20 +168,16 @@ class Serial(Executor):
         self._waiting: deque[Unit] = deque()
 
     def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
-        """Keeps the cells."""
         self._cells, self._worked = cells, worked
 
     @property
     def room(self) -> int:
-        """One at a time."""
         return 1 - len(self._waiting)
 
     def submit(self, unit: Unit) -> None:
-        """Keeps the unit until its events are waited for."""
         self._waiting.append(unit)
 
     def events(self) -> list[Event]:
-        """Plays the next unit."""
         unit = self._waiting.popleft()
         return [attempt(self._cells[unit.cell], unit, self.threads, lambda n: self._worked(unit, n))]
 

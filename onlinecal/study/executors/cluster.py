@@ -125,7 +125,6 @@ class Cluster(Executor):
                 raise self._gone()
 
     def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
-        """Sends the cells."""
         self._worked = worked
         self._name, blob = packed(cells)
         with self._explained(), warnings.catch_warnings():
@@ -139,7 +138,6 @@ class Cluster(Executor):
         return self.workers + max(1, self.workers // 4) - len(self._units)
 
     def submit(self, unit: Unit) -> None:
-        """Gives it to the scheduler."""
         self._submitted += 1
         key = f"{self._mark}-{self._submitted}"
         with self._explained():
@@ -150,7 +148,6 @@ class Cluster(Executor):
         future.add_done_callback(self._happened.put)
 
     def events(self) -> list[Event]:
-        """Waits for the scheduler."""
         found: list[Event] = []
         with contextlib.suppress(queue.Empty):
             found += self._take(self._happened.get(timeout=1.0))

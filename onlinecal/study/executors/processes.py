@@ -54,7 +54,6 @@ class Processes(base.Executor):
         self._unable = False
 
     def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
-        """Estimates what there is to do."""
         self._cells, self._worked = cells, worked
         self._kit = packed(cells) if self._asked else None
         self._left = sum(map(base.seconds, cells))
@@ -64,17 +63,14 @@ class Processes(base.Executor):
 
     @property
     def room(self) -> int:
-        """As many as there are processes that have nothing to do."""
         busy = sum(worker.unit is not None for worker in self._team)
         return max(1, len(self._team)) - busy - len(self._waiting)
 
     def submit(self, unit: Unit) -> None:
-        """Gives it to the first process that has nothing to do."""
         self._waiting.append(unit)
         self._hand_out()
 
     def events(self) -> list[Event]:
-        """Plays the next unit here, or waits for the others."""
         if not self._team:
             return self._play_here(self._waiting.popleft())
         busy = [worker for worker in self._team if worker.unit is not None]
@@ -91,7 +87,6 @@ class Processes(base.Executor):
         return found
 
     def close(self) -> None:
-        """Ends all processes."""
         self._waiting.clear()
         team, self._team = self._team, []
         for worker in team:
