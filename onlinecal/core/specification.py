@@ -56,20 +56,7 @@ class Specification:
             check(name, getattr(self, name))
 
     def start(self, horizon: int, stream: Stream) -> Any:
-        """Starts a player of one run, with fresh state.
-
-        Parameters
-        ----------
-        horizon : int
-            T, for players that are tuned to it.
-        stream : Stream
-            The player's own uniforms, for what it states at random. The engine draws forecasts and outcomes.
-
-        Returns
-        -------
-        CompiledForecaster, CompiledNature or object
-            An object in plain Python (`Scalar`) is started for each run.
-        """
+        """Starts a player of one run, with fresh state and uniforms of its own for what it states at random."""
         raise TypeError(f"{type(self).__name__} has no method start(horizon, stream)")
 
     @property

@@ -13,21 +13,9 @@ from onlinecal.core.uniforms import fill_uniforms
 class Stream:
     """Uniforms on [0, 1) for a range of runs; run r's are the same in whatever batch it is played.
 
-    Each run has a Philox generator. Its key is a hash of (seed, path, run). Streams are independent for every
-    practical purpose and need no order of creation. Python's hash seed does not matter. They are NumPy's:
+    The key of a run's Philox generator is a hash of (seed, path, run): `path` is what the numbers are for. NumPy's
     `numpy.random.Generator(numpy.random.Philox(key=…)).random()` gives the same numbers.
 
-    Parameters
-    ----------
-    seed : int
-        The study's seed.
-    path : tuple of str
-        What the numbers are for: role, strategy key, horizon.
-    runs : range
-        The runs of this batch.
-
-    Examples
-    --------
     >>> both = Stream(1, ("outcome",), range(4)).block(5)
     >>> bool((both[:, 2:] == Stream(1, ("outcome",), range(2, 4)).block(5)).all())
     True

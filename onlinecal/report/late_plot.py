@@ -207,16 +207,9 @@ class Bars:
 
 
 def question_bars(schedule: Schedule, horizon: int, seed: int = 0, first: int = BARS) -> Bars:
-    """The times at which the questions of a game are asked and their outcomes become known.
+    """The times at which the `first` questions of a game, up to 200, are asked and their outcomes become known.
 
-    Parameters
-    ----------
-    schedule : Schedule
-    horizon, seed : int
-        Of the game: its times depend on both. A delay that depends on the outcome is the longer of the two.
-    first : int, default 200
-        The most questions that are drawn, up to 200.
-    """
+    A delay that depends on the outcome is the longer of the two."""
     check_horizon(horizon)
     number = min(count("first", first, most=BARS), horizon)
     if schedule.length is not None and horizon > schedule.length:

@@ -17,10 +17,10 @@ Beside their own arguments all take
 - ``ax``: matplotlib Axes, in the shape that is returned; a flat list if that is a row or a column. Default: a new
   figure with title, legend and caption.
 - ``title``: of a new figure;
-- ``caption``: False for a new figure without it; it is ``figure.get_label()`` in any case;
-- ``dark``: whether a new figure is for a dark page;
-- ``width``: of a new figure, ``"column"`` (3.4 inches), ``"page"`` (7) or inches; where panels would be too narrow they
-  stand in several lines;
+- ``caption``: False for a new figure without it. It is ``figure.get_label()`` in any case.
+- ``dark``: whether a new figure is for a dark page.
+- ``width``: of a new figure, ``"column"`` (3.4 inches), ``"page"`` (7) or inches. Where panels would be too narrow they
+  stand in several lines.
 - ``columns``: the most panels beside each other in a new figure.
 
 Figures that they make show themselves in a notebook.

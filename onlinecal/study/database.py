@@ -9,13 +9,14 @@ which labels and in which order.
                         cells, their panels and promises, as JSON (`Store.put_plan`). checksum: of all of these.
     columns(key, name, column, content)   column: the parts of the name, as JSON. content: all that its numbers depend
                         on beside the game, as JSON. key: the digest of both.
-    games(id, key, content, times, held, seconds, loop, open, people, accounts, checksum)   content: all that the rounds
-                        depend on, as JSON, and key its digest. times: the checkpoints, a JSON list. held: a JSON list
-                        of [key of a column, runs]. open: questions without an outcome at each checkpoint. people,
-                        accounts: decision makers that join and leave, and their numbers (`study.entries`).
-    totals(game, "column", round, run, total)   T·μ; column is a place in the list `held` of the game, from 0
-    gammas(game, run, packed, checksum)   the level sets of a run at all checkpoints (`study.gammas`)
-    failed(key, error, at)   games that could not be played, why, and when that was last tried
+    games(id, key, content, times, held, seconds, loop, open, people, accounts, checksum).
+                        content: all that the rounds depend on, as JSON, and key its digest. times: the checkpoints,
+                        a JSON list. held: a JSON list of [key of a column, runs]. open: questions without an outcome
+                        at each checkpoint. people, accounts: decision makers that join and leave, and their
+                        numbers (`study.entries`).
+    totals(game, "column", round, run, total)   T·μ; column is a place in the list `held` of the game, from 0.
+    gammas(game, run, packed, checksum)   the level sets of a run at all checkpoints (`study.gammas`).
+    failed(key, error, at)   games that could not be played, why, and when that was last tried.
     results             a view: the totals of the cells of the plan, with their labels and the names of columns
 """
 

@@ -68,13 +68,9 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """Measures and tasks that are evaluated together.
+    """Measures and tasks that are evaluated together, made by `Panel.of`.
 
-    Build one with `Panel.of`. A measure gives the column of its name, with the options that were set, such as
-    ``binned_ece(bins=15)``. One that may return a bracket (`Measure.bind`) gives ``name[lower]`` and ``name[upper]``.
-    A task gives ``payoff[task]``, ``external_regret[task]``, ``action_swap_regret[task]`` and ``swap_regret[task]``,
-    with a response other than the best one ``swap_regret[umbrella, rounded(m=10)]``.
-    """
+    A measure that may return a bracket (`Measure.bind`) has two columns, a task one for each part of its account."""
 
     measures: tuple[Asked, ...]
     tasks: tuple[Task, ...]
@@ -85,19 +81,9 @@ class Panel:
     def of(
         cls, measures: Iterable[Any] = (), tasks: Iterable[Any] = (), *, rounds: int | None = None
     ) -> Panel:
-        """A panel from names, tables or objects.
+        """A panel from names, tables with a name, functions of Γ, or tasks; `rounds` are the most of any Γ.
 
-        Parameters
-        ----------
-        measures : iterable
-            Each a name, a mapping ``{"name": "binned_ece", "bins": 15}``, or a function Γ ↦ float. A function may also
-            take the place of the name in a mapping.
-        tasks : iterable
-            Each a name, a mapping ``{"name": "v_shaped", "t": 0.3}`` or ``{"name": "mine", "payoffs": [[…, …], …]}``,
-            or a task. A mapping may say how forecasts are acted on: ``"response": {"name": "rounded", "m": 10}``.
-        rounds : int, optional
-            The most rounds, and hence levels, of any Γ. A measure that is exact up to more levels has one column.
-        """
+        A measure that is exact up to more levels than rounds has one column."""
         panel = cls(
             tuple(_asked(spec, rounds) for spec in listed(measures)),
             tuple(map(as_decision_maker, listed(tasks))),

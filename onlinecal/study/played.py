@@ -58,27 +58,18 @@ def _same(one: Any, other: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class Joined(_ByNumber):
-    """The accounts of the decision makers of one cell.
-
-    Attributes
-    ----------
-    labels, tasks, responses : tuple of str
-        Of each of them; "" for the best response.
-    join, leave : (k,) floats
-        On the game's clock.
-    entries : dict of str to (n, k, runs) floats
-        At each checkpoint: ``rounds``, the number of questions that it acted on with a known outcome. ``payoff``,
-        ``external_regret``, ``action_swap_regret`` and ``swap_regret`` are totals over these.
-    cdl : (k, runs) floats
-        The total over the rounds of its tenure at the end. No swap regret of a best response is above it.
-    """
+    """The accounts of the k decision makers of one cell."""
 
     labels: tuple[str, ...]
     tasks: tuple[str, ...]
+    #: "" for the best response
     responses: tuple[str, ...]
+    #: (k,), on the game's clock
     join: Floats
     leave: Floats
+    #: (n, k, runs): ``rounds`` that it acted on with a known outcome, and totals over these
     entries: dict[str, Floats]
+    #: (k, runs): the total over its tenure; no swap regret of a best response is above it
     cdl: Floats
 
     def of_runs(self, runs: int, labels: Sequence[str]) -> Joined:
