@@ -1,7 +1,6 @@
 """Several values in scenarios and in Python: what is played is every combination, under labels that tell them apart."""
 
 import json
-import re
 import sys
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import OnlinecalError, ScenarioError
 from onlinecal.rounds import protocol
-from onlinecal.study.session import Session
 from tests.command_line import onlinecal
 from tests.whole.test_scenario import loaded
 
@@ -166,20 +164,3 @@ def test_a_dry_run_plays_nothing(tmp_path):
     assert rows["seconds"]["lower"] < rows["seconds"]["middle"] < rows["seconds"]["upper"]
     said = onlinecal("run a.toml --dry-run", cwd=tmp_path).stdout
     assert said.endswith("results/a.db exists; --dry-run --resume counts what is in it\n")
-
-
-def test_a_long_run_says_so_before_it_begins(tmp_path, monkeypatch):
-    (tmp_path / "slow.py").write_text(
-        "import time\nclass Slow:\n    def forecast(self):\n        time.sleep(0.01)\n        return 0.5\n"
-        "    def update(self, forecast, outcome): pass\n"
-    )
-    text = TWO.replace('{name = "constant", p = [0.2, 0.4]}', '"slow:Slow"')
-    (tmp_path / "a.toml").write_text(text.replace("30\nruns = 2", "100000000\nruns = 1"))
-
-    def stop(self, executor):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Session, "play", stop)
-    first, second = onlinecal("run a.toml", cwd=tmp_path, rc=130).stderr.splitlines()
-    assert re.match(r"note: 1 cell, about .* days \(.*--dry-run says more", first)
-    assert second.startswith("stopped: 0 of 1 cells")
