@@ -190,7 +190,8 @@ def test_guarantees_apply_only_to_what_they_cover(seed):
     assert not list(check([Constant()], [Bernoulli()], horizon=100, runs=2, seed=seed))
 
 
-def test_a_report_of_named_strategies():
+def test_a_report_of_named_strategies(monkeypatch):
+    monkeypatch.setattr("onlinecal.checks.conformance._spawn", lambda *_: "")
     found = report(["almost_one_step_ahead"], horizon=300, runs=2, seed=1, progress=False)
     assert found.good
     assert {v.guarantee.measure for v in found.guarantees if v.strategy == "almost one step ahead"} == {

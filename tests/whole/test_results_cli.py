@@ -201,6 +201,7 @@ def mounted(folder, script):
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_full(folder):
     errors, left = mounted(
         folder,
@@ -235,6 +236,7 @@ print(json.dumps([errors, os.listdir("disk")]))
     assert equal(read(folder / "end.db"), fresh(folder))
 
 
+@pytest.mark.slow
 def test_a_disk_that_is_read_only(folder):
     errors, rows = mounted(
         folder,
