@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable
 from typing import Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from onlinecal import __version__
 from onlinecal.commands import forecasts, games, knowing, results
@@ -23,9 +24,37 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "check": knowing.check, "solve": games.solve, "exploit": games.exploit, "search": games.search,
 }  # fmt: skip
 
+#: options and arguments that a command does not take; typer has no public name for it
+UsageError: Any = typer.BadParameter.__bases__[0]
+
+
+def _refusing(ctx: Any, parse: Callable[..., Any], *given: Any) -> Any:
+    """The result of `parse`; what was typed wrongly is said in one line, and where help is."""
+    try:
+        return parse(ctx, *given)
+    except UsageError as error:
+        said: str = error.format_message().rstrip(".")
+        command = f"onlinecal {ctx.info_name}" if ctx.parent else "onlinecal"
+        print(f"error: {said[0].lower()}{said[1:]}; `{command} -h` lists what can be typed", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+class Group(TyperGroup):
+    """All commands."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """As typer, which shows help where nothing is given."""
+        return _refusing(ctx, super().parse_args, args) if args else super().parse_args(ctx, args)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As typer."""
+        return _refusing(ctx, super().resolve_command, args)
+
+
 app = typer.Typer(
-    name="onlinecal", help="Simulator and measuring instrument for online calibration.", no_args_is_help=True,
-    rich_markup_mode=None, pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
+    name="onlinecal", cls=Group, help="Simulator and measuring instrument for online calibration.",
+    no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 
 
@@ -37,6 +66,10 @@ class Command(TyperCommand):
         for parameter in self.params:
             if parameter.param_type_name == "argument":
                 vars(parameter)["display_type_rich"] = lambda ctx: ""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """As typer."""
+        return _refusing(ctx, super().parse_args, args)
 
 
 for name, function in COMMANDS.items():

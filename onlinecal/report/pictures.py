@@ -36,7 +36,8 @@ class Wanted:
         for option in fields(self)[1:]:
             if getattr(self, option.name) != option.default and option.name not in kind.takes:
                 draws = "draws no measures" if option.name == "measure" else f"has no use for --{option.name}"
-                raise InvalidParameter(f"{name} {draws}; expected no --{option.name}")
+                of = ", ".join(f"--{k.option or kind}" for kind, k in KINDS.items() if option.name in k.takes)
+                raise InvalidParameter(f"{name} {draws}; expected no --{option.name}, which is of {of}")
         if self.kind == "sweep" and not self.against:
             raise InvalidParameter("a sweep against nothing; expected --against with a parameter, or T")
         if self.kind == "regret" and len(self.measure) > 1:

@@ -151,6 +151,10 @@ def test_what_commands_print(own, line, rc, first, words):
 
 #: a line, and the error that it ends with, after "error: "
 REFUSED = [
+    ("rnu small.toml", "no such command 'rnu'. Did you mean 'run'?; `onlinecal -h` lists what can be typed"),
+    ("--versoin", "no such option: --versoin (Possible options: --version); `onlinecal -h` lists"),
+    ("run", "missing argument 'SCENARIO'; `onlinecal run -h` lists what can be typed"),
+    ("run small.toml --resum", "no such option: --resum (Possible options: --resume, --runs); `onlinecal run -h`"),
     ("run none.toml", "none.toml cannot be read"),
     ("run bad.toml", "bad.toml: unknown key 'run'; did you mean 'runs'"),
     ("run alone.toml", "alone.toml: forecaster 'online_platt' needs "),
@@ -169,6 +173,8 @@ REFUSED = [
     ("plot results/small.db --runs --slopes", "--runs and --slopes are two pictures"),
     ("plot results/small.db --width wide", "width = 'wide'; expected 'column' (3.4 inches), 'page' (7 inches)"),
     ("plot results/small.db --tasks --measure ece", "--tasks draws no measures"),
+    ("plot results/small.db --dpi 5", "invalid value for '--dpi': Input should be greater than or equal to 20"),
+    ("plot results/small.db --bars quartiles", "has no use for --bars; expected no --bars, which is of --against"),
     ("plot results/small.db --nature drfit", "unknown nature 'drfit'; did you mean 'drift'?"),
     ("plot delays.toml --questions --nature drift", "--questions draws no natures; expected no --nature"),
     ("show os:getcwd", "'os:getcwd' is neither"), ("show cdll", "unknown name 'cdll'; did you mean 'cdl'"),
