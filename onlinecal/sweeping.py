@@ -73,9 +73,6 @@ def finder(folder: Path | None = None) -> Callable[[str, Mapping[str, Any]], Thi
     return find
 
 
-# ---------------------------------------------------------------- strategies
-
-
 def combinations(
     kind: str,
     found: Sweep,
@@ -122,9 +119,6 @@ def _entries(kind: str, table: str | Mapping[str, Any], folder: Path) -> list[En
         return strategy_of(kind, name, {k: v for k, v in chosen.items() if k != "name"}, folder)
 
     return combinations(kind, found, build, label, longest)
-
-
-# ---------------------------------------------------------------- the rest of a scenario
 
 
 def _cases(role: str, spec: Any, folder: Path | None) -> list[Any]:

@@ -195,9 +195,6 @@ def state_bytes(
     return (sizes[1] - sizes[0]) / 2 + law
 
 
-# ---------------------------------------------------------------- what players state
-
-
 def _started(role: str, forecaster: Forecaster, nature: Nature, seed: int, horizon: int) -> Game:
     """A game in which one of the players is started with another horizon and the same randomness."""
     pair: list[Any] = [forecaster, nature]

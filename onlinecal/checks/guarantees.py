@@ -187,9 +187,6 @@ def _named(name: str) -> Any:
     return named(kind, name)
 
 
-# ---------------------------------------------------------------- one pair
-
-
 def _checked(
     forecaster: Forecaster, nature: Nature, size: _Size, of: Sequence[Any]
 ) -> Iterator[GuaranteeCheck]:
@@ -338,9 +335,6 @@ def _panel(guarantees: Sequence[Guarantee]) -> Panel | None:
         elif column.kind != "certificate":
             measures[column.name] = {"name": column.measure, **dict(column.options)}
     return Panel.of(measures.values(), list(tasks)) if measures or tasks else None
-
-
-# ---------------------------------------------------------------- proofs
 
 
 def _next_step(potential: Potential, game: Game, gammas: Sequence[JointDistribution]) -> float:

@@ -15,24 +15,10 @@ from onlinecal.decisions import swaps as restricted
 from onlinecal.decisions.base import TIE, Account, DecisionTask, QuadraticTask, Task, is_task
 
 __all__ = [
-    "TASKS",
-    "TIE",
-    "Account",
-    "DecisionTask",
-    "QuadraticTask",
-    "Task",
-    "action_swap_regret",
-    "as_task",
-    "external_regret",
-    "payoff",
-    "quadratic",
-    "random_task",
-    "restricted_swap_regret",
-    "swap_regret",
-    "three_action",
-    "umbrella",
-    "v_shaped",
-]
+    "TASKS", "TIE", "Account", "DecisionTask", "QuadraticTask", "Task", "action_swap_regret", "as_task",
+    "external_regret", "payoff", "quadratic", "random_task", "restricted_swap_regret", "swap_regret",
+    "three_action", "umbrella", "v_shaped",
+]  # fmt: skip
 
 
 @of_gamma

@@ -318,9 +318,6 @@ class _Game:
         return self.m * given[:, 1] - np.arange(self.m + 1) * given[:, 0]
 
 
-# ---------------------------------------------------------------- memory
-
-
 def memory_there() -> float:
     """Bytes that this process may take now; of a machine that does not say, 8 GB."""
     return free if (free := free_memory()) < math.inf else 8e9

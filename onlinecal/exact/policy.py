@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
+from onlinecal.exact.words import words
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -114,7 +115,7 @@ class Policy:
 @lru_cache(maxsize=4)
 def policy(m: int, horizon: int) -> Policy:
     """The tables of the game of total ECE on 0, 1/m, …, 1; nature sees at most the law, T ≤ `longest`."""
-    from onlinecal.exact.game import solve  # players look tables up without what makes them
+    from onlinecal.exact.game import solve  # which imports this file
 
     if horizon > longest(m):
         raise InvalidParameter(
@@ -139,8 +140,6 @@ def policy(m: int, horizon: int) -> Policy:
 
 def _block(alphabet: Any, left: int, played: int, at: int, number: int) -> Ints:
     """The tables of one layer, which begin at `at`; its values begin at `number`."""
-    from onlinecal.exact.words import words
-
     its = words(alphabet, left, played)
     points, most = its.cost.shape
     head = np.zeros(FIRST + 4 * points, np.int64)

@@ -78,9 +78,6 @@ def make_room(memory: Memory, points: int) -> None:
         memory.widen(max(need, 2 * room))
 
 
-# ---------------------------------------------------------------- what is proved, with any kernel
-
-
 @kernel
 def note_open(run, number):
     """Leaves on the round how many questions before it are open, of which S knows nothing."""
@@ -92,9 +89,6 @@ def raise_norm(run, p, residual):
     """Adds to NORM what a round may add to the squared norm of the errors."""
     ints(run)[TOLD] += 1
     floats(run)[NORM] += p * (1.0 - p) + 2.0 * abs(residual) * memo(run)[OPEN]
-
-
-# ---------------------------------------------------------------- where things are
 
 
 @kernel
@@ -124,9 +118,6 @@ def _new_node(state, words):
     node = state[NEXT]
     state[NEXT] = node + words
     return node
-
-
-# ---------------------------------------------------------------- the forecast
 
 
 @part_of_kernel
@@ -224,9 +215,6 @@ def laplace_root(run, number):
     law_values(run)[0], memo(run)[PATH] = p, path
     law_weights(run)[0] = 1.0
     return 1
-
-
-# ---------------------------------------------------------------- the past
 
 
 @kernel

@@ -108,8 +108,6 @@ def whole(numbers):
     return numbers.view(np.int64)
 
 
-# ---------------------------------------------------------------- all pairs, with most of the work kept
-
 #: up to this many points a set is solved as it stands
 SMALL = 16
 #: kinds of points: cold; hot with a row to be renewed, or in order; yet to be made cold

@@ -26,8 +26,6 @@ from onlinecal.rounds.steps import (
     shared,
 )
 
-# ---------------------------------------------------------------- steps that several forecasters have
-
 
 @kernel
 def state_pair(run, low, share):
@@ -51,9 +49,6 @@ def count_ones(run, number, size, drawn, outcome):
 def nothing(run, number, size, drawn, outcome):
     """Learns nothing."""
     return 0
-
-
-# ---------------------------------------------------------------- without context
 
 
 @dataclass(frozen=True)
@@ -157,9 +152,6 @@ def _mean(run, number):
     total = state[0] + 2.0 * prior
     law_values(run)[0], law_weights(run)[0] = (state[1] + prior) / total if total > 0.0 else 0.5, 1.0
     return 1
-
-
-# ---------------------------------------------------------------- functions of what nature reveals
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,6 @@ def _pass_on(run, k, size):
     return -size
 
 
-# ---------------------------------------------------------------- one after the other
-
-
 @dataclass(frozen=True)
 class Doubling(OfOthers):
     """Makes a forecaster that is tuned to a horizon play without one: restarts it with first, 2·first, 4·first, ….
@@ -121,9 +118,6 @@ def _state_epoch(run, number):
 def _learn_epoch(run, number, size, drawn, outcome):
     k, begin = _epoch(run, number)
     return tell_part(run, k, number - begin, drawn, outcome)
-
-
-# ---------------------------------------------------------------- on a grid
 
 
 @dataclass(frozen=True)
@@ -191,9 +185,6 @@ def _state_rounded(run, number):
 @learn
 def _learn_rounded(run, number, size, drawn, outcome):
     return tell_part(run, 0, number, drawn >> 1 if shared(run)[0] == RANDOM else drawn, outcome)
-
-
-# ---------------------------------------------------------------- several at once
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,6 @@ from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.protocol import begin
 from onlinecal.rounds.steps import Step, context, floats, law, learn, memo, shared
 
-# ---------------------------------------------------------------- totals that add up
-
 #: measures with a total that is at most the sum over parts of the rounds: the proof is in `Delayed`
 ADD_UP = frozenset(
     {
@@ -57,8 +55,6 @@ def adds_up(column: Column) -> bool:
     chosen = options.get("strategy") == "quantile" or options.get("weights") is not None
     return column.kind == "measure" and column.measure in ADD_UP and not chosen
 
-
-# ---------------------------------------------------------------- copies
 
 #: the state: the round asked last, before it counts, and its copy; where the search for a free copy begins. Then for
 #: each copy the rounds asked, those open, and the round in which it began
@@ -156,8 +152,6 @@ def _learn_copy(run, number, size, drawn, outcome):
     state[FREE] = min(state[FREE], k)
     return tell_copy(run, size, drawn, outcome)
 
-
-# ---------------------------------------------------------------- one for each open question
 
 #: copies that begin together where there is a limit
 FEW = 64
@@ -308,9 +302,6 @@ def _prepare_free(memory: Any, asked: int, open: int, streams: Mapping[int, int]
         memory.add(*((f"slot {k}", "copy 0") for k in range(count, most)))
     # No copy has two open questions.
     prepare_parts(memory, asked, 1, dict.fromkeys(streams, 1))
-
-
-# ---------------------------------------------------------------- one for each stream
 
 
 @dataclass(frozen=True)

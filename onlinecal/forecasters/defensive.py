@@ -104,9 +104,6 @@ def _certificate(memory: Memory) -> dict[str, Floats]:
     return {"kernel_ce_certificate": np.sqrt(memory.floats[:, 0])}
 
 
-# ---------------------------------------------------------------- Gaussian: a power series about ½
-
-
 def _terms(scale: float) -> int:
     """The number of terms of the series with a remainder b^k/k! · e^b above 1e-18, b = ½/scale².
 

@@ -22,8 +22,6 @@ from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
 
-# ---------------------------------------------------------------- the state: m·E_0, …, m·E_m, and the pair
-
 
 def _no_bias(m: int) -> list[int]:
     """All biases of a grid of m steps, 0 at first, and the point where `pair` finds them then."""

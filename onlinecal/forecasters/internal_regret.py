@@ -153,9 +153,6 @@ def _count(run, number, size, drawn, outcome):
     return 0
 
 
-# ---------------------------------------------------------------- a learner at each point
-
-
 def _of_learners(learn: Step, grid: Floats, last: int, shared: Floats | tuple[()] = ()) -> CompiledForecaster:
     """A player with a learner at each point, where `last` is taken for the point played last at first."""
     points = len(grid)

@@ -11,7 +11,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, OnGrid, Potential, Sight
 from onlinecal.core.specification import Specification, allow, whole
 from onlinecal.core.streams import Stream
-from onlinecal.exact.policy import play
+from onlinecal.exact.policy import longest, play, policy, slack
 from onlinecal.forecasters.base import Forecaster, grid_of
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
@@ -32,7 +32,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class OfSolvedGame(Specification):
-    """A player of the game on m steps that is solved when it begins; the tables are read when they are needed."""
+    """A player of the game on m steps that is solved when it begins."""
 
     needs_horizon, safe_under_delay, memory = True, True, "O(m)"
     allowed = allow(m=whole(1, 8))
@@ -41,21 +41,15 @@ class OfSolvedGame(Specification):
 
     @property
     def length(self) -> int | None:
-        from onlinecal.exact.policy import longest
-
         return longest(int(self.m))
 
     def _memory(self, horizon: int) -> Memory:
         """The state, m·E_0, …, m·E_m of the rounds that are known, and the solved game."""
-        from onlinecal.exact.policy import policy
-
         solved, points = policy(int(self.m), horizon), int(self.m) + 1
         return Memory(ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
 
     def _value(self, against: Sight | OnGrid, upper: bool, potential: Potential | None = None) -> Guarantee:
         """The value of the game as a bound, with its error on the safe side; trivial in too long games."""
-        from onlinecal.exact.policy import longest, policy, slack
-
         m = int(self.m)
 
         def bound(horizon: float) -> float:
@@ -106,8 +100,6 @@ class Minimax(OfSolvedGame, Forecaster):
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        from onlinecal.exact.policy import policy
-
         m = int(self.m)
 
         def value(gamma: Any, horizon: int) -> float:

@@ -118,8 +118,6 @@ def _perturb(run, number):
     return size
 
 
-# ---------------------------------------------------------------- on a grid: exponential weights at every threshold
-
 #: √t times the rate of round t
 RATE = 4.0
 #: a logit at which a probability is 1, as it differs from that by less than half of 2^−53

@@ -91,8 +91,6 @@ def _learn_bin(run, number, size, drawn, outcome):
     return 0
 
 
-# ---------------------------------------------------------------- Platt scaling
-
 _PLATT = {
     "rate": number(1e-9, 10.0),
     "ridge": number(1e-6, 1e6),

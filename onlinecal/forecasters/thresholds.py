@@ -113,8 +113,6 @@ def best_rate(horizon: float, m: int) -> float:
     return math.sqrt(8.0 * math.log(2.0 * m + 2.0) / horizon)
 
 
-# ---------------------------------------------------------------- steps: a tree over the grid
-#
 # Node n has the children 2n and 2n + 1, the root is 1, and the leaves are the points of the grid. Empty leaves follow.
 # A node has e^{±ηB}, with B the bias of its points. With P measured from where it begins, it has Σ e^{ηP_k} and Σ
 # e^{−ηP_k}. All are functions of the biases, whatever the order of rounds.

@@ -242,8 +242,6 @@ def _step_aside(signs, here):
     return here
 
 
-# ---------------------------------------------------------------- the sign preservation game
-
 #: the state: cell, its rounds, number of the epoch, cells with signs, number of +, rounds so far
 CELL, PLAYED, EPOCH, MASK, PLUS, DONE = range(6)
 #: shared by all runs: rounds of an epoch, cells, rounds of the sign game, T, rows of the table, the table
@@ -343,8 +341,6 @@ def _border(mask, plus, cells):
             seen += 1
     return 0.5 * (low + high)
 
-
-# ---------------------------------------------------------------- crossing one half
 
 #: how fast a forecast that was seen goes out of date
 FADE = 1.02

@@ -144,9 +144,6 @@ def reveal_part(run, k, number, own):
     return code
 
 
-# ---------------------------------------------------------------- all at once
-
-
 @dataclass(frozen=True)
 class Mixture(OfNatures):
     """Mixes natures: each round is that of one of them, drawn with fixed probabilities, so q_t = Σ_i w_i q_t^i.
@@ -206,9 +203,6 @@ def _tell_all(run, number, size, forecast, outcome):
         if code < 0:
             return code
     return 0
-
-
-# ---------------------------------------------------------------- one after the other
 
 
 @dataclass(frozen=True)

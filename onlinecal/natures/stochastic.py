@@ -31,8 +31,6 @@ from onlinecal.rounds.steps import (
 #: the five numbers of a state that keep uniforms which are drawn together, at first
 CACHE = [-1.0, 0.0, 0.0, 0.0, 0.0]
 
-# ---------------------------------------------------------------- a bias that is known beforehand
-
 
 @dataclass(frozen=True)
 class Bernoulli(Nature):
@@ -160,9 +158,6 @@ def _swing(run, number, size, forecast):
     return min(1.0, max(0.0, 0.5 + shared(run)[1] * math.sin(shared(run)[0] * number)))
 
 
-# ---------------------------------------------------------------- fresh in every round, and revealed
-
-
 @dataclass(frozen=True)
 class UniformTruth(Nature):
     """A fresh truth in every round: q_t uniform on [low, high], revealed as the context ``truth``.
@@ -263,9 +258,6 @@ def _logistic(run, number, size, forecast):
 def _show_feature(run, number):
     context(run)[0] = _feature(run, number)
     return 0
-
-
-# ---------------------------------------------------------------- a bias that changes at random
 
 
 @dataclass(frozen=True)

@@ -139,9 +139,6 @@ def _filled(value: Any, point: Iterator[float]) -> Any:
     return value
 
 
-# ---------------------------------------------------------------- tables of strategies
-
-
 def table_of(kind: str, strategy: Any) -> dict[str, Any]:
     """The table of a registered strategy, as in a scenario: its name, and the parameters that are not the defaults."""
     name = strategy_name(strategy)

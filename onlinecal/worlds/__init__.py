@@ -12,16 +12,6 @@ from onlinecal.worlds.simulation import Simulation, observe
 WORLDS = registry((Queue, Beds, Machines, Parts))
 
 __all__ = [
-    "WORLDS",
-    "Beds",
-    "Machines",
-    "Market",
-    "Parts",
-    "Question",
-    "Queue",
-    "Simulated",
-    "Simulation",
-    "World",
-    "as_world",
-    "observe",
-]
+    "WORLDS", "Beds", "Machines", "Market", "Parts", "Question", "Queue", "Simulated", "Simulation", "World",
+    "as_world", "observe",
+]  # fmt: skip

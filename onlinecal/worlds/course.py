@@ -88,8 +88,6 @@ class Course:
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k not in ("_market", "_open")} | {"_env": None}
 
-    # ---------------------------------------------------------------- playing
-
     def advance(self, until: int) -> None:
         """Plays until question `until` + 1 would be asked; `InvalidForecast` or `InvalidData` where a player fails."""
         if self._stopped:
@@ -186,8 +184,6 @@ class Course:
         who = f"forecaster {self.names[0]!r}" if error is self._fault else f"world {self.names[1]!r}"
         number = self._at if error is self._fault else max(1, self._number)
         return failed(error, who, number, self.runs, 0)
-
-    # ---------------------------------------------------------------- the market
 
     def ask(self, now: float, context: Mapping[str, float]) -> Question:
         """Takes a question; see `Market.ask`."""
@@ -304,8 +300,6 @@ class Course:
                 *self._contexts.pop(number),
             )
         self._rows.append((said, y, part, row))
-
-    # ---------------------------------------------------------------- what came of it
 
     def _certify(self, number: int) -> None:
         """Notes what the forecaster proves of its play before question `number` + 1."""
