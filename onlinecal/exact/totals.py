@@ -13,7 +13,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.exact.words import Alphabet, Biases, Counts
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
-from onlinecal.measures.decision import cdl_totals, v_cdl_totals
+from onlinecal.measures.decision import kink_totals
 
 Floats = NDArray[np.float64]
 
@@ -22,8 +22,8 @@ SYMMETRIC = frozenset(
     {"ece", "smooth_ce", "kernel_ce", "cutoff_ce", "cdl", "v_cdl", "u_calibration", "distance_lower"}
 )
 
-#: kernels for many ends at once, of measures that depend on more than biases
-_AT_ONCE = {"cdl": cdl_totals, "v_cdl": v_cdl_totals}
+#: the kinks of measures that depend on more than biases and have a kernel for many ends at once
+_AT_ONCE = {"cdl": 2, "v_cdl": 1}
 
 #: how much the total of a measure that is exact up to rounding may err, as a share of T
 ROUNDING = 1e-12
@@ -68,7 +68,7 @@ def totals(measure: Measure, grid: Floats, ends: NDArray[Any]) -> tuple[Floats, 
         found = np.asarray(norm(gamma, ends), float)
         return found, ROUNDING * float(found.max(initial=0.0))
     if measure.name in _AT_ONCE:
-        found = _AT_ONCE[measure.name](grid, np.ascontiguousarray(ends))
+        found = kink_totals(grid, np.ascontiguousarray(ends), _AT_ONCE[measure.name])
         return found, ROUNDING * float(ends[:1, :, 0].sum())
     rows = list(_one_by_one(measure, grid, ends.astype(float)))
     values, errors = np.array(rows).reshape(-1, 2).T

@@ -181,11 +181,8 @@ def _state(run, number):
     if step[i] == 0:
         return state_either(run, i - int(i == m), 0.0 if i == m else 1.0)
     points, room = m + 1, scratch(run)
-    flow, members = (
-        room[: points * points].reshape(points, points),
-        whole(room[points * points : points * (points + 1)]),
-    )
-    share, row = room[points * (points + 1) : points * (points + 2)], room[points * (points + 2) :]
+    flow, rest = room[: points * points].reshape(points, points), room[points * points :]
+    members, share, row = whole(rest[:points]), rest[points : 2 * points], rest[2 * points :]
     low, high = _reach(step, i)
     if high - low >= SMALL and not (state[OUTDATED] == 1 and state[ROAMING] == 1):
         matrix = floats(run).reshape(points, len(row))

@@ -68,9 +68,9 @@ class OnGrid(InSteps):
         bound: Callable[[float, int], float],
         slack: Callable[[float, int, int, float], float],
         potential: Potential | None = None,
-    ) -> Guarantee:
+    ) -> tuple[Guarantee]:
         """A bound in expectation against natures that see the law: `bound` (T, m), `slack` (T, m, runs, δ)."""
-        return Guarantee(
+        own = Guarantee(
             column,
             formula,
             lambda horizon: bound(horizon, self.steps_at(int(horizon))),
@@ -80,6 +80,7 @@ class OnGrid(InSteps):
             slack=lambda horizon, runs, rate: slack(horizon, self.steps_at(int(horizon)), runs, rate),
             potential=potential,
         )
+        return (own,)
 
     def _potential(
         self,

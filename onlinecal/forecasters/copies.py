@@ -343,12 +343,8 @@ class Separate(OfCopies):
 def _state_own(run, number):
     """Has the copy of the stream state the law; copies are listed in the order of the streams."""
     settle_before(run, number)
-    count = len(shared(run)) // 2
-    streams, copies, stream = (
-        shared(run)[1 : 1 + count],
-        shared(run)[1 + count :],
-        context(run)[int(shared(run)[0])],
-    )
+    known, stream = shared(run)[1:], context(run)[int(shared(run)[0])]
+    streams, copies = known[: len(known) // 2], known[len(known) // 2 :]
     i = first_above(streams, stream) - 1
     return state_next(run, int(copies[i]), number) if i >= 0 and streams[i] == stream else 0
 

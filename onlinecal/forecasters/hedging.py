@@ -106,25 +106,23 @@ class ForecastHedging(OnGrid):
             return math.sqrt(2.0) * moves / (1.0 - 1.0 / (math.sqrt(2.0) * c))
 
         def energy(horizon: float, m: int, bias: Floats, rounds: Floats) -> float:
-            squares, c = (
-                np.maximum(bias[:-1], 0.0) ** 2 + np.maximum(-bias[1:], 0.0) ** 2,
-                _best_c(horizon, m),
-            )
+            squares = np.maximum(bias[:-1], 0.0) ** 2 + np.maximum(-bias[1:], 0.0) ** 2
+            c = _best_c(horizon, m)
             # √(Φ + c²) − c, without the difference of two numbers that are nearly equal.
             gained = squares / (np.sqrt(squares + c * c) + c)
             return float(gained.sum() - ((1.0 - 2.0 * np.arange(m + 1) / m) * bias).sum() / (2.0 * c))
 
-        own = self._expected(
+        return self._expected(
             Column("measure", "ece"),
             "T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))",
             "Foster 1999; Foster and Hart 2021; constant in the docstring",
             lambda t, m: t / (2.0 * m) + (m + 1.0) * math.sqrt(2.0) * _best_c(t, m),
             slack,
             self._potential(
-                energy, lambda t, m, v, _: math.sqrt(2.0) / (4.0 * m) + v * (1.0 - v) / (2.0 * _best_c(t, m))
+                energy,
+                lambda t, m, v, _: math.sqrt(2.0) / (4.0 * m) + v * (1.0 - v) / (2.0 * _best_c(t, m)),
             ),
         )
-        return (own,)
 
 
 def _best_c(horizon: float, m: int) -> float:
@@ -216,7 +214,7 @@ class CDLMinimiser(OnGrid):
             return float(np.exp(np.minimum(bias**2 / (3.0 * np.maximum(rounds, 1.0)), 500.0)).sum())
 
         fine = "10T/m + m((0.3 + 3 ln(1 + m/10)) ln(10 + ln T) + 0.6 ln(m + 1)), or T where m < √T"
-        own = self._expected(
+        return self._expected(
             Column("measure", "cdl"),
             "√T(10 + 4 ln(1 + √T/10) ln(10 + ln T))" if root else fine,
             "after Hu and Wu 2024; proof in the docstring",
@@ -227,7 +225,6 @@ class CDLMinimiser(OnGrid):
                 powers, lambda t, m, v, gamma: growth_of_play(int(biases(gamma, m)[1][round(v * m)]), m)
             ),
         )
-        return (own,)
 
 
 def growth_of_play(n: int, m: int) -> float:

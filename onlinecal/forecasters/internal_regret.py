@@ -31,7 +31,6 @@ from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     Memory,
-    Step,
     floats,
     ints,
     law,
@@ -110,7 +109,7 @@ class FosterVohra(OnGrid):
             up, down = (2.0 * bias - rounds / m) / m, (-2.0 * bias - rounds / m) / m
             return float((np.maximum(up[:-1], 0.0) ** 2).sum() + (np.maximum(down[1:], 0.0) ** 2).sum())
 
-        own = self._expected(
+        return self._expected(
             Column("measure", "ece"),
             "T/(2m) + √(2(m + 1)T)",
             "after Foster and Vohra 1998; constant in the docstring",
@@ -118,7 +117,6 @@ class FosterVohra(OnGrid):
             slack,
             self._potential(squares, lambda t, m, v, _: 8.0 / m**2),
         )
-        return (own,)
 
 
 @law
@@ -153,13 +151,16 @@ def _count(run, number, size, drawn, outcome):
     return 0
 
 
-def _of_learners(learn: Step, grid: Floats, last: int, shared: Floats | tuple[()] = ()) -> CompiledForecaster:
-    """A player with a learner at each point, where `last` is taken for the point played last at first."""
-    points = len(grid)
+def _of_learners(grid: Floats, even: bool) -> CompiledForecaster:
+    """A player with a learner at each point of a grid, which may be even; at first the middle was played last."""
+    points, shared = len(grid), () if even else grid
     memory = Memory(
-        ints=[last] + [-1] * points, floats=3 * points, shared=shared, scratch=points * points + 2 * points
+        ints=[(points - even) // 2] + [-1] * points,
+        floats=3 * points,
+        shared=shared,
+        scratch=points * points + 2 * points,
     )
-    return CompiledForecaster(_state_wishes, learn, memory, size=max(2, points), grid=grid)
+    return CompiledForecaster(_state_wishes, _learn_wishes, memory, size=max(2, points), grid=grid)
 
 
 @dataclass(frozen=True)
@@ -193,20 +194,13 @@ class BlumMansour(OnGrid):
     m: int | str = "T^(1/3)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        m = self.steps_at(horizon)
-        return _of_learners(_learn_wishes, grid_of(m), m // 2)
+        return _of_learners(grid_of(self.steps_at(horizon)), True)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
-        own = Guarantee(
-            Column("quadratic_task", "swap_regret", task="quadratic"),
-            "T^(1/3) log T",
-            lambda t: t ** (1 / 3) * log(t),
-            "rate",
-            Sight.LAW,
-            "Fishelson et al. 2025; Luo, Senapati and Sharan 2025, m = T^(1/3)",
-        )
-        return (own,)
+        column = Column("quadratic_task", "swap_regret", task="quadratic")
+        rate, source = "T^(1/3) log T", "Fishelson et al. 2025; Luo, Senapati and Sharan 2025, m = T^(1/3)"
+        return (Guarantee(column, rate, lambda t: t ** (1 / 3) * log(t), "rate", Sight.LAW, source),)
 
 
 @dataclass(frozen=True)
@@ -243,8 +237,7 @@ class BlumMansourLog(InSteps):
     m: int | str = "T^(1/3)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        grid = sine_grid(grid_steps("m", self.m, horizon))
-        return _of_learners(_learn_log, grid, len(grid) // 2, grid)
+        return _of_learners(sine_grid(grid_steps("m", self.m, horizon)), False)
 
 
 def sine_grid(m: int) -> Floats:
@@ -306,15 +299,19 @@ def _wishes_from(pull, start, flow, members, place):
 def _learn_wishes(run, number, size, drawn, outcome):
     """Every point that might have been played learns, in proportion to its weight in the law."""
     weight, bias, pull = _learners(run)
-    atoms, weights, m = law_atoms(run), law_weights(run), len(weight) - 1
+    atoms, weights, grid, m = law_atoms(run), law_weights(run), shared(run), len(weight) - 1
     ints(run)[0] = atoms[drawn]
     for j in range(size):
         w, i = weights[j], atoms[j]
         if w == 0.0:
             break
         weight[i] += w
-        bias[i] += w * (m * outcome - i)
-        pull[i] = bias[i] / (1.0 + weight[i])
+        if len(grid) == 0:  # 0, 1/m, …, 1
+            bias[i] += w * (m * outcome - i)
+            pull[i] = bias[i] / (1.0 + weight[i])
+        else:
+            bias[i] += w * (outcome - grid[i])
+            pull[i] = _steps_to(grid, i, grid[i] + bias[i] / (1.0 + weight[i]))
     return 0
 
 
@@ -330,19 +327,3 @@ def _steps_to(grid, i, x):
         return 0.0
     part = (x - grid[j]) / (grid[j + 1] - grid[j])
     return j - i + min(1.0, max(0.0, part))
-
-
-@learn
-def _learn_log(run, number, size, drawn, outcome):
-    """Every point that might have been played learns, in proportion to its weight in the law."""
-    weight, bias, pull = _learners(run)
-    atoms, weights, grid = law_atoms(run), law_weights(run), shared(run)
-    ints(run)[0] = atoms[drawn]
-    for j in range(size):
-        w, i = weights[j], atoms[j]
-        if w == 0.0:
-            break
-        weight[i] += w
-        bias[i] += w * (outcome - grid[i])
-        pull[i] = _steps_to(grid, i, grid[i] + bias[i] / (1.0 + weight[i]))
-    return 0

@@ -79,8 +79,8 @@ class PerturbedLeader(Forecaster):
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         source = "Daskalakis and Syrgkanis 2016; Luo, Senapati and Sharan 2024"
-        own = Guarantee(Column("measure", "u_calibration"), "√T", math.sqrt, "rate", Sight.HISTORY, source)
-        return (own,)
+        column = Column("measure", "u_calibration")
+        return (Guarantee(column, "√T", math.sqrt, "rate", Sight.HISTORY, source),)
 
 
 @kernel
@@ -95,14 +95,8 @@ def _shaken(rounds, ones, scale, u0, u1):
 @law
 def _perturb(run, number):
     """The state is how many rounds there were and how many outcomes 1. Each round has 2·atoms uniforms of its own."""
-    state, values, weights, noise, scale = (
-        ints(run),
-        law_values(run),
-        law_weights(run),
-        scratch(run),
-        shared(run)[0],
-    )
-    size, rounds, ones, first = len(values), state[0], state[1], (number - 1) * len(noise)
+    values, weights, noise, scale = law_values(run), law_weights(run), scratch(run), shared(run)[0]
+    size, rounds, ones, first = len(values), ints(run)[0], ints(run)[1], (number - 1) * len(noise)
     weight, u = 1.0 / size, drawn_by(run)
     if u >= 0.0:
         # The atoms are independent: the noise of the others is not needed.
@@ -268,7 +262,7 @@ class ThresholdHedging(OnGrid):
             squared_slack,
             Potential(shaken, growth, linear=True),
         )
-        return calibration, loss
+        return calibration + loss
 
 
 def _scale(horizon: float, m: int) -> float:
@@ -309,13 +303,8 @@ def _drawn(u, m, head, twice, scale):
 @law
 def _shake(run, number):
     """The state is how many rounds there were and how many outcomes 1; m and √t η_t are shared."""
-    state, atoms, weights, m, u = (
-        ints(run),
-        law_atoms(run),
-        law_weights(run),
-        int(shared(run)[0]),
-        drawn_by(run),
-    )
+    atoms, weights, m, u = law_atoms(run), law_weights(run), int(shared(run)[0]), drawn_by(run)
+    state = ints(run)
     t = state[0] + 1
     # η_t (ones + ½ − (i − ½)t/m) is a difference of whole numbers, times a scale.
     scale, head, twice = shared(run)[1] / (2.0 * m * math.sqrt(t)), m * (2 * state[1] + 1) + t, 2 * t

@@ -82,8 +82,7 @@ class SoftHedging(InSteps):
 
         formula = f"max(T/m, (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T)) with m = {self.m}, up to a power of two"
         source = "this package; proof in the docstring"
-        own = Guarantee(Column("measure", "scdl"), formula, bound, "deterministic", Sight.DRAW, source)
-        return (own,)
+        return (Guarantee(Column("measure", "scdl"), formula, bound, "deterministic", Sight.DRAW, source),)
 
 
 @law

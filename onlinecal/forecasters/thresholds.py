@@ -96,7 +96,7 @@ class StepCEMinimiser(OnGrid):
             coarse = max(1.0, 2.0 * math.sinh(0.5 * rate / m))
             return math.log(math.exp(rate * rate / 8.0) + coarse * math.expm1(rate) / (4.0 * m))
 
-        own = self._expected(
+        return self._expected(
             Column("measure", "step_ce"),
             "√(T ln(2m + 2)/2) + (T/(4m))(e^η − 1)/η, or T where η > 0.96 m with η = √(8 ln(2m + 2)/T)",
             "after Okoroafor, Kleinberg and Kim 2025; rule and proof in the docstring",
@@ -105,7 +105,6 @@ class StepCEMinimiser(OnGrid):
             lambda t, m, runs, rate: math.log(1.0 / rate) / (runs * best_rate(t, m)),
             self._potential(weights, growth),
         )
-        return (own,)
 
 
 def best_rate(horizon: float, m: int) -> float:

@@ -229,35 +229,25 @@ def _quadratic(zeros: Floats, ones: Floats, v: Floats) -> Floats:
     return np.asarray(np.max(gains, axis=0).sum(axis=1))
 
 
-def swap_errors(change: Change) -> Floats:
-    """S of all tasks: twice the concave envelope of S(t) at 1/2."""
-    return _kinks(change, 0)
-
-
-def one_kink_errors(change: Change) -> Floats:
-    """S of tasks with one kink: the largest S(t)/max(t, 1 − t)."""
-    return _kinks(change, 1)
-
-
-def external_errors(change: Change) -> Floats:
-    """S of all tasks against fixed actions: by the larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1)."""
-    return _kinks(change, 2)
-
-
 def external_means(samples: float) -> Floats:
     """Each sum is at most the larger error of the two outcomes' prefixes (DKW: √(π/2n) on average); envelope: twice."""
     return np.array([4.0 * math.sqrt(0.5 * math.pi)])
 
 
-def _kinks(change: Change, kind: int) -> Floats:
+#: S of all tasks: twice the concave envelope of S(t) at 1/2; of one kink: the largest S(t)/max(t, 1 − t); against fixed
+#: actions: by the larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1)
+SWAPS, ONE_KINK, FIXED = range(3)
+
+
+def kink_errors(kind: int, change: Change) -> Floats:
+    """S of a kind of regrets."""
     v = change.gamma.predictions
     # Between these S(t) is convex, and S(t)/max(t, 1 − t) is quasiconvex.
     t = np.unique(np.concatenate((v, [0.0, 0.5, 1.0])))
     place = np.searchsorted(t, v)
     mass = change.ones + change.zeros
-    return np.maximum(_worst(t, place, change.ones, mass, kind), _worst(t, place, -change.ones, -mass, kind))[
-        :, None
-    ]
+    errors = [_worst(t, place, sign * change.ones, sign * mass, kind) for sign in (1.0, -1.0)]
+    return np.maximum(*errors)[:, None]
 
 
 @kernel
@@ -265,12 +255,12 @@ def _worst(t, place, ones, mass, kind):
     out = np.empty(ones.shape[0])
     for b in range(ones.shape[0]):
         regret = np.zeros(len(t))
-        if kind < 2:
+        if kind < FIXED:
             _signed_rising(t, place, ones[b], mass[b], regret)
             _signed_falling(t, place, ones[b], mass[b], regret)
         else:
             _fixed(t, place, ones[b], mass[b], regret)
-        if kind == 1:
+        if kind == ONE_KINK:
             best = 0.0
             for c in range(len(t)):
                 best = max(best, regret[c] / max(t[c], 1.0 - t[c]))
@@ -396,12 +386,12 @@ def _grid_worst(i, m, after, until, ones, mass):
     return out
 
 
-def grid_cells(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> Ints:
+def grid_cells(gamma: JointDistribution, *, m: int = 16, **options: object) -> Ints:
     """Levels between the same two points count together."""
     return np.unique(cells(gamma.predictions, m), return_inverse=True)[1]
 
 
-def grid_means(samples: float, *, m: int = 16, soft: bool = True) -> Floats:
+def grid_means(samples: float, *, m: int = 16, **options: object) -> Floats:
     """By Cauchy–Schwarz over the points of both outcomes: their variances add to at most 1."""
     return np.array([math.sqrt(2.0 * (m + 1.0))])
 

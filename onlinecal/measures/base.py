@@ -140,6 +140,11 @@ class Modulus:
         return self.bound(moved, **options)
 
 
+def linear(slope: float, source: str) -> Modulus:
+    """A modulus of slope · δ."""
+    return Modulus("δ" if slope == 1.0 else f"{slope:g}δ", source, lambda moved, **options: slope * moved)
+
+
 @dataclass(frozen=True)
 class Measure:
     """One row of the catalogue: the function and what is known about it.

@@ -8,21 +8,22 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import Floats, JointDistribution, of_gamma
+from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.decisions.tasks import Task, as_task, v_shaped
 from onlinecal.measures._kinks import (
+    FIXED,
+    ONE_KINK,
+    SWAPS,
     at_half,
     density,
     external_density,
-    external_errors,
     external_means,
-    one_kink_errors,
+    kink_errors,
     refuses,
-    swap_errors,
     task_errors,
     upper_hull,
 )
-from onlinecal.measures.base import Ints, Sampling, each_level, row
+from onlinecal.measures.base import Sampling, each_level, row
 from onlinecal.measures.witnesses.tasks import RegretBound, WorstTask, kink_regrets
 
 
@@ -160,7 +161,8 @@ def cdl_of_levels(v, n, q):
 
 
 @kernel
-def _totals(v, counts, kinks):
+def kink_totals(v, counts, kinks):
+    """T·CDL, or (`kinks` = 1) T·V-CDL, of many Γ on one grid: rounds and outcomes 1 of each point, (B, k, 2)."""
     out, levels = np.zeros(len(counts)), np.empty((3, len(v)))
     for b in range(len(counts)):
         k = 0
@@ -178,16 +180,6 @@ def _totals(v, counts, kinks):
             value = 2.0 * (share * r1 + (1.0 - share) * r2)
         out[b] = min(value, levels[1, :k].sum())
     return out
-
-
-def cdl_totals(v: Floats, counts: Ints) -> Floats:
-    """T·CDL of many Γ on one grid: rows of rounds and outcomes 1 of each point, (B, k, 2)."""
-    return np.asarray(_totals(v, counts, 2))
-
-
-def v_cdl_totals(v: Floats, counts: Ints) -> Floats:
-    """The same of V-CDL."""
-    return np.asarray(_totals(v, counts, 1))
 
 
 @kernel
@@ -269,7 +261,7 @@ MEASURES = (
         # GH25 Theorem 4.10: kinks of a task weigh 2 at most, and R(t) ≤ V-CDL.
         decisions="swap regret of every two-action task; of every task ≤ 2 V-CDL",
         witness=worst_kink,
-        sampling=Sampling(one_kink_errors, _SUPREMUM, cells=each_level, instead="scdl"),
+        sampling=Sampling(partial(kink_errors, ONE_KINK), _SUPREMUM, cells=each_level, instead="scdl"),
         counterpart=partial(regret_bound, measure="v_cdl"),
     ),
     row(
@@ -277,7 +269,7 @@ MEASURES = (
         "CDL | HW24; GH25 §4 | O(k log k) | no | yes | yes",
         decisions="swap regret of every task",
         witness=worst_decision_task,
-        sampling=Sampling(swap_errors, _SUPREMUM, cells=each_level, instead="scdl"),
+        sampling=Sampling(partial(kink_errors, SWAPS), _SUPREMUM, cells=each_level, instead="scdl"),
         counterpart=partial(regret_bound, measure="cdl"),
     ),
     row(
@@ -286,7 +278,9 @@ MEASURES = (
         decisions="external regret of every task",
         witness=worst_external_task,
         sampling=Sampling(
-            external_errors, "a supremum of means over tasks and fixed actions", means=external_means
+            partial(kink_errors, FIXED),
+            "a supremum of means over tasks and fixed actions",
+            means=external_means,
         ),
         counterpart=partial(regret_bound, measure="u_calibration"),
     ),

@@ -16,7 +16,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Bracket, Change, Modulus, Sampling, row
+from onlinecal.measures.base import Bracket, Change, Sampling, linear, row
 from onlinecal.measures.distance_lower_program import Plan, Program, calibrated, hats, spaced, with_ends
 from onlinecal.measures.interval import MOST, best_partition
 from onlinecal.measures.smooth_ce import smooth_ce_witness
@@ -25,14 +25,6 @@ from onlinecal.measures.witnesses.distances import CalibratedCoupling, lipschitz
 # Multiples of a smooth weight that are tried as potentials. A half is always feasible, all of it where the error is
 # a bias.
 _SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-
-
-def at_home(gamma: JointDistribution) -> tuple[Floats, Floats]:
-    """The levels and the ends as nodes, with the levels' own mass."""
-    nodes = with_ends(gamma.predictions)
-    arriving = np.zeros(len(nodes))
-    arriving[np.searchsorted(nodes, gamma.predictions)] = gamma.mass
-    return nodes, arriving
 
 
 def moving_cost(gamma: JointDistribution, nodes: Floats, arriving: Floats) -> float:
@@ -71,18 +63,13 @@ def dual_value(
     """
     ones, zeros = lipschitz(nodes, ones), lipschitz(nodes, zeros)
     excess, where = _linear_excess(nodes, ones, zeros)
-    if _are_nodes(nodes, gamma.predictions):
+    if np.isin(gamma.predictions, nodes).all():
         steep, there = _steep_excess(nodes, ones, zeros)
         where = np.where(steep < excess, there, where)
         excess = np.minimum(steep, excess)
     one, zero = hats(gamma, nodes)
     value = float(one @ ones + zero @ zeros) - max(float(excess.max()), 0.0)
     return max(value, 0.0), ones, zeros, excess, where
-
-
-def _are_nodes(nodes: Floats, places: Floats) -> bool:
-    index = np.minimum(np.searchsorted(nodes, places), len(nodes) - 1)
-    return bool((nodes[index] == places).all())
 
 
 def _linear_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, Floats]:
@@ -174,8 +161,9 @@ def bracketed(gamma: JointDistribution, width: float, seconds: float) -> Plan:
     best, plan = _refined(gamma, width, time.monotonic() + seconds)
     if plan is not None and best <= width:
         return plan
-    near = near_bounds(gamma)
-    return near if plan is None or _apart(gamma, near) < best else plan
+    near = nodes, arriving, ones, zeros = near_bounds(gamma)
+    apart = moving_cost(gamma, nodes, arriving) - dual_value(gamma, nodes, ones, zeros)[0]
+    return near if plan is None or apart < best else plan
 
 
 def _refined(gamma: JointDistribution, width: float, end: float) -> tuple[float, Plan | None]:
@@ -209,11 +197,6 @@ def _refined(gamma: JointDistribution, width: float, end: float) -> tuple[float,
             break
         program = Program(gamma, finer, every_level)
     return best, found
-
-
-def _apart(gamma: JointDistribution, plan: Plan) -> float:
-    nodes, arriving, ones, zeros = plan
-    return moving_cost(gamma, nodes, arriving) - dual_value(gamma, nodes, ones, zeros)[0]
 
 
 # Numbers of levels up to which the lower distance is closed to 1e-9, and beyond it to 1e-3.
@@ -275,13 +258,11 @@ def distance_lower_witness(
     width = positive("tolerance", wanted if tolerance is None else tolerance, "a positive width")
     seconds = positive("time_limit", time_limit, "a positive number of seconds")
     if not gamma.residuals.any():  # calibrated to the last digit: nothing moves
-        nodes, arriving = at_home(gamma)
+        nodes = with_ends(gamma.predictions)
+        arriving = np.zeros(len(nodes))
+        arriving[np.searchsorted(nodes, gamma.predictions)] = gamma.mass
         return CalibratedCoupling(nodes, arriving, np.zeros(len(nodes)), np.zeros(len(nodes)))
     return CalibratedCoupling(*bracketed(gamma, width, seconds))
-
-
-def _modulus(moved: float, *, tolerance: float | None = None, time_limit: float = 60.0) -> float:
-    return moved
 
 
 def _transport(change: Change, **options: float) -> Floats:
@@ -309,6 +290,6 @@ MEASURES = (
             # √n E|D_y[0, x]| ≤ 1/2, twice.
             means=lambda samples, **options: np.array([1.0]),
         ),
-        modulus=Modulus("δ", "BGHN23 Lemma 7.11: the triangle inequality of E|u − v|", _modulus),
+        modulus=linear(1.0, "BGHN23 Lemma 7.11: the triangle inequality of E|u − v|"),
     ),
 )

@@ -10,7 +10,7 @@ import numpy as np
 from onlinecal.core._compile import kernel as compiled
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, positive
-from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, row, seminorm
+from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, linear, row, seminorm
 from onlinecal.measures.witnesses.kernels import MOST_DEGREE, Kernel, KernelWeights
 
 # exp(−1000/2) is still a normal double; a narrower Gaussian goes through the sum over pairs.
@@ -271,10 +271,6 @@ MEASURES = (
             limits=_limits,
             means=lambda samples: np.array([1.0]),
         ),
-        modulus=Modulus(
-            "4δ",
-            "(y − v)(y' − v')(1 − |v − v'|) is 2-Lipschitz in v and in v'",
-            lambda moved: 4.0 * moved,
-        ),
+        modulus=linear(4.0, "(y − v)(y' − v')(1 − |v − v'|) is 2-Lipschitz in v and in v'"),
     ),
 )

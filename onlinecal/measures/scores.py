@@ -13,7 +13,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, vector
-from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Modulus, Sampling, row
+from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Sampling, linear, row
 
 Losses = Callable[[JointDistribution], tuple[Floats, Floats, float]]
 Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
@@ -242,7 +242,7 @@ MEASURES = (
     row(
         brier,
         "Brier | Bri50; Mur73 | O(k) | yes | no | yes",
-        modulus=Modulus("2δ", "|(y − v)² − (y − v')²| ≤ 2 |v − v'|", lambda moved: 2.0 * moved),
+        modulus=linear(2.0, "|(y − v)² − (y − v')²| ≤ 2 |v − v'|"),
         # √n E|mean − E| ≤ half of the range.
         sampling=_mean_of(
             lambda gamma: (gamma.predictions**2, (1.0 - gamma.predictions) ** 2, 1.0),

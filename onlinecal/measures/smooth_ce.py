@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
-from onlinecal.measures.base import Modulus, row, seminorm
+from onlinecal.measures.base import Modulus, linear, row, seminorm
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 
 
@@ -296,13 +298,13 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
 
     ω_i = ±1 where g jumps up or down at i, and ω_i − ω_{i+1} = ±d_i where P_i is above or below g_i.
     """
-    return _weights(gamma, distances(gamma, metric), metric, 1)
+    return _weights(gamma, metric)
 
 
 @of_gamma
 def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> CancelledResiduals:
     """The residuals left after others have been carried to where they cancel: the optimal g of the dual."""
-    return _cancelled(gamma, distances(gamma, metric), metric, 1)
+    return _cancelled(gamma, metric)
 
 
 @of_gamma
@@ -323,27 +325,24 @@ def earthmover_distance(gamma: JointDistribution) -> float:
     >>> round(earthmover_distance(JointDistribution.from_samples([0.4, 0.6], [1, 0])), 12)
     0.12
     """
-    return float(chain_dual(_twice(gamma), gamma.residuals)[0])
+    return float(chain_dual(2.0 * distances(gamma, "identity"), gamma.residuals)[0])
 
 
-def _twice(gamma: JointDistribution) -> Floats:
-    return 2.0 * distances(gamma, "identity")
-
-
-def _weights(gamma: JointDistribution, apart: Floats, metric: Metric, slope: int) -> LipschitzWeights:
+def _weights(gamma: JointDistribution, metric: Metric = "identity", slope: int = 1) -> LipschitzWeights:
+    apart = slope * distances(gamma, metric)
     _, low, high = chain_dual(apart, gamma.residuals)
     weights = lipschitz_weights(apart, gamma.residuals, low, high)
     return LipschitzWeights(gamma.predictions, weights, metric, slope)
 
 
-def _cancelled(gamma: JointDistribution, apart: Floats, metric: Metric, slope: int) -> CancelledResiduals:
-    _, low, high = chain_dual(apart, gamma.residuals)
+def _cancelled(gamma: JointDistribution, metric: Metric = "identity", slope: int = 1) -> CancelledResiduals:
+    _, low, high = chain_dual(slope * distances(gamma, metric), gamma.residuals)
     return CancelledResiduals(dual_path(gamma.residuals, low, high)[:-1], metric, slope)
 
 
 def earthmover_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
     """`earthmover_distance` as a seminorm."""
-    return np.asarray(chain_duals(_twice(gamma), residuals))
+    return np.asarray(chain_duals(2.0 * distances(gamma, "identity"), residuals))
 
 
 def smooth_norm(gamma: JointDistribution, residuals: Floats, *, metric: Metric = "identity") -> Floats:
@@ -385,16 +384,14 @@ MEASURES = (
     row(
         earthmover_distance,
         "EMD | GH25 Lemma 3.4 | O(k log k) | yes | yes (c = 1) | yes (s = 2)",
-        witness=lambda gamma: _weights(gamma, _twice(gamma), "identity", 2),
-        counterpart=lambda gamma: _cancelled(gamma, _twice(gamma), "identity", 2),
+        witness=partial(_weights, slope=2),
+        counterpart=partial(_cancelled, slope=2),
         # As for smCE, with |ω'| ≤ 2.
         sampling=seminorm(
             earthmover_norm,
             means=lambda samples: np.array([3.0]),
             source="GH25 Lemma 3.4: the triangle inequality, over 2-Lipschitz weights",
         ),
-        modulus=Modulus(
-            "3δ", "(y − v) ω(v) is 3-Lipschitz in v for |ω| ≤ 1, ω 2-Lipschitz", lambda moved: 3.0 * moved
-        ),
+        modulus=linear(3.0, "(y − v) ω(v) is 3-Lipschitz in v for |ω| ≤ 1, ω 2-Lipschitz"),
     ),
 )

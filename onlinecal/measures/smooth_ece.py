@@ -284,18 +284,10 @@ def scale_errors(change: Change, *, transform: str = "identity") -> Floats:
     return _smoothed(change.gamma, change.residuals, transform, scales(change.samples), _ROUGH)
 
 
-def scale_means(samples: float, *, transform: str = "identity") -> Floats | None:
+def scale_means(samples: float, *, sigma: float | None = None, transform: str = "identity") -> Floats | None:
     """√n E ∫|ρ̂_σ − ρ_σ| ≤ (sup over v of ∫ K_σ(v, t)² dt)^½ ≤ (1 + 1/(√π σ))^½."""
-    return _mean(scales(samples)) if transform == "identity" else None
-
-
-def one_mean(samples: float, *, sigma: float, transform: str = "identity") -> Floats | None:
-    """The same at one σ."""
-    return _mean(np.array([float(sigma)])) if transform == "identity" else None
-
-
-def _mean(sigma: Floats) -> Floats:
-    return np.asarray(np.sqrt(1.0 + 1.0 / (math.sqrt(math.pi) * sigma)))
+    at = scales(samples) if sigma is None else np.array([float(sigma)])
+    return np.sqrt(1.0 + 1.0 / (math.sqrt(math.pi) * at)) if transform == "identity" else None
 
 
 def sigma_cells(gamma: JointDistribution, *, sigma: float, transform: str = "identity") -> Ints:
@@ -376,7 +368,7 @@ MEASURES = (
         accuracy="within 1e-7 (σ < 5e-4: 2.3e-5)",
         example={"sigma": 0.1},
         sampling=seminorm(
-            smoothed_norm, cells=sigma_cells, instead="smooth_ece_at with a larger σ", means=one_mean
+            smoothed_norm, cells=sigma_cells, instead="smooth_ece_at with a larger σ", means=scale_means
         ),
         version=2,
     ),

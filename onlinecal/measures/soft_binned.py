@@ -384,9 +384,9 @@ MEASURES = (
         sampling=Sampling(
             grid_errors_at,
             "a sum of suprema of means (BHNU26 Lemma 7.2)",
-            cells=lambda gamma, **options: grid_cells(gamma, m=options["m"]),
+            cells=grid_cells,
             instead="soft_binned_loss with a smaller m, or scdl",
-            means=lambda samples, **options: grid_means(samples, m=options["m"]),
+            means=grid_means,
         ),
         modulus=Modulus(
             "min(2mδ, 2)", "that of scdl_binned, at each threshold", partial(_modulus, "soft_binned_loss")

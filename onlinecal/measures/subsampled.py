@@ -19,7 +19,7 @@ from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count, number
-from onlinecal.measures.base import Bracket, Ints, Modulus, row, seminorm
+from onlinecal.measures.base import Bracket, Ints, linear, row, seminorm
 from onlinecal.measures.cutoff import step_norm
 from onlinecal.measures.smooth_ce import smooth_norm
 
@@ -337,11 +337,7 @@ MEASURES = (
         "| yes | no, but O(1/√T) | yes (s = 2)",
         bracket=True,
         largest=0.5,
-        modulus=Modulus(
-            "δ",
-            "smCE of each subset moves by twice what its rounds move, half of all",
-            lambda moved, **_: moved,
-        ),
+        modulus=linear(1.0, "smCE of each subset moves by twice what its rounds move, half of all"),
         sampling=seminorm(smooth_norm, refuses=_of_rounds),
         of_rounds=True,
     ),

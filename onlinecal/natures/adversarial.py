@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, get_args
 
-from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.core._compile import index, kernel
 from onlinecal.core.arrays import cell
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
@@ -164,12 +164,12 @@ class Greedy(Nature):
         return "O(t)" if self.cells is None else "O(cells)"
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        target, kink = get_args(Target).index(self.target), [float(self.kink)]
-        if self.cells is not None:
-            memory = Memory(floats=self.cells + 1, shared_ints=[target, self.cells], shared=kink)
-            return CompiledNature(_greed_cells, memory, sight=self.sight, hear=_note_cells)
-        greed = (_greed_for_ece, _greed_for_square, _greed_for_kink)[target]
-        return level_player(greed, _note_kink if target == KINK else _note_bias, level_table(shared=kink))
+        shared_ints = [get_args(Target).index(self.target), self.cells or 0]
+        if self.cells is None:
+            memory = level_table(shared_ints=shared_ints, shared=[float(self.kink)])
+            return level_player(_greed, _note, memory)
+        memory = Memory(floats=self.cells + 1, shared_ints=shared_ints, shared=[float(self.kink)])
+        return CompiledNature(_greed, memory, sight=self.sight, hear=_note)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -199,60 +199,21 @@ def _lead(s, v, w, target, kink):
     return w * (_value(s + 1.0 - c, v, target, kink) - _value(s - c, v, target, kink))
 
 
-@part_of_kernel
-def _greed(run, size, target):
-    """q; the state is a table of levels with their sums."""
-    sums, kink = floats(run), shared(run)[0]
-    values, weights, lead = law_values(run), law_weights(run), 0.0
-    for j in range(size):
-        if weights[j] > 0.0:
-            lead += _lead(sums[index(find(run, j))], values[j], weights[j], target, kink)
-    return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
-
-
-# A step for each target, as the compiled code of each has no more of it to look at.
-
-
 @move
-def _greed_for_ece(run, number, size, forecast):
-    return _greed(run, size, ECE)
-
-
-@move
-def _greed_for_square(run, number, size, forecast):
-    return _greed(run, size, SQUARE)
-
-
-@move
-def _greed_for_kink(run, number, size, forecast):
-    return _greed(run, size, KINK)
-
-
-@hear
-def _note_bias(run, number, size, forecast, outcome):
-    floats(run)[index(enter(run, forecast))] += outcome - forecast
-    return 0
-
-
-@hear
-def _note_kink(run, number, size, forecast, outcome):
-    floats(run)[index(enter(run, forecast))] += outcome - shared(run)[0]
-    return 0
-
-
-@move
-def _greed_cells(run, number, size, forecast):
-    """The state is a sum a cell."""
+def _greed(run, number, size, forecast):
+    """The state: a sum for each level, or cell."""
     sums, target, cells, kink = floats(run), shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
     values, weights, lead = law_values(run), law_weights(run), 0.0
     for j in range(size):
         if weights[j] > 0.0:
-            lead += _lead(sums[index(cell(values[j], cells))], values[j], weights[j], target, kink)
+            at = cell(values[j], cells) if cells > 0 else find(run, j)
+            lead += _lead(sums[index(at)], values[j], weights[j], target, kink)
     return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
 
 
 @hear
-def _note_cells(run, number, size, forecast, outcome):
+def _note(run, number, size, forecast, outcome):
     target, cells, kink = shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
-    floats(run)[index(cell(forecast, cells))] += outcome - (kink if target == KINK else forecast)
+    at = cell(forecast, cells) if cells > 0 else enter(run, forecast)
+    floats(run)[index(at)] += outcome - (kink if target == KINK else forecast)
     return 0

@@ -83,12 +83,8 @@ class KinkApproach(Nature):
 @move
 def _approach(run, number, size, forecast):
     """The state: how often each level, or cell, has been drawn."""
-    values, kink, cells, (lowest, highest) = (
-        law_values(run),
-        shared(run)[0],
-        shared_ints(run)[0],
-        ends(run, size),
-    )
+    values, kink, cells = law_values(run), shared(run)[0], shared_ints(run)[0]
+    lowest, highest = ends(run, size)
     middle = 0.5 * (values[lowest] + values[highest])
     if middle == kink:
         return 0.5

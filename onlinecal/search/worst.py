@@ -89,7 +89,23 @@ class Found:
 
     def scenario(self) -> str:
         """A scenario of exactly the fresh games, as text."""
-        return _scenario(self)
+        who = strategy_label(strategies_in("forecaster", dict(self.against)))
+        by = f"found by `onlinecal search`, seed {self.seed}"
+        lines = [f"# The worst nature of {self.evaluations} for {who}: {by}."]
+        if len(self.totals):
+            low, high = self.interval
+            mean = f"{self.mean:.6g}, 95 % interval {low:.6g} to {high:.6g}"
+            lines.append(f"# T·{self.measure} in these fresh games: {mean}.")
+        lines += [
+            f"title = {toml(f'The worst nature found for {who}, T = {self.horizon:,}')}",
+            f"seed = {self.fresh_seed}",
+            f"runs = {max(len(self.totals), 2)}",
+            f"horizons = [{self.horizon}]",
+            f"measures = [{toml(self.measure)}]",
+            f"forecasters = [{toml(self.against)}]",
+            f"natures = [{toml(self.nature)}]",
+        ]
+        return "\n".join(lines) + "\n"
 
 
 def search(
@@ -134,7 +150,8 @@ def search(
     Hansen and Ostermeier 2001, CMA-ES (the library `cma`); Jamieson and Talwalkar 2016, successive halving.
     """
     own = _table(against)
-    spaces = [Space.of(spec) for spec in (SPACES if natures is None else _listed(natures))]
+    given = SPACES if natures is None else [natures] if isinstance(natures, str | Mapping) else natures
+    spaces = [Space.of(spec) for spec in given]
     if not spaces:
         raise InvalidParameter("natures = []; expected at least one")
     games = _Games(
@@ -333,31 +350,3 @@ def _table(against: Any) -> dict[str, Any]:
             raise InvalidParameter(f"against = {dict(against)!r}; expected a table with a name")
         return dict(against)
     return table_of("forecaster", against)
-
-
-def _listed(natures: Any) -> list[Any]:
-    return [natures] if isinstance(natures, str | Mapping) else list(natures)
-
-
-def _scenario(found: Found) -> str:
-    """A scenario of the fresh games."""
-    who = strategy_label(strategies_in("forecaster", dict(found.against)))
-    runs = max(len(found.totals), 2)
-    lines = [
-        f"# The worst nature of {found.evaluations} for {who}: found by `onlinecal search`, seed {found.seed}."
-    ]
-    if len(found.totals):
-        low, high = found.interval
-        lines.append(
-            f"# T·{found.measure} in these fresh games: {found.mean:.6g}, 95 % interval {low:.6g} to {high:.6g}."
-        )
-    lines += [
-        f"title = {toml(f'The worst nature found for {who}, T = {found.horizon:,}')}",
-        f"seed = {found.fresh_seed}",
-        f"runs = {runs}",
-        f"horizons = [{found.horizon}]",
-        f"measures = [{toml(found.measure)}]",
-        f"forecasters = [{toml(found.against)}]",
-        f"natures = [{toml(found.nature)}]",
-    ]
-    return "\n".join(lines) + "\n"

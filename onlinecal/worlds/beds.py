@@ -73,6 +73,25 @@ class Beds(Reacting):
         ward, uniform = simpy.Resource(env, self.beds), market.rng.random
         rate = self.load * self.beds * 2.0 / (MILD + SEVERE)
         present: dict[simpy.Process, float] = {}
+
+        def patient(severity: float, stay: float, threshold: float) -> Generator[Any, Any, Any]:
+            with ward.request() as bed:
+                yield bed
+                occupied = (ward.count - 1) / self.beds
+                question = market.ask(base=self.formula(severity), occupied=occupied, severity=severity)
+                days = exponential(stay, 1.0 / (MILD + (SEVERE - MILD) * severity))
+                if self.reacts == "act" and threshold >= question.forecast:
+                    days /= 2.0
+                market.deadline(question, self.within, 0)
+                me = env.active_process
+                assert me is not None
+                present[me] = question.forecast
+                with suppress(simpy.Interrupt):
+                    yield env.timeout(days)
+                present.pop(me, None)
+                if not question.resolved:
+                    market.resolve(question, 1)
+
         while True:
             gap, severity, stay, threshold = uniform(), uniform(), uniform(), uniform()
             yield env.timeout(exponential(gap, rate))
@@ -80,32 +99,4 @@ class Beds(Reacting):
                 first = max(present, key=present.__getitem__)
                 del present[first]
                 first.interrupt()
-            env.process(self._patient(env, market, ward, present, severity, stay, threshold))
-
-    def _patient(
-        self,
-        env: simpy.Environment,
-        market: Market,
-        ward: simpy.Resource,
-        present: dict[simpy.Process, float],
-        severity: float,
-        stay: float,
-        threshold: float,
-    ) -> Generator[Any, Any, Any]:
-        with ward.request() as bed:
-            yield bed
-            question = market.ask(
-                base=self.formula(severity), occupied=(ward.count - 1) / self.beds, severity=severity
-            )
-            days = exponential(stay, 1.0 / (MILD + (SEVERE - MILD) * severity))
-            if self.reacts == "act" and threshold >= question.forecast:
-                days /= 2.0
-            market.deadline(question, self.within, 0)
-            me = env.active_process
-            assert me is not None
-            present[me] = question.forecast
-            with suppress(simpy.Interrupt):
-                yield env.timeout(days)
-            present.pop(me, None)
-            if not question.resolved:
-                market.resolve(question, 1)
+            env.process(patient(severity, stay, threshold))

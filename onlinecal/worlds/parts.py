@@ -65,6 +65,17 @@ class Parts(Reacting):
         """Lets parts be asked for, and orders lots."""
         demand, orders = market.rng.random, market.generator("orders").random
         shop = _Shop(self.reorder + self.lot)
+
+        def delivery(question: Question, days: float, rumour: bool) -> Generator[Any, Any, Any]:
+            shop.hoarding += rumour
+            yield env.timeout(days)
+            shop.hoarding -= rumour
+            shop.stock += self.lot
+            shop.ordered -= self.lot
+            if not question.resolved:
+                shop.open.remove(question)
+                market.resolve(question, 0)
+
         while True:
             yield env.timeout(exponential(demand(), 1.0))
             for _ in range(2 if shop.hoarding else 1):
@@ -82,27 +93,7 @@ class Parts(Reacting):
                 days = (self.lead + exponential(time, 1.0 / self.lead)) / 2.0
                 if warned and self.reacts == "act":
                     days /= 2.0
-                env.process(
-                    self._delivery(env, market, shop, question, days, warned and self.reacts == "rush")
-                )
-
-    def _delivery(
-        self,
-        env: simpy.Environment,
-        market: Market,
-        shop: _Shop,
-        question: Question,
-        days: float,
-        rumour: bool,
-    ) -> Generator[Any, Any, Any]:
-        shop.hoarding += rumour
-        yield env.timeout(days)
-        shop.hoarding -= rumour
-        shop.stock += self.lot
-        shop.ordered -= self.lot
-        if not question.resolved:
-            shop.open.remove(question)
-            market.resolve(question, 0)
+                env.process(delivery(question, days, warned and self.reacts == "rush"))
 
 
 class _Shop:

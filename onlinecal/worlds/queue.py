@@ -66,6 +66,16 @@ class Queue(Reacting):
         """Lets customers arrive."""
         counter, uniform = simpy.PriorityResource(env, self.servers), market.rng.random
         bases: list[float] = []
+
+        def customer(question: Question, service: float, warned: bool) -> Generator[Any, Any, Any]:
+            with counter.request(priority=not warned) as place:
+                if not place.triggered:
+                    market.deadline(question, self.patience, 1)
+                yield place
+                if not question.resolved:
+                    market.resolve(question, 0)
+                yield env.timeout(service)
+
         while True:
             gap, service, threshold = uniform(), uniform(), uniform()
             yield env.timeout(exponential(gap, self.servers * self.load))
@@ -77,21 +87,4 @@ class Queue(Reacting):
             if warned and self.reacts == "leave":
                 market.resolve(question, 0)
             else:
-                env.process(self._customer(env, market, counter, question, exponential(service, 1.0), warned))
-
-    def _customer(
-        self,
-        env: simpy.Environment,
-        market: Market,
-        counter: simpy.PriorityResource,
-        question: Question,
-        service: float,
-        warned: bool,
-    ) -> Generator[Any, Any, Any]:
-        with counter.request(priority=not warned) as place:
-            if not place.triggered:
-                market.deadline(question, self.patience, 1)
-            yield place
-            if not question.resolved:
-                market.resolve(question, 0)
-            yield env.timeout(service)
+                env.process(customer(question, exponential(service, 1.0), warned))
