@@ -17,15 +17,7 @@ from onlinecal.decision_makers.tenures import Group
 from onlinecal.decisions.tasks import TASKS, random_task
 from onlinecal.engine.horizon import check_horizon
 from onlinecal.measures import MEASURES
-from onlinecal.naming import (
-    STRATEGIES,
-    decision_maker_of,
-    foreign,
-    located,
-    measure_of,
-    strategy_of,
-    task_of,
-)
+from onlinecal.naming import STRATEGIES, decision_maker_of, foreign, located, measure_of, strategy_of, task_of
 from onlinecal.schedules import ARRIVALS, DELAYS, Arrivals, Delays, Schedule, as_arrivals, as_delays
 from onlinecal.study.plan import Entry
 

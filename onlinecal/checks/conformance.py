@@ -59,7 +59,7 @@ def trace(game: Game) -> list[bytes]:
     return [
         b"".join(getattr(gamma, part).tobytes() for part in ("predictions", "counts", "positives")) + course
         for gamma, course in zip(
-            game.gammas(), courses * (1 if len(courses) > 1 else len(game.runs)), strict=True
+            game.gammas(), courses if len(courses) > 1 else courses * len(game.runs), strict=True
         )
     ]
 
@@ -79,9 +79,8 @@ def conformance(strategy: Any, seed: int = 0, *, name: str | None = None) -> Ite
         return
     opponents = _opponents(strategy)
     if not opponents:
-        yield Finding(
-            "opponents", "it needs context of a kind that no nature reveals, or is too short to be played"
-        )
+        fault = "it needs context of a kind that no nature reveals, or is too short to be played"
+        yield Finding("opponents", fault)
         return
     pairs = [_Pair(forecaster, nature, seed) for forecaster, nature in opponents]
     world = isinstance(strategy, World)
@@ -243,10 +242,8 @@ def _blind(pair: _Pair) -> str:
 
 
 #: the same of worlds, where questions come at any time
-OF_WORLDS: tuple[tuple[str, Callable[[_Pair], str]], ...] = (
-    ("the same seed gives the same trace", _repeat),
-    ("split runs are joined runs", _split),
-    ("pickled in the middle it goes on identically", _pickle),
+OF_WORLDS = (
+    *(check for check in CHECKS if check[1] not in (_purity, _open)),
     ("it sees no more than it says", _blind),
 )
 

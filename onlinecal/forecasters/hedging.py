@@ -119,8 +119,7 @@ class ForecastHedging(OnGrid):
             lambda t, m: t / (2.0 * m) + (m + 1.0) * math.sqrt(2.0) * _best_c(t, m),
             slack,
             self._potential(
-                energy,
-                lambda t, m, v, _: math.sqrt(2.0) / (4.0 * m) + v * (1.0 - v) / (2.0 * _best_c(t, m)),
+                energy, lambda t, m, v, _: math.sqrt(2.0) / (4.0 * m) + v * (1.0 - v) / (2.0 * _best_c(t, m))
             ),
         )
 

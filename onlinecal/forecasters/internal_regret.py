@@ -29,17 +29,7 @@ from onlinecal.forecasters._stationary import (
 from onlinecal.forecasters.base import InSteps, OnGrid, grid_of
 from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import (
-    Memory,
-    floats,
-    ints,
-    law,
-    law_atoms,
-    law_weights,
-    learn,
-    scratch,
-    shared,
-)
+from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch, shared
 
 
 @dataclass(frozen=True)

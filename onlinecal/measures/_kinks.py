@@ -234,8 +234,8 @@ def external_means(samples: float) -> Floats:
     return np.array([4.0 * math.sqrt(0.5 * math.pi)])
 
 
-#: S of all tasks: twice the concave envelope of S(t) at 1/2; of one kink: the largest S(t)/max(t, 1 − t); against fixed
-#: actions: by the larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1)
+#: S of all tasks is twice the concave envelope of S(t) at 1/2, of one kink the largest S(t)/max(t, 1 − t). Against
+#: fixed actions S(t) is the larger of Σ_{v ≤ t} (D_1 − t D) and Σ_{v ≥ t} (t D − D_1)
 SWAPS, ONE_KINK, FIXED = range(3)
 
 

@@ -146,7 +146,6 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     return largest * float((gamma.mass * (errors / largest) ** order).sum()) ** (1.0 / order)
 
 
-@of_gamma
 def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights:
     """The weights of the levels that attain `ece`, by Hölder's inequality.
 
@@ -225,7 +224,6 @@ def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str 
     return gap + width
 
 
-@of_gamma
 def bins_witness(
     gamma: JointDistribution,
     *,

@@ -288,9 +288,7 @@ MEASURES = (
         # residuals move by (1 + 1/T) δ in all and the masses W_j by δ/T. |R|^p W^{1−p} has slopes of at most p and
         # p − 1 in them.
         modulus=Modulus(
-            "((p + (2p − 1)/T) δ)^(1/p)",
-            "Σ|u_j'| ≤ 1/T for the shares, and |R_j| ≤ W_j",
-            _soft_modulus,
+            "((p + (2p − 1)/T) δ)^(1/p)", "Σ|u_j'| ≤ 1/T for the shares, and |R_j| ≤ W_j", _soft_modulus
         ),
     ),
 )

@@ -75,10 +75,7 @@ class Consistency:
 
 
 def exponents(
-    record: Measure,
-    families: Mapping[str, Family] | None,
-    sizes: Sequence[float],
-    options: Mapping[str, Any],
+    record: Measure, families: Mapping[str, Family] | None, sizes: Sequence[float], options: Mapping[str, Any]
 ) -> Consistency:
     """See `onlinecal.measures.consistency_exponents`."""
     where = "consistency_exponents"

@@ -113,7 +113,6 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     return high - low
 
 
-@of_gamma
 def worst_interval(gamma: JointDistribution) -> Interval:
     """The interval with the bias `cutoff_ce`."""
     _, _, low, high = extremes(gamma)
@@ -140,7 +139,6 @@ def step_ce(gamma: JointDistribution) -> float:
     return max(high, -low)  # in this order 0.0 and not −0.0
 
 
-@of_gamma
 def worst_prefix(gamma: JointDistribution) -> Interval:
     """The predictions up to a threshold with the bias `step_ce`, as an interval from 0."""
     low, high, at_low, at_high = extremes(gamma)
@@ -150,7 +148,6 @@ def worst_prefix(gamma: JointDistribution) -> Interval:
     return Interval(0.0, float(gamma.predictions[end - 1]), sign)
 
 
-@of_gamma
 def prefix_sums_witness(
     gamma: JointDistribution, *, measure: Literal["cutoff_ce", "step_ce"] = "cutoff_ce"
 ) -> PrefixSums:
@@ -210,7 +207,6 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
     return _moments(gamma, degree)[0]
 
 
-@of_gamma
 def largest_moment(gamma: JointDistribution, *, degree: int = 2) -> Moment:
     """The moment of the residual that is `low_degree_ce`."""
     return Moment(_moments(gamma, degree)[1], int(degree))

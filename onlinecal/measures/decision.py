@@ -73,7 +73,6 @@ def cdl(gamma: JointDistribution) -> float:
     return _twice(cdl_of_levels(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
 
 
-@of_gamma
 def worst_decision_task(gamma: JointDistribution) -> WorstTask:
     """The decision task with the swap regret `cdl`: two or three actions, with explicit payoffs."""
     return worst_task(cdl_of_levels(gamma.predictions, gamma.counts, gamma.means), "swap")
@@ -99,7 +98,6 @@ def v_cdl(gamma: JointDistribution) -> float:
     return min(value / gamma.weight, 1.0)
 
 
-@of_gamma
 def worst_kink(gamma: JointDistribution) -> WorstTask:
     """The two-action task with the swap regret `v_cdl`."""
     value, t = _v_cdl(gamma.predictions, gamma.counts, gamma.means)
@@ -134,7 +132,6 @@ def u_calibration(gamma: JointDistribution) -> float:
     return _twice(_external(gamma.predictions, gamma.counts, gamma.means), gamma.weight)
 
 
-@of_gamma
 def worst_external_task(gamma: JointDistribution) -> WorstTask:
     """The decision task with the external regret `u_calibration`."""
     return worst_task(_external(gamma.predictions, gamma.counts, gamma.means), "external")

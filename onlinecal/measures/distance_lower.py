@@ -209,11 +209,9 @@ def distance_lower(
 ) -> Bracket:
     """Lower distance from calibration: the cheapest coupling of Γ with a perfectly calibrated distribution.
 
-    dCE_low(Γ) = min over (u, v, y) with (v, y) ~ Γ and E[y | u] = u of E|u − v|. With t(u) ≥ 0 the mass that
-    arrives at u and C_y(x) = Γ(v ≤ x, y), this is min over t of ∫ |C_1(x) − Σ_{u≤x} u t(u)| + |C_0(x) − Σ_{u≤x}
-    (1−u) t(u)| dx. On finitely many u it is a linear program along a line, of O(nodes) variables. Its potentials a,
-    b give the dual bound E[a(v) y + b(v)(1 − y)] − δ, δ = max over all u in [0, 1] of u a(u) + (1−u) b(u), in
-    closed form between nodes. The maxima become new u.
+    dCE_low(Γ) = min over (u, v, y) with (v, y) ~ Γ and E[y | u] = u of E|u − v|. On finitely many u it is a linear
+    program along a line, of O(nodes) variables. Its potentials a, b give the dual bound E[a(v) y + b(v)(1 − y)] − δ,
+    δ = max over all u in [0, 1] of u a(u) + (1−u) b(u), in closed form between nodes. The maxima become new u.
 
     Parameters
     ----------
@@ -226,12 +224,11 @@ def distance_lower(
     Returns
     -------
     Bracket
-        As `distance_lower_witness` proves it: above by a coupling, below by a dual function. It is [0, 0] where the
-        mean of every level is its prediction. No wider than the tolerance, with exceptions. 30 refinements, 10 000
-        nodes or the time may not reach it, or the solver's answer not be good enough. Never wider than from smCE/2
-        to the lesser of ECE and, for k ≤ 200 000, intCE. Levels closer than 1/20 of the tolerance share a node. Up
-        to 500 nodes, all levels are nodes. Beyond, nodes are even at first, and each level is split linearly onto
-        its two neighbours. An interior point method solves the program. Some 20 ms at k = 60, 3 ms at k = 25 000.
+        As `distance_lower_witness` proves it; [0, 0] where the mean of every level is its prediction. No wider than the
+        tolerance, unless 30 refinements, 10 000 nodes, the time or the solver end the search. It is never wider than
+        from smCE/2 to the lesser of ECE and, for k ≤ 200 000, intCE. Levels closer than 1/20 of the tolerance share a
+        node. Beyond 500 nodes these are even at first, and levels are split linearly onto their two neighbours. Some
+        20 ms at k = 60, 3 ms at k = 25 000.
 
     Source
     ------
@@ -249,7 +246,6 @@ def distance_lower(
     return plan.bracket(gamma) if gamma.residuals.any() else Bracket(0.0, 0.0)
 
 
-@of_gamma
 def distance_lower_witness(
     gamma: JointDistribution, *, tolerance: float | None = None, time_limit: float = 60.0
 ) -> CalibratedCoupling:

@@ -52,13 +52,11 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
     return Bracket(min(distance_lower(gamma).lower, upper), upper)
 
 
-@of_gamma
 def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) -> LevelGroups:
     """The groups of levels behind the upper end of `distance_upper`."""
     return LevelGroups(_grouping(gamma, max_levels)[0])
 
 
-@of_gamma
 def distance_upper_counterpart(gamma: JointDistribution, *, max_levels: int = 12) -> Potentials:
     """Potentials that bound `distance_lower` below, and with it `distance_upper` (BGHN23, Theorem 5.5)."""
     count("max_levels", max_levels, most=16)

@@ -186,12 +186,9 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     """Interval calibration error intCE(Γ): binned error plus bin width, at the best partition.
 
     intCE(Γ) = min over interval partitions of Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j); with width="max"
-    the second sum is the largest width. An interval need be no wider than the levels in it. Mean width: a dynamic
-    program over end points, O(k²) at worst, O(k^(5/3)) as a rule. The search goes left from b. No group wider than
-    a…b can win once its F(a) + mass·width − |residual| reaches the best so far. The same holds for |r_1 + … + r_b|
-    + mass·width. Maximum width: H(W) = least binned error with widths ≤ W takes O(k log k). It falls with W, so
-    H(W_2) + W_1 bounds all of (W_1, W_2]. Halving stops where no part can win: after a few hundred widths as a
-    rule, O(k) at worst.
+    the second sum is the largest width. An interval need be no wider than the levels in it. Mean width: a pruned
+    dynamic program over end points, O(k²) at worst, O(k^(5/3)) as a rule. Maximum width: H(W) = least binned error with
+    widths ≤ W takes O(k log k), and falls with W. Halving tries a few hundred widths as a rule, O(k) at worst.
 
     Parameters
     ----------
@@ -212,7 +209,6 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     return best_partition(gamma, width, max_levels)[0]
 
 
-@of_gamma
 def interval_ce_witness(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
 ) -> IntervalPartition:
@@ -220,7 +216,6 @@ def interval_ce_witness(
     return _intervals(gamma, best_partition(gamma, width, max_levels)[1], width)
 
 
-@of_gamma
 def least_costs(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
 ) -> LeastCosts:
@@ -293,7 +288,6 @@ def _in_blocks(gamma: JointDistribution, width: Width, blocks: int) -> tuple[flo
     return (None, alone, np.arange(gamma.levels)) if alone < upper else (None, upper, cuts[starts])
 
 
-@of_gamma
 def _bracket_witness(
     gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000
 ) -> IntervalPartition:
@@ -301,7 +295,6 @@ def _bracket_witness(
     return _intervals(gamma, _in_blocks(gamma, width, blocks)[2], width)
 
 
-@of_gamma
 def _bracket_counterpart(
     gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000
 ) -> LeastCosts | LipschitzWeights:

@@ -27,13 +27,10 @@ def kernel_ce(
 
     kCE^K(Γ) = sup over ‖w‖_K ≤ 1 of E[w(v)(y − v)] = sqrt(Σ_ij r_i r_j K(v_i, v_j)), with K(u, v) = exp(−|u −
     v|/scale) ("laplace"), exp(−((u − v)/scale)²) ("gaussian") or ((1 + (2u − 1)(2v − 1))/2)^degree ("polynomial").
-    All are computed as the root of a sum of squares, so small values keep their digits. Laplace uses the Markov
-    property: r'Kr = B_1² + Σ_{i>1} (1 − ρ_{i−1}²) B_i² with B_i = r_i + ρ_i B_{i+1} and ρ_i = exp(−(v_{i+1} −
-    v_i)/scale), in O(k). The polynomial is Σ_j C(d, j) 2^−d (Σ_i r_i (2v_i − 1)^j)², in O(k degree). The Gaussian
-    uses the features exp(−z²/2) zⁿ/sqrt(n!) of z = sqrt(2)(v − 1/2)/scale. They are cut where the rest is below
-    1e-17 in the result, in O(k/scale²) (rounding: some 1e-16/scale², relative). Below scale 0.0224 it is the sum
-    over pairs within 6.3 scales, O(k²) at worst. That is right to 1e-15 in the square, thus to 4e-8 where the
-    result is near 0.
+    All are roots of sums of squares, so small values keep their digits. Laplace takes O(k), the polynomial O(k degree).
+    The Gaussian takes O(k/scale²) by features, cut where the rest is below 1e-17 (rounding: some 1e-16/scale²,
+    relative). Below scale 0.0224 it is a sum over pairs, O(k²) at worst: right to 1e-15 in the square, thus to 4e-8
+    near 0.
 
     Parameters
     ----------
@@ -71,7 +68,6 @@ def kernel_ce(
     return _gaussian(v, size * r, scale) / size
 
 
-@of_gamma
 def kernel_ce_witness(
     gamma: JointDistribution, *, kernel: Kernel = "laplace", scale: float = 1.0, degree: int = 2
 ) -> KernelWeights:
@@ -83,7 +79,7 @@ def kernel_ce_witness(
 
 @compiled
 def _laplace_square(fall, r):
-    """r'Kr as a sum of squares; fall_i = ρ_i − 1, so 1 − ρ_i² = −fall_i (2 + fall_i) keeps its digits."""
+    """r'Kr as B_1² + Σ_{i>1} (1 − ρ_{i−1}²) B_i² with B_i = r_i + ρ_i B_{i+1}, as K is Markov; fall_i = ρ_i − 1."""
     b = r[-1]
     total = 0.0
     for i in range(len(r) - 2, -1, -1):
@@ -266,10 +262,7 @@ MEASURES = (
         "ATB | HHW26 | O(k) | yes | yes (c = 1) | yes (s = 4)",
         # Its root is the norm of two functions of t. E‖ρ̂ − ρ‖² = ∫ (Var P̂ + Var Ŝ) dt ≤ E[(y − v)²]/n.
         sampling=Sampling(
-            _root,
-            "the triangle inequality for √ATB",
-            limits=_limits,
-            means=lambda samples: np.array([1.0]),
+            _root, "the triangle inequality for √ATB", limits=_limits, means=lambda samples: np.array([1.0])
         ),
         modulus=linear(4.0, "(y − v)(y' − v')(1 − |v − v'|) is 2-Lipschitz in v and in v'"),
     ),

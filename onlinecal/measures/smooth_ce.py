@@ -292,7 +292,6 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     return float(chain_dual(distances(gamma, metric), gamma.residuals)[0])
 
 
-@of_gamma
 def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
     """The Lipschitz weights that attain `smooth_ce`, by complementary slackness of its dual.
 
@@ -301,7 +300,6 @@ def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") 
     return _weights(gamma, metric)
 
 
-@of_gamma
 def smooth_ce_dual(gamma: JointDistribution, *, metric: Metric = "identity") -> CancelledResiduals:
     """The residuals left after others have been carried to where they cancel: the optimal g of the dual."""
     return _cancelled(gamma, metric)

@@ -133,7 +133,6 @@ def _fixed_point(gamma: JointDistribution, transform: Transform) -> tuple[float,
         mesh = max(finer, min(2 * mesh, FINEST))
 
 
-@of_gamma
 def smoothed_signs_at(
     gamma: JointDistribution, *, sigma: float, transform: Transform = "identity"
 ) -> SmoothedSigns:
@@ -142,7 +141,6 @@ def smoothed_signs_at(
     return _signs(gamma, width, transform, "smooth_ece_at")
 
 
-@of_gamma
 def smoothed_signs(gamma: JointDistribution, *, transform: Transform = "identity") -> SmoothedSigns:
     """The signs of the residual smoothed at the scale `smooth_ece`, or at a larger one that the proof resolves."""
     return _signs(gamma, smooth_ece(gamma, transform=transform), transform, "smooth_ece")

@@ -243,7 +243,6 @@ def _grid(where: str, m: Any, soft: Any) -> int:
     return integer(where, "m", m, 1, FINEST)
 
 
-@of_gamma
 def worst_grid_threshold(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> GridThreshold:
     """The threshold of the grid at which `scdl_binned` is attained."""
     scdl_binned(gamma, m=m, soft=soft)  # checks the options

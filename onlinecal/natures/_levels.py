@@ -40,21 +40,18 @@ def make_room(memory: Memory, more: int) -> None:
     # More than is needed, so that what is copied stays in proportion to what is played.
     room = 1 << (levels + more).bit_length()
     columns, own = divmod(memory.floats.shape[1], had)
-    old_ints, old_floats = memory.ints, memory.floats
-    memory.ints = np.zeros((memory.runs, HEAD + 3 * room), np.int64)
-    memory.floats = np.zeros((memory.runs, own + columns * room))
-    places = int(old_ints[:, MASK].max()) + 1
-    for old, new, parts in (
-        (old_ints, memory.ints, ((0, 0, HEAD + levels), (HEAD + had, HEAD + room, places))),
-        (
-            old_floats,
-            memory.floats,
-            ((0, 0, own), *((own + k * had, own + k * room, levels) for k in range(columns))),
-        ),
+    ints = np.zeros((memory.runs, HEAD + 3 * room), np.int64)
+    floats = np.zeros((memory.runs, own + columns * room))
+    places = int(memory.ints[:, MASK].max()) + 1
+    for there, here, length in ((0, 0, HEAD + levels), (HEAD + had, HEAD + room, places)):
+        ints[:, here : here + length] = memory.ints[:, there : there + length]
+    for there, here, length in (
+        (0, 0, own),
+        *((own + k * had, own + k * room, levels) for k in range(columns)),
     ):
-        for there, here, length in parts:
-            new[:, here : here + length] = old[:, there : there + length]
-    memory.ints[:, ROOM] = room
+        floats[:, here : here + length] = memory.floats[:, there : there + length]
+    ints[:, ROOM] = room
+    memory.ints, memory.floats = ints, floats
 
 
 def level_player(move: Step, hear: Step, memory: Memory) -> CompiledNature:

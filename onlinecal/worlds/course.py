@@ -290,15 +290,7 @@ class Course:
         part = bisect_right(self.ledger.cuts, question.time), question.stream
         row = None
         if self.transcripts is not None:
-            row = (
-                forecast,
-                y,
-                number,
-                question.time,
-                now,
-                question.stream,
-                *self._contexts.pop(number),
-            )
+            row = (forecast, y, number, question.time, now, question.stream, *self._contexts.pop(number))
         self._rows.append((said, y, part, row))
 
     def _certify(self, number: int) -> None:
