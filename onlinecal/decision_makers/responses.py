@@ -74,11 +74,8 @@ class Rounded(_Kept):
 
     Source
     ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 4.1, 4.3, Theorem 4.2.
-
-    Deviations
-    ----------
-    The default m is chosen in hindsight, from the whole Γ, as in the theorem.
+    Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 4.1, 4.3, Theorem 4.2. Deviations: the default m is chosen in
+    hindsight, from the whole Γ, as in the theorem.
 
     Examples
     --------
@@ -163,12 +160,9 @@ class Noisy(_Kept):
 
     Source
     ------
-    Hartline, Wu & Yang 2025 (FORC): forecasts made differentially private by noise.
-
-    Deviations
-    ----------
-    Reading to 1/m makes the beliefs finitely many, and their probabilities are exact to rounding. Without it the swap
-    regret would be an integral. Their choice of noise and scale is one of those offered.
+    Hartline, Wu & Yang 2025 (FORC): forecasts made differentially private by noise. Deviations: reading to 1/m makes
+    the beliefs finitely many, and their probabilities are exact to rounding. Without it the swap regret would be an
+    integral. Their choice of noise and scale is one of those offered.
 
     Examples
     --------
@@ -212,11 +206,6 @@ def _is_response(value: Any) -> bool:
 @dataclass(frozen=True)
 class DecisionMaker(_Kept):
     """A task with a response: itself a task, and accounted for like one.
-
-    Parameters
-    ----------
-    task : Task
-    response : Response
 
     Examples
     --------

@@ -80,11 +80,8 @@ class DecisionTask:
 
     Source
     ------
-    Hu & Wu 2024; Gopalan & Hu 2025, §4.
-
-    Deviations
-    ----------
-    The papers leave ties open; any rule gives the same supremum over tasks.
+    Hu & Wu 2024; Gopalan & Hu 2025, §4. Deviations: the papers leave ties open; any rule gives the same supremum over
+    tasks.
 
     Examples
     --------

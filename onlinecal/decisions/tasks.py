@@ -95,12 +95,9 @@ def restricted_swap_regret(
 
     Source
     ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, §1.2; Rossellini et al. 2025 for monotone swaps.
-
-    Deviations
-    ----------
-    Ties at v are broken against the forecaster, as in `swap_regret`. Those at κ(v) are broken against a swap that is
-    given. They are broken for one that is searched for, as swaps beside it approach the supremum.
+    Bairaktari, Hu, Nguyen & Ullman 2026, §1.2; Rossellini et al. 2025 for monotone swaps. Deviations: ties at v are
+    broken against the forecaster, as in `swap_regret`. Those at κ(v) are broken against a swap that is given. They are
+    broken for one that is searched for, as swaps beside it approach the supremum.
 
     Examples
     --------

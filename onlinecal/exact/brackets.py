@@ -21,7 +21,6 @@ class ValueBracket:
 
     Attributes
     ----------
-    m, horizon : int
     measure : str
         Its total T·μ is paid by the forecaster.
     clip : float

@@ -57,11 +57,8 @@ class Solution:
 
     Attributes
     ----------
-    m, horizon : int
     measure : str
         Its total T·μ is paid to nature.
-    sight : str
-    value : float
     error : float
         The value is wrong by at most this: rounding, and the width of the measure itself.
     states : int
@@ -128,12 +125,8 @@ def solve(
 
     Source
     ------
-    Backward induction; von Neumann 1928 for the minimax theorem.
-
-    Deviations
-    ----------
-    Parts of a state that can no longer change the play are left out. Each law is within the reported gap of the best
-    one; the gaps add up to at most `error`.
+    Backward induction; von Neumann 1928 for the minimax theorem. Deviations: parts of a state that can no longer change
+    the play are left out. Each law is within the reported gap of the best one; the gaps add up to at most `error`.
 
     Examples
     --------

@@ -28,8 +28,6 @@ class SignGame:
 
     Attributes
     ----------
-    cells, rounds : int
-    reuse : bool
     values : (rounds + 1,) ints
         Signs that are left in the end under optimal play, for 0, 1, …, `rounds` rounds.
     """
@@ -90,12 +88,9 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
     Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", without reuse; Dagan et al. 2025,
     "Breaking the T^{2/3} barrier for sequential calibration", with it. Values by backward induction. After every move
     all + are to the left of the cell and all − to its right. So a state is the set of cells with signs and the number
-    of +. Without reuse, cells that have lost their signs do not count.
-
-    Deviations
-    ----------
-    The rules are derived from the calibration game as told above. The papers' abstracts alone were at hand; the rules
-    have not been compared with the full texts.
+    of +. Without reuse, cells that have lost their signs do not count. Deviations: the rules are derived from the
+    calibration game as told above. The papers' abstracts alone were at hand; the rules have not been compared with the
+    full texts.
 
     Examples
     --------

@@ -51,8 +51,6 @@ class Growth:
         prefixes of one game, where correlated noise looks like it.
     scatter : float
         Root of the mean squared distance from the line, in logarithms: 0.01 is 1 % of the totals.
-    points, runs : int
-    fresh : bool
     ceiling : float
         The total at T is at most ceiling·T.
     cut : bool

@@ -53,14 +53,10 @@ def binned_ce(
 
     Source
     ------
-    Kumar, Liang, Ma 2019, Definition 2.1 and §5. Bröcker 2012 debiases in the terms of Brier's decomposition.
-    Naeini, Cooper, Hauskrecht 2015 for MCE. Roelofs, Cain, Shlens, Mozer 2022 for the sweep, and on the bias of
-    all. Błasiok, Gopalan, Hu, Nakkiran 2023, eq. (4), for any partition into intervals.
-
-    Deviations
-    ----------
-    The root of a negative debiased sum is 0. No bin of a sweep divides the rows of one prediction; bins without rows do
-    not count.
+    Kumar, Liang, Ma 2019, Definition 2.1 and §5. Bröcker 2012 debiases in the terms of Brier's decomposition. Naeini,
+    Cooper, Hauskrecht 2015 for MCE. Roelofs, Cain, Shlens, Mozer 2022 for the sweep, and on the bias of all. Błasiok,
+    Gopalan, Hu, Nakkiran 2023, eq. (4), for any partition into intervals. Deviations: the root of a negative debiased
+    sum is 0. No bin of a sweep divides the rows of one prediction; bins without rows do not count.
 
     Examples
     --------
@@ -103,11 +99,8 @@ def soft_binned_ece(
 
     Source
     ------
-    Karandikar et al. 2021, equation (11).
-
-    Deviations
-    ----------
-    They measure the confidence in the top label; here it is the prediction of y = 1. The default temperature is ours.
+    Karandikar et al. 2021, equation (11). Deviations: they measure the confidence in the top label; here it is the
+    prediction of y = 1. The default temperature is ours.
 
     Examples
     --------

@@ -54,7 +54,6 @@ class Consistency:
 
     Attributes
     ----------
-    measure : str
     complete, sound : mapping
         Family → slope of ln μ against ln of the lower distance, and of the upper one. It is infinite where μ is 0.
     """

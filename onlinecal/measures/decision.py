@@ -116,11 +116,8 @@ def u_calibration(gamma: JointDistribution) -> float:
 
     Source
     ------
-    Kleinberg, Paes Leme, Schneider & Teng 2023. The closed form is this package's.
-
-    Deviations
-    ----------
-    The paper scales losses to [−1, 1], which doubles the value.
+    Kleinberg, Paes Leme, Schneider & Teng 2023. The closed form is this package's. Deviations: the paper scales losses
+    to [−1, 1], which doubles the value.
 
     Examples
     --------

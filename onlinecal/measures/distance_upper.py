@@ -219,12 +219,9 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     Source
     ------
     Qiao, Zheng (2024), CalDist. Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.1 with the metrics ℓ_r and the
-    uniform distribution on the rounds. §4 and §5 for its place between the bounds.
-
-    Deviations
-    ----------
-    Predictors of the definition are functions of the round, so that outcomes of one round are certain. Of a
-    predictor on points with given probabilities it is the distance of the draws.
+    uniform distribution on the rounds. §4 and §5 for its place between the bounds. Deviations: Predictors of the
+    definition are functions of the round, so that outcomes of one round are certain. Of a predictor on points with
+    given probabilities it is the distance of the draws.
 
     Examples
     --------

@@ -45,12 +45,8 @@ def kernel_ce(
     Source
     ------
     Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 8.1, Claim 8.3, Theorems 8.5 and 8.6. Gopalan & Hu (2025), §3.3,
-    for the polynomial kernel.
-
-    Deviations
-    ----------
-    The papers take scale = 1; the bounds against smCE and the distance hold for it. GH25 does not say which polynomial:
-    this one is at most 1, and does not change by an exchange of outcomes.
+    for the polynomial kernel. Deviations: the papers take scale = 1; the bounds against smCE and the distance hold for
+    it. GH25 does not say which polynomial: this one is at most 1, and does not change by an exchange of outcomes.
 
     Examples
     --------

@@ -132,7 +132,7 @@ def _drawn(v, chance, m):
 def points(v, n, s, m, soft):
     """The grid points that have weight after rounding: index, weight, weight of outcomes 1."""
     size = 2 * v.shape[0]
-    index, weight, ones, used = np.empty(size, np.int64), np.empty(size), np.empty(size), 0
+    index, weight, ones, used = np.empty(size, np.int64), np.zeros(size), np.zeros(size), 0
     for i in range(v.shape[0]):
         if soft:
             j, up = _place(v[i], m)
@@ -147,8 +147,6 @@ def points(v, n, s, m, soft):
             low = used
             used += 1
             index[low] = j
-            weight[low] = 0.0
-            ones[low] = 0.0
         weight[low] += n[i] * (1.0 - up)
         ones[low] += s[i] * (1.0 - up)
         if up > 0.0:
@@ -156,16 +154,12 @@ def points(v, n, s, m, soft):
             if high == used:
                 used += 1
                 index[high] = j + 1
-                weight[high] = 0.0
-                ones[high] = 0.0
             weight[high] += n[i] * up
             ones[high] += s[i] * up
     keep = 0
     for c in range(used):
         if weight[c] > 0.0:
-            index[keep] = index[c]
-            weight[keep] = weight[c]
-            ones[keep] = ones[c]
+            index[keep], weight[keep], ones[keep] = index[c], weight[c], ones[c]
             keep += 1
     return index[:keep], weight[:keep], ones[:keep]
 

@@ -45,11 +45,8 @@ class Found:
     ----------
     against, nature : mapping
         Tables of both players, as in a scenario.
-    measure : str
-    horizon, seed, fresh_seed : int
     totals : (fresh,) floats
         T·μ in games that neither the search nor the choice has seen; empty where these were interrupted.
-    tried : tuple of Tried
     interrupted : bool
         Whether Ctrl-C ended it.
     """

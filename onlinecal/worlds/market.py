@@ -25,8 +25,6 @@ class Question:
         When it was asked, by the world's clock.
     forecast : float
         The probability of the outcome 1 that was drawn from the forecaster's law.
-    stream : int
-    resolved : bool
     """
 
     __slots__ = ("forecast", "number", "resolved", "stream", "time")

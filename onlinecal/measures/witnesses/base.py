@@ -173,12 +173,7 @@ _IN_WORDS: dict[Side, str] = {"lower": "lower bound", "upper": "upper bound", "b
 
 @dataclass(frozen=True)
 class Bracket:
-    """A certified interval, lower ≤ measure ≤ upper, where the exact value is out of reach.
-
-    Attributes
-    ----------
-    lower, upper : float
-    """
+    """A certified interval, lower ≤ measure ≤ upper, where the exact value is out of reach."""
 
     lower: float
     upper: float

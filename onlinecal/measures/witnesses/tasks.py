@@ -51,7 +51,6 @@ class WorstTask(Witness):
         Predictions t_1 ≤ … at which the best response moves from one action to the next.
     payoffs : tuple of pairs
         For each action, from the lowest predictions up, the payoffs for y = 0 and y = 1, in [0, 1].
-    regret : {"swap", "external"}
     """
 
     side = "lower"

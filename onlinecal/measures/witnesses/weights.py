@@ -54,7 +54,6 @@ class ErrorWeights(Witness):
     ----------
     predictions, weights : (k,) floats
         v_i and ω_i; for order 1 the sign of each residual.
-    order : float
     """
 
     side = "both"
