@@ -168,7 +168,6 @@ def strategies_in(kind: str, value: Any, folder: Path = Path(), names: bool = Fa
 
 
 def named(kind: str, name: str) -> Any:
-    """The forecaster or nature of that name, registered or ``module:Class``, with its default parameters."""
     return strategy_of(kind, name, {})
 
 

@@ -65,7 +65,6 @@ class Horizons(BaseModel):
         return self
 
     def times(self) -> list[int]:
-        """The horizons, whole rounds, each once."""
         ratio = self.last / self.first
         return sorted({round(self.first * ratio ** (i / (self.count - 1))) for i in range(self.count)})
 

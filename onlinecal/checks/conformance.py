@@ -65,7 +65,6 @@ def trace(game: Game) -> list[bytes]:
 
 
 def digest(traced: list[bytes]) -> str:
-    """A trace in one line."""
     return hashlib.sha256(b"|".join(traced)).hexdigest()
 
 
@@ -143,7 +142,6 @@ class _Pair:
         return play_game(self.forecaster, self.nature, self.seed, runs, 0)
 
     def again(self, runs: range = RUNS) -> list[bytes]:
-        """The trace of a game of its own."""
         return trace(play_game(self.forecaster, self.nature, self.seed, runs))
 
     @cached_property

@@ -64,7 +64,6 @@ class Report:
 
     @property
     def good(self) -> bool:
-        """Whether nothing failed."""
         return all(v.holds is not False for v in self.guarantees) and not any(
             f.fault for _, f in self.findings
         )

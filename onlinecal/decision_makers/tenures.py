@@ -199,7 +199,6 @@ class People:
 
     @cached_property
     def tenures(self) -> Sequence[Tenure]:
-        """The tenures of all groups in order."""
         return [t for i, group in enumerate(self.groups) for t in group.tenures(self.seed, i)]
 
     @property

@@ -178,11 +178,9 @@ class _Game:
         self.__dict__.update(state, measure=measure_named(state["measure"]))
 
     def words(self, left: int) -> Words:
-        """The words of the states with `left` rounds left."""
         return words(self.alphabet, left, self.horizon - left)
 
     def run(self, solution: Solution, progress: bool | None) -> None:
-        """Solve the game."""
         its = self.words(0)
         values, error = self.ends(its)
         solution.states = its.number
@@ -272,7 +270,6 @@ class _Game:
         return self.layers[left]
 
     def look(self, ends: Any, left: int) -> Round:
-        """`Solution.at`."""
         ends = self._ends(ends, left)
         word = [self.alphabet.letter(point, left, ends[point]) for point in self.alphabet.points]
         played = sum(self.alphabet.rounds(point, end) for point, end in enumerate(ends))
@@ -324,7 +321,6 @@ def _layers(alphabet: Alphabet) -> tuple[Floats, Floats]:
 
 
 def check_memory(alphabet: Alphabet, measure: str, keep: bool) -> None:
-    """Refuse a game that memory has no room for."""
     room, horizon = memory_there(), alphabet.horizon
 
     def needed(length: int) -> float:
@@ -350,6 +346,5 @@ def check_memory(alphabet: Alphabet, measure: str, keep: bool) -> None:
 
 
 def size_text(number: float) -> str:
-    """A number of bytes in words."""
     size = number / GIB
     return f"{size:,.1f} GiB" if size < 1e6 else f"{size:.1e} GiB"

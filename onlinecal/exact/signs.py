@@ -110,7 +110,6 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
 
 @kernel
 def marked(mask):
-    """The number of cells with a sign."""
     found = 0
     while mask:
         mask &= mask - 1

@@ -230,7 +230,6 @@ class Words(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The number of words."""
         return int(self.offset[-1])
 
 
@@ -286,7 +285,6 @@ def _count(cost, size, ways, before, last):
 
 @kernel
 def place(word, its):
-    """The place of a word."""
     points = len(its.size)
     c = its.cost[points - 1, word[points - 1]]
     at = its.last[word[points - 1]]

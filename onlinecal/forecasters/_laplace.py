@@ -59,7 +59,6 @@ class Tree(Memory):
         self.points = points
 
     def spread(self, runs: range) -> None:
-        """Makes a row for each of these runs, with room."""
         super().spread(runs)
         free = int(min(free_memory(), 1e15)) // (len(runs) * POINT)
         make_room(self, self.points if self.points <= free else max(1, free // 2))
@@ -112,7 +111,6 @@ def _inner(numbers, node):
 
 @kernel
 def _new_node(state, words):
-    """Where a new node of this number of words is."""
     node = state[NEXT]
     state[NEXT] = node + words
     return node
@@ -345,7 +343,6 @@ def _last_at_most(keys, p):
 
 @kernel
 def _path_to(state, numbers, p):
-    """The path to the place of p."""
     node, path = state[ROOT], 0
     for _ in range(state[LEVELS]):
         j = _last_at_most(_inner(numbers, node)[KEY], p)

@@ -143,7 +143,6 @@ def _counters(run):
 
 @learn
 def _learn(run, number, size, drawn, outcome):
-    """Counts, and marks what has changed."""
     counters, kind, recent = _counters(run)
     bias, rounds, step = counters
     state, i, m = ints(run), law_atoms(run)[drawn], len(bias) - 1

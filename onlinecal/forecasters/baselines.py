@@ -47,7 +47,6 @@ def count_ones(run, number, size, drawn, outcome):
 
 @learn
 def nothing(run, number, size, drawn, outcome):
-    """Learns nothing."""
     return 0
 
 

@@ -63,7 +63,6 @@ ASKED, OPEN, BEGUN, EACH = range(4)
 
 
 def _copy(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
-    """A copy at its beginning."""
     return begin("forecaster", of, horizon, stream.child(*names))
 
 
@@ -238,7 +237,6 @@ class Delayed(OfCopies):
         return tuple(self._shared(g) for g in self.of.guarantees if g.upper and adds_up(g.column))
 
     def _shared(self, own: Guarantee) -> Guarantee:
-        """The guarantee of all copies together."""
         slots, slack = self.slots, own.slack
 
         def delayed(horizon: float, most: int) -> float:

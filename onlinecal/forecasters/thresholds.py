@@ -108,7 +108,6 @@ class StepCEMinimiser(OnGrid):
 
 
 def best_rate(horizon: float, m: int) -> float:
-    """The η of the rule."""
     return math.sqrt(8.0 * math.log(2.0 * m + 2.0) / horizon)
 
 

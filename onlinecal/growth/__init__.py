@@ -239,7 +239,6 @@ class Growth:
 
 
 def check_level(level: float) -> None:
-    """Refuse a level outside of (0, 1)."""
     if not 0.0 < level < 1.0:
         raise InvalidParameter(f"level = {shown(level)}; expected a number between 0 and 1")
 

@@ -240,7 +240,6 @@ SWAPS, ONE_KINK, FIXED = range(3)
 
 
 def kink_errors(kind: int, change: Change) -> Floats:
-    """S of a kind of regrets."""
     v = change.gamma.predictions
     # Between these S(t) is convex, and S(t)/max(t, 1 − t) is quasiconvex.
     t = np.unique(np.concatenate((v, [0.0, 0.5, 1.0])))
@@ -397,12 +396,10 @@ def grid_means(samples: float, *, m: int = 16, **options: object) -> Floats:
 
 
 def grids_errors(change: Change) -> Floats:
-    """`grid_errors` for m = 1, 2, 4, …"""
     return np.concatenate([grid_errors(change, m=int(m)) for m in halving(change.samples)], axis=1)
 
 
 def grids_means(samples: float) -> Floats:
-    """`grid_means` for m = 1, 2, 4, …"""
     return np.sqrt(2.0 * (halving(samples) + 1.0))
 
 

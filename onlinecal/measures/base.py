@@ -99,8 +99,6 @@ class Between:
 
 
 def seminorm(norm: Callable[..., Floats], **facts: Any) -> Sampling:
-    """The `Sampling` of a seminorm of the residuals."""
-
     def deviations(change: Change, **options: Any) -> Floats:
         return norm(change.gamma, change.residuals, **options)[:, None]
 
@@ -109,7 +107,6 @@ def seminorm(norm: Callable[..., Floats], **facts: Any) -> Sampling:
 
 
 def each_level(gamma: JointDistribution, **options: Any) -> Ints:
-    """Cells of one level each."""
     return np.arange(gamma.levels)
 
 
@@ -136,12 +133,10 @@ class Modulus:
     bound: Callable[..., float]
 
     def __call__(self, moved: float, **options: Any) -> float:
-        """The bound where predictions move by `moved` on average."""
         return self.bound(moved, **options)
 
 
 def linear(slope: float, source: str) -> Modulus:
-    """A modulus of slope · δ."""
     return Modulus("δ" if slope == 1.0 else f"{slope:g}δ", source, lambda moved, **options: slope * moved)
 
 

@@ -231,7 +231,6 @@ def bins_witness(
     strategy: Literal["width", "quantile"] = "width",
     measure: Literal["binned_ece", "binned_ece_width"] = "binned_ece",
 ) -> Bins:
-    """The levels in each bin of `binned_ece` or `binned_ece_width`."""
     m = integer(measure, "bins", bins, 1, MAX_BINS)
     by = choice(measure, "strategy", strategy, ("width", "quantile"))
     number, starts = bins_of_levels(gamma, m, by)
@@ -239,7 +238,6 @@ def bins_witness(
 
 
 def _in_bins(measure: str, gamma: JointDistribution, bins: Any, strategy: Any) -> tuple[float, float]:
-    """Binned ECE and average width."""
     m = integer(measure, "bins", bins, 1, MAX_BINS)
     by = choice(measure, "strategy", strategy, ("width", "quantile"))
     number = _numbers(gamma.predictions, gamma.counts, gamma.weight, m, by == "width")

@@ -221,7 +221,6 @@ def _cells(
 
 
 def _soft_errors(change: Change, *, bins: int = 15, temperature: float = 0.01, order: float = 2.0) -> Floats:
-    """As `_errors`, for soft bins."""
     gamma = change.gamma
     v, gains = gamma.predictions, change.ones + change.zeros
     mass, residual = _on_soft_bins(v, bins, temperature, gamma.mass, gamma.residuals)

@@ -107,7 +107,6 @@ def exponents(
 
 @lru_cache(maxsize=64)
 def _distances(family: Family, size: float) -> tuple[float, float]:
-    """Found once for all measures."""
     gamma = family(size)
     return _middle(distance_lower(gamma)), _middle(distance_upper(gamma))
 

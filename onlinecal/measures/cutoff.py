@@ -70,19 +70,16 @@ def extremes(gamma: JointDistribution) -> tuple[float, float, int, int]:
 
 
 def cutoff_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
-    """`cutoff_ce` as a seminorm: max P − min P."""
     low, high = _extremes(locked(residuals)).T[:2]
     return np.asarray(high - low)
 
 
 def step_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
-    """`step_ce` as a seminorm: max |P_j|."""
     low, high = _extremes(locked(residuals)).T[:2]
     return np.maximum(-low, high)
 
 
 def moment_norm(gamma: JointDistribution, residuals: Floats, *, degree: int = 2) -> Floats:
-    """`low_degree_ce` as a seminorm: max |Σ r_i v_i^j|."""
     powers = np.vander(gamma.predictions, int(degree) + 1, increasing=True)
     return np.asarray(np.abs(residuals @ powers).max(axis=1))
 
@@ -114,7 +111,6 @@ def cutoff_ce(gamma: JointDistribution) -> float:
 
 
 def worst_interval(gamma: JointDistribution) -> Interval:
-    """The interval with the bias `cutoff_ce`."""
     _, _, low, high = extremes(gamma)
     return _between(gamma, low, high)
 
@@ -208,12 +204,10 @@ def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
 
 
 def largest_moment(gamma: JointDistribution, *, degree: int = 2) -> Moment:
-    """The moment of the residual that is `low_degree_ce`."""
     return Moment(_moments(gamma, degree)[1], int(degree))
 
 
 def _moments(gamma: JointDistribution, degree: Any) -> tuple[float, int]:
-    """The largest |moment|, and its order."""
     d = integer("low_degree_ce", "degree", degree, 0, 1000)
     terms = gamma.residuals
     best, order = abs(float(terms.sum())), 0
@@ -258,7 +252,6 @@ def _between(gamma: JointDistribution, low: int, high: int) -> Interval:
 
 
 def weighted_norm(gamma: JointDistribution, residuals: Floats, *, weights: Weights = None) -> Floats:
-    """`weighted_ce` as a seminorm: |Σ r_i ω(v_i)|."""
     family = [np.ones(gamma.levels)] if weights is None else _family(weights, gamma)
     return np.asarray(np.abs(residuals @ np.stack(family, axis=1)).max(axis=1))
 

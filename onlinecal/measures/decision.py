@@ -99,7 +99,6 @@ def v_cdl(gamma: JointDistribution) -> float:
 
 
 def worst_kink(gamma: JointDistribution) -> WorstTask:
-    """The two-action task with the swap regret `v_cdl`."""
     value, t = _v_cdl(gamma.predictions, gamma.counts, gamma.means)
     if value <= 0.0:
         return WorstTask((), ((1.0, 0.0),), "swap")
@@ -130,7 +129,6 @@ def u_calibration(gamma: JointDistribution) -> float:
 
 
 def worst_external_task(gamma: JointDistribution) -> WorstTask:
-    """The decision task with the external regret `u_calibration`."""
     return worst_task(_external(gamma.predictions, gamma.counts, gamma.means), "external")
 
 

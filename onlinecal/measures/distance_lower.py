@@ -249,7 +249,6 @@ def distance_lower(
 def distance_lower_witness(
     gamma: JointDistribution, *, tolerance: float | None = None, time_limit: float = 60.0
 ) -> CalibratedCoupling:
-    """The coupling and the dual potentials behind `distance_lower`."""
     wanted = 1e-9 if gamma.levels <= _CLOSED else 1e-3
     width = positive("tolerance", wanted if tolerance is None else tolerance, "a positive width")
     seconds = positive("time_limit", time_limit, "a positive number of seconds")

@@ -53,7 +53,6 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
 
 
 def distance_upper_witness(gamma: JointDistribution, *, max_levels: int = 12) -> LevelGroups:
-    """The groups of levels behind the upper end of `distance_upper`."""
     return LevelGroups(_grouping(gamma, max_levels)[0])
 
 
@@ -306,7 +305,6 @@ def _moved(own, others, order, positive):
 
 @kernel
 def _with(x, y, order):
-    """The cost of both."""
     return max(x, y) if order == np.inf else x + y
 
 

@@ -212,7 +212,6 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
 def interval_ce_witness(
     gamma: JointDistribution, *, width: Width = "mean", max_levels: int | None = None
 ) -> IntervalPartition:
-    """The partition that attains `interval_ce`."""
     return _intervals(gamma, best_partition(gamma, width, max_levels)[1], width)
 
 
@@ -264,7 +263,6 @@ def _check_width(width: str) -> None:
 
 
 def _intervals(gamma: JointDistribution, starts: Ints, width: Width) -> IntervalPartition:
-    """The intervals of groups that start at these levels."""
     v = gamma.predictions
     ends = np.append(starts[1:], gamma.levels) - 1
     return IntervalPartition(tuple(zip(v[starts].tolist(), v[ends].tolist(), strict=True)), width)

@@ -149,7 +149,6 @@ def kernel_norm(
     scale: float = 1.0,
     degree: int = 2,
 ) -> Floats:
-    """`kernel_ce` as a seminorm: √(r'Kr)."""
     scale, v = _checked(kernel, scale, degree), gamma.predictions
     if kernel == "polynomial":
         return np.asarray(np.linalg.norm(_polynomial_moments(v, residuals, degree), axis=1))

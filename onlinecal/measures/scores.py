@@ -199,15 +199,12 @@ def _log_losses(gamma: JointDistribution) -> tuple[Floats, Floats, float]:
 
 
 def _mean_change(change: Change, losses: Losses) -> Floats:
-    """Changes of a mean loss."""
     # An outcome that was called impossible is not in the sample, or the mean is infinite.
     zeros, ones = (np.where(np.isfinite(part), part, 0.0) for part in losses(change.gamma)[:2])
     return np.asarray(change.zeros @ zeros + change.ones @ ones)
 
 
 def _mean_of(losses: Losses, **facts: Any) -> Sampling:
-    """The `Sampling` of the mean of a loss."""
-
     def deviations(change: Change) -> Floats:
         return np.abs(_mean_change(change, losses))[:, None]
 

@@ -150,7 +150,6 @@ def chain_dual(distances, r):
 
 @kernel
 def chain_duals(distances, rows):
-    """The value of `chain_dual` for each row of residuals."""
     out = np.empty(rows.shape[0])
     for b in range(rows.shape[0]):
         out[b] = chain_dual(distances, rows[b])[0]
@@ -339,7 +338,6 @@ def _cancelled(gamma: JointDistribution, metric: Metric = "identity", slope: int
 
 
 def earthmover_norm(gamma: JointDistribution, residuals: Floats) -> Floats:
-    """`earthmover_distance` as a seminorm."""
     return np.asarray(chain_duals(2.0 * distances(gamma, "identity"), residuals))
 
 

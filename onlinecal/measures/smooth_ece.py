@@ -178,7 +178,6 @@ def _signs(
 
 
 def _at_error(gamma: JointDistribution, *, sigma: float, transform: Transform = "identity") -> float:
-    """The error that `smooth_ece_at` states."""
     line = Line(gamma, transform, sigma)
     return line.bound(sigma, line.mesh(sigma, _AT))
 

@@ -238,7 +238,6 @@ def _grid(where: str, m: Any, soft: Any) -> int:
 
 
 def worst_grid_threshold(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> GridThreshold:
-    """The threshold of the grid at which `scdl_binned` is attained."""
     scdl_binned(gamma, m=m, soft=soft)  # checks the options
     at, losses = threshold_losses(gamma, m, soft)
     return GridThreshold(int(at[int(np.argmax(losses))]), int(m), soft)

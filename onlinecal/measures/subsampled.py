@@ -87,7 +87,6 @@ def _merged(values: Floats, chance: Floats) -> Law:
 
 
 def _summed(place: Ints, chance: Floats) -> Floats:
-    """The probability of each place."""
     return np.bincount(place.ravel(), chance).astype(np.float64)
 
 
@@ -295,7 +294,6 @@ def _random_signs(gamma: JointDistribution) -> float:
 
 
 def _bounds(gamma: JointDistribution, norm: Norm, signs: float) -> Bracket:
-    """Bounds from the mean residuals and from random signs."""
     half = 0.5 * float(norm(gamma, gamma.residuals[None, :])[0])
     mass, q, v = gamma.mass, gamma.means, gamma.predictions
     upper = min(half + 0.5 * signs, 0.5 * float(mass @ (q * (1.0 - v) + (1.0 - q) * v)))

@@ -118,13 +118,11 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
 
 
 def shifted_bins(gamma: JointDistribution, *, epsilon: float) -> ShiftedBins:
-    """The bins of `random_interval_ce`."""
     epsilon = positive("epsilon", epsilon, "a positive finite width")
     return ShiftedBins(float(epsilon))
 
 
 def best_width(gamma: JointDistribution) -> BestWidth:
-    """The width of bins at which `surrogate_interval_ce` is attained."""
     return BestWidth(_best_width(gamma)[1])
 
 

@@ -27,7 +27,6 @@ HEAD = LAST + LASTS
 
 
 def level_table(*, columns: int = 1, own: Any = (), **more: Any) -> Memory:
-    """Memory without levels."""
     numbers = [*own] + [0.0] * (columns * FIRST)
     return Memory(ints=[0, FIRST, PLACES - 1] + [0] * (LASTS + 3 * FIRST), floats=numbers, **more)
 

@@ -105,7 +105,6 @@ def begin_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, str
 
 @part_of_kernel
 def _part(run, k):
-    """Part k of a run, as its steps take it."""
     row, fields = shared_ints(run)[k * PART : (k + 1) * PART], ints(run)[k * FIELDS : (k + 1) * FIELDS]
     fields[CONTEXT], fields[MEMO] = run[SCRATCH] + 8 * row[ROOM_AT], run[MEMO] + 8 * row[MEMO_AT]
     fields[SCRATCH] = fields[CONTEXT] + 8 * fields[CONTEXT + 1]

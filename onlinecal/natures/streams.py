@@ -150,11 +150,9 @@ class _Turns:
         self.many = many
 
     def whose(self, first: int, last: int) -> Ints:
-        """The parts of some rounds."""
         return np.arange(first - 1, last) % self.many
 
     def shares(self, horizon: int) -> list[int]:
-        """How many rounds fall to each."""
         return [(horizon - i + self.many - 1) // self.many for i in range(self.many)]
 
 
@@ -167,12 +165,10 @@ class _Drawn:
         self.below /= self.below[-1]  # so that nothing is left above the last part with weight
 
     def whose(self, first: int, last: int) -> Ints:
-        """The parts of some rounds."""
         uniforms = self.stream.block_from(first - 1, last - first + 1)[:, 0]
         return np.searchsorted(self.below, uniforms, side="right")
 
     def shares(self, horizon: int) -> list[int]:
-        """How many rounds fall to each."""
         counts = np.zeros(len(self.below), np.int64)
         for first in range(1, horizon + 1, COUNTED):
             last = min(first + COUNTED - 1, horizon)

@@ -60,7 +60,6 @@ class _Free:
     whole: bool
 
     def at(self, u: float) -> int | float:
-        """Its value at a place in [0, 1]."""
         if self.log:
             value = math.exp(math.log(self.low) + u * (math.log(self.high) - math.log(self.low)))
         else:
@@ -99,12 +98,10 @@ class Space:
         return made
 
     def nature(self, point: Iterable[float]) -> Any:
-        """The nature at a point."""
         return nature_of(self.table(point))
 
 
 def nature_of(table: Mapping[str, Any]) -> Any:
-    """The nature of a table as in a scenario."""
     return strategies_in("nature", dict(table))
 
 

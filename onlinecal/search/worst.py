@@ -190,7 +190,6 @@ def search(
 
 
 def _library() -> Any:
-    """The module `cma`."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what it could draw
@@ -250,7 +249,6 @@ class _Games:
         self.bar: Any = None
 
     def seed_for(self, what: int, number: int = 0) -> int:
-        """The seed of games of one kind."""
         return int(
             np.random.SeedSequence([self.seed, what, number]).generate_state(1, np.uint64)[0] >> np.uint64(12)
         )
@@ -290,7 +288,6 @@ class _Family:
 
     @property
     def value(self) -> float:
-        """The largest mean so far."""
         return self.best[0][0] if self.best else -math.inf
 
     def play(self, evaluations: int, runs: int) -> None:
@@ -339,7 +336,6 @@ def _chosen(
 
 
 def _table(against: Any) -> dict[str, Any]:
-    """The forecaster as a table."""
     if isinstance(against, str):
         return {"name": against}
     if isinstance(against, Mapping):

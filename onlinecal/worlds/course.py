@@ -186,7 +186,6 @@ class Course:
         return failed(error, who, number, self.runs, 0)
 
     def ask(self, now: float, context: Mapping[str, float]) -> Question:
-        """Takes a question; see `Market.ask`."""
         if self._fault is not None:  # the world has caught it
             raise self._fault
         number = self._number + 1
@@ -258,7 +257,6 @@ class Course:
         return self._block[index % BLOCK]
 
     def resolve(self, now: float, question: Question, outcome: int) -> None:
-        """Takes an outcome; see `Market.resolve`."""
         if self._over:
             raise Over
         number = getattr(question, "number", 0)

@@ -47,7 +47,6 @@ def means_rounded(gamma: JointDistribution) -> float:
 
 
 def total(x: Floats) -> float:
-    """Σ x."""
     return float(_total(np.array(x)))
 
 
@@ -354,21 +353,18 @@ def integers(what: str, values: Any, length: int | None = None) -> Ints:
 
 
 def number(what: str, value: Any, least: float = -math.inf, most: float = math.inf) -> float:
-    """The value as a finite float in [least, most]."""
     if not (least <= value <= most and abs(value) < math.inf):
         raise InvalidData(f"{what} = {value!r}; expected a finite number in [{least:g}, {most:g}]")
     return float(value)
 
 
 def whole(what: str, value: Any, least: int, most: int) -> int:
-    """The value as an int in [least, most]."""
     if not least <= index(value) <= most:
         raise InvalidData(f"{what} = {shown(value)}; expected an integer from {least} to {most}")
     return index(value)
 
 
 def word(what: str, value: Any, known: tuple[str, ...]) -> str:
-    """The value if it is one of the known words."""
     if not isinstance(value, str) or value not in known:
         raise InvalidData(f"{what} = {value!r}; expected one of {', '.join(map(repr, known))}")
     return value

@@ -148,7 +148,6 @@ class LevelGroups(Witness):
         return gamma.from_sorted_levels(v, gamma.counts[order], gamma.positives[order], v)
 
     def _labels(self, gamma: JointDistribution) -> Ints:
-        """The groups, numbered from 0."""
         given = integers("labels", self.labels)
         if len(given) != gamma.levels:
             raise InvalidData(f"groups of {len(given)} levels for Γ with {gamma.levels}; expected as many")

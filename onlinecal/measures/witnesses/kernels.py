@@ -207,7 +207,6 @@ def _powers(v: Floats, c: Floats, degree: int) -> tuple[Floats, float]:
 
 
 def _by_pairs(v: Floats, r: Floats, c: Floats, scale: float) -> tuple[float, float]:
-    """Lower and upper bound from sums over pairs of levels."""
     (inner, lost), (square, off), (own, error) = (_pairs(v, x, y, scale) for x, y in ((r, c), (c, c), (r, r)))
     _check_norm(square - off)
     norm = math.sqrt(max(1.0, square + off)) * (1.0 + SLACK)
