@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, get_args
 
-from onlinecal.core._compile import index, kernel
+from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.arrays import cell
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
@@ -199,15 +199,27 @@ def _lead(s, v, w, target, kink):
     return w * (_value(s + 1.0 - c, v, target, kink) - _value(s - c, v, target, kink))
 
 
-@move
-def _greed(run, number, size, forecast):
-    """The state: a sum for each level, or cell."""
-    sums, target, cells, kink = floats(run), shared_ints(run)[0], shared_ints(run)[1], shared(run)[0]
+@part_of_kernel
+def _mean_lead(run, size, target):
+    """The lead over the law; the state is a sum for each level, or cell."""
+    sums, cells, kink = floats(run), shared_ints(run)[1], shared(run)[0]
     values, weights, lead = law_values(run), law_weights(run), 0.0
     for j in range(size):
         if weights[j] > 0.0:
             at = cell(values[j], cells) if cells > 0 else find(run, j)
             lead += _lead(sums[index(at)], values[j], weights[j], target, kink)
+    return lead
+
+
+@move
+def _greed(run, number, size, forecast):
+    # Of a target that is a constant the compiled code has no more to look at.
+    if shared_ints(run)[0] == ECE:
+        lead = _mean_lead(run, size, ECE)
+    elif shared_ints(run)[0] == SQUARE:
+        lead = _mean_lead(run, size, SQUARE)
+    else:
+        lead = _mean_lead(run, size, KINK)
     return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
 
 
