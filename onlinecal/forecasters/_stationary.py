@@ -242,7 +242,7 @@ def _fill(state, low, high, flow, members):
 
 @kernel
 def _censor(state, recent, matrix, kind, members, share, row):
-    """Makes all points cold but the recent ones; the row of a cold one is then of a walk from there.
+    """Makes all points cold but the recent ones; rows of cold ones are then of walks from there.
 
     These are the probabilities of hot points to be the first, and the times in cold ones before.
     """

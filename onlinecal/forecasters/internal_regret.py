@@ -142,7 +142,7 @@ def _count(run, number, size, drawn, outcome):
 
 
 def _of_learners(grid: Floats, even: bool) -> CompiledForecaster:
-    """A player with a learner at each point of a grid, which may be even; at first the middle was played last."""
+    """A player with a learner at each point of a grid, even or not, which begins in the middle."""
     points, shared = len(grid), () if even else grid
     memory = Memory(
         ints=[(points - even) // 2] + [-1] * points,

@@ -161,9 +161,13 @@ def bracketed(gamma: JointDistribution, width: float, seconds: float) -> Plan:
     best, plan = _refined(gamma, width, time.monotonic() + seconds)
     if plan is not None and best <= width:
         return plan
-    near = nodes, arriving, ones, zeros = near_bounds(gamma)
-    apart = moving_cost(gamma, nodes, arriving) - dual_value(gamma, nodes, ones, zeros)[0]
-    return near if plan is None or apart < best else plan
+    near = near_bounds(gamma)
+    return near if plan is None or _apart(gamma, near) < best else plan
+
+
+def _apart(gamma: JointDistribution, plan: Plan) -> float:
+    nodes, arriving, ones, zeros = plan
+    return moving_cost(gamma, nodes, arriving) - dual_value(gamma, nodes, ones, zeros)[0]
 
 
 def _refined(gamma: JointDistribution, width: float, end: float) -> tuple[float, Plan | None]:
