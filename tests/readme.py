@@ -19,7 +19,7 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import FACTS
 from onlinecal.exact.signs import sign_preservation
 from onlinecal.measures import MEASURES
-from onlinecal.report.catalogue import KINDS, entry, parameters_of, rows, said
+from onlinecal.report.catalogue import KINDS, entry, parameters_of, rates, rows, said
 from tests import recalibrated, truthfulness
 from tests.checklist import tables
 
@@ -111,11 +111,7 @@ def rate_table() -> str:
     head = ("total of", "rate", "exponent", "source")
     return _in_markdown(
         head,
-        (
-            (f"`{r['name']}`", r["summary"], r["exponent"], r["known"])
-            for r in rows("rates")
-            if "exponent" in r
-        ),
+        ((f"`{r['name']}`", r["summary"], r["exponent"], r["known"]) for r in rates() if "exponent" in r),
     )
 
 
