@@ -23,16 +23,24 @@ def answer(study: Study, measure: str) -> list[str]:
     standings = [s for s in found.standings if np.isfinite(s.means).all()]
     best = {s.nature: [s.forecasters[i] for i in np.flatnonzero(s.ranks == s.ranks.min())] for s in standings}
     wins = {who: [n for n, names in best.items() if who in names] for who in study.forecasters}
-    who = max(wins, key=lambda name: len(wins[name]))
-    mine = [s for s in standings if s.nature in wins[who]]
+    of = {name: [s for s in standings if s.nature in wins[name]] for name in wins}
+    certain = {
+        name: [s.nature for s in mine if s.before[s.forecasters.index(name)].sum() == len(s.forecasters) - 1]
+        for name, mine in of.items()
+    }
+
+    def merit(name: str) -> tuple[int, int, float]:
+        leads = [_lead(s, name)[0] for s in of[name]]
+        return len(leads), len(certain[name]), max(leads, default=0.0)
+
+    who = max(wins, key=merit)
+    mine, sure = of[who], certain[who]
     if not mine:
         return []
     extreme = "highest" if found.higher else "lowest"
-    of = f"of {number_of(len(standings), 'nature')}"
     where = "every nature" if 1 < len(mine) == len(standings) else _list(wins[who])
-    several = f" ({len(mine)} {of})" if len(mine) < len(standings) else ""
+    several = f" ({len(mine)} of {number_of(len(standings), 'nature')})" if len(mine) < len(standings) else ""
     said = [f"By {measure}, {who} has the {extreme} mean total against {where}{several}."]
-    sure = [s.nature for s in mine if s.before[s.forecasters.index(who)].sum() == len(s.forecasters) - 1]
     if len(sure) == len(mine):
         doubt = "This is beyond doubt for the expected totals"
     elif sure:
@@ -69,7 +77,8 @@ def _lead(standing: Standing, who: str) -> tuple[float, float, str, float]:
 
 
 def _list(names: list[str]) -> str:
-    """Names with commas, of many the first ones and how many more there are."""
+    """Names with commas, in quotation marks where they have some; of many the first and how many more there are."""
+    names = [f'"{name}"' if "," in name else name for name in names]
     if len(names) > NAMED:
         return f"{', '.join(names[:NAMED])} and {len(names) - NAMED} more"
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -63,6 +63,11 @@ def test_one_run_one_forecaster_and_ties():
         "Against none of them is this beyond doubt for the expected totals.",
         "The largest lead is against n at T = 100: 1, and the next, b, has 2, 2 times as much.",
     ]
+    late, measure = study(
+        {("a", "n"): [1.0], ("b", "n"): [2.0], ("a", "n, delay 1"): [1.0], ("b", "n, delay 1"): [2.0]}
+    )
+    late = Study((*late.cells, *study({("a", "m"): [3.0], ("b", "m"): [2.0]})[0].cells))
+    assert answer(late, measure)[0].endswith('against n and "n, delay 1" (2 of 3 natures).')
     assert answer(*study({("a", "n"): [1.0, 2.0]})) == []
     same = {(who, "n"): [1.0, 1.0] for who in "ab"}
     assert answer(*study(same))[2] == "The largest lead is against n at T = 100: 1, and the next, b, has 1."
@@ -76,6 +81,20 @@ def test_only_leads_of_the_first_are_said_to_be_beyond_doubt():
     second = answer(*study({**totals, ("c", "o"): near}))[1]
     assert second.startswith("This is beyond doubt for the expected totals against n; ")
     assert second.endswith("the lowest mean is that of c against o.")
+
+
+@pytest.mark.parametrize(("far", "best"), [([9.0, 9.01, 9.02], "c"), ([1.0, 4.0, 2.5], "a")])
+def test_of_two_that_are_best_equally_often_it_is_the_one_beyond_doubt_or_with_the_larger_lead(far, best):
+    """The lead of c on `far` is beyond doubt, or that of a on 20 is larger and neither is."""
+    totals = {
+        ("a", "n"): [1.0, 3.0, 2.0],
+        ("c", "n"): [60.0, 1.5, 2.0],
+        ("a", "m"): far,
+        ("c", "m"): [1.0, 1.01, 0.99],
+    }
+    first, second, _ = answer(*study(totals))
+    assert first.startswith(f"By ece, {best} has the lowest mean total against ")
+    assert second.startswith("This is beyond doubt") == (best == "c")
 
 
 def test_of_payoffs_the_highest_is_best():
