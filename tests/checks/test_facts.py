@@ -76,7 +76,7 @@ def games(case):
     return [(role, spec, other) if role == "forecaster" else (role, other, spec) for other in against]
 
 
-PARTS = 3
+PARTS = 6
 
 
 @pytest.fixture(params=range(PARTS))

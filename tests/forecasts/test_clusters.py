@@ -248,34 +248,35 @@ def test_outcomes_of_clusters_are_drawn_with_their_correlation(shared, low, high
     assert np.abs(means - LEVELS).max() < 5.0 * (0.25 / 450 * 5 / 200) ** 0.5
 
 
-def test_bands_count_clusters(seed):
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize("rare", [False, True])
+def test_bands_count_clusters(rare, seed):
     """Calibrated rows, five of one outcome each, also rare and distinct.
 
     A band of 95 % holds the curve in fewer than 28 of 40 samples in under 1e-6 of cases. Shares of pointwise ones have
     a mean of 0.94 or more and a standard deviation of 0.19 or less: of 40, 0.75 is 6 standard errors away.
     """
-    rare = np.random.default_rng([seed, 97]).random(4000) / 10
-    for chances in (LEVELS, rare):
-        whole, near, alone = 0, [], []
-        for i in range(40):
-            generator = np.random.default_rng([seed, 98, i])
-            p = np.repeat(generator.choice(chances, 400), 5)
-            y, labels = (np.repeat(generator.random(400), 5) < p) * 1.0, np.repeat(np.arange(400), 5)
-            gamma = oc.JointDistribution.from_samples(p, y)
-            resample = Clustered(gamma, (p, y, np.ones(len(p))), labels)
-            found = recalibration(gamma, draws=39, seed=i, resample=resample)
-            whole += bool(((found.lowest <= found.means) & (found.means <= found.highest)).all())
-            truth = oc.JointDistribution.from_counts(
-                gamma.predictions, gamma.counts, gamma.counts * gamma.predictions
-            )
-            for share, given in ((near, resample), (alone, None)):
-                curve = smoothed(gamma, points=51, resample=given)
-                low, high = curve.band(0.95)
-                here = (curve.at >= p.min()) & (curve.at <= p.max())
-                mean = smoothed(truth, sigma=curve.sigma, points=51).means
-                share.append(((low <= mean) & (mean <= high))[here].mean())
-        assert whole >= 28
-        assert np.mean(near) > 0.75 > np.mean(alone)  # the control
+    chances = np.random.default_rng([seed, 97]).random(4000) / 10 if rare else LEVELS
+    whole, near, alone = 0, [], []
+    for i in range(40):
+        generator = np.random.default_rng([seed, 98, i])
+        p = np.repeat(generator.choice(chances, 400), 5)
+        y, labels = (np.repeat(generator.random(400), 5) < p) * 1.0, np.repeat(np.arange(400), 5)
+        gamma = oc.JointDistribution.from_samples(p, y)
+        resample = Clustered(gamma, (p, y, np.ones(len(p))), labels)
+        found = recalibration(gamma, draws=39, seed=i, resample=resample)
+        whole += bool(((found.lowest <= found.means) & (found.means <= found.highest)).all())
+        truth = oc.JointDistribution.from_counts(
+            gamma.predictions, gamma.counts, gamma.counts * gamma.predictions
+        )
+        for share, given in ((near, resample), (alone, None)):
+            curve = smoothed(gamma, points=51, resample=given)
+            low, high = curve.band(0.95)
+            here = (curve.at >= p.min()) & (curve.at <= p.max())
+            mean = smoothed(truth, sigma=curve.sigma, points=51).means
+            share.append(((low <= mean) & (mean <= high))[here].mean())
+    assert whole >= 28
+    assert np.mean(near) > 0.75 > np.mean(alone)  # the control
 
 
 def test_samples_near_a_point_are_clusters_or_rows():

@@ -19,7 +19,7 @@ from tests.gammas_metric import many_levels
 from tests.strategies import gammas
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(gammas())
 def test_every_row_is_the_measure(gamma):
     result = evaluate(gamma)

@@ -552,29 +552,29 @@ def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
         assert "Band" not in said(few, kind=kind)
 
 
-def test_several_forecasts_in_one_panel():
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
+def test_several_forecasts_in_one_panel(kind):
     p, y = samples(levels=5)
     both = {"raw": p, "other": p**2}
-    for kind in ("points", "smooth", "corp"):
-        axis = plot_reliability(both, y, kind=kind, together=True)
-        (legend,) = axis.figure.legends
-        texts = [text.get_text() for text in legend.get_texts()]
-        titles = [
-            title.get_text().split("\n")[-1]
-            for title in (a.title for a in plot_reliability(both, y, kind=kind))
-        ]
-        assert texts == [f"{label}: {title}" for label, title in zip(both, titles, strict=True)]
-        table = plot_reliability.table(both, y, kind=kind, together=True)
-        for place, q in enumerate(both.values()):
-            mine, alone = (
-                each.drop(columns=["label", "place"]).reset_index(drop=True)
-                for each in (table[table["place"] == place], plot_reliability.table(q, y, kind=kind))
-            )
-            assert mine.equals(alone)
-        said = plot_reliability.caption(both, y, kind=kind, together=True)
-        assert said.replace("Lines join the points of one forecast. ", "") == plot_reliability.caption(
-            both, y, kind=kind
+    axis = plot_reliability(both, y, kind=kind, together=True)
+    (legend,) = axis.figure.legends
+    texts = [text.get_text() for text in legend.get_texts()]
+    titles = [
+        title.get_text().split("\n")[-1] for title in (a.title for a in plot_reliability(both, y, kind=kind))
+    ]
+    assert texts == [f"{label}: {title}" for label, title in zip(both, titles, strict=True)]
+    table = plot_reliability.table(both, y, kind=kind, together=True)
+    for place, q in enumerate(both.values()):
+        mine, alone = (
+            each.drop(columns=["label", "place"]).reset_index(drop=True)
+            for each in (table[table["place"] == place], plot_reliability.table(q, y, kind=kind))
         )
+        assert mine.equals(alone)
+    said = plot_reliability.caption(both, y, kind=kind, together=True)
+    assert said.replace("Lines join the points of one forecast. ", "") == plot_reliability.caption(
+        both, y, kind=kind
+    )
 
 
 def test_the_worst_threshold_against_levels_in_words():
