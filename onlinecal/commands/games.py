@@ -161,16 +161,8 @@ def search(
         new.write_text(found.scenario(), encoding="utf-8")
     low, high = found.interval
     names = (
-        "against",
-        "measure",
-        "horizon",
-        "nature",
-        "mean",
-        "seed",
-        "fresh_seed",
-        "evaluations",
-        "interrupted",
-    )
+        "against", "measure", "horizon", "nature", "mean", "seed", "fresh_seed", "evaluations", "interrupted",
+    )  # fmt: skip
     tried = [
         {"nature": each.label, "evaluations": each.evaluations, "best": each.best} for each in found.tried
     ]

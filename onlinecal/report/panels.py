@@ -267,6 +267,7 @@ def pictured(function: Callable[..., Picture]) -> Any:
     """
     own = inspect.signature(function)
     first = next(iter(own.parameters.values()))
+    kind: Any
     kind, expected = _FIRST.get(first.annotation, (object, ""))
 
     @functools.wraps(function)

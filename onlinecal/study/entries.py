@@ -127,8 +127,8 @@ def _packed(people: Joined | None) -> tuple[str, bytes]:
     if people is None:
         return "", b""
     file = io.BytesIO()
-    numbers: dict[str, Any] = {"join": people.join, "leave": people.leave, "cdl": people.cdl}
-    np.savez_compressed(file, **numbers, **people.entries)
+    numbers: Any = {"join": people.join, "leave": people.leave, "cdl": people.cdl} | people.entries
+    np.savez_compressed(file, **numbers)
     return json.dumps([people.labels, people.tasks, people.responses]), file.getvalue()
 
 

@@ -180,14 +180,6 @@ def _coded(v: NDArray[np.float64], points: tuple[int, ...]) -> tuple[int, Ints]:
     return 0, bits
 
 
-def _predictions(m: int, code: Ints) -> NDArray[np.float64]:
-    return (
-        code.view(np.float64)
-        if m == 0
-        else (((code >> 8) / m).view(np.int64) + (code & 255) - 128).view(np.float64)
-    )
-
-
 def _ints(values: Ints) -> bytes:
     """Whole numbers ≥ 0: bytes of the largest, and their bytes, all lowest ones first."""
     width = max(1, (int(values.max(initial=0)).bit_length() + 7) // 8)
@@ -223,7 +215,8 @@ def unpacked(packed: bytes) -> Iterator[list[Kept]]:
             change, before = _Levels(m, np.cumsum(ints(count)), ints(count), ints(count)), levels[stream]
             levels[stream] = now = change if fresh or before is None else before.plus(change)
             counts, positives = now.counts.astype(np.float64), now.positives.astype(np.float64)
-            gamma = JointDistribution.from_counts(_predictions(m, now.code), counts, positives)
+            bits = now.code if m == 0 else ((now.code >> 8) / m).view(np.int64) + (now.code & 255) - 128
+            gamma = JointDistribution.from_counts(bits.view(np.float64), counts, positives)
             found.append(Kept(gamma, None if np.isnan(moved) else moved))
         yield found
 
