@@ -1,97 +1,216 @@
-"""The table of how fast games are played: `python -m tests.benchmarks.speed --write` puts it into docs/speed.md.
-
-Plays the benchmarks of `tests/benchmarks/test_engine.py` that the table names, in one run.
-"""
+"""The table of how fast games are played: `python -m tests.benchmarks.speed --write` puts it into docs/speed.md."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import json
-import subprocess
-import sys
-from collections.abc import Mapping
+import random
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
-from tests.benchmarks.test_engine import RATE, RATIO
-from tests.readme import ROOT, rewrite
+import numba
+import numpy as np
 
-FILE = "tests/benchmarks/test_engine.py"
-PLAIN = "test_plain_python"
+from onlinecal import forecasters as f
+from onlinecal import natures as n
+from onlinecal.decision_makers.tenures import People
+from onlinecal.engine.game import Game
+from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
+from onlinecal.study.panel import Panel
+from onlinecal.study.plan import Entry, plan
+from onlinecal.study.run import play_cell
+from tests.readme import rewrite
 
-#: what the table calls it → the benchmark
-ROWS = {
-    "forecast hedging vs contrarian": "test_play[forecast_hedging vs contrarian]",
-    "the same, one run, T = 2·10⁶": "test_runs[forecast_hedging vs contrarian-1]",
-    "the same, 256 runs": "test_runs[forecast_hedging vs contrarian-256]",
-    "the same, 64 runs, two threads": "test_threads[forecast_hedging vs contrarian-2]",
-    "the same, 2,000 runs of 256 rounds": "test_many_short_runs",
-    "the same, with a delay of 10": "test_delays[delay 10-64]",
-    "one run with a delay of 10, T = 10⁶": "test_delays[delay 10-1]",
-    "one run with Poisson arrivals and Pareto delays, T = 10⁶": "test_delays[poisson, pareto-1]",
-    "one run with copies for open questions (`delayed`), delay 10": "test_shared_out[delayed]",
-    "one run with two streams, delay 10": "test_shared_out[streams]",
-    "one run with a copy for each of two streams (`separate`), delay 10": "test_shared_out[separate]",
-    "the same, delay and 33 checkpoints with two measures, in a study": "test_decision_makers[0]",
-    "and with 1,000 decision makers who come and go": "test_decision_makers[1000]",
-    "forecast hedging vs drift": "test_play[forecast_hedging vs drift]",
-    "forecast hedging vs greedy": "test_runs[forecast_hedging vs greedy-64]",
-    "almost one step ahead vs contrarian": "test_play[almost_one_step_ahead vs contrarian]",
-    "CDL minimiser vs contrarian": "test_play[cdl_minimiser vs contrarian]",
-    "CDL minimiser vs greedy": "test_runs[cdl_minimiser vs greedy-64]",
-    "the same, two threads": "test_threads[cdl_minimiser vs greedy-2]",
-    "CDL minimiser vs greedy, one run, T = 2·10⁶": "test_runs[cdl_minimiser vs greedy-1]",
-    "step CE minimiser vs contrarian": "test_play[step_ce_minimiser vs contrarian]",
-    "Foster–Vohra vs contrarian": "test_play[foster_vohra vs contrarian0]",
-    "Foster–Vohra, all pairs, vs contrarian": "test_play[foster_vohra vs contrarian1]",
-    "Blum–Mansour vs contrarian": "test_play[blum_mansour vs contrarian]",
-    "Blum–Mansour vs drift": "test_play[blum_mansour vs drift]",
-    "empirical mean vs contrarian": "test_play[empirical_mean vs contrarian]",
-    "perturbed leader vs fair coin": "test_play[perturbed_leader vs bernoulli]",
-    "threshold hedging vs fair coin": "test_play[threshold_hedging vs bernoulli]",
-    "threshold hedging vs contrarian": "test_play[threshold_hedging vs contrarian]",
-    "expert mixture of two vs fair coin": "test_play[expert_mixture vs bernoulli]",
-    "K29*, Laplace, vs fair coin, 16 runs": "test_defensive[100000]",
-    "the same, T = 10⁶": "test_defensive[1000000]",
-    "a user's plain class vs contrarian, one run, beside a plain loop of it": "test_plain_class[1]",
-    "the same, 16 runs": "test_plain_class[16]",
-    "a compiled loop written for the first game alone, one run": "test_fused",
-    "a plain Python loop of the first, one run": PLAIN,
-}
+#: rounds of a game, and of the plain loops; those of one long run
+ROUNDS, LONG = 10**5, 2 * 10**6
 
 
-#: benchmark → million run-rounds a second, and how many times those of the plain loop
-Rates = Mapping[str, tuple[float, float]]
+def hedge(uniforms: Any, m: int, bias: Any, counts: Any, ones: Any) -> None:
+    """Forecast hedging against the contrarian as one would write it, one run."""
+    for u in uniforms:
+        low, high = 0, m
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if bias[middle] >= 0:
+                low = middle
+            else:
+                high = middle
+        a, b = bias[low], -bias[low + 1]
+        share = b / (a + b) if a + b else 0.5
+        mean = (low + 1 - share) / m
+        i = low if u < share else low + 1
+        y = 1 if mean < 0.5 else 0
+        bias[i] += m * y - i
+        counts[i] += 1
+        ones[i] += y
 
 
-def measured() -> tuple[str, Rates]:
-    """The processor, and what was measured."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "speed.json"
-        tests = [f"{FILE}::{name}" for name in ROWS.values()]
-        command = [sys.executable, "-m", "pytest", "-n", "0", "-q", f"--benchmark-json={path}", *tests]
-        subprocess.run(command, cwd=ROOT, check=True, stdout=sys.stderr)
-        said = json.loads(path.read_text("utf-8"))
-    rates = {
-        one["name"]: (one["extra_info"][RATE], one["extra_info"].get(RATIO, 1.0))
-        for one in said["benchmarks"]
-    }
-    return said["machine_info"]["cpu"].get("brand_raw", "unknown processor"), rates
+fused = numba.njit(hedge)
 
 
-def table(processor: str, rates: Rates, day: datetime.date) -> str:
+def plain() -> None:
+    """The loop in plain Python."""
+    draw = random.Random(0).random
+    hedge((draw() for _ in range(ROUNDS)), 47, [0] * 48, [0] * 48, [0] * 48)
+
+
+def compiled() -> None:
+    """The same as a compiled loop that plays nothing else; the uniforms come from NumPy and are counted."""
+    for seed in range(4):
+        fused(np.random.default_rng(seed).random(LONG // 4), 126, *np.zeros((3, 127), np.int64))
+
+
+class RunningMean:
+    """A forecaster as a user writes it."""
+
+    def __init__(self) -> None:
+        self.ones, self.rounds = 0, 0
+
+    def forecast(self) -> float:
+        return (self.ones + 1) / (self.rounds + 2)
+
+    def update(self, forecast: float, outcome: int) -> None:
+        self.rounds += 1
+        self.ones += outcome
+
+
+def plain_class() -> None:
+    """The game of that class against the contrarian, with history, as one would write it."""
+    player, uniform, history = RunningMean(), random.Random(0).random, []
+    for _ in range(ROUNDS):
+        p = player.forecast()
+        q = 0.5 if p == 0.5 else float(p < 0.5)
+        y = int(uniform() < q)
+        history.append((p, y))
+        player.update(p, y)
+
+
+class Row(NamedTuple):
+    """What is timed, of as many run-rounds, and the loop that is timed in turn with it."""
+
+    play: Callable[[], None]
+    rounds: int
+    beside: Callable[[], None] = plain
+
+
+def game(forecaster: Any, nature: Any, runs: int = 64, horizon: int = ROUNDS, **options: Any) -> Row:
+    """Playing alone: laws, draws, outcomes, history."""
+    beside = plain_class if forecaster == PLAIN else plain
+    return Row(
+        lambda: Game(forecaster, nature, horizon=horizon, runs=range(runs), **options).advance(horizon),
+        runs * horizon, beside,
+    )  # fmt: skip
+
+
+def study(people: int) -> Row:
+    """A game that is read at 33 checkpoints, with decision makers who have random tasks and stay for a tenth of it."""
+    group = {
+        "task": "random", "count": people, "arrivals": {"name": "poisson", "rate": people / ROUNDS},
+        "stay": {"name": "geometric", "mean": ROUNDS // 10},
+    }  # fmt: skip
+    (cell,) = plan(
+        [Entry.of(HEDGING)], [Entry.of(CONTRARIAN)], horizons=[ROUNDS], runs=64, seed=0,
+        panel=Panel.of(["ece", "cdl"]), schedules=[LATE["schedule"]],
+        people=People.of([group] if people else [], 0),
+    )  # fmt: skip
+    play_cell(replace(cell, horizon=1000, times=(1000,)))
+    return Row(lambda: play_cell(cell), 64 * ROUNDS)
+
+
+HEDGING, CDL, PLAIN = f.ForecastHedging(), f.CDLMinimiser(), f.Scalar(RunningMean)
+CONTRARIAN, COIN = n.Contrarian(), n.Bernoulli()
+TWO = n.Streams((CONTRARIAN, n.Drift()))
+LATE, PARETO = {"schedule": Schedule(delays=Constant(10))}, {"schedule": Schedule(Poisson(), Pareto())}
+#: what the table calls it → what is played
+ROWS: dict[str, Callable[[], Row]] = {
+    "forecast hedging vs contrarian": lambda: game(HEDGING, CONTRARIAN),
+    "the same, one run, T = 2·10⁶": lambda: game(HEDGING, CONTRARIAN, 1, LONG),
+    "the same, 256 runs": lambda: game(HEDGING, CONTRARIAN, 256),
+    "the same, 64 runs, two threads": lambda: game(HEDGING, CONTRARIAN, threads=2),
+    "the same, 2,000 runs of 256 rounds": lambda: game(HEDGING, CONTRARIAN, 2000, 256),
+    "the same, with a delay of 10": lambda: game(HEDGING, CONTRARIAN, **LATE),
+    "one run with a delay of 10, T = 10⁶": lambda: game(HEDGING, CONTRARIAN, 1, 10**6, **LATE),
+    "one run with Poisson arrivals and Pareto delays, T = 10⁶": lambda: game(
+        HEDGING, CONTRARIAN, 1, 10**6, **PARETO
+    ),
+    "one run with copies for open questions (`delayed`), delay 10": lambda: game(
+        f.Delayed(HEDGING), CONTRARIAN, 1, **LATE
+    ),
+    "one run with two streams, delay 10": lambda: game(HEDGING, TWO, 1, **LATE),
+    "one run with a copy for each of two streams (`separate`), delay 10": lambda: game(
+        f.Separate(HEDGING), TWO, 1, **LATE
+    ),
+    "the same, delay and 33 checkpoints with two measures, in a study": lambda: study(0),
+    "and with 1,000 decision makers who come and go": lambda: study(1000),
+    "forecast hedging vs drift": lambda: game(HEDGING, n.Drift()),
+    "forecast hedging vs greedy": lambda: game(HEDGING, n.Greedy()),
+    "almost one step ahead vs contrarian": lambda: game(f.AlmostOneStepAhead(), CONTRARIAN),
+    "CDL minimiser vs contrarian": lambda: game(CDL, CONTRARIAN),
+    "CDL minimiser vs greedy": lambda: game(CDL, n.Greedy()),
+    "the same, two threads": lambda: game(CDL, n.Greedy(), threads=2),
+    "CDL minimiser vs greedy, one run, T = 2·10⁶": lambda: game(CDL, n.Greedy(), 1, LONG),
+    "step CE minimiser vs contrarian": lambda: game(f.StepCEMinimiser(), CONTRARIAN),
+    "Foster–Vohra vs contrarian": lambda: game(f.FosterVohra(), CONTRARIAN),
+    "Foster–Vohra, all pairs, vs contrarian": lambda: game(f.FosterVohra(swaps="all"), CONTRARIAN),
+    "Blum–Mansour vs contrarian": lambda: game(f.BlumMansour(), CONTRARIAN),
+    "Blum–Mansour vs drift": lambda: game(f.BlumMansour(), n.Drift()),
+    "empirical mean vs contrarian": lambda: game(f.EmpiricalMean(), CONTRARIAN),
+    "perturbed leader vs fair coin": lambda: game(f.PerturbedLeader(), COIN),
+    "threshold hedging vs fair coin": lambda: game(f.ThresholdHedging(), COIN),
+    "threshold hedging vs contrarian": lambda: game(f.ThresholdHedging(), CONTRARIAN),
+    "expert mixture of two vs fair coin": lambda: game(f.ExpertMixture((HEDGING, f.EmpiricalMean())), COIN),
+    "K29*, Laplace, vs fair coin, 16 runs": lambda: game(f.DefensiveForecasting(), COIN, 16),
+    "the same, T = 10⁶": lambda: game(f.DefensiveForecasting(), COIN, 16, 10**6),
+    "a user's plain class vs contrarian, one run, beside a plain loop of it": lambda: game(PLAIN, CONTRARIAN, 1),
+    "the same, 16 runs": lambda: game(PLAIN, CONTRARIAN, 16, ROUNDS // 16),
+    "a compiled loop written for the first game alone, one run": lambda: Row(compiled, LONG),
+    "a plain Python loop of the first, one run": lambda: Row(plain, ROUNDS),
+}  # fmt: skip
+
+
+def seconds(play: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    play()
+    return time.perf_counter() - began
+
+
+def rates(row: Row) -> tuple[float, float]:
+    """Million run-rounds a second, and how many times those of the loop, over some five seconds, and 5 times or more.
+
+    They are timed in turn, since a machine is not equally fast at all times.
+    """
+    row.play()  # compiles
+    times = min(max(5, int(5.0 / seconds(row.play))), 25)
+    beside, taken = zip(*((seconds(row.beside), seconds(row.play)) for _ in range(times)), strict=True)
+    ratios = [row.rounds / t * other / ROUNDS for t, other in zip(taken, beside, strict=True)]
+    return row.rounds / statistics.median(taken) / 1e6, statistics.median(ratios)
+
+
+def processor() -> str:
+    """Its name, where the system tells it."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text("utf-8").splitlines() if known.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else "unknown processor"
+
+
+def table() -> str:
     """What stands in docs/speed.md."""
     lines = [
-        f"One core of {processor} unless two threads are named, medians of 5 to 25 times on {day}.",
+        f"One core of {processor()} unless two threads are named, medians of 5 to 25 times on {datetime.date.today()}.",
         "A plain Python loop was timed before each time, since the machine was not equally fast at all times.",
         "",
         "| game, 64 runs, T = 10⁵ | million run-rounds/s | times plain Python |",
         "| --- | ---: | ---: |",
     ]
-    for label, name in ROWS.items():
-        rate, ratio = rates[name]
-        lines.append(f"| {label} | {_short(rate)} | {'1' if name == PLAIN else _short(ratio)} |")
+    for label, made in ROWS.items():
+        row = made()
+        rate, ratio = rates(row)
+        lines.append(f"| {label} | {_short(rate)} | {'1' if row.play is plain else _short(ratio)} |")
     return "\n".join(lines)
 
 
@@ -103,7 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
     write = parser.parse_args().write
-    text = table(*measured(), datetime.date.today())
+    text = table()
     print(text)
     if write:
         rewrite("games", text)
