@@ -53,7 +53,7 @@ class Calibeating(Forecaster):
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(bins)"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     allowed = allow(bins=whole(1, 10**6))
 
     bins: int = 20
@@ -65,10 +65,14 @@ class Calibeating(Forecaster):
 
 @kernel
 def _bin_mean(state, forecast):
-    """The mean of the outcomes so far in the bin of the forecast, and of the forecast as one more."""
+    """The mean of the outcomes so far in the bin of the forecast, and of the forecast as one more.
+
+    Rounding makes 0 or 1 of no other forecast.
+    """
     bins = len(state) // 2
     j = min(cell(forecast, bins), bins - 1)
-    return (state[bins + j] + forecast) / (state[j] + 1)
+    mean = (state[bins + j] + forecast) / (state[j] + 1)
+    return min(max(mean, 5e-324), 1.0 - 2.0**-53) if 0.0 < forecast < 1.0 else mean
 
 
 @kernel
@@ -178,7 +182,7 @@ class TrackingPlatt(Forecaster):
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(bins)"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
     allowed = allow(**_PLATT, bins=whole(1, 10**6))
 
     rate: float = 0.1

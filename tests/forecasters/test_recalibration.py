@@ -95,6 +95,7 @@ def test_tracking_is_calibeating_of_the_scaled():
 
 
 @given(streams, st.sampled_from([20, 1]))
+@example([(1.0, 1), (0.75, 1), (1.0, 0)], 1)
 def test_none_says_0_or_1_unless_the_base_does(pairs, bins):
     """So that the log loss is finite."""
     base, truth = zip(*[(min(max(b, 1e-9), 1 - 1e-9), y) for b, y in pairs], strict=True)
