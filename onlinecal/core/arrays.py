@@ -19,7 +19,10 @@ class _Window:
 
 
 def locked(array: NDArray[Any]) -> Any:
-    """A view of the array that can only be read; setting ``flags.writeable`` is refused, for it and for its `base`."""
+    """A view of the array that can only be read; setting ``flags.writeable`` is refused, for it and for its `base`.
+
+    Kernels take it where they would be compiled twice, for arrays that can be written and for others.
+    """
     return np.asarray(_Window(array))
 
 

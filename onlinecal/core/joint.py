@@ -137,9 +137,10 @@ class JointDistribution:
         counts, positives : (k,) array_like
             Finite weights with 0 ≤ positives ≤ counts; levels of count 0 are dropped.
         """
-        v, n, s = _vectors({"predictions": predictions, "counts": counts, "positives": positives})
+        given = _vectors({"predictions": predictions, "counts": counts, "positives": positives})
+        v, n, s = (each + 0.0 for each in given)
         if _in_order(v, n, s, *TOTALS):  # in one pass, for the many small Γ of a game
-            return cls.from_sorted_levels(v + 0.0, n.copy(), s.copy())
+            return cls.from_sorted_levels(v, n, s)
         check_unit("predictions", v)
         check_weights("counts", n)
         bad = ~((s >= 0) & (s <= n))
@@ -148,7 +149,7 @@ class JointDistribution:
             said = f"positives[{i}] = {float(s[i])!r} with counts[{i}] = {float(n[i])!r}"
             raise InvalidData(f"{said}; expected 0 ≤ positives ≤ counts")
         order = np.argsort(v, kind="stable")
-        return cls.from_sorted_levels(v[order] + 0.0, n[order], s[order])
+        return cls.from_sorted_levels(v[order], n[order], s[order])
 
     @classmethod
     def from_levels(cls, predictions: ArrayLike, mass: ArrayLike, means: ArrayLike) -> JointDistribution:

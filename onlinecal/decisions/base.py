@@ -234,7 +234,7 @@ def best_actions(payoffs: Sequence[Sequence[float]], tie: float) -> tuple[NDArra
     # Two lines that hardly cross do so almost anywhere, but not beyond the kinks beside theirs.
     low = np.array([_not_below(max(at - reach, _BELOW)) for at, reach in kinks])
     high = np.array([-_not_below(max(-at - reach, -_ABOVE)) for at, reach in kinks])
-    low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1]
+    low, high = np.maximum.accumulate(low), np.minimum.accumulate(high[::-1])[::-1].copy()
     within = slice(np.searchsorted(high, 0.0), np.searchsorted(low, 1.0, side="right"))
     best = np.array([-line[2] for line in hull], np.int64)
     return best[within.start : within.stop + 1], low[within], high[within]

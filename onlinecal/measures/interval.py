@@ -14,6 +14,7 @@ from functools import partial
 import numpy as np
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count
@@ -40,7 +41,7 @@ def least_max_width(
     starts, size = [0], len(values)
     while (size := (size + 31) >> _SHIFT) > 1:
         starts.append(starts[-1] + size)
-    narrow = partial(_narrow, prefix, rank.astype(np.int64), low, high, np.array(starts))
+    narrow = partial(_narrow, prefix, rank.astype(np.int64), locked(low), locked(high), np.array(starts))
     least, widest = float((high - low).max()), float(high[-1] - low[0])
     error, used, groups = narrow(least)
     best = error + used
@@ -326,7 +327,7 @@ def _program(gamma: JointDistribution, width: str, cuts: Ints) -> tuple[float, I
     if width == "max":
         _, value, before = least_max_width(prefix, low, high)
         return value, group_starts(before)
-    value, before = _mean_program(prefix, prefix_sums(gamma.mass)[cuts], low, high)
+    value, before = _mean_program(prefix, prefix_sums(gamma.mass)[cuts], locked(low), locked(high))
     return float(value), group_starts(before)
 
 

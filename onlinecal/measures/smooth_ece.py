@@ -317,7 +317,7 @@ def _smoothed(
 
     finest = mesh_of(float(sigmas.min()))
     cosines = scipy.fft.dct(
-        spread(line.place, locked(np.ascontiguousarray(residuals)), finest), type=1, axis=1
+        spread(locked(line.place), locked(np.ascontiguousarray(residuals)), finest), type=1, axis=1
     )
     for j, sigma in enumerate(sigmas):
         mesh, narrow = mesh_of(float(sigma)), math.pi * float(sigma) / line.length

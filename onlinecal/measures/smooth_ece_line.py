@@ -8,6 +8,7 @@ import numpy as np
 import scipy  # its parts are loaded when they are first used
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution
 
@@ -86,9 +87,8 @@ class Line:
     def curve(self, sigma: float, mesh: int) -> Floats:
         """The smoothed residual at the points of this mesh."""
         if mesh not in self._cosines:
-            self._cosines = {
-                mesh: scipy.fft.dct(spread(self.place, self.residuals[None, :], mesh)[0], type=1)
-            }
+            rows = locked(self.residuals[None, :])
+            self._cosines = {mesh: scipy.fft.dct(spread(locked(self.place), rows, mesh)[0], type=1)}
         cosines = self._cosines[mesh]
         narrow = math.pi * sigma / self.length
         terms = min(mesh + 1, math.ceil(_REACH / narrow) + 1)

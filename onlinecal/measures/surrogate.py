@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.core.arrays import locked
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import positive
 from onlinecal.measures.base import Change, Ends, Known, Modulus, Sampling, halving, row, seminorm
@@ -58,7 +59,7 @@ def _by_width(gamma: JointDistribution, residuals: Floats, widths: Sequence[floa
     )  # where no levels share a bin
     row, epsilon = np.repeat(np.arange(size), len(wide)), np.tile(np.array(widths)[wide], size)
     levels = np.append(gamma.predictions, np.inf)
-    found[:, wide] = _averages(levels, residuals, row, epsilon).reshape(size, len(wide))
+    found[:, wide] = _averages(levels, locked(residuals), row, epsilon).reshape(size, len(wide))
     return found
 
 

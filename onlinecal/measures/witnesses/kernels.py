@@ -308,7 +308,7 @@ def _integrals(
     gamma: JointDistribution, sigma: float, changes: Floats, first: int, logit: bool
 ) -> tuple[float, float]:
     """Σ r_i E[s(v_i + σZ)], rounded down, and ∫ |r̂_σ|, rounded up."""
-    v, r = gamma.predictions, residuals(gamma)
+    v, r = gamma.predictions.copy(), residuals(gamma)
     every = total(np.abs(r))
     most = every * (1.0 + SLACK)
     if sigma == 0.0:
