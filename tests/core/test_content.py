@@ -133,13 +133,19 @@ def test_values_that_are_the_same_number_are_the_same_value():
     assert key(Spec(1, told="this")) == key(Spec(1, told="that"))
     different = [
         0, 1, True, "1", None, 0.1, math.inf, -math.inf, math.nan, (), (1,), {1}, {"a": 1}, Sight.LAW, Sight.DRAW,
-        math.exp, math.log, np.exp, np.log, math, np, versions, len, Plain, Spec, np.zeros(1), np.zeros((1, 1)),
+        math.exp, math.log, math, np, versions, len, Plain, Spec, np.zeros(1), np.zeros((1, 1)),
         np.zeros(1, int), lambda gamma: gamma.weight, lambda gamma: -gamma.weight,
     ]  # fmt: skip
     assert len({key(Spec(x)) for x in different}) == len(different)
     loop = Plain(1)
     loop.x = [loop]  # which ends
     assert key(loop) != key(Plain([1]))
+
+
+@pytest.mark.slow
+def test_functions_of_an_installed_package_are_told_apart():
+    """The source of all its modules is read: of NumPy in three seconds."""
+    assert len({key(Spec(x)) for x in (np.exp, np.log, np.expm1, math.exp, math.log)}) == 5
 
 
 @pytest.mark.one_in(4)
@@ -173,7 +179,7 @@ def test_a_mark_of_ones_own():
 
 
 def test_what_cannot_be_told_is_refused():
-    for thing in (sys.stdout, (i for i in "ab")):
+    for thing in (sys.__stdout__, (i for i in "ab")):
         with pytest.raises(
             InvalidParameter, match=r"holds cannot be told .* so results cannot be kept under it"
         ):

@@ -168,10 +168,11 @@ def fits(forecaster, schedule, horizon, seed):
     return (getattr(forecaster, "slots", None) or horizon) >= load(schedule, horizon, seed).most_open
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(7)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda schedule: schedule.label or "at once")
-def test_the_engine_plays_the_game_in_plain_python(schedule, seed):
-    for (spec, mine), (nature, theirs) in PAIRS:
+@pytest.mark.parametrize("first", range(4))
+def test_the_engine_plays_the_game_in_plain_python(first, schedule, seed):
+    for (spec, mine), (nature, theirs) in PAIRS[first::4]:
         if not fits(spec, schedule, T, seed):
             continue
         game = game_of(spec, nature, T, runs=range(2, 5), seed=seed, schedule=schedule, keeps=())
@@ -207,7 +208,7 @@ def pairs(tmp_path_factory):
 
 def test_neither_batches_nor_pauses_nor_copies_nor_threads_change_a_byte(pairs, seed, monkeypatch):
     monkeypatch.setattr("onlinecal.engine.loop.LEAST", 50)
-    for i, (forecaster, nature) in enumerate(pairs[seed % 10 :: 10]):
+    for i, (forecaster, nature) in enumerate(pairs[seed % 20 :: 20]):
         schedule = SCHEDULES[i % 3]
         if not fits(forecaster, schedule, 90, seed):
             continue
@@ -316,7 +317,7 @@ def test_a_question_comes_before_the_outcomes_of_its_time():
 @pytest.mark.parametrize("schedule", [*SCHEDULES[1:], Schedule(delays=Constant(2.5))], ids=lambda s: s.label)
 def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(pairs, schedule, seed):
     """Of every pair; by turns some questions are the schedule's, and open ones are pickled."""
-    for i, pair in enumerate(pairs[seed % 11 :: 11]):
+    for i, pair in enumerate(pairs[seed % 23 :: 23]):
         if not fits(pair[0], schedule, 60, seed):
             continue
         scheduled, hand = (
@@ -346,7 +347,7 @@ def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(pairs,
 )
 def test_a_game_without_a_list_of_events_is_the_listed_one(pairs, schedule, seed):
     """With pauses, a look at the next law, and a question by hand in between; a cut after the end has it listed."""
-    for i, pair in enumerate(pairs[seed % 13 :: 13]):
+    for i, pair in enumerate(pairs[seed % 29 :: 29]):
         if not fits(pair[0], schedule, 60, seed):
             continue
         options = {"seed": seed, "schedule": schedule, "keeps": ()}

@@ -20,7 +20,7 @@ from onlinecal.forecasters import FORECASTERS
 from tests.examples import recording
 from tests.oracles import forecasters as rule
 
-HORIZON, RUNS = 260, 2
+HORIZON, RUNS = 220, 2
 
 
 def uniforms(forecaster, horizon, seed, run, count, *part):
@@ -221,7 +221,7 @@ def play(spec, rules, nature, flying, order, horizon, seed):
     return game
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(10)
 @pytest.mark.parametrize(("flying", "order"), [(1, "first in, first out"), (7, "any"), (100, "any")])
 @pytest.mark.parametrize(("spec", "make"), RULES, ids=[strategy_key(spec) for spec, _ in RULES])
 def test_rounds_in_flight(spec, make, flying, order, seed, folder):

@@ -65,6 +65,7 @@ def each(keep=lambda record, options: True):
     )
 
 
+@pytest.mark.one_in(4)
 @each()
 @given(gamma=gammas(), shares=st.lists(st.sampled_from([0.25, 0.5, 0.75]), min_size=1, max_size=4))
 def test_order_split_of_mass_and_exchange_of_outcomes_do_not_matter(record, options, gamma, shares):
@@ -76,6 +77,7 @@ def test_order_split_of_mass_and_exchange_of_outcomes_do_not_matter(record, opti
         assert value(record, options, gamma.flip()) == close(record, options, value(record, options, gamma))
 
 
+@pytest.mark.one_in(4)
 @each(lambda record, options: record.complete.startswith("yes"))
 @given(gamma=calibrated_gammas())
 def test_calibrated_is_exactly_zero(record, options, gamma):
@@ -131,6 +133,7 @@ def lower(name, gamma):
     return value(MEASURES[name], MEASURES[name].example, gamma)[0]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", [m.name for m in MEASURES.values() if m.sound.startswith("yes")])
 @given(gamma=gammas(max_levels=5))
 def test_sound_is_positive_unless_calibrated(name, gamma):
@@ -164,6 +167,7 @@ def test_who_is_blind_to_what():
         assert MEASURES[name].function(gamma, **options) <= most, name
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name", [m.name for m in MEASURES.values() if m.continuous == "yes" and m.name not in ("log_loss", "nce")]
 )

@@ -67,7 +67,7 @@ def test_the_best_of_all_groupings_lies_in_the_upper_bracket(most, gamma):
     rounds=st.lists(
         st.tuples(st.one_of(st.sampled_from([0.0, 0.3, 0.5, 1.0]), st.floats(0.0, 1.0)), st.integers(0, 1)),
         min_size=1,
-        max_size=7,
+        max_size=6,
     ),
     order=st.sampled_from([1, 1, 1.5, 2, 20, math.inf]),
 )

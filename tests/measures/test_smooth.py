@@ -278,7 +278,7 @@ def two_levels(apart, size):
     return low
 
 
-@pytest.mark.one_in(5)
+@pytest.mark.one_in(7)
 @BOTH
 @pytest.mark.parametrize("gap", [1e-14, 1e-12, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 1e-2])
 def test_two_levels_that_hardly_differ(transform, gap):

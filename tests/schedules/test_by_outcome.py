@@ -27,6 +27,7 @@ from onlinecal.schedules import (
     as_delays,
 )  # fmt: skip
 from onlinecal.schedules.base import load
+from tests.engine.games import Mean
 
 HORIZON = 700
 NEVER = Constant(1e15)
@@ -35,19 +36,6 @@ DELAYS = [
     ByOutcome(Pareto(1.2), Geometric(2)), ByOutcome(0, 0),
 ]  # fmt: skip
 ARRIVALS = [EveryUnit(), Poisson(1.5), Bursts(5)]
-
-
-class Mean:
-    """The empirical mean of `EmpiricalMean`, in plain Python."""
-
-    def __init__(self):
-        self.ones, self.rounds = 0, 0
-
-    def forecast(self):
-        return (1 + self.ones) / (2 + self.rounds)
-
-    def update(self, forecast, outcome):
-        self.ones, self.rounds = self.ones + outcome, self.rounds + 1
 
 
 def by_hand(schedule, horizon, outcomes, seed):
