@@ -57,7 +57,7 @@ def test_moving_at_once_is_worth_what_seeing_the_law_is(measure):
     assert at_once.value == law.value == pytest.approx(expected, abs=PROGRAM)
 
 
-@pytest.mark.one_in(7)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize(("m", "horizon"), [(1, 3), (2, 3), (3, 2)])
 @pytest.mark.parametrize("measure", ["ece", "step_ce", "smooth_ce", "cdl"])
 def test_against_who_sees_the_draw_laws_are_of_no_use(measure, m, horizon):
