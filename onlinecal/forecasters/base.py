@@ -178,7 +178,7 @@ def as_forecaster(
     options : mapping, optional
         Parameters for a class or function.
     called : str, optional
-        What messages call it. Default: its own name.
+        The name in messages. Default: its own name.
     """
     found: Forecaster = specified(Forecaster, Scalar, METHODS, thing, options, called, InvalidForecast)
     return found

@@ -80,10 +80,8 @@ class Scalar(OfPlain, Nature):
 
     Parameters
     ----------
-    make : callable
-        Makes a fresh one: a class or function without arguments, or with the one argument `horizon`.
-    name : str
-        The name in tables.
+    make, name
+        As for `onlinecal.forecasters.Scalar`.
 
     Information
     -----------
@@ -123,10 +121,8 @@ def as_nature(
     thing : Nature, class, function, functools.partial or object
         A plain class has ``probability()`` and maybe ``update(forecast, outcome)``. Each run has an object, or a deep
         copy.
-    options : mapping, optional
-        Parameters for a class or function.
-    called : str, optional
-        What messages call it. Default: its own name.
+    options, called
+        As for `onlinecal.forecasters.as_forecaster`.
     """
     found: Nature = specified(Nature, Scalar, {"probability": ""}, thing, options, called)
     return found

@@ -74,10 +74,8 @@ class Simulated(OfPlain, World):
 
     Parameters
     ----------
-    make : callable
-        Makes a fresh one: a class or function without arguments, or with the one argument `horizon`.
-    name : str
-        The name in tables.
+    make, name
+        As for `onlinecal.forecasters.Scalar`.
 
     Information
     -----------
@@ -137,10 +135,8 @@ def as_world(
     ----------
     thing : World, class, function, functools.partial or object
         A plain class has ``run(env, market)``. Each run has an object of its own.
-    options : mapping, optional
-        Parameters for a class or function.
-    called : str, optional
-        The name in messages. Default: its own name.
+    options, called
+        As for `onlinecal.forecasters.as_forecaster`.
     """
     world: World = specified(World, Simulated, METHODS, thing, options, called)
     return world
