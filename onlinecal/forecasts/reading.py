@@ -282,7 +282,8 @@ def columns_of(
     free = [name for name in table.columns if name not in wanted and table.columns.count(name) == 1 and name]
     said, outcome, forecasts = [], asked.outcome, list(asked.forecasts)
     if outcome is None and outcomes:
-        holds = "names of other columns" if asked.classes else "0 and 1"
+        words = repr(asked.positive) if asked.positive else "0 and 1 (if outcomes are words: --positive WORD)"
+        holds = "names of other columns" if asked.classes else words
         found = known_names(free, OUTCOMES) or [n for n in free if holds_outcome(table, n, asked)]
         if len(found) != 1:
             raise _unclear(table, "outcomes", found, "--outcome", f"holds {holds}")

@@ -257,7 +257,9 @@ def _size(side: float) -> float:
 
 
 #: annotation of a first argument → its type, and an example of what is expected
-_FIRST = {"Study": (Study, "a Study"), "Sequence[Curve]": (Sequence, "curves, such as study.curves(['ece'])")}
+_FIRST: dict[Any, tuple[Any, str]] = {
+    "Study": (Study, "a Study"), "Sequence[Curve]": (Sequence, "curves, such as study.curves(['ece'])"),
+}  # fmt: skip
 
 
 def pictured(function: Callable[..., Picture]) -> Any:
@@ -272,7 +274,7 @@ def pictured(function: Callable[..., Picture]) -> Any:
 
     @functools.wraps(function)
     def make(*args: Any, **options: Any) -> Picture:
-        given = args[0] if args else options.get(first.name)
+        given: Any = args[0] if args else options.get(first.name)
         of_curves = kind is Sequence and isinstance(given, Sequence)
         if not isinstance(given, kind) or (of_curves and not all(isinstance(c, Curve) for c in given)):
             name = function.__name__.removeprefix("plot_")

@@ -257,6 +257,7 @@ _REASONS = {
     sqlite3.SQLITE_READONLY: "it is read-only, or its folder is; make them writable, or choose another --output",
     sqlite3.SQLITE_CANTOPEN: "it, or a file beside it, cannot be opened; see who may read and write in its folder",
     sqlite3.SQLITE_PERM: "it may not be opened; see who may read and write it",
-    sqlite3.SQLITE_NOTADB: "it is not a results file of onlinecal, or damaged",
+    sqlite3.SQLITE_NOTADB: "it is not a results file of onlinecal, or damaged; `onlinecal run SCENARIO` makes one, and "
+    "`onlinecal measure` reads forecasts",
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
 }

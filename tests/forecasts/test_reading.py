@@ -140,6 +140,8 @@ CLASSES = [
     ("a,b,y\n1,0,a\n1,0,a\n", "classes 'a'; expected two or more columns", {"classes": True}),
     ("None,b,y\n1,0,None\n0,1,b\n", "label 'None' is read as a missing cell; expected another word",
      {"classes": True, "skip_missing": True}),
+    ("a,b\n0.5,no\n", r"or holds 0 and 1 \(if outcomes are words: --positive WORD\); expected --outcome COLUMN", {}),
+    ("a,b\n0.5,no\n", "named so or holds 'ja'; expected --outcome COLUMN, of: 'a', 'b'", {"positive": "ja"}),
     ("a,b,z\n1,0,a\n0,1,d\n", "no column is named so or holds names of other columns", {"classes": True}),
 ]  # fmt: skip
 
