@@ -6,6 +6,7 @@ import codecs
 import io
 import sys
 import unicodedata
+from collections.abc import Collection
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
 
@@ -16,6 +17,18 @@ def number_of(count: int, thing: str) -> str:
     ('1 run', '1,000 finished cells', '0 pairs')
     """
     return f"{count:,} {thing}{'s' * (count != 1)}"
+
+
+def ends(values: Collection[int]) -> str:
+    """The least and the largest of some numbers: ``4–16``, or ``4`` where that is all."""
+    low, high = min(values), max(values)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def counted(runs: Collection[int]) -> str:
+    """The number of runs: ``1 run``, or ``4–16 runs``."""
+    words = ends(runs)
+    return f"{words} run{'' if words == '1' else 's'}"
 
 
 def fixed(exponent: float, digits: int = 2) -> str:

@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter, meant
-from onlinecal.core.words import number_of
+from onlinecal.core.words import counted, number_of
 from onlinecal.report.curves import Study
-from onlinecal.report.frames import counted
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.ranking import Difference, Front, Ranking, fronts, paired, ranking, remarks
 from onlinecal.report.tables import Table, crossed, new_console, number, print_json

@@ -15,9 +15,10 @@ from matplotlib.ticker import FuncFormatter
 from matplotlib.transforms import offset_copy
 
 from onlinecal.core.validation import number
+from onlinecal.core.words import counted
 from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Curve, left_out
-from onlinecal.report.frames import BAND, counted, curves_table, games, headings, parities
+from onlinecal.report.frames import BAND, curves_table, games, headings, parities
 from onlinecal.report.panels import Panels, Picture, Place, names_of, pictured
 from onlinecal.report.style import GREY, Dashes, entry, letters, log_ticks, paper, tick, typeset
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
+from onlinecal.core.words import ends
 from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.growth.words import literal, raised
@@ -216,18 +217,6 @@ def parities(curves: Sequence[Curve]) -> str:
         said.append(f"{pair} (at even m {how})")
     first = "Jagged as the m steps of the grid are even, with a point at ½, or odd, without one: "
     return f"{first}{'; '.join(said)}." if said else ""
-
-
-def ends(values: Collection[int]) -> str:
-    """The least and the largest of some numbers: ``4–16``, or ``4`` where that is all."""
-    low, high = min(values), max(values)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def counted(runs: Collection[int]) -> str:
-    """The number of runs: ``1 run``, or ``4–16 runs``."""
-    words = ends(runs)
-    return f"{words} run{'' if words == '1' else 's'}"
 
 
 def games(curves: Sequence[Curve]) -> str:

@@ -13,10 +13,9 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.words import number_of
+from onlinecal.core.words import counted, ends, number_of
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study, open_at_the_end
-from onlinecal.report.frames import counted, ends
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.style import GREY, log_ticks, plain
 from onlinecal.study.played import Played

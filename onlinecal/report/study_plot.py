@@ -17,12 +17,12 @@ from matplotlib.ticker import (
 )
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.words import fixed
+from onlinecal.core.words import counted, fixed
 from onlinecal.growth import WIDE, simultaneous
 from onlinecal.growth.rates import known_rates
 from onlinecal.growth.words import BEYOND, NONE, literal
 from onlinecal.report.curves import Study, columns_of, left_out, runs_of, summary
-from onlinecal.report.frames import counted, symbol
+from onlinecal.report.frames import symbol
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.ranking import Front, fronts, remarks
 from onlinecal.report.style import GREY, contrast, letters, paper, shortened, tick, typeset, wrapped

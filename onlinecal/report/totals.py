@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.words import number_of
+from onlinecal.core.words import counted, number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known, known_rates
 from onlinecal.growth.words import legend, line, lines
 from onlinecal.report.curves import Curve, Study, runs_of, summary
-from onlinecal.report.frames import counted
 from onlinecal.report.tables import Cell, Table, crossed, in_small, new_console, number, with_spread
 
 if TYPE_CHECKING:
