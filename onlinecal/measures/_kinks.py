@@ -61,16 +61,18 @@ def _lines(t, end, n, q, out, way):
     """
     # Point c of the way is `start + way·c`, and there `way` times what is there: the same digits in a mirror.
     size, levels = t.shape[0], n.shape[0]
-    start = 0 if way > 0 else size - 1
+    start, s = 0 if way > 0 else size - 1, np.empty(size)
+    for c in range(size):
+        s[c] = way * t[start + way * c]
     # Lines that each begin at a point of their own need no memory for it. Their ends need some.
     own = len(end) < levels
     jump, slope = np.zeros(0 if own else size), np.zeros(0 if own else size)
     for i in range(levels):
         at = i if way > 0 else levels - 1 - i
         a, goal, count = (i if own else way * (end[at] - start)), way * q[at], n[at]
-        if a >= size or not goal > way * t[start + way * a]:
+        if a >= size or not goal > s[a]:
             continue
-        begin, last = way * t[start + way * a], way * t[start + way * (size - 1)]
+        begin, last = s[a], s[size - 1]
         if not own:
             jump[a] += count * (goal - begin)
             slope[a] += count
@@ -82,38 +84,38 @@ def _lines(t, end, n, q, out, way):
         low, high = a, size - 1
         guess = a + np.int64((goal - begin) / (last - begin) * (high - a))
         step = 1
-        if way * t[start + way * guess] < goal:
+        if s[guess] < goal:
             low = guess
-            while low + step < high and way * t[start + way * (low + step)] < goal:
+            while low + step < high and s[low + step] < goal:
                 low += step
                 step *= 2
             if low + step < high:
                 high = low + step
         else:
             high = guess
-            while high - step > low and way * t[start + way * (high - step)] >= goal:
+            while high - step > low and s[high - step] >= goal:
                 high -= step
                 step *= 2
             if high - step > low:
                 low = high - step
         while high - low > 1:
             middle = (low + high) // 2
-            if way * t[start + way * middle] < goal:
+            if s[middle] < goal:
                 low = middle
             else:
                 high = middle
-        jump[high] += count * (way * t[start + way * high] - goal)
+        jump[high] += count * (s[high] - goal)
         slope[high] -= count
     height, rest, rate = 0.0, 0.0, 0.0
     for c in range(size):
         at = start + way * c
         if c > 0:
-            height, rest = add(height, rest, -rate * (way * t[at] - way * t[at - way]))
+            height, rest = add(height, rest, -rate * (s[c] - s[c - 1]))
         rise, steeper = 0.0, 0.0
         if len(jump) == size:
             rise, steeper = jump[c], slope[c]
-        if own and way * q[at] > way * t[at]:
-            rise += n[at] * (way * q[at] - way * t[at])
+        if own and way * q[at] > s[c]:
+            rise += n[at] * (way * q[at] - s[c])
             steeper += n[at]
         height, rest = add(height, rest, rise)
         rate += steeper
