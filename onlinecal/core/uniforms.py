@@ -55,21 +55,15 @@ def uniform(keys, index):
 
 
 @part_of_kernel
-def four_uniforms(keys, block, out):
-    """Numbers 4·block to 4·block + 3 of a stream."""
-    a, b, c, d = _four(keys[0], keys[1], block + 1)
-    out[0], out[1] = (a >> np.uint64(11)) * _STEP, (b >> np.uint64(11)) * _STEP
-    out[2], out[3] = (c >> np.uint64(11)) * _STEP, (d >> np.uint64(11)) * _STEP
-
-
-@part_of_kernel
 def next_uniform(keys, index, cache):
     """Number `index` of a stream that is asked for one number after the other. `cache` has five numbers, the first
     of which begins as −1; it keeps the four that are made at a time.
     """
     block = index >> 2
     if cache[0] != block:
-        four_uniforms(keys, block, cache[1:])
+        a, b, c, d = _four(keys[0], keys[1], block + 1)
+        cache[1], cache[2] = (a >> np.uint64(11)) * _STEP, (b >> np.uint64(11)) * _STEP
+        cache[3], cache[4] = (c >> np.uint64(11)) * _STEP, (d >> np.uint64(11)) * _STEP
         cache[0] = block
     return cache[1 + (index & 3)]
 

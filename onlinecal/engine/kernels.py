@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.uniforms import next_uniform
 from onlinecal.engine.events import ASK, BOTH, LOOK, ONLY, PART, RESOLVE, SLOT
 from onlinecal.engine.history import move_to
@@ -28,13 +28,12 @@ from onlinecal.rounds.steps import (
     call_learn,
     call_move,
     call_reveal,
-    context,
+    float_at,
     floats_at,
+    int_at,
     ints_at,
-    law_atoms,
-    law_values,
-    law_weights,
-    run_of,
+    put,
+    run_at,
     words_at,
 )
 from onlinecal.rounds.steps import TIME as FIELD_TIME
@@ -78,55 +77,63 @@ def play_runs(table, lane_of, late):
 
     The lane of run r at address a begins with ``lane_of[0] + r·lane_of[1] + a·lane_of[2]``.
     """
-    for r in range(table[FIRST_RUN], table[LAST_RUN], table[LANES]):
-        playing = min(table[LANES], table[LAST_RUN] - r)
+    table, first = address_of(table), address_of(lane_of)
+    more, relative, r = first + 8 * VECTORS, first + 16 * VECTORS, int_at(table, FIRST_RUN)
+    while r < int_at(table, LAST_RUN):
+        playing = min(int_at(table, LANES), int_at(table, LAST_RUN) - r)
         for lane in range(playing):
-            at = table[LANE] + 8 * table[LENGTH] * lane
-            own = ints_at(at, VECTORS)
+            at = int_at(table, LANE) + 8 * int_at(table, LENGTH) * lane
             for i in range(VECTORS):
-                own[i] = lane_of[0, i] + (r + lane) * lane_of[1, i] + at * lane_of[2, i]
+                put(at, i, int_at(first, i) + (r + lane) * int_at(more, i) + at * int_at(relative, i))
             _turn_to(at, table, 0)
-            _write_to(at, table[PARTS])
+            _write_to(at, int_at(table, PARTS))
         _play(table, playing, late)
-        if table[WHAT] != FINE:
-            return table[WHAT]
+        if int_at(table, WHAT) != FINE:
+            return int_at(table, WHAT)
+        r += int_at(table, LANES)
     return FINE
 
 
 @part_of_kernel
 def _turn_to(lane, table, slot):
     """Makes the open question at a place that of the lane."""
-    own = ints_at(lane, VECTORS)
-    row = own[OF_RUN] if table[OPEN_OWN] else (lane - table[LANE]) // (8 * table[LENGTH])
-    at = table[OPEN] + row * table[OPEN_RUN] + 8 * slot * table[OPEN_WORDS]
-    own[QUESTION] = at
-    own[CONTEXT], own[MEMO] = at + 8 * table[AT_CONTEXT], at + 8 * table[AT_MEMO]
-    own[ATOMS], own[VALUES] = at + 8 * table[AT_ATOMS], at + 8 * table[AT_VALUES]
-    own[WEIGHTS] = at + 8 * table[AT_WEIGHTS]
-    own[THEIRS + MEMO] = at + 8 * table[AT_THEIR_MEMO]
+    row = int_at(lane, OF_RUN)
+    if not int_at(table, OPEN_OWN):
+        row = (lane - int_at(table, LANE)) // (8 * int_at(table, LENGTH))
+    at = int_at(table, OPEN) + row * int_at(table, OPEN_RUN) + 8 * slot * int_at(table, OPEN_WORDS)
+    put(lane, QUESTION, at)
+    put(lane, CONTEXT, at + 8 * int_at(table, AT_CONTEXT))
+    put(lane, MEMO, at + 8 * int_at(table, AT_MEMO))
+    put(lane, ATOMS, at + 8 * int_at(table, AT_ATOMS))
+    put(lane, VALUES, at + 8 * int_at(table, AT_VALUES))
+    put(lane, WEIGHTS, at + 8 * int_at(table, AT_WEIGHTS))
+    put(lane, THEIRS + MEMO, at + 8 * int_at(table, AT_THEIR_MEMO))
 
 
 @part_of_kernel
 def _write_to(lane, part):
     """Makes the history of a part that of the lane."""
-    own, part = ints_at(lane, VECTORS), ints_at(part, PART_WORDS)
-    shift = own[OF_RUN] * part[COUNTS_RUN]
-    own[TO_COUNTS], own[TO_ONES] = part[COUNTS] + shift, part[ONES] + shift
-    own[TO_KEYS] = part[KEYS] + own[OF_RUN] * part[KEYS_RUN] + 8 * part[BEFORE]
+    run = int_at(lane, OF_RUN)
+    put(lane, TO_COUNTS, int_at(part, COUNTS) + run * int_at(part, COUNTS_RUN))
+    put(lane, TO_ONES, int_at(part, ONES) + run * int_at(part, COUNTS_RUN))
+    put(lane, TO_KEYS, int_at(part, KEYS) + run * int_at(part, KEYS_RUN) + 8 * int_at(part, BEFORE))
 
 
 @part_of_kernel
 def _play(table, playing, late):
     """Plays the events of a table in the lanes that have a run. The table gets the reason that stopped one."""
     # Read once: whatever is written might be a part of the table, as far as the compiler knows.
-    length, lanes, number = 8 * table[LENGTH], table[LANE], table[NUMBER]
-    steps = table[LAW], table[LEARN], table[MOVE], table[HEAR], table[REVEAL]
-    facts = (
-        table[FORECAST_ALONE], table[SEEN], table[GATHER], table[TAKEN], table[GRID], table[POINTS], table[LOG],
-        table[LOG_RUN], table[LOGGED_WORDS], table[TIMES], number, table[MOVED],
+    length, lanes, number = 8 * int_at(table, LENGTH), int_at(table, LANE), int_at(table, NUMBER)
+    steps = (
+        int_at(table, LAW), int_at(table, LEARN), int_at(table, MOVE), int_at(table, HEAR), int_at(table, REVEAL),
     )  # fmt: skip
-    parts, first, last = table[PARTS], table[FIRST], table[LAST]
-    table[WHAT] = FINE
+    facts = (
+        int_at(table, FORECAST_ALONE), int_at(table, SEEN), int_at(table, GATHER), int_at(table, TAKEN),
+        int_at(table, GRID), int_at(table, POINTS), int_at(table, LOG), int_at(table, LOG_RUN),
+        int_at(table, LOGGED_WORDS), int_at(table, TIMES), number, int_at(table, MOVED),
+    )  # fmt: skip
+    parts, first, last = int_at(table, PARTS), int_at(table, FIRST), int_at(table, LAST)
+    put(table, WHAT, FINE)
     if late is None:
         for _ in range(first, last):
             number += 1
@@ -151,14 +158,14 @@ def _play(table, playing, late):
                     playing = _stop(table, lane, at, what, number, code, q)
                 lane += 1
     else:
-        listed, lag = table[EVENTS] != 0, table[LAG]
-        events, rows, written = ints_at(table[EVENTS], last), ints_at(table[ROWS], last), 0
-        open, new, old = table[WAITING], table[NEWEST], table[OLDEST]
-        several, part, only = table[ROWS] != 0, 0, 0
+        listed, lag = int_at(table, EVENTS) != 0, int_at(table, LAG)
+        events, rows, written = int_at(table, EVENTS), int_at(table, ROWS), 0
+        open, new, old = int_at(table, WAITING), int_at(table, NEWEST), int_at(table, OLDEST)
+        part, only, row = 0, 0, -1
         for e in range(first, last):
             if listed:
-                kind, slot, part = events[e] & 3, events[e] >> SLOT & 0xFFFFFFFF, events[e] >> PART
-                only = events[e] >> ONLY & 3
+                code = int_at(events, e)
+                kind, only, slot, part = code & 3, code >> ONLY & 3, code >> SLOT & 0xFFFFFFFF, code >> PART
             elif open > lag:
                 kind, slot, open = RESOLVE, old, lag
                 old = old + 1 if old < lag else 0
@@ -173,10 +180,12 @@ def _play(table, playing, late):
                     _write_to(at, parts + 8 * PART_WORDS * part)
                 _turn_to(at, table, slot)
                 if only:
-                    rows[e] = _row_if(at, parts + 8 * PART_WORDS * part, only >> 1)
-                    if rows[e] < 0:
+                    put(rows, e, _row_if(at, parts + 8 * PART_WORDS * part, only >> 1))
+                    if int_at(rows, e) < 0:
                         break  # only a single run is played so
-                what, code, q, of = _event(at, number, kind, rows[e] if several else -1, steps, facts)
+                if rows != 0:
+                    row = int_at(rows, e)
+                what, code, q, of = _event(at, number, kind, row, steps, facts)
                 if what != FINE:
                     playing = _stop(table, lane, at, what, of, code, q)
                 lane += 1
@@ -186,26 +195,21 @@ def _play(table, playing, late):
 @part_of_kernel
 def _row_if(lane, part, outcome):
     """The next row of a part where the question of the lane has this outcome, or −1."""
-    question = ints_at(ints_at(lane, VECTORS)[QUESTION], QUESTION_VECTORS)
-    if question[OF_OUTCOME] != outcome:
+    if int_at(int_at(lane, QUESTION), OF_OUTCOME) != outcome:
         return -1
-    ints_at(part, PART_WORDS)[ADDED] += 1
-    return ints_at(part, PART_WORDS)[ADDED] - 1
+    row = int_at(part, ADDED)
+    put(part, ADDED, row + 1)
+    return row
 
 
 @part_of_kernel
 def _event(lane, number, kind, row, steps, facts):
     """Plays an event of a list. What stopped the run, or `FINE`; the code of the step; q; which round."""
-    own = ints_at(lane, VECTORS)
-    question = ints_at(own[QUESTION], QUESTION_VECTORS)
-    what, code, q, y = FINE, 0, 0.0, 0
+    question, what, code, q, y = int_at(lane, QUESTION), FINE, 0, 0.0, 0
     if kind == RESOLVE:
-        number, own[SIZE], own[PICK], y = (
-            question[OF_NUMBER],
-            question[OF_SIZE],
-            question[OF_PICK],
-            question[OF_OUTCOME],
-        )
+        number, y = int_at(question, OF_NUMBER), int_at(question, OF_OUTCOME)
+        put(lane, SIZE, int_at(question, OF_SIZE))
+        put(lane, PICK, int_at(question, OF_PICK))
         if steps[3] != 0:
             _hear_again(lane)
     else:
@@ -215,9 +219,11 @@ def _event(lane, number, kind, row, steps, facts):
         if what == FINE and kind != LOOK:
             what, q, y = _choose(lane, number, steps, facts)
         if kind != BOTH:
-            question[OF_NUMBER], question[OF_SIZE] = number, own[SIZE]
-            question[OF_PICK], question[OF_OUTCOME] = own[PICK], y
-            floats_at(own[QUESTION], QUESTION_VECTORS)[OF_Q] = q
+            put(question, OF_NUMBER, number)
+            put(question, OF_SIZE, int_at(lane, SIZE))
+            put(question, OF_PICK, int_at(lane, PICK))
+            put(question, OF_OUTCOME, y)
+            put(question, OF_Q, q)
     if what == FINE and (kind != ASK and kind != LOOK):
         what, code = _tell(lane, number, steps, facts, y, row)
     return what, code, q, number
@@ -226,91 +232,93 @@ def _event(lane, number, kind, row, steps, facts):
 @part_of_kernel
 def _stop(table, lane, at, what, number, code, q):
     """Notes what stopped a lane, which no lane after it plays on; the lane."""
-    table[WHAT], table[RUN], table[ROUND], table[CODE] = what, ints_at(at, VECTORS)[OF_RUN], number, code
-    table[STOPPED_LANE] = lane
-    floats_at(address_of(table), TABLE)[Q] = q
+    put(table, WHAT, what)
+    put(table, RUN, int_at(at, OF_RUN))
+    put(table, ROUND, number)
+    put(table, CODE, code)
+    put(table, STOPPED_LANE, lane)
+    put(table, Q, q)
     return lane
 
 
 @part_of_kernel
 def _uniform(lane, keys, drawn, number):
     """The uniform of a lane for this round."""
-    return next_uniform(words_at(ints_at(lane, VECTORS)[keys], 2), number - 1, floats_at(lane + 8 * drawn, 5))
+    return next_uniform(words_at(int_at(lane, keys), 2), number - 1, floats_at(lane + 8 * drawn, 5))
 
 
 @part_of_kernel
 def _ask(lane, number, steps, facts):
     """Asks the run in this lane for its law. What stopped it, or `FINE`; the code of nature's step."""
-    law, _, _, _, reveal = steps
-    alone, _, gather, taken, _, _, _, _, _, times, before, _ = facts
-    own = ints_at(lane, VECTORS)
-    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
-    at = float(number) if times == 0 else floats_at(times, number - before)[number - before - 1]
-    floats_at(lane, VECTORS)[FIELD_TIME] = at
-    floats_at(lane, VECTORS)[THEIRS + FIELD_TIME] = at
-    if taken > 0:
-        code = call_reveal(reveal, (nature, number))
+    times, time = facts[9], float(number)
+    if times != 0:
+        time = float_at(times, number - facts[10] - 1)
+    put(lane, FIELD_TIME, time)
+    put(lane, THEIRS + FIELD_TIME, time)
+    if facts[3] > 0:
+        code = call_reveal(steps[4], (run_at(lane + 8 * THEIRS), number))
         if code < 0:
             return BAD_REVEAL, code
         # The forecaster's own kinds first, and behind them those that are kept.
-        for i in range(taken):
-            floats_at(own[CONTEXT], taken)[i] = context(nature)[ints_at(gather, taken)[i]]
-    if alone:
-        own[ALONE] = 1
-        floats_at(lane, VECTORS)[UNIFORM] = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
-    own[SIZE] = call_law(law, (run, number))
+        own, theirs = int_at(lane, CONTEXT), int_at(lane, THEIRS + CONTEXT)
+        for i in range(facts[3]):
+            put(own, i, float_at(theirs, int_at(facts[2], i)))
+    if facts[0]:
+        put(lane, ALONE, 1)
+        put(lane, UNIFORM, _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number))
+    put(lane, SIZE, call_law(steps[0], (run_at(lane), number)))
     return FINE, 0
 
 
 @part_of_kernel
 def _draw(lane, number, facts):
     """Draws from the law of the run in this lane. What stopped it, or `FINE`; the size of its law."""
-    grid_at, points = facts[4], facts[5]
-    own = ints_at(lane, VECTORS)
-    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
-    atoms, values, weights = law_atoms(run), law_values(run), law_weights(run)
-    told, shares, room = law_values(nature), law_weights(nature), len(law_values(nature))
-    grid = floats_at(grid_at, points)
-    size = own[SIZE]
-    if not 1 <= size <= len(weights):
+    grid, points, size = facts[4], facts[5], int_at(lane, SIZE)
+    values, weights = int_at(lane, VALUES), int_at(lane, WEIGHTS)
+    told, shares = int_at(lane, THEIRS + VALUES), int_at(lane, THEIRS + WEIGHTS)
+    room = int_at(lane, THEIRS + VALUES + 1)
+    if not 1 <= size <= int_at(lane, WEIGHTS + 1):
         return BAD_SIZE, size
     total, pick, u = 0.0, 0, 0.0
     if size > 1:
         u = _uniform(lane, FORECAST_KEYS, FORECAST_DRAWN, number)
     for j in range(size):
-        w = weights[j]
+        w = float_at(weights, j)
         if points > 0:
-            i = atoms[j]
+            i = int_at(int_at(lane, ATOMS), j)
             if not (w >= 0.0 and 0 <= i < points):
                 return BAD_LAW, size
-            values[j] = grid[i]
+            value = float_at(grid, i)
         else:
-            if not (w >= 0.0 and 0.0 <= values[j] <= 1.0):
+            value = float_at(values, j)
+            if not (w >= 0.0 and 0.0 <= value <= 1.0):
                 return BAD_LAW, size
-            values[j] += 0.0  # −0.0 becomes 0.0
+            value += 0.0  # −0.0 becomes 0.0
+        put(values, j, value)
         if w > 0.0:
             # The last atom with weight is the pick where rounding leaves the sum below u. Without a branch, since
             # which way it went could not be foreseen.
             pick += (j - pick) * np.int64(total <= u)
         total += w
         if j < room:
-            told[j], shares[j] = values[j], w
+            put(told, j, value)
+            put(shares, j, w)
     if not abs(total - 1.0) <= 1e-9:
         return BAD_LAW, size
-    own[PICK] = pick
+    put(lane, PICK, pick)
     return FINE, size
 
 
 @part_of_kernel
 def _choose(lane, number, steps, facts):
     """Asks nature in this lane, and draws the outcome. What stopped it, or `FINE`; q; the outcome."""
-    move, kind, own, seen = steps[2], facts[1], ints_at(lane, VECTORS), np.nan
-    nature = run_of(ints_at(lane + 8 * THEIRS, FIELDS))
+    kind, seen, nature = facts[1], np.nan, lane + 8 * THEIRS
     if kind == SIDE:
-        seen = float(own[SIDE])
+        seen = float(int_at(lane, SIDE))
     elif kind:
-        seen = law_values(run_of(own))[index(own[PICK])]
-    q = call_move(move, (nature, number, min(own[SIZE], len(law_values(nature))), seen))
+        seen = float_at(int_at(lane, VALUES), int_at(lane, PICK))
+    size = min(int_at(lane, SIZE), int_at(nature, VALUES + 1))
+    q = call_move(steps[2], (run_at(nature), number, size, seen))
     y = np.int64(q == 1.0)
     if q != y:
         if not 0.0 <= q <= 1.0:
@@ -322,10 +330,10 @@ def _choose(lane, number, steps, facts):
 @part_of_kernel
 def _hear_again(lane):
     """Gives nature the law of a question that was asked before others."""
-    own = ints_at(lane, VECTORS)
-    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
-    for j in range(min(own[SIZE], len(law_values(nature)))):
-        law_values(nature)[j], law_weights(nature)[j] = law_values(run)[j], law_weights(run)[j]
+    nature = lane + 8 * THEIRS
+    for j in range(min(int_at(lane, SIZE), int_at(nature, VALUES + 1))):
+        put(int_at(nature, VALUES), j, float_at(int_at(lane, VALUES), j))
+        put(int_at(nature, WEIGHTS), j, float_at(int_at(lane, WEIGHTS), j))
 
 
 @part_of_kernel
@@ -334,34 +342,35 @@ def _tell(lane, number, steps, facts, y, row):
 
     Its key is in this row of the part's, or (−1) in the next.
     """
-    _, learn, _, hear, _ = steps
-    own, points = ints_at(lane, VECTORS), facts[5]
-    run, nature = run_of(own), run_of(ints_at(lane + 8 * THEIRS, FIELDS))
-    size, pick = own[SIZE], own[PICK]
-    forecast = law_values(run)[index(pick)]
+    points, moved, told = facts[5], facts[11], int_at(lane, TOLD)
+    size, pick = int_at(lane, SIZE), int_at(lane, PICK)
+    forecast = float_at(int_at(lane, VALUES), pick)
     if points > 0:
-        i = index(law_atoms(run)[index(pick)])
-        ints_at(own[TO_COUNTS], points)[i] += 1
-        ints_at(own[TO_ONES], points)[i] += y
-    elif facts[11] > 0:
-        sums, points = floats_at(own[TO_KEYS], 2), facts[11]
-        move_to(forecast, y, ints_at(own[TO_COUNTS], points), ints_at(own[TO_ONES], points), sums)
+        i, counts, ones = int_at(int_at(lane, ATOMS), pick), int_at(lane, TO_COUNTS), int_at(lane, TO_ONES)
+        put(counts, i, int_at(counts, i) + 1)
+        put(ones, i, int_at(ones, i) + y)
+    elif moved > 0:
+        sums, counts = floats_at(int_at(lane, TO_KEYS), 2), ints_at(int_at(lane, TO_COUNTS), moved)
+        move_to(forecast, y, counts, ints_at(int_at(lane, TO_ONES), moved), sums)
     else:
         # The bits of the value; the encoding of joint.encode.
-        at = own[TOLD] if row < 0 else row
-        ints_at(own[TO_KEYS] + 8 * at, 1)[0] = np.float64(forecast).view(np.int64) << 1 | y
-    log, log_run, words = facts[6], facts[7], facts[8]
+        key = np.float64(forecast).view(np.int64) << 1 | y
+        put(int_at(lane, TO_KEYS), told if row < 0 else row, key)
+    log, words = facts[6], facts[8]
     if log != 0:
-        logged = floats_at(log + own[OF_RUN] * log_run + 8 * words * own[TOLD], words)
-        logged[0], logged[1] = forecast, y
+        logged = log + int_at(lane, OF_RUN) * facts[7] + 8 * words * told
+        put(logged, 0, forecast)
+        put(logged, 1, float(y))
         for i in range(2, words):  # the last kinds of context
-            logged[i] = floats_at(own[CONTEXT], facts[3])[facts[3] - words + i]
-    own[TOLD] += 1
-    code = call_learn(learn, (run, number, size, pick, y))
+            put(logged, i, float_at(int_at(lane, CONTEXT), facts[3] - words + i))
+    put(lane, TOLD, told + 1)
+    code = call_learn(steps[1], (run_at(lane), number, size, pick, y))
     if code < 0:
         return BAD_LEARN, code
-    if hear != 0:
-        code = call_hear(hear, (nature, number, min(size, len(law_values(nature))), forecast, y))
+    if steps[3] != 0:
+        nature = lane + 8 * THEIRS
+        size = min(size, int_at(nature, VALUES + 1))
+        code = call_hear(steps[3], (run_at(nature), number, size, forecast, y))
         if code < 0:
             return BAD_HEAR, code
     return FINE, 0

@@ -148,6 +148,35 @@ def _at(kind: Any) -> Any:
     return at
 
 
+def _word(kind: Any) -> Any:
+    """A function (address, place) ↦ the word there, which is compiled in less time than an entry of an array."""
+
+    @intrinsic
+    def word(typingctx: Any, address: Any, place: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.load(_place(builder, context, kind, *args))
+
+        return kind(types.int64, types.int64), codegen
+
+    return word
+
+
+def _place(builder: Any, context: Any, kind: Any, address: Any, place: Any) -> Any:
+    return builder.gep(builder.inttoptr(address, context.get_data_type(kind).as_pointer()), [place])
+
+
+@intrinsic
+def put(typingctx: Any, address: Any, place: Any, value: Any) -> Any:
+    """Writes a whole or a real number into the word at this place from an address on."""
+    kind = _FLOAT if isinstance(value, types.Float) else _INT
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store(args[2], _place(builder, context, kind, *args[:2]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, kind), codegen
+
+
 def _field(kind: Any, place: int) -> Any:
     """A function run ↦ the vector of which this field has the address, and the next one the length."""
 
@@ -167,6 +196,7 @@ def _field(kind: Any, place: int) -> Any:
 
 #: whole numbers, real numbers and words of 64 bits at an address
 ints_at, floats_at, words_at = _at(_INT), _at(_FLOAT), _at(_WORD)
+int_at, float_at = _word(_INT), _word(_FLOAT)
 #: the whole and the real numbers of the run's state
 ints, floats = _field(_INT, INTS), _field(_FLOAT, FLOATS)
 #: numbers that all runs share; only to be read
@@ -282,6 +312,16 @@ def _start_of(kind: Any, word: bool) -> Any:
 
 #: the run with the fields of this vector, as steps take it; the address of an array's first number
 run_of, address_of = _start_of(_RUN, False), _start_of(_INT, True)
+
+
+@intrinsic
+def run_at(typingctx: Any, address: Any) -> Any:
+    """The run with the fields at an address, as steps take it."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.inttoptr(args[0], context.get_value_type(_RUN))
+
+    return _RUN(types.int64), codegen
 
 
 # ---------------------------------------------------------------- memory
