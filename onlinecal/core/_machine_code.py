@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 from numba import extending, njit, types
 from numba._dynfunc import make_function
+from numba.core import typed_passes, untyped_passes
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
@@ -83,7 +84,48 @@ class _Flags(Flags):
         return self._defaults | self._values
 
 
-class _Whole(Compiler):
+#: passes of numba that kernels of the package do without: they have no closures, contexts or lists of several kinds
+_LEFT_OUT = {
+    untyped_passes.WithLifting,
+    untyped_passes.InlineClosureLikes,
+    untyped_passes.MakeFunctionToJitFunction,
+    untyped_passes.InlineInlinables,
+    untyped_passes.FindLiterallyCalls,
+    untyped_passes.LiteralUnroll,
+    untyped_passes.LiteralPropagationSubPipelinePass,
+    typed_passes.InlineOverloads,
+    typed_passes.NopythonRewrites,
+    typed_passes.AnnotateTypes,
+    typed_passes.DumpParforDiagnostics,
+    typed_passes.NoPythonSupportedFeatureValidation,
+}
+
+
+#: how numba finds the signature of a call, and those that were found while a kernel is compiled
+_functions: Any = types.BaseFunction
+_find, _found = _functions.get_call_type, dict[Any, Any]()
+
+
+def _find_once(function: Any, context: Any, args: Any, kws: Any) -> Any:
+    """The signature of a call. Numba would search for it in each pass, and at each call of the same types."""
+    call = function, tuple(args), tuple(kws.items())
+    if _found.get(call) is None:
+        _found[call] = _find(function, context, args, kws)
+    return _found[call]
+
+
+class _Kernel(Compiler):
+    """Compiles a function in the passes that kernels need."""
+
+    def define_pipelines(self) -> Any:
+        (passes,) = super().define_pipelines()
+        if self.state.func_id.modname.startswith("onlinecal."):
+            passes.passes = [each for each in passes.passes if each[0] not in _LEFT_OUT]
+            passes.finalize()
+        return [passes]
+
+
+class _Whole(_Kernel):
     """Compiles a function with all its parts."""
 
     def compile_extra(self, function: Any) -> Any:
@@ -91,9 +133,12 @@ class _Whole(Compiler):
         collecting, began = gc.isenabled(), time.perf_counter()
         gc.disable()
         self.state.flags = _Flags(self.state.flags)
+        _functions.get_call_type = _find_once
         try:
             made = super().compile_extra(function)
         finally:
+            _functions.get_call_type = _find
+            _found.clear()
             if collecting:
                 gc.enable()
             spent.seconds += time.perf_counter() - began
@@ -114,7 +159,7 @@ class _Step(_Whole):
         return super().define_pipelines()
 
 
-class _Part(Compiler):
+class _Part(_Kernel):
     """Compiles a function that becomes machine code in others alone, which halves the time for small ones."""
 
     def define_pipelines(self) -> Any:
