@@ -166,14 +166,15 @@ class Difference:
     adjusted: float | None  # the same for all pairs and scores at once (Holm)
 
 
-def paired_p(mean: float, error: float, samples: float) -> float | None:
-    """The two-sided p-value of a mean difference by Student's law; None of fewer than `FEW` samples.
+def paired_p(mean: float, error: float, samples: float, rate: float) -> float | None:
+    """The two-sided p-value of a mean difference by Student's law; None of few samples, or of rare outcomes.
 
-    Source: Student 1908; Kish 1965 for the number of samples, (Σ w)²/Σ w².
+    Source: Student 1908; Kish 1965 for the number of samples, (Σ w)²/Σ w²; Cochran 1977, §2.15: the larger the skewness
+    of outcomes, of which a share `rate` is 1, the more are needed.
     """
     from scipy.special import stdtr
 
-    if samples < FEW - 1e-6:
+    if samples < FEW - 1e-6 or samples * rate * (1.0 - rate) < FEW * (1.0 - 2.0 * rate) ** 2:
         return None
     if error <= 1e-15:
         return float(abs(mean) <= 1e-15)
@@ -217,7 +218,7 @@ def score_differences(
             for lag in range(1, min(lags, len(centred) - 1) + 1):
                 power += 2.0 * (1.0 - lag / (lags + 1.0)) * float(centred[lag:] @ centred[:-lag])
             error = math.sqrt(max(power, 0.0) * samples / (samples - 1.0))
-            found.append((score, a, b, mean, error, paired_p(mean, error, samples)))
+            found.append((score, a, b, mean, error, paired_p(mean, error, samples, float(share @ y))))
     return differences_of(found)
 
 

@@ -78,13 +78,12 @@ class Resample:
             p, y, w = (part[samples[2] > 0.0] for part in samples)
             self.level, self.ones, self.weights = np.searchsorted(self.v, p), y > 0.0, w
             times = np.ones(len(w))
-            with np.errstate(over="ignore", invalid="ignore"):
-                self.squares = self._sums(w**2 * ~self.ones), self._sums(w**2 * self.ones)
-            if not 1e-290 < sum(part.sum() for part in self.squares) < np.inf:
+            if not 1e-60 <= w.max() <= 1e60:
                 raise InvalidParameter(
-                    f"evaluate: the largest weight is {float(w.max())!r}, of which floats hold no square; expected one "
-                    "from 1e-140 to 1e140: multiply all by one number"
+                    f"evaluate: the largest weight is {float(w.max())!r}, of which floats hold no fourth power; "
+                    "expected one from 1e-60 to 1e60: multiply all by one number"
                 )
+            self.squares = self._sums(w**2 * ~self.ones), self._sums(w**2 * self.ones)
         self.total = round(float(times.sum()))
         self.shares = times / self.total
 

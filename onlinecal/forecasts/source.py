@@ -273,7 +273,9 @@ def _report(source: str, asked: Asked, guessed: Sequence[str], sums: Sums, setti
     for one in sums.pairs:
         if one.count == sums.rows >= 2:
             error = math.sqrt(one.power / (sums.rows - 1.0) / sums.rows)
-            found.append((*one.named, one.mean, error, paired_p(one.mean, error, sums.rows)))
+            found.append(
+                (*one.named, one.mean, error, paired_p(one.mean, error, sums.rows, ones / sums.rows))
+            )
     return Report(
         source, str(asked.outcome), sums.rows, columns, differences_of(found), 0, by, "", [*guessed, *said],
         tiny_groups(sizes), settings,

@@ -167,7 +167,7 @@ def differences(report: Report) -> list[Table]:
     """Paired tests of scores."""
     rows = [
         (f"{d.first} − {d.second}", {"brier": "Brier", "log": "log"}[d.score], number(d.mean), number(d.error),
-         *(f"n < {FEW}" if p is None else number(p) for p in (d.p_value, d.adjusted)))
+         *("too few" if p is None else number(p) for p in (d.p_value, d.adjusted)))
         for d in report.differences
     ]  # fmt: skip
     few = any(d.p_value is None for d in report.differences)
@@ -179,7 +179,10 @@ def differences(report: Report) -> list[Table]:
         else f"{unit}s independent"
     )
     note = f"Negative: the first is better. Paired tests by Student's law, {how}; p (Holm) is for all of them at once."
-    rest = f" n < {FEW}: rows that tell as much as fewer than {FEW} {unit}s of equal weight are not tested."
+    rest = (
+        f" Too few: rows that tell as much as fewer than {FEW} {unit}s of equal weight, or hold fewer than about {FEW} "
+        "outcomes of a rare kind, are not tested."
+    )
     headings = ("difference", "score", "mean", "error", "p", "p (Holm)")
     return [Table("Differences of scores on the same rows", headings, rows, [note + rest * few])] * bool(rows)
 
