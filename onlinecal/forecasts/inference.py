@@ -169,8 +169,7 @@ class Difference:
 def paired_p(mean: float, error: float, samples: float, rate: float) -> float | None:
     """The two-sided p-value of a mean difference by Student's law; None of few samples, or of rare outcomes.
 
-    Source: Student 1908; Kish 1965 for the number of samples, (Σ w)²/Σ w²; Cochran 1977, §2.15: the larger the skewness
-    of outcomes, of which a share `rate` is 1, the more are needed.
+    Source: Student 1908; Cochran 1977, §2.15 (samples for a skewness); Kish 1965 (weights).
     """
     from scipy.special import stdtr
 
