@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
 from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.validation import is_number
 from onlinecal.core.writing import whole
 from onlinecal.growth.words import literal
@@ -229,6 +229,8 @@ def save(fig: Figure, path: Path | str, dpi: float | None = None) -> None:
 
     `dpi`: points an inch of a PNG; default those of the figure.
     """
+    if not isinstance(fig, Figure):
+        raise InvalidParameter(f"save: {in_one_line(fig)}; expected a figure, such as ax.figure")
     path = Path(path)
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:

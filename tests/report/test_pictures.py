@@ -238,6 +238,7 @@ def test_columns_and_players_are_named_as_everywhere(study):
         (lambda s: captions["runs"]("ece"), r"runs: curves = 'ece'; expected curves"),
         (lambda s: oc.plots.runs([]), "no curves to draw; expected at least one"),
         (lambda s: oc.plots.tasks(s.curves("ece")), r"tasks: study = \[Curve\(.*; expected a Study"),
+        (lambda s: save(s, "x.png"), r"save: Study\(.*\); expected a figure, such as ax.figure"),
         (lambda s: s.curves("smoth_ce"), "unknown measure 'smoth_ce'; did you mean 'smooth_ce'"),
         (lambda s: s.curves([]), "no measures to draw; expected at least one"),
     ],
