@@ -299,6 +299,7 @@ def test_a_log_of_forecasts(tmp_path):
     assert first[:2] == ["measure", "smooth_ce"]
 
 
+@pytest.mark.slow
 def test_the_example_is_made_by_its_command(tmp_path):
     shutil.copy(RAIN.parent / "make_rain.py", tmp_path)
     subprocess.run([sys.executable, tmp_path / "make_rain.py"], check=True, cwd=README.parent, timeout=120)
