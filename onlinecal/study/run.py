@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidData, InvalidForecast, OnlinecalError
@@ -118,9 +120,15 @@ def play_batch(
         Of the compiled loop. Linear algebra takes one thread, since the order of its sums depends on their number.
     """
     began = time.perf_counter()
-    with threadpool_limits(1, user_api="blas"):
+    with _blas("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
         batch = _played(cell, runs, progress, threads)
     return batch._replace(seconds=time.perf_counter() - began)
+
+
+@cache
+def _blas(scipy: bool) -> ThreadpoolController:
+    """The libraries of linear algebra that are loaded, with that of SciPy; to look for them takes milliseconds."""
+    return ThreadpoolController()
 
 
 def begin(cell: Cell, runs: range, *, schedule: Schedule | None = None, threads: int = 1) -> Game | Separate:
