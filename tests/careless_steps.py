@@ -16,6 +16,14 @@ from onlinecal.rounds.steps import (
 
 
 @law
+def within(run, number):
+    """Numba would take it in, and leave out the law as if nothing looked at it."""
+    halves = [0.5 for _ in range(2)]
+    law_values(run)[0], law_weights(run)[0] = halves[0], 1.0
+    return 1
+
+
+@law
 def fair(run, number):
     law_values(run)[0], law_weights(run)[0] = 0.5, 1.0
     return 1

@@ -84,7 +84,8 @@ class _Flags(Flags):
         return self._defaults | self._values
 
 
-#: passes of numba that kernels of the package do without: they have no closures, contexts or lists of several kinds
+#: passes of numba that kernels do without: they have no closures, contexts or lists of several kinds. Those that inline
+#: remove code that they take for dead: what a step writes into its arrays.
 _LEFT_OUT = {
     untyped_passes.WithLifting,
     untyped_passes.InlineClosureLikes,
@@ -119,9 +120,8 @@ class _Kernel(Compiler):
 
     def define_pipelines(self) -> Any:
         (passes,) = super().define_pipelines()
-        if self.state.func_id.modname.startswith("onlinecal."):
-            passes.passes = [each for each in passes.passes if each[0] not in _LEFT_OUT]
-            passes.finalize()
+        passes.passes = [each for each in passes.passes if each[0] not in _LEFT_OUT]
+        passes.finalize()
         return [passes]
 
 

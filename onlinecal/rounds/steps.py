@@ -24,6 +24,8 @@ A code is 0, or negative: the round is none of this player's. A step that raises
 
 Indices are not checked: a step that goes beyond an array breaks the process, or plays with numbers of others. With
 ``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR`` the step raises an error.
+
+Functions and comprehensions within a step are not compiled: the game ends with an error of numba.
 """
 
 from __future__ import annotations

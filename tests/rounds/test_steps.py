@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba.core.errors import NumbaError
 
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.forecasters import Constant, Delayed, Doubling, ExpertMixture, Forecaster, Rounded, Separate
@@ -167,6 +168,11 @@ def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, r
 def test_what_does_not_fit_its_specification_or_its_steps_is_refused(pair, match):
     with pytest.raises(InvalidParameter, match=match):
         game_of(*pair)
+
+
+def test_a_step_with_a_function_within_is_not_compiled():
+    with pytest.raises(NumbaError, match="listcomp"):
+        game_of(forecaster(steps.within), Bernoulli()).advance(1)
 
 
 def test_memory_of_a_number_of_numpy_has_so_many_entries():
