@@ -231,16 +231,8 @@ def _part(history: History) -> tuple[int, ...]:
     """Where the history of a part is, as the compiled code takes it."""
     if isinstance(history, Sorted):
         return 0, 0, address(history.keys), 0, history.keys.strides[0], history.filled, 0
-    counts, sums = history.counts, history.sums
-    return (
-        address(counts),
-        address(history.positives),
-        address(sums),
-        counts.strides[0],
-        sums.strides[0],
-        0,
-        0,
-    )
+    counts, ones, sums = history.counts, history.positives, history.sums
+    return address(counts), address(ones), address(sums), counts.strides[0], sums.strides[0], 0, 0
 
 
 def _words_at(at: int, count: int) -> Floats:
