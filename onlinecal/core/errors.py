@@ -113,7 +113,7 @@ def suggestion(name: str, known: Iterable[str], see: str = "") -> str:
 
     Where that is long, and a command shows it, `see` that.
 
-    >>> suggestion("smoth_ce", ["ece", "smooth_ce"])
+    >>> suggestion("Smoth CE", ["ece", "smooth_ce"])
     "; did you mean 'smooth_ce'?"
     >>> suggestion("zebra", ["ece", "cdl"])
     '; known: cdl, ece'
@@ -121,9 +121,10 @@ def suggestion(name: str, known: Iterable[str], see: str = "") -> str:
     names = sorted(known)
     if not names:
         return "; there are none"
-    near = difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    bare = {_bare(each): each for each in names}
+    near = difflib.get_close_matches(_bare(name), bare, n=1, cutoff=0.6)
     if near:
-        return f"; did you mean {near[0]!r}?"
+        return f"; did you mean {bare[near[0]]!r}?"
     return f"; see `{see}`" if see and len(names) > 12 else f"; known: {', '.join(names)}"
 
 

@@ -3,7 +3,7 @@
 The points p_s, with residuals r_s = y_s − p_s, are the entries of a tree. At p the sum Σ_s r_s e^{−|p − p_s|/scale} is
 e^{−p/scale}·L + e^{p/scale}·R. L has the rising terms r_s e^{p_s/scale} to the left, R the falling terms r_s
 e^{−p_s/scale} to the right. An inner node keeps both sums of each child, and those over the children before it and from
-it on.
+it on. The path to the forecast travels with the round.
 """
 
 from __future__ import annotations
@@ -41,8 +41,10 @@ KEY, EXPONENTIAL, RISE, FALL, LEFT, RIGHT, INNER_COLUMNS = range(7)
 RESIDUAL, LEAF_COLUMNS = 2, 3
 #: words of a node
 INNER_WORDS, LEAF_WORDS = 1 + WIDE * (1 + INNER_COLUMNS), 1 + LEAF * LEAF_COLUMNS
-#: the memo of a round: open questions before it
-OPEN, MEMOS = range(2)
+#: the memo of a round: open questions before it; the path to its point, `BITS` for each level
+OPEN, PATH, MEMOS = range(3)
+#: in place of a path
+UNKNOWN = -1
 #: bytes that a point takes at most, in nodes that are half full
 POINT = 80
 
@@ -159,12 +161,12 @@ def _positive(p, exponential, rising, falling):
 
 @part_of_kernel
 def _root(state, numbers, room, scale, at_one):
-    """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S; `at_one` is e^{−1/scale}."""
+    """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S, and the path to its place; `at_one` is e^{−1/scale}."""
     if numbers[FALLING] + 0.5 <= 0.0:
-        return 0.0
+        return 0.0, UNKNOWN
     if at_one * numbers[RISING] - 0.5 >= 0.0:
-        return 1.0
-    node, level, end = state[ROOT], state[LEVELS], 1.0
+        return 1.0, UNKNOWN
+    node, level, end, path = state[ROOT], state[LEVELS], 1.0, 0
     # No sum is a difference: where the scale is small, rounding would hide the falling terms to the right.
     before, after, all_falling = 0.0, 0.0, numbers[FALLING]
     if level > 0:
@@ -173,7 +175,7 @@ def _root(state, numbers, room, scale, at_one):
         first, exponential = _leaf(numbers, node)[KEY, 0], _leaf(numbers, node)[EXPONENTIAL, 0]
     if not _positive(first, exponential, 0.0, all_falling):
         # S changes sign before all points.
-        return _gap_root(0.0, min(first, 1.0), 1.0, 0.0, all_falling, scale)
+        return _gap_root(0.0, min(first, 1.0), 1.0, 0.0, all_falling, scale), UNKNOWN
     while level > 0:
         # The last child at which S is positive, without a branch, so that the loop is vectorised.
         columns, words, low = _inner(numbers, node), _words(numbers, node), 0
@@ -184,7 +186,7 @@ def _root(state, numbers, room, scale, at_one):
         if low + 1 < words[0]:
             end = columns[KEY, low + 1]
             after += columns[RIGHT, low + 1]
-        node = words[1 + low]
+        node, path = words[1 + low], WIDE * path + low
         level -= 1
     points, size, low = _leaf(numbers, node), _words(numbers, node)[0], 0
     room[0], room[2 * LEAF + 1] = before, after
@@ -200,13 +202,15 @@ def _root(state, numbers, room, scale, at_one):
     if low + 1 < size:
         end = points[KEY, low + 1]
     rising, falling = room[low + 1], room[LEAF + 2 + low]
-    return _gap_root(points[KEY, low], end, points[EXPONENTIAL, low], rising, falling, scale)
+    p = _gap_root(points[KEY, low], end, points[EXPONENTIAL, low], rising, falling, scale)
+    return p, WIDE * path + low if p < end else UNKNOWN
 
 
 @law
 def laplace_root(run, number):
     note_open(run, number)
-    law_values(run)[0] = _root(ints(run), floats(run), scratch(run), shared(run)[0], shared(run)[1])
+    p, path = _root(ints(run), floats(run), scratch(run), shared(run)[0], shared(run)[1])
+    law_values(run)[0], memo(run)[PATH] = p, path
     law_weights(run)[0] = 1.0
     return 1
 
@@ -350,6 +354,26 @@ def _path_to(state, numbers, p):
     return WIDE * path + _last_at_most(_leaf(numbers, node)[KEY], p)
 
 
+@kernel
+def _is_place(keys, j, p):
+    """Whether the last of the ascending keys that is at most p is the one at place j."""
+    return j < len(keys) and keys[j] <= p and (j + 1 == len(keys) or p < keys[j + 1])
+
+
+@kernel
+def _leads_to(state, numbers, path, p):
+    """Whether a path leads to the place of p, whatever it is: it comes with the round."""
+    node = state[ROOT]
+    if path >> (BITS * (state[LEVELS] + 1)) != 0:
+        return False
+    for level in range(state[LEVELS], 0, -1):
+        j = _child(path, level)
+        if not _is_place(_inner(numbers, node)[KEY], j, p):
+            return False
+        node = _words(numbers, node)[1 + j]
+    return _is_place(_leaf(numbers, node)[KEY], _child(path, 0), p)
+
+
 @part_of_kernel
 def _add(state, numbers, path, p, exponential, residual):
     """Adds a point behind the place to which a path leads, or before the first."""
@@ -384,7 +408,10 @@ def _add(state, numbers, path, p, exponential, residual):
 @learn
 def laplace_learn(run, number, size, drawn, outcome):
     state, numbers, scale, p = ints(run), floats(run), shared(run)[0], law_values(run)[drawn]
+    path = int(memo(run)[PATH])
+    if not _leads_to(state, numbers, path, p):  # as where other rounds have been told since
+        path = _path_to(state, numbers, p)
     residual = outcome - p
     raise_norm(run, p, residual)
-    _add(state, numbers, _path_to(state, numbers, p), p, math.exp(p / scale), residual)
+    _add(state, numbers, path, p, math.exp(p / scale), residual)
     return 0

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curve:
     """Totals T·μ of one measure for one pair of players.
 
@@ -64,8 +64,8 @@ class Curve:
     promises: tuple[tuple[int, Promise], ...] = ()
     recorded: bool = False
     open: NDArray[np.int64] | None = None
-    steps: NDArray[np.int64] | None = field(default=None, compare=False)
-    place: int | None = field(default=None, compare=False)
+    steps: NDArray[np.int64] | None = None
+    place: int | None = None
 
     def __repr__(self) -> str:
         low, high = (f"{t:,}" for t in (self.rounds[0], self.rounds[-1]))

@@ -15,7 +15,7 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.columns import Column
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.validation import count
 from onlinecal.core.words import number_of
 from onlinecal.engine.horizon import check_horizon
@@ -282,8 +282,10 @@ def plot_questions(drawn: Sequence[Bars]) -> Picture:
     (2, schedules) array of Axes
         Bars above, numbers of open questions below; all schedules stand side by side.
     """
-    if not drawn:
-        raise InvalidParameter("no questions to draw; expected at least one schedule")
+    if not drawn or not isinstance(drawn, list | tuple) or not all(isinstance(bars, Bars) for bars in drawn):
+        raise InvalidParameter(
+            f"questions: drawn = {in_one_line(drawn)}; expected the bars of one schedule or more"
+        )
     high = min(8.0, max(2.6, 0.055 * max(len(bars.asked) for bars in drawn)))
     heads = [
         f"{bars.schedule.label or 'a question a unit, no delay'}\n{int(bars.open.sum())} of {len(bars.asked)} open"

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.progress import in_notebook
 from onlinecal.core.progress import show as show_figure
+from onlinecal.core.transcript import Transcript
 from onlinecal.core.validation import integer
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Curve, Study
@@ -259,6 +260,7 @@ def _size(side: float) -> float:
 #: annotation of a first argument → its type, and an example of what is expected
 _FIRST: dict[Any, tuple[Any, str]] = {
     "Study": (Study, "a Study"), "Sequence[Curve]": (Sequence, "curves, such as study.curves(['ece'])"),
+    "Transcript": (Transcript, "rounds, such as worlds.observe(...)"),
 }  # fmt: skip
 
 

@@ -268,6 +268,22 @@ def test_the_tree_keeps_its_points_in_the_room_that_was_made(order, seed):
     assert player.memory.floats.nbytes <= 2 * tree.POINT * 3000 + 8 * tree.INNER_WORDS
 
 
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize(
+    "path", [math.nan, math.inf, 1e300, -1.0, -7.0, 0.0, 3.0, 31.0, 32.0, 1000.0, 2.0**40]
+)
+def test_a_memo_that_was_changed_changes_nothing(path):
+    """It says where the forecast's place is; a wrong one is looked for again."""
+    rng, players = np.random.default_rng(0), [Driven(DefensiveForecasting(), 400) for _ in range(2)]
+    first = players[1].hand._places[0]
+    for _ in range(400):
+        asked, y = [player.ask() for player in players], rng.integers(0, 2)
+        assert asked[0].values.tolist() == asked[1].values.tolist()
+        asked[1].words[0, first + tree.PATH] = path
+        for player, each in zip(players, asked, strict=True):
+            player.tell(each, y)
+
+
 def test_memory_and_terms_of_defensive_forecasting():
     """What is in use: 64 bytes a round where all points come in order, 45 where they do not."""
     for nature, least, most in ((Contrarian("draw"), 55, 66), (Bernoulli(), 40, 50)):
