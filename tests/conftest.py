@@ -25,11 +25,17 @@ def pytest_configure(config):
         settings.load_profile("full")
 
 
+#: rooms of tests of compiled code, whose slow tests `.ci/run` plays with checks of bounds
+COMPILED = {"core", "engine", "exact", "exploit", "forecasters", "forecasts", "measures", "natures", "rounds"}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Of tests marked `one_in(k)` one case in k is fast, other ones for other seeds, and the rest slow."""
     cases = Counter()
     for item in items:
+        if item.path.parent.name in COMPILED:
+            item.add_marker(pytest.mark.compiled)
         for mark in item.iter_markers("one_in"):
             name = item.nodeid.partition("[")[0]
             if (cases[name] + config.getoption("--seed")) % mark.args[0]:
