@@ -65,7 +65,8 @@ def log(horizon: float) -> float:
 class Potential:
     """A number (Γ, T) ↦ `of`. No round raises its mean over the law by more than the mean of `growth` (Γ, v, T).
 
-    Without `growth` no round lowers it, whatever is drawn. If `linear`, a round is shared out among all forecasts."""
+    Without `growth` no round lowers it, whatever is drawn. If `linear`, a round is shared out among all forecasts.
+    """
 
     of: Callable[[Any, int], float]
     growth: Callable[[Any, float, int], float] | None = None

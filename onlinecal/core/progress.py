@@ -20,7 +20,8 @@ _Shown = tuple[Callable[[str], Any], float, Callable[[], Any]]
 class Progress:
     """Counts work and shows the share done, the rate and the time left; `shown` from the start, or (False) never.
 
-    Otherwise after two seconds, or in a file a line every half minute. With `ticks` a thread looks twice a second."""
+    Otherwise after two seconds, or in a file a line every half minute. With `ticks` a thread looks twice a second.
+    """
 
     def __init__(
         self, total: int, shown: bool | None = None, unit: str = "run-rounds", ticks: bool = False

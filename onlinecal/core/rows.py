@@ -81,7 +81,8 @@ class Rows:
     ) -> Floats:
         """One column of finite numbers; with `dates`, also days since 1970. Empty cells are `gaps`, or errors.
 
-        With `percent`, cells may have per cent signs; with `words`, true and false are 1 and 0."""
+        With `percent`, cells may have per cent signs; with `words`, true and false are 1 and 0.
+        """
         self.check_column(column)
         if self.rows == 0:
             head = "a header" if self.delimiter else "columns"
@@ -297,7 +298,8 @@ def _equal(text: str, other: str) -> bool:
 def as_time(cell: str) -> tuple[float | None, bool]:
     """The number of a cell that holds a time, or None; and whether it is a date: days since 1970.
 
-    Of ISO 8601, maybe with a zone; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day."""
+    Of ISO 8601, maybe with a zone; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
+    """
     text = cell.strip()
     try:
         number = float(text)

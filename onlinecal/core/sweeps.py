@@ -120,7 +120,8 @@ class Sweep:
 def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
     """The combinations of a table with a name; `find` says what such tables stand for.
 
-    A parameter has a value, values (maybe of ``{each: […]}``), a range, or a table with a name, which is swept too."""
+    A parameter has a value, values (maybe of ``{each: […]}``), a range, or a table with a name, which is swept too.
+    """
     try:
         return _sweep(role, table, find)
     except InvalidParameter as error:

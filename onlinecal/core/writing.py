@@ -24,7 +24,8 @@ def check_new(path: Path, overwrite: bool = False) -> None:
 def whole(path: Path, overwrite: bool = True) -> Iterator[Path]:
     """A new hidden file to write, which then takes the place of `path`; that stays as it was if anything fails.
 
-    Directories above it are made. The new file is on the disk before it takes the place."""
+    Directories above it are made. The new file is on the disk before it takes the place.
+    """
     check_new(path, overwrite)
     # Absolute, since pandas takes a first ~ for a home folder.
     partial = path.parent.absolute() / f".{path.name}.partial"

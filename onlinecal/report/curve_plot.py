@@ -82,7 +82,8 @@ def of_curves(
 ) -> Picture:
     """A picture of such a table; with `named` each panel has a legend of names, else the figure.
 
-    Panels without negative totals have the same limits. `dotted` says what dotted lines are."""
+    Panels without negative totals have the same limits. `dotted` says what dotted lines are.
+    """
     colours = options.get("colours")
 
     def more() -> list[Line2D]:
@@ -272,7 +273,8 @@ def label_of(row: Any, *, named: bool = True) -> str:
 def _legend(rows: pd.DataFrame, side: float, *, named: bool) -> tuple[int, int]:
     """The numbers of columns and of lines of the legend of a panel; without names it has no bounds.
 
-    As many columns as fit of exponents alone, else two if there is room for them."""
+    As many columns as fit of exponents alone, else two if there is room for them.
+    """
     every = rows.drop_duplicates("part")
     means = every[every["mark"] == "mean"]
     labels = [label_of(row, named=named) for _, row in means.iterrows()] if len(means) <= MANY else []

@@ -20,7 +20,8 @@ WIDTH = 80
 class Part(NamedTuple):
     """Sentences (p, lead, state, caution), lists of them (list, notes), texts (h3, pre; code between backticks).
 
-    Or terms (pairs), a table (`Table`) or pictures (a list of `Picture`)."""
+    Or terms (pairs), a table (`Table`) or pictures (a list of `Picture`).
+    """
 
     kind: str
     content: Any

@@ -55,7 +55,8 @@ def long_table(
 def tidy(results: Results) -> pd.DataFrame:
     """A row for each total T·μ: the players (nature without its schedule), the checkpoint, and words on the column.
 
-    ``open`` is the number of questions without a known outcome, ``column`` the whole name of the column."""
+    ``open`` is the number of questions without a known outcome, ``column`` the whole name of the column.
+    """
     words = {
         column: (
             column.name, column.kind, column.measure, ", ".join(f"{key}={value}" for key, value in column.options),

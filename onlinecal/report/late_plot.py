@@ -39,7 +39,8 @@ Shape = tuple[int, Floats, Floats]
 def late_table(study: Study, measures: Sequence[str]) -> pd.DataFrame:
     """The table of `curves_table` by schedule, with the row, column and heading of each panel.
 
-    A "rate" is b·R(T/b) for b = 1 + questions open, where R is the best known upper rate: that of b copies."""
+    A "rate" is b·R(T/b) for b = 1 + questions open, where R is the best known upper rate: that of b copies.
+    """
     parts: list[Part] = []
     across, columns = _is_across(study), columns_of(study, measures)
     for nature in dict.fromkeys(c.schedule[0] for c in study.cells):
@@ -209,7 +210,8 @@ class Bars:
 def question_bars(schedule: Schedule, horizon: int, seed: int = 0, first: int = BARS) -> Bars:
     """The times at which the `first` questions of a game, up to 200, are asked and their outcomes become known.
 
-    A delay that depends on the outcome is the longer of the two."""
+    A delay that depends on the outcome is the longer of the two.
+    """
     check_horizon(horizon)
     number = min(count("first", first, most=BARS), horizon)
     if schedule.length is not None and horizon > schedule.length:

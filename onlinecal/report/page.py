@@ -178,7 +178,8 @@ def _list(names: Sequence[str], between: str = ", ") -> str:
 def lowest(study: Study) -> Table | None:
     """The forecasters with the lowest mean totals at a common T, measures down, natures across; None without any.
 
-    The last column, of several natures, has the forecaster with the lowest maximum over all of them."""
+    The last column, of several natures, has the forecaster with the lowest maximum over all of them.
+    """
     every: dict[str, dict[str, dict[str, Played]]] = {}
     for measure in shown_columns(study):
         # The two ends of a bracket are not totals of the measure itself.

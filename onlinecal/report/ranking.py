@@ -170,7 +170,8 @@ class Ranking:
 def ranking(study: Study, measure: str, level: float = 0.95) -> Ranking:
     """The forecasters by their mean totals at the largest T of each nature, in order where that is beyond doubt.
 
-    By Student's t on one difference of totals a run, with Holm's procedure over all pairs and natures."""
+    By Student's t on one difference of totals a run, with Holm's procedure over all pairs and natures.
+    """
     check_level(level)
     # Where nature looks at forecasts two share the randomness of their outcomes: Welch's test would not do.
     (column,) = columns_of(study, [measure])
@@ -241,7 +242,8 @@ class Front(Contest):
 def fronts(study: Study, first: str, second: str, level: float = 0.95) -> list[Front]:
     """The Pareto front of the mean totals in two measures, at the largest T of each nature.
 
-    A domination is certain where both are better by Student's t, with Holm's procedure over all pairs and natures."""
+    A domination is certain where both are better by Student's t, with Holm's procedure over all pairs and natures.
+    """
     check_level(level)
     if len(chosen := columns_of(study, [first, second])) < 2:
         raise InvalidParameter(f"a front of {first} and {second}; expected two measures")
@@ -293,7 +295,8 @@ _SEEN = {Sight.HISTORY: "past forecasts", Sight.LAW: "the law of the forecast", 
 class Difference(Contest):
     """The mean total of the first forecaster less that of the second, on the same outcomes; NaN of infinite ones.
 
-    Where it is the same in all R runs, its half-width is 0 or infinite, as chance gives one sign with 2^(1−R)."""
+    Where it is the same in all R runs, its half-width is 0 or infinite, as chance gives one sign with 2^(1−R).
+    """
 
     measure: str
     mean: float
@@ -327,7 +330,8 @@ class Difference(Contest):
 def paired(study: Study, measure: str, level: float = 0.95) -> tuple[list[Difference], list[str]]:
     """All differences of two forecasters in one measure at the largest T, and the natures that allow none, with why.
 
-    Intervals are by Student's t on one difference a run; all hold together with the level (Bonferroni)."""
+    Intervals are by Student's t on one difference a run; all hold together with the level (Bonferroni).
+    """
     measure = columns_of(study, [measure])[0].name
     contests: list[list[Played]] = []
     refused = []

@@ -31,7 +31,8 @@ Parts = dict[str, dict[str, Any]]
 def regrets_of(gamma: JointDistribution, measure: Name = "cdl") -> tuple[float, WorstTask | None, Parts]:
     """The value of a measure, its worst task, and by mark the regrets of kinks, three at a jump.
 
-    `R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]`."""
+    `R(t) = Σ w_i [ (q_i − t) 1(v_i ≤ t < q_i) + (t − q_i) 1(q_i < t ≤ v_i) ]`.
+    """
     choice("regret", "measure", measure, tuple(NAMES))
     if measure == "scdl":
         m, parts = soft_rounding(gamma).bins, Parts()

@@ -100,7 +100,8 @@ def unknown(gamma: JointDistribution, kind: str, resample: Resample | None) -> s
 def expected(counts: Floats, predictions: Floats, level: float) -> tuple[Floats, Floats]:
     """The ends of an interval that the mean of outcomes drawn as predicted leaves with 1 − level at most.
 
-    Binomial quantiles; the sum of different predictions has lighter tails but near its mean (Hoeffding 1956, Thm 5)."""
+    Binomial quantiles; the sum of different predictions has lighter tails but near its mean (Hoeffding 1956, Thm 5).
+    """
     from scipy.special import bdtrik, betainc
 
     tail = (1.0 - level) / 2

@@ -243,7 +243,8 @@ def number(x: float) -> str:
 def print_json(value: Any, *, in_one_line: bool = False) -> None:
     """Prints strict JSON, for streams in one line; a number that is not finite is null.
 
-    A key beside it that ends in ``_is`` says which: ``"total": null, "total_is": "inf"``."""
+    A key beside it that ends in ``_is`` says which: ``"total": null, "total_is": "inf"``.
+    """
     utf = str(getattr(sys.stdout, "encoding", None)).lower().startswith("utf")
     # Escaped where the stream could not hold it: a "?" in a name would be another name.
     indent = None if in_one_line else 2

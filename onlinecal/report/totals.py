@@ -289,7 +289,8 @@ FIRST_MEASURES = 3
 class Overview(NamedTuple):
     """Mean totals of a measure at the largest T over the opponents: least, median, largest, easiest and hardest.
 
-    Forecasters are in the order of their largest total, natures of their least one, descending."""
+    Forecasters are in the order of their largest total, natures of their least one, descending.
+    """
 
     measure: str
     horizon: int

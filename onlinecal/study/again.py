@@ -119,7 +119,8 @@ def _totals(
 def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list[str]]]:
     """A cell with further columns, and reason → names of the measures and tasks that cannot be computed.
 
-    Where its Γ are not kept exactly, a measure with a modulus gives ``name[lower]`` and ``name[upper]``."""
+    Where its Γ are not kept exactly, a measure with a modulus gives ``name[lower]`` and ``name[upper]``.
+    """
     streams, runs = played.streams, range(played.runs)
     if played.origin is not None:
         then, now = played.origin.columns, panel.held(streams)

@@ -204,7 +204,8 @@ def _chosen(cells: list[Cell]) -> list[Cell]:
 def measure(cell: Cell, budget: float) -> tuple[float, float]:
     """Seconds for a run-round of a cell with its checkpoints, and the seconds that measuring took.
 
-    The first rounds are played, twice as many each time, until the budget is spent; the last stretch counts."""
+    The first rounds are played, twice as many each time, until the budget is spent; the last stretch counts.
+    """
     runs = range(min(cell.runs, batch_size(cell)))
 
     def read(game: Game | Separate) -> float:

@@ -70,7 +70,8 @@ class Asked(NamedTuple):
 class Panel:
     """Measures and tasks that are evaluated together, made by `Panel.of`.
 
-    A measure that may return a bracket (`Measure.bind`) has two columns, a task one for each part of its account."""
+    A measure that may return a bracket (`Measure.bind`) has two columns, a task one for each part of its account.
+    """
 
     measures: tuple[Asked, ...]
     tasks: tuple[Task, ...]
@@ -83,7 +84,8 @@ class Panel:
     ) -> Panel:
         """A panel from names, tables with a name, functions of Γ, or tasks; `rounds` are the most of any Γ.
 
-        A measure that is exact up to more levels than rounds has one column."""
+        A measure that is exact up to more levels than rounds has one column.
+        """
         panel = cls(
             tuple(_asked(spec, rounds) for spec in listed(measures)),
             tuple(map(as_decision_maker, listed(tasks))),

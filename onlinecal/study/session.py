@@ -55,7 +55,8 @@ class Session:
     ) -> Session:
         """A new file (an empty one counts as none), or an existing one if `resume` or `overwrite` allows it.
 
-        With `resume`, games of the same content (`Cell.key`) are kept; others go in the end."""
+        With `resume`, games of the same content (`Cell.key`) are kept; others go in the end.
+        """
         if resume and overwrite:
             raise StoreError(
                 "--resume keeps what is there and --overwrite destroys it; expected one of the two"
@@ -185,7 +186,8 @@ class Session:
     def play(self, executor: Executor | None = None) -> list[tuple[Cell, Fault]]:
         """Computes what is missing from kept level sets, and plays the rest; each cell is put away at once.
 
-        Returns those that could not be played, and why. The executor is within its context; default this process."""
+        Returns those that could not be played, and why. The executor is within its context; default this process.
+        """
         before = self._store.held().keys()
         todo = self._tasks(self._store.held())
         failed: dict[str, Fault] = {}

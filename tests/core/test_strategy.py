@@ -82,7 +82,7 @@ def test_a_strategy_is_built_from_a_name_and_parameters():
     ("name", "options", "error", "said"),
     [
         ("plan", {}, UnknownName, "unknown nature 'plan'; did you mean 'plain'"),
-        ("plain", {"Q": 1}, InvalidParameter, "nature 'plain' has no parameter 'Q'; known: m, q"),
+        ("plain", {"Q": 1}, InvalidParameter, "nature 'plain' has no parameter 'Q'; did you mean 'q'"),
         ("made_of_others", {}, InvalidParameter, "nature 'made_of_others' needs the parameter 'parts'"),
         ("made_of_others", {"parts": []}, InvalidParameter, r"parts = \(\); expected"),
         ("made_of_others", {"parts": [1], "inner": 0}, InvalidParameter, "cannot be made: ZeroDivisionError: inner"),

@@ -43,7 +43,8 @@ def seconds(cell: Cell) -> float:
 def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit]:
     """The units of a study, in the order in which they are to be begun; `beside` workers share a machine's memory.
 
-    Several workers play short cells first, so that faults show soon, then the longest, which are cut."""
+    Several workers play short cells first, so that faults show soon, then the longest, which are cut.
+    """
     long = list(map(seconds, cells))
     share = math.inf if workers == 1 else max(LEAST, sum(long) / (EACH * workers))
     # Of one worker all are short.
