@@ -285,7 +285,8 @@ class Feed:
         return values
 
     def _skip(self, lines: int) -> None:
-        self._note["skipped"] = self._note.get("skipped", 0) + lines
+        if lines:
+            self._note["skipped"] = self._note.get("skipped", 0) + lines
 
     def _question(self, where: str, p: float, y: float, key: str) -> list[Alarm]:
         """A line with a key, where questions are open or one of both is missing."""

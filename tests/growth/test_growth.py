@@ -249,7 +249,7 @@ def test_coverage_of_every_law(law, seed, full):
     is no fault either.
     """
     found = simulate(
-        law, np.random.default_rng(seed), 20 if full else 3, limits=law.kind in ("power", "form")
+        law, np.random.default_rng(seed), 20 if full else 2, limits=law.kind in ("power", "form")
     )
     for tally in [*found.values(), total(found.values())]:
         if law.kind != "jagged":

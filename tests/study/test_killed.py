@@ -20,17 +20,19 @@ from tests.executors import Dask, all_gone, tables, wait_for, workers_of
 SLEEPS = """
 import time
 from pathlib import Path
-SLOW = str(Path(__file__).with_name("slow"))
+SLOW, QUICK = (str(Path(__file__).with_name(name)) for name in ("slow", "quick"))
 class Sleeps:
     def __init__(self, horizon, salt):
         self.horizon, self.sum = horizon, salt
     def forecast(self):
-        time.sleep(0.02 if Path(SLOW).exists() else 0.002)
+        if not Path(QUICK).exists():
+            time.sleep(0.02 if Path(SLOW).exists() else 0.002)
         return self.sum % 1.0
     def update(self, forecast, outcome):
         self.sum += 0.1 + outcome / 3
 """
-#: cells of some tenths of a second, which cost the machine nothing; of some seconds where there is a file "slow"
+#: cells of some tenths of a second, which cost the machine nothing; of some seconds where there is a file "slow",
+#: and of none where there is a file "quick"
 SCENARIO = """
 runs = 4
 horizons = [40, 50, 60, 70, 80]
@@ -79,16 +81,18 @@ def more_is_done(playing, path, before):
 @pytest.fixture
 def alone(folder):
     """The study where nothing is killed."""
+    (folder / "quick").touch()
     ended(begin(folder, "--output", "alone.db", "--jobs", "1"))
+    (folder / "quick").unlink()
     return tables(folder / "alone.db")
 
 
 @pytest.mark.slow
-def test_the_process_that_plays_a_study_is_killed_ten_times(folder, alone, seed):
+def test_the_process_that_plays_a_study_is_killed_again_and_again(folder, alone, seed, full):
     random.seed(seed)
     path = folder / "results" / "s.db"
     orphans = []
-    for i in range(10):
+    for i in range(10 if full else 4):
         playing = begin(folder, "--jobs", "2", *(["--resume"] if i else []))
         # Half of the kills come while processes begin, or before.
         if i % 2:
@@ -107,11 +111,12 @@ def test_the_process_that_plays_a_study_is_killed_ten_times(folder, alone, seed)
 
 
 @pytest.mark.slow
-def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
+def test_workers_are_killed_again_and_again(folder, alone, seed, full, monkeypatch):
     random.seed(seed)
     monkeypatch.setattr(sys, "path", list(sys.path))
     planned = load(folder / "s.toml")
     executor, killed, lost, dead = Processes(2, alone=0), 0, {}, []
+    kills = 10 if full else 4
 
     # However long a new worker takes to begin, the study is not over before.
     slow = folder / "slow"
@@ -119,7 +124,7 @@ def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
 
     def kill():
         nonlocal killed
-        while killed < 10 and slow.exists():
+        while killed < kills and slow.exists():
             time.sleep(random.uniform(0.0, 0.3))
             there = [w for w in list(executor._team) if w.ready and w not in dead]
             busy = [w for w in there if w.unit and lost.get(w.unit, 0) < AGAIN]
@@ -141,7 +146,7 @@ def test_workers_are_killed_ten_times(folder, alone, seed, monkeypatch):
         assert opened.play(executor) == []
     slow.unlink(missing_ok=True)
     thread.join()
-    assert killed == 10, "the study was over before"
+    assert killed == kills, "the study was over before"
     assert tables(path) == alone
 
 
