@@ -1,13 +1,11 @@
-"""The catalogue as data: made once after a change of the package, and kept beside its bytecode.
+"""The catalogue as data, which `python -m tests.readme` writes from the classes.
 
 The classes themselves need numba and all their modules, which takes longer than a list may take.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -17,39 +15,23 @@ import onlinecal
 from onlinecal.core.errors import LIST, meant
 from onlinecal.core.writing import scenarios
 
-_HOME = Path(onlinecal.__file__).parent
-_KEPT = _HOME / "__pycache__" / "catalogue.json"
+FILE = Path(onlinecal.__file__).parent / "data" / "catalogue.json"
 
 
 @cache
 def catalogue() -> dict[str, Any]:
     """The rows of all kinds and of rates, and the entries of each name."""
-    stamp = _stamp()
-    with contextlib.suppress(OSError, ValueError):
-        kept = json.loads(_KEPT.read_text("utf-8"))
-        if kept.pop("stamp") == stamp:
-            return dict(kept)
+    return dict(json.loads(FILE.read_text("utf-8")))
+
+
+def of_classes() -> str:
+    """The text of the file, from the classes."""
     from onlinecal.report import catalogue as live
 
     rows = live.rows()
-    made = {
-        "rows": rows,
-        "rates": live.rates(),
-        "entries": {name: live.entries(name) for name in dict.fromkeys(row["name"] for row in rows)},
-    }
-    text = json.dumps({"stamp": stamp, **made}, default=str)
-    partial = _KEPT.with_name(f"catalogue.{os.getpid()}")
-    with contextlib.suppress(OSError):  # where nothing can be written, it is made each time
-        _KEPT.parent.mkdir(exist_ok=True)
-        partial.write_text(text, "utf-8")
-        partial.replace(_KEPT)
-    return dict(json.loads(text))
-
-
-def _stamp() -> list[Any]:
-    """Changes when a file of the package does."""
-    files = ((file, file.stat()) for file in sorted(_HOME.rglob("*.py")))
-    return [[str(file.relative_to(_HOME)), seen.st_mtime_ns, seen.st_size] for file, seen in files]
+    entries = {name: live.entries(name) for name in dict.fromkeys(row["name"] for row in rows)}
+    made = {"rows": rows, "rates": live.rates(), "entries": entries}
+    return json.dumps(made, default=str, ensure_ascii=False, indent=0) + "\n"
 
 
 def rows(kind: str = "") -> list[dict[str, str]]:

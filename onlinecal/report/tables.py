@@ -12,9 +12,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
-import numpy as np
 from rich.box import SIMPLE_HEAD, Box
 from rich.console import Console
 from rich.table import Table as RichTable
@@ -268,9 +268,9 @@ def _plain(value: Any) -> Any:
 
 
 def _endless(value: Any) -> bool:
-    return isinstance(value, float | np.floating) and not math.isfinite(value)
+    return isinstance(value, Real) and not isinstance(value, Integral) and not math.isfinite(value)
 
 
 def _bare(value: Any) -> Any:
     """Values that JSON does not know: numbers of numpy as numbers, arrays as lists, anything else as text."""
-    return value.tolist() if isinstance(value, np.generic | np.ndarray) else str(value)
+    return value.tolist() if hasattr(value, "tolist") else str(value)
