@@ -130,12 +130,11 @@ def site(tmp_path_factory):
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_of_the_site_opens_alone_and_fits(browser, site, name):
-    page = opened(browser, (site / name).as_uri(), 390)
-    page.wait_for_load_state()
-    check_alone(page, 390, ("file:", "data:"))
-    page.set_viewport_size({"width": 1280, "height": 800})
-    check_alone(page, 1280, ("file:", "data:"))
-    page.close()
+    for width in (390, 1280):
+        page = opened(browser, (site / name).as_uri(), width)
+        page.wait_for_load_state()
+        check_alone(page, width, ("file:", "data:"))
+        page.close()
 
 
 @pytest.mark.parametrize(
