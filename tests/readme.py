@@ -1,4 +1,4 @@
-"""Rewrites what comes from the code, parts of the documentation and the catalogue: `python -m tests.readme`.
+"""Rewrites the parts of the documentation that come from the code: `python -m tests.readme`.
 
 A part stands between `<!-- name -->` and `<!-- /name -->` on the one page that has a block of that name.
 """
@@ -19,7 +19,6 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import FACTS
 from onlinecal.exact.signs import sign_preservation
 from onlinecal.measures import MEASURES
-from onlinecal.report import known
 from onlinecal.report.catalogue import KINDS, entry, parameters_of, rates, rows, said
 from tests import recalibrated, truthfulness
 from tests.checklist import tables
@@ -200,7 +199,6 @@ def rewrite(name: str, content: str) -> None:
 def main() -> None:
     for name, generate in GENERATED.items():
         rewrite(name, generate())
-    known.FILE.write_text(known.of_classes(), "utf-8")
 
 
 if __name__ == "__main__":

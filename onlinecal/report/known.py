@@ -1,11 +1,13 @@
-"""The catalogue as data, which `python -m tests.readme` writes from the classes.
+"""The catalogue as data: found after a change of the package, and kept beside its bytecode.
 
 The classes themselves need numba and all their modules, which takes longer than a list may take.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -15,32 +17,47 @@ import onlinecal
 from onlinecal.core.errors import LIST, meant
 from onlinecal.core.writing import scenarios
 
-FILE = Path(onlinecal.__file__).parent / "data" / "catalogue.json"
+_HOME = Path(onlinecal.__file__).parent
+_KEPT = _HOME / "__pycache__" / "catalogue.json"
 
 
 @cache
-def catalogue() -> dict[str, Any]:
-    """The rows of all kinds and of rates, and the entries of each name."""
-    return dict(json.loads(FILE.read_text("utf-8")))
-
-
-def of_classes() -> str:
-    """The text of the file, from the classes."""
+def _catalogue() -> dict[str, Any]:
+    """The rows of all kinds and of rates, and the entries of names that were asked for."""
+    stamp = _stamp()
+    with contextlib.suppress(OSError, ValueError):
+        kept: dict[str, Any] = json.loads(_KEPT.read_text("utf-8"))
+        if kept["stamp"] == stamp:
+            return kept
     from onlinecal.report import catalogue as live
 
-    rows = live.rows()
-    entries = {name: live.entries(name) for name in dict.fromkeys(row["name"] for row in rows)}
-    made = {"rows": rows, "rates": live.rates(), "entries": entries}
-    return json.dumps(made, default=str, ensure_ascii=False, indent=0) + "\n"
+    return _keep({"stamp": stamp, "rows": live.rows(), "rates": live.rates(), "entries": {}})
+
+
+def _keep(known: dict[str, Any]) -> dict[str, Any]:
+    """Writes the catalogue where it can be written, and returns it as it is read."""
+    text = json.dumps(known, default=str)
+    partial = _KEPT.with_name(f"catalogue.{os.getpid()}")
+    with contextlib.suppress(OSError):  # where nothing can be written, it is found each time
+        _KEPT.parent.mkdir(exist_ok=True)
+        partial.write_text(text, "utf-8")
+        partial.replace(_KEPT)
+    return dict(json.loads(text))
+
+
+def _stamp() -> list[Any]:
+    """Changes when a file of the package does."""
+    files = ((file, file.stat()) for file in sorted(_HOME.rglob("*.py")))
+    return [[str(file.relative_to(_HOME)), seen.st_mtime_ns, seen.st_size] for file, seen in files]
 
 
 def rows(kind: str = "") -> list[dict[str, str]]:
     """Kind, name, summary and source of all entries, or of one kind; scenarios and rates are kinds too."""
-    everything: list[dict[str, str]] = catalogue()["rows"]
+    everything: list[dict[str, str]] = _catalogue()["rows"]
     kinds = dict.fromkeys(row["kind"] for row in everything)
     kind = kind and meant("kind", kind, (*kinds, "rates", "scenarios"))
     if kind == "rates":
-        return list(catalogue()["rates"])
+        return list(_catalogue()["rates"])
     if kind == "scenarios":
         files = ((name, tomllib.loads(file.read_text("utf-8"))) for name, file in scenarios().items())
         return [{"kind": kind, "name": n, "summary": str(said["title"]), "known": ""} for n, said in files]
@@ -49,14 +66,19 @@ def rows(kind: str = "") -> list[dict[str, str]]:
 
 def names(kind: str | None = None) -> list[str]:
     """The names of a kind, or each name once."""
-    return list(dict.fromkeys(row["name"] for row in catalogue()["rows"] if kind in (None, row["kind"])))
+    return list(dict.fromkeys(row["name"] for row in _catalogue()["rows"] if kind in (None, row["kind"])))
 
 
 def entries(name: str) -> list[dict[str, Any]]:
     """All that is known about one name, registered or ``module:Class``, of each kind that has it."""
-    known = catalogue()["entries"]
-    if ":" in name or name.endswith(".py"):
+    from_file = ":" in name or name.endswith(".py")
+    known = _catalogue()
+    if from_file or (name := meant("name", name, names(), LIST)) not in known["entries"]:
         from onlinecal.report import catalogue as live
 
-        return live.entries(name)
-    return list(known[meant("name", name, known, LIST)])
+        found = live.entries(name)
+        if from_file:
+            return found
+        known["entries"][name] = found
+        known["entries"] = _keep(known)["entries"]
+    return list(known["entries"][name])

@@ -126,8 +126,8 @@ def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
         assert (documentation or "It has no docstring.") in capsys.readouterr().out
 
 
-def test_the_written_catalogue_is_that_of_the_classes(capsys):
-    """If not, run `python -m tests.readme`."""
+def test_the_kept_catalogue_is_that_of_the_classes(tmp_path, monkeypatch, capsys):
+    """It is found again after a change of the package, also where nothing can be kept."""
 
     def printed(of, name):
         for found in of(name):
@@ -135,6 +135,17 @@ def test_the_written_catalogue_is_that_of_the_classes(capsys):
             print_json(found)
         return capsys.readouterr().out
 
-    assert known.FILE.read_text("utf-8") == known.of_classes()
-    for name in known.names():
-        assert printed(known.entries, name) == printed(catalogue.entries, name)
+    file = tmp_path / "catalogue.json"
+    names = ("ece", "forecast_hedging", "poisson")
+    for stamp, place in (([], file), ([], file), ([1], file), ([2], file / "no folder.json")):
+        monkeypatch.setattr(known, "_KEPT", place)
+        monkeypatch.setattr(known, "_stamp", lambda stamp=stamp: stamp)
+        known._catalogue.cache_clear()
+        assert known.rows() == catalogue.rows()
+        assert known.rows("rates") == catalogue.rates()
+        assert [printed(known.entries, n) for n in names] == [printed(catalogue.entries, n) for n in names]
+        if place == file:
+            kept = json.loads(file.read_text("utf-8"))
+            assert (kept["stamp"], set(kept["entries"])) == (stamp, set(names))
+    monkeypatch.undo()
+    known._catalogue.cache_clear()
