@@ -29,7 +29,7 @@ UsageError: Any = typer.BadParameter.__bases__[0]
 
 
 def _refusing(ctx: Any, parse: Callable[..., Any], *given: Any) -> Any:
-    """The result of `parse`; what was typed wrongly is said in one line, and where help is."""
+    """The result of `parse`, or one line that names the mistake and the command for help."""
     try:
         return parse(ctx, *given)
     except UsageError as error:

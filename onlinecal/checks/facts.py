@@ -158,7 +158,7 @@ def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
 def shared_bytes(role: str, forecaster: Forecaster, nature: Nature, seed: int, span: int) -> int:
     """Bytes by which a player of one run and its users' classes grow, with all that methods refer to.
 
-    Of two spans of rounds the less, as some are filled once; 0 where they cannot be pickled.
+    The smaller growth of two spans counts, since some memory is filled once; 0 where the class cannot be pickled.
     """
     strategy = forecaster if role == "forecaster" else nature
     whose = getattr(strategy, "origin", strategy)

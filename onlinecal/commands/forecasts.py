@@ -112,7 +112,7 @@ def watch(
     alpha: float | None = option("probability of a false alarm, for ever; default 0.05"),
     restart: str | None = option("after an alarm: spend (default), same or never; see oc.Monitor"),
     open_at_once: int | None = option(
-        "assume nothing of outcomes of questions that are open at once; so many are bet on"
+        "the number of open questions that are bet on; nothing is assumed of their outcomes"
     ),
     follow: bool = flag("wait for more lines at the end", "--follow"),
     state: Path | None = option(
@@ -215,7 +215,7 @@ def recalibrate(
         "--with",
         default="aggregated",
     ),
-    bins: int | None = option("a copy of the forecaster for each of so many bins of the base forecast"),
+    bins: int | None = option("the number of bins of the base forecast, each with a copy of the forecaster"),
     forecast: str | None = option(
         "column of forecasts; default forecast, p, probability, …", "--forecast", "-f"
     ),
@@ -230,7 +230,9 @@ def recalibrate(
     apply: Path | None = option(
         "recalibrate by the map in a file of --save; outcomes are not needed or read"
     ),
-    horizon: int | None = option("how many forecasts, for who is tuned to that; default nobody knows"),
+    horizon: int | None = option(
+        "the number of forecasts, for forecasters that are tuned to it; default unknown"
+    ),
     percent: bool = PERCENT,
     skip_missing: bool = flag("leave out rows without a forecast", "--skip-missing"),
     sort: bool = flag("take rows in the order of --time", "--sort"),

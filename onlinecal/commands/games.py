@@ -17,7 +17,9 @@ from onlinecal.core.words import at_least, at_most, number_of, with_error
 def solve(
     m: int = option("steps of the grid 0, 1/m, …, 1", "--m", default=...),
     horizon: int = option("T", default=...),
-    measure: str = option("whose total T·μ the forecaster pays", "--measure", "-m", default="ece"),
+    measure: str = option(
+        "the measure of the total T·μ that the forecaster pays", "--measure", "-m", default="ece"
+    ),
     sight: str = option(
         "what nature sees before it chooses: law, draw, or history (both choose at once)", default="law"
     ),
@@ -83,7 +85,9 @@ def exploit(
     forecaster: str = argument("a name, or a table { name = ..., ... } as in a scenario"),
     horizon: int = option("T", default=...),
     m: int | None = option("the forecaster's parameter m, steps of its grid", "--m"),
-    measure: str = option("whose total T·μ the forecaster pays", "--measure", "-m", default="ece"),
+    measure: str = option(
+        "the measure of the total T·μ that the forecaster pays", "--measure", "-m", default="ece"
+    ),
     sight: str = option("what nature sees before it chooses: law or draw", default="law"),
     as_json: bool = JSON,
 ) -> None:
@@ -129,7 +133,9 @@ def search(
         "a forecaster: its name, or a table { name = ..., ... } as in a scenario", default=...
     ),
     horizon: int = option("T", default=...),
-    measure: str = option("whose total T·μ is made large", "--measure", "-m", default="cdl"),
+    measure: str = option(
+        "the measure of the total T·μ that is made large", "--measure", "-m", default="cdl"
+    ),
     nature: list[str] | None = option(
         "where to look: a name, or a table with ranges { from = ..., to = ... }; repeat it for several; "
         "default: thresholds and ratchets on biases, coins, Markov chains, pieces, mixtures"

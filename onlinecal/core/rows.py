@@ -298,7 +298,7 @@ def _equal(text: str, other: str) -> bool:
 def as_time(cell: str) -> tuple[float | None, bool]:
     """The number of a cell that holds a time, or None; and whether it is a date: days since 1970.
 
-    Of ISO 8601, maybe with a zone; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
+    Reads ISO 8601, with or without a zone; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
     """
     text = cell.strip()
     try:

@@ -66,7 +66,7 @@ def differences(values: Floats) -> Pairs:
 
 
 def adjusted(families: Sequence[Pairs]) -> list[Floats]:
-    """Of each family the p-values of the orders, (k, k), adjusted for all pairs of all families (Holm 1979).
+    """P-values of the orders of each family, (k, k), adjusted for all pairs of all families (Holm 1979).
 
     A pair is two one-sided hypotheses. So all signs with p-values of at most α are right with probability 1 − α.
     """

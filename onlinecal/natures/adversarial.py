@@ -213,7 +213,7 @@ def _mean_lead(run, size, target):
 
 @move
 def _greed(run, number, size, forecast):
-    # Of a target that is a constant the compiled code has no more to look at.
+    # For a target that is a constant no branch on it is compiled.
     if shared_ints(run)[0] == ECE:
         lead = _mean_lead(run, size, ECE)
     elif shared_ints(run)[0] == SQUARE:

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import onlinecal
-from onlinecal.core.errors import LIST, meant
-from onlinecal.core.writing import scenarios
+from onlinecal.core.errors import LIST, InvalidParameter, meant
+from onlinecal.core.writing import scenarios, whole
 
 _HOME = Path(onlinecal.__file__).parent
 _KEPT = _HOME / "__pycache__" / "catalogue.json"
@@ -37,11 +36,8 @@ def _catalogue() -> dict[str, Any]:
 def _keep(known: dict[str, Any]) -> dict[str, Any]:
     """Writes the catalogue where it can be written, and returns it as it is read."""
     text = json.dumps(known, default=str)
-    partial = _KEPT.with_name(f"catalogue.{os.getpid()}")
-    with contextlib.suppress(OSError):  # where nothing can be written, it is found each time
-        _KEPT.parent.mkdir(exist_ok=True)
-        partial.write_text(text, "utf-8")
-        partial.replace(_KEPT)
+    with contextlib.suppress(InvalidParameter), whole(_KEPT) as new:  # if not, it is found each time
+        new.write_text(text, "utf-8")
     return dict(json.loads(text))
 
 
@@ -71,14 +67,11 @@ def names(kind: str | None = None) -> list[str]:
 
 def entries(name: str) -> list[dict[str, Any]]:
     """All that is known about one name, registered or ``module:Class``, of each kind that has it."""
-    from_file = ":" in name or name.endswith(".py")
-    known = _catalogue()
-    if from_file or (name := meant("name", name, names(), LIST)) not in known["entries"]:
+    plug_in, known = ":" in name or name.endswith(".py"), _catalogue()
+    if plug_in or (name := meant("name", name, names(), LIST)) not in known["entries"]:
         from onlinecal.report import catalogue as live
 
-        found = live.entries(name)
-        if from_file:
-            return found
-        known["entries"][name] = found
-        known["entries"] = _keep(known)["entries"]
+        if plug_in:
+            return live.entries(name)
+        known.update(_keep({**known, "entries": {**known["entries"], name: live.entries(name)}}))
     return list(known["entries"][name])
