@@ -221,8 +221,8 @@ class ExpertMixture(OfExperts):
     Source
     ------
     Freund and Schapire 1997 (Hedge); Cesa-Bianchi and Lugosi 2006, Theorem 2.2. Deviations: the loss of an expert is
-    the expected squared loss of its law. An expert learns from a forecast of its own law, drawn by the engine or by this
-    player.
+    the expected squared loss of its law. An expert learns from a forecast of its own law, drawn by the engine or by
+    this player.
     """
 
     version: ClassVar[int] = 2
