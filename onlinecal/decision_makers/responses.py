@@ -45,13 +45,9 @@ class _Kept:
 class Best(_Kept):
     """Best response to the forecast itself.
 
-    Guarantee
-    ---------
-    Swap regret at most CDL, for every task with payoffs in [0, 1].
+    Guarantee: Swap regret at most CDL, for every task with payoffs in [0, 1].
 
-    Source
-    ------
-    Hu & Wu 2024; Gopalan & Hu 2025, §4.
+    Source: Hu & Wu 2024; Gopalan & Hu 2025, §4.
     """
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
@@ -63,19 +59,15 @@ class Best(_Kept):
 class Rounded(_Kept):
     """Rounds the forecast at random to a neighbouring multiple of 1/m, keeping its mean, and best-responds to that.
 
+    Guarantee: Swap regret at most 4·SCDL at the default m, 2 (SCDL_m + 1/m) at any, for payoffs in [0, 1].
+
+    Source: Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 4.1, 4.3, Theorem 4.2. Deviations: the default m is chosen
+    in hindsight, from the whole Γ, as in the theorem.
+
     Parameters
     ----------
     m : int, optional
         From 1 to 2⁵⁰. By default the m of `soft_rounding` for the Γ that is acted on, which attains SCDL.
-
-    Guarantee
-    ---------
-    Swap regret at most 4·SCDL at the default m, 2 (SCDL_m + 1/m) at any, for payoffs in [0, 1].
-
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 4.1, 4.3, Theorem 4.2. Deviations: the default m is chosen in
-    hindsight, from the whole Γ, as in the theorem.
 
     Examples
     --------
@@ -105,18 +97,15 @@ class Rounded(_Kept):
 class RoundedDown(_Kept):
     """Rounds the forecast down to a multiple of 1/m, ignoring further digits, and best-responds to that.
 
+    Guarantee: None: calibrated forecasts become biased by up to 1/m. Forecasts that hardly differ may be read 1/m
+    apart.
+
+    Source: The hard bins to which Bairaktari, Hu, Nguyen & Ullman 2026 oppose random rounding.
+
     Parameters
     ----------
     m : int, default 10
         From 1 to 2⁵⁰.
-
-    Guarantee
-    ---------
-    None: calibrated forecasts become biased by up to 1/m. Forecasts that hardly differ may be read 1/m apart.
-
-    Source
-    ------
-    The hard bins to which Bairaktari, Hu, Nguyen & Ullman 2026 oppose random rounding.
 
     Examples
     --------
@@ -143,6 +132,14 @@ class Noisy(_Kept):
 
     The belief is the multiple of 1/m nearest to v + Z; what falls outside [0, 1] is read as 0 or 1.
 
+    Guarantee: Of forecasts v and v' the probabilities of the beliefs differ by a factor of at most e^{|v−v'|/scale}
+    (Laplace). So a small distance from calibration bounds the swap regret. Hartline, Wu and Yang get O(√ε) from
+    distance ε with a scale of order √ε. No constant is stated here.
+
+    Source: Hartline, Wu & Yang 2025 (FORC): forecasts made differentially private by noise. Deviations: reading to 1/m
+    makes the beliefs finitely many, and their probabilities are exact to rounding. Without it the swap regret would be
+    an integral. Their choice of noise and scale is one of those offered.
+
     Parameters
     ----------
     scale : float, default 0.05
@@ -151,18 +148,6 @@ class Noisy(_Kept):
     noise : {"laplace", "gaussian", "uniform"}, default "laplace"
     m : int, default 100
         How finely the decision maker reads, from 1 to 100,000.
-
-    Guarantee
-    ---------
-    Of forecasts v and v' the probabilities of the beliefs differ by a factor of at most e^{|v−v'|/scale} (Laplace). So
-    a small distance from calibration bounds the swap regret. Hartline, Wu and Yang get O(√ε) from distance ε with a
-    scale of order √ε. No constant is stated here.
-
-    Source
-    ------
-    Hartline, Wu & Yang 2025 (FORC): forecasts made differentially private by noise. Deviations: reading to 1/m makes
-    the beliefs finitely many, and their probabilities are exact to rounding. Without it the swap regret would be an
-    integral. Their choice of noise and scale is one of those offered.
 
     Examples
     --------

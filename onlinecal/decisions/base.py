@@ -69,6 +69,9 @@ class DecisionTask:
     regret. Those below it are below the kink and those above it above. Some exact task then has these
     responses, and no regret is above CDL by more than rounding.
 
+    Source: Hu & Wu 2024; Gopalan & Hu 2025, §4. Deviations: the papers leave ties open; any rule gives the same
+    supremum over tasks.
+
     Parameters
     ----------
     name : str
@@ -77,11 +80,6 @@ class DecisionTask:
         `payoffs[a][y]` = u(a, y) in [0, 1], A ≥ 1.
     actions : (A,) sequence of str, optional
         Distinct names. Default: "action 0", "action 1", ….
-
-    Source
-    ------
-    Hu & Wu 2024; Gopalan & Hu 2025, §4. Deviations: the papers leave ties open; any rule gives the same supremum over
-    tasks.
 
     Examples
     --------
@@ -141,9 +139,7 @@ class QuadraticTask:
     The best response to v is v, without ties. External regret is the Brier score less the variance of the outcomes.
     Swap and action swap regret are both Σ w_i (q_i − v_i)², since each level is its own action.
 
-    Source
-    ------
-    Gopalan & Hu 2025, §4.2.
+    Source: Gopalan & Hu 2025, §4.2.
 
     Examples
     --------

@@ -25,14 +25,12 @@ __all__ = [
 def payoff(gamma: JointDistribution, task: Task | str) -> float:
     """Average payoff of a decision maker that trusts the forecast, E[u(BR(v), y)], in [0, 1].
 
+    Source: Gopalan & Hu 2025, §4.
+
     Parameters
     ----------
     task : Task or str
         A `DecisionTask`, a `QuadraticTask`, anything with a name and an `account`, or a name in `TASKS`.
-
-    Source
-    ------
-    Gopalan & Hu 2025, §4.
 
     Examples
     --------
@@ -51,14 +49,12 @@ def swap_regret(gamma: JointDistribution, task: Task | str) -> float:
     Here u(a, q) = (1 − q) u(a, 0) + q u(a, 1). It is the fixed-task decision loss (CFDL). A level on a kink is a tie,
     broken against the forecaster (see `DecisionTask`). Exactly 0 where every level has q_i = v_i.
 
+    Source: Hu & Wu 2024; Gopalan & Hu 2025, §4 (CFDL).
+
     Parameters
     ----------
     task : Task or str
         As in `payoff`.
-
-    Source
-    ------
-    Hu & Wu 2024; Gopalan & Hu 2025, §4 (CFDL).
 
     Examples
     --------
@@ -83,6 +79,10 @@ def restricted_swap_regret(
     where κ(v) = v is one of the swaps. Exact up to rounding. κ of neighbouring levels may be 2⁻⁵⁰ further apart than L
     allows, the width of a tie.
 
+    Source: Bairaktari, Hu, Nguyen & Ullman 2026, §1.2; Rossellini et al. 2025 for monotone swaps. Deviations: ties at v
+    are broken against the forecaster, as in `swap_regret`. Those at κ(v) are broken against a swap that is given. They
+    are broken for one that is searched for, as swaps beside it approach the supremum.
+
     Parameters
     ----------
     task : Task or str
@@ -92,12 +92,6 @@ def restricted_swap_regret(
         20,000. Or each κ of a list: a function of an array, or its (k,) values at the ascending levels.
     lipschitz : float, default 1.0
         L ≥ 0, may be infinite. With L = 0 every κ is constant, which is `external_regret`.
-
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, §1.2; Rossellini et al. 2025 for monotone swaps. Deviations: ties at v are
-    broken against the forecaster, as in `swap_regret`. Those at κ(v) are broken against a swap that is given. They are
-    broken for one that is searched for, as swaps beside it approach the supremum.
 
     Examples
     --------
@@ -117,14 +111,12 @@ def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
 
     The responses a = BR(v) are those of `swap_regret`, which is no less, ties included.
 
+    Source: Blum & Mansour 2007; Hu & Wu 2024.
+
     Parameters
     ----------
     task : Task or str
         As in `payoff`.
-
-    Source
-    ------
-    Blum & Mansour 2007; Hu & Wu 2024.
 
     Examples
     --------
@@ -141,14 +133,12 @@ def action_swap_regret(gamma: JointDistribution, task: Task | str) -> float:
 def external_regret(gamma: JointDistribution, task: Task | str) -> float:
     """Gain of the best fixed action, max_a E[u(a, y)] − E[u(BR(v), y)]; at most action_swap_regret.
 
+    Source: Kleinberg, Paes Leme, Schneider & Teng 2023.
+
     Parameters
     ----------
     task : Task or str
         As in `payoff`.
-
-    Source
-    ------
-    Kleinberg, Paes Leme, Schneider & Teng 2023.
 
     Examples
     --------
@@ -172,14 +162,12 @@ def umbrella(*, cost: float = 0.3) -> DecisionTask:
 
     Carrying pays 1 − cost; leaving pays 1 if dry and 0 if wet. Carry if v > cost: one kink, at the cost.
 
+    Source: Murphy 1977 (cost-loss ratio).
+
     Parameters
     ----------
     cost : float, default 0.3
         In [0, 1].
-
-    Source
-    ------
-    Murphy 1977 (cost-loss ratio).
     """
     cost = probability("cost", cost)
     payoffs = ((1.0 - cost, 1.0 - cost), (1.0, 0.0))
@@ -191,14 +179,12 @@ def v_shaped(t: float = 0.5) -> DecisionTask:
 
     Its regret is the density R(t) over max(t, 1 − t); the best of these tasks gives `v_cdl`.
 
+    Source: Hu & Wu 2024; Gopalan & Hu 2025, Theorem 4.10.
+
     Parameters
     ----------
     t : float, default 0.5
         The kink, in [0, 1].
-
-    Source
-    ------
-    Hu & Wu 2024; Gopalan & Hu 2025, Theorem 4.10.
 
     Examples
     --------
@@ -218,9 +204,7 @@ def quadratic() -> QuadraticTask:
 def three_action() -> DecisionTask:
     """The quadratic task with the actions 0, 1/2 and 1 only: kinks at 1/4 and 3/4.
 
-    Source
-    ------
-    Gopalan & Hu 2025, §4.2, restricted to three actions.
+    Source: Gopalan & Hu 2025, §4.2, restricted to three actions.
     """
     return DecisionTask("three_action", ((1.0, 0.0), (0.75, 0.75), (0.0, 1.0)), ("no", "unsure", "yes"))
 
@@ -231,16 +215,14 @@ def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     `actions` − 1 kinks are uniform on [0, 1] with exponential weights. At each the payoff for y = 1 rises by
     weight × (1 − kink), and that for y = 0 falls by weight × kink. The larger range is scaled to 1.
 
+    Source: The representation of proper scoring rules by kinks (Schervish 1989).
+
     Parameters
     ----------
     actions : int, default 4
         From 1 to 10^6.
     seed : int, default 0
         At least 0; the same seed gives the same task.
-
-    Source
-    ------
-    The representation of proper scoring rules by kinks (Schervish 1989).
     """
     actions, seed = count("actions", actions, most=1_000_000), count("seed", seed, 0)
     rng = np.random.default_rng(seed)

@@ -73,6 +73,8 @@ def value_bracket(
     of either total depends on the state alone, which both players know. So backward induction solves both games over
     the same strategies.
 
+    Source: This package.
+
     Parameters
     ----------
     m : int
@@ -86,10 +88,6 @@ def value_bracket(
         One with a total that is a seminorm of the biases.
     progress, threads
         As for `onlinecal.exact.solve`.
-
-    Source
-    ------
-    This package.
 
     Examples
     --------

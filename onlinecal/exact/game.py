@@ -105,6 +105,10 @@ def solve(
     V_r(x) = min over laws w of max over y of Σ_i w_i V_{r−1}(x after i and y). Where it sees the draw, it is min_i
     max_y V_{r−1}. With both choosing at once it is as if nature saw the law, by the minimax theorem.
 
+    Source: Backward induction; von Neumann 1928 for the minimax theorem. Deviations: parts of a state that can no
+    longer change the play are left out. Each law is within the reported gap of the best one; the gaps add up to at most
+    `error`.
+
     Parameters
     ----------
     m : int
@@ -122,11 +126,6 @@ def solve(
         As for `onlinecal.play`.
     threads : int, optional
         Default: as many as there are processors for this process.
-
-    Source
-    ------
-    Backward induction; von Neumann 1928 for the minimax theorem. Deviations: parts of a state that can no longer change
-    the play are left out. Each law is within the reported gap of the best one; the gaps add up to at most `error`.
 
     Examples
     --------

@@ -75,6 +75,13 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
     chooses the sign of its bias Σ (y − p). Outcomes of a larger mean repair negative biases to the left, others
     positive ones to the right. The forecaster cannot repair the rest.
 
+    Source: Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", without reuse; Dagan et al.
+    2025, "Breaking the T^{2/3} barrier for sequential calibration", with it. Values by backward induction. After every
+    move all + are to the left of the cell and all − to its right. So a state is the set of cells with signs and the
+    number of +. Without reuse, cells that have lost their signs do not count. Deviations: the rules are derived from
+    the calibration game as told above. The papers' abstracts alone were at hand; the rules have not been compared with
+    the full texts.
+
     Parameters
     ----------
     cells : int
@@ -82,15 +89,6 @@ def sign_preservation(cells: int, rounds: int, *, reuse: bool = True) -> SignGam
     rounds : int
         From 0 to 200.
     reuse : bool, default True
-
-    Source
-    ------
-    Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping", without reuse; Dagan et al. 2025,
-    "Breaking the T^{2/3} barrier for sequential calibration", with it. Values by backward induction. After every move
-    all + are to the left of the cell and all − to its right. So a state is the set of cells with signs and the number
-    of +. Without reuse, cells that have lost their signs do not count. Deviations: the rules are derived from the
-    calibration game as told above. The papers' abstracts alone were at hand; the rules have not been compared with the
-    full texts.
 
     Examples
     --------

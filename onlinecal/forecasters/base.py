@@ -137,17 +137,15 @@ class Scalar(OfPlain, Forecaster):
     `forecast(round)` and `update(forecast, outcome, round)` are given the same `onlinecal.rounds.plain.Round`. It has a
     number, a time, the context that the class `needs`, and room for a memo.
 
+    Information: One Python object a run. A law has at most 64 values, or the class attribute `atoms`. The facts of
+    `onlinecal.core.strategy`, and `needs`, are class attributes of those names.
+
     Parameters
     ----------
     make : callable
         Makes a fresh one: a class or function without arguments, or with the one argument `horizon`.
     name : str
         The name in tables.
-
-    Information
-    -----------
-    One Python object a run. A law has at most 64 values, or the class attribute `atoms`. The facts of
-    `onlinecal.core.strategy`, and `needs`, are class attributes of those names.
     """
 
     make: Callable[..., ScalarPlayer]

@@ -125,15 +125,13 @@ def _remember(run, number, size, drawn, outcome):
 class EmpiricalMean(Forecaster):
     """Says the mean of the outcomes so far: p_t = (ones + a) / (t − 1 + 2a).
 
+    Source: Laplace 1814; Krichevsky and Trofimov 1981.
+
     Parameters
     ----------
     prior : float, default 1.0
         a ≥ 0, the pseudo-count of each outcome: 1 is Laplace's rule of succession, 1/2 the Krichevsky–Trofimov
         estimator. With 0 the first forecast is 1/2.
-
-    Source
-    ------
-    Laplace 1814; Krichevsky and Trofimov 1981.
     """
 
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
@@ -168,13 +166,9 @@ class OfContext(Forecaster):
 class Truthful(OfContext):
     """Says nature's own q_t, where nature reveals it (context ``truth``).
 
-    Guarantee
-    ---------
-    None proved for a single sequence; in the limit it is calibrated by the law of large numbers.
+    Guarantee: None proved for a single sequence; in the limit it is calibrated by the law of large numbers.
 
-    Source
-    ------
-    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_1.
+    Source: Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_1.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
@@ -187,14 +181,12 @@ class Truthful(OfContext):
 class Tempered(OfContext):
     """Says q^β/(q^β + (1 − q)^β) of nature's q_t (context ``truth``).
 
+    Source: Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_β.
+
     Parameters
     ----------
     beta : float, default 2.0
         β in [0, 1000]: above 1 too sure of itself, below 1 too timid, 1 truthful.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the family D_β.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
@@ -226,14 +218,12 @@ def _temper(run, number):
 class Shifted(OfContext):
     """Says nature's q_t (context ``truth``) with the same amount added; no more than 1 and no less than 0.
 
+    Source: Hu, Jambulapati, Tian and Yang 2024, §6: −0.01, beside truths that are uniform on [0.01, 1].
+
     Parameters
     ----------
     by : float, default 0.1
         In [−1, 1].
-
-    Source
-    ------
-    Hu, Jambulapati, Tian and Yang 2024, §6: −0.01, beside truths that are uniform on [0.01, 1].
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"truth"})
@@ -258,14 +248,13 @@ class Logistic(OfContext):
 
     σ(z) = 1/(1 + e^−z).
 
+    Source: Rossellini et al. 2025; Bairaktari, Hu, Nguyen and Ullman 2026, §9. Deviations: coefficients are given, not
+    fitted.
+
     Parameters
     ----------
     slope, intercept : float, default 1.0 and 0.0
         In [−1000, 1000].
-
-    Source
-    ------
-    Rossellini et al. 2025; Bairaktari, Hu, Nguyen and Ullman 2026, §9. Deviations: coefficients are given, not fitted.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"features"})

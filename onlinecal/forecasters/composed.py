@@ -60,21 +60,17 @@ def _pass_on(run, k, size):
 class Doubling(OfOthers):
     """Makes a forecaster that is tuned to a horizon play without one: restarts it with first, 2·first, 4·first, ….
 
+    Guarantee: If the restarted forecaster has a subadditive total of at most c·T^α, this one has c·T^α/(1 − 2^{−α})
+    plus the first epoch's. Not one of the table's.
+
+    Source: The doubling trick, Cesa-Bianchi et al. 1997.
+
     Parameters
     ----------
     of : Forecaster
         The one that is restarted.
     first : int, default 16
         Length of the first epoch; at least 1.
-
-    Guarantee
-    ---------
-    If the restarted forecaster has a subadditive total of at most c·T^α, this one has c·T^α/(1 − 2^{−α}) plus the first
-    epoch's. Not one of the table's.
-
-    Source
-    ------
-    The doubling trick, Cesa-Bianchi et al. 1997.
     """
 
     needs_horizon: ClassVar[bool | None] = False
@@ -124,6 +120,8 @@ def _learn_epoch(run, number, size, drawn, outcome):
 class Rounded(OfOthers, OnGrid):
     """Rounds another's forecasts to the grid 0, 1/m, …, 1; it is told what it said itself.
 
+    Source: Bairaktari, Hu, Nguyen and Ullman 2026, Definition 3.1, for the random rounding.
+
     Parameters
     ----------
     of : Forecaster
@@ -131,10 +129,6 @@ class Rounded(OfOthers, OnGrid):
         Steps of the grid, rounded up; a number or an expression in T.
     how : {"nearest", "random", "down"}, default "nearest"
         To the nearest point, ties to the even one. At random to a neighbour, with the forecast as the mean. Or down.
-
-    Source
-    ------
-    Bairaktari, Hu, Nguyen and Ullman 2026, Definition 3.1, for the random rounding.
     """
 
     allowed = allow(of=part("forecaster"), m=STEPS, how=word("nearest", "random", "down"))
@@ -206,23 +200,19 @@ class OfExperts(OfOthers):
 class ExpertMixture(OfExperts):
     """Hedges over forecasters: the law is the mixture of their laws, weighted by exp(−η · squared loss so far).
 
+    Guarantee: E[Brier total] ≤ that of the best expert + √(T ln K / 2) against natures that see the law, at the default
+    rate. The bound depends on the experts and so is not one of the table's. Calibration: none proved.
+
+    Source: Freund and Schapire 1997 (Hedge); Cesa-Bianchi and Lugosi 2006, Theorem 2.2. Deviations: the loss of an
+    expert is the expected squared loss of its law. An expert learns from a forecast of its own law, drawn by the engine
+    or by this player.
+
     Parameters
     ----------
     of : sequence of Forecaster
         The experts, at least one.
     rate : float or str, default "T^(-1/2)"
         η up to the factor √(8 ln K) for K experts; a number or an expression in T.
-
-    Guarantee
-    ---------
-    E[Brier total] ≤ that of the best expert + √(T ln K / 2) against natures that see the law, at the default rate. The
-    bound depends on the experts and so is not one of the table's. Calibration: none proved.
-
-    Source
-    ------
-    Freund and Schapire 1997 (Hedge); Cesa-Bianchi and Lugosi 2006, Theorem 2.2. Deviations: the loss of an expert is
-    the expected squared loss of its law. An expert learns from a forecast of its own law, drawn by the engine or by
-    this player.
     """
 
     version: ClassVar[int] = 2
@@ -305,19 +295,10 @@ class ExpertAggregation(OfExperts):
     w_k ∝ exp(R_k) and v_k ∝ exp(2B_k). The forecast is the p at which Σ w_k exp(R_k') + Σ v_k exp(2B_k'), with R_k' and
     B_k' what the round adds, is the same after either outcome. It lies between the experts' forecasts.
 
-    Parameters
-    ----------
-    of : sequence of Forecaster
-        The experts, at least one, each of them deterministic.
-    edge : float, default 1e-6
-        Forecasts of experts are taken into [edge, 1 − edge]; in [1e-12, 0.25].
-
-    Guarantee
-    ---------
-    For every sequence and each of K experts in [edge, 1 − edge], the log loss is at most the expert's + ln 2K. The
-    Brier total is at most the expert's + ½ ln 2K. The edge costs an expert −ln(1 − edge) a round in the log loss, and
-    edge² in the Brier score. Rounding costs about 1e-16/edge. The bounds depend on the experts and so are not of the
-    table. Calibration: none proved.
+    Guarantee: For every sequence and each of K experts in [edge, 1 − edge], the log loss is at most the expert's + ln
+    2K. The Brier total is at most the expert's + ½ ln 2K. The edge costs an expert −ln(1 − edge) a round in the log
+    loss, and edge² in the Brier score. Rounding costs about 1e-16/edge. The bounds depend on the experts and so are not
+    of the table. Calibration: none proved.
 
     Proof: with normalised weights the sum is at most 1 in the mean over y ~ Ber(p), whatever p is. For E exp(R') is
     p·q/p + (1 − p)(1 − q)/(1 − p) = 1, and with x = q − p, E exp(2B') is e^{−2x²} E exp(4x(y − p)), at most 1 by
@@ -326,10 +307,15 @@ class ExpertAggregation(OfExperts):
 
     Outcomes that become known after later forecasts count from then on, and then no bound is proved.
 
-    Source
-    ------
-    Chernov and Vovk 2009, "Prediction with expert evaluators' advice"; Vovk 1990 (mixable losses). Deviations: the two
-    losses; the forecast is the root itself, where any with the inequality would do.
+    Source: Chernov and Vovk 2009, "Prediction with expert evaluators' advice"; Vovk 1990 (mixable losses). Deviations:
+    the two losses; the forecast is the root itself, where any with the inequality would do.
+
+    Parameters
+    ----------
+    of : sequence of Forecaster
+        The experts, at least one, each of them deterministic.
+    edge : float, default 1e-6
+        Forecasts of experts are taken into [edge, 1 − edge]; in [1e-12, 0.25].
     """
 
     deterministic: ClassVar[bool | None] = True

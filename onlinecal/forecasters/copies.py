@@ -163,21 +163,11 @@ class Delayed(OfCopies):
     Each question goes to the first copy without an open question that has rounds left, else to a new copy. Each copy
     plays a game of its own without delays. A delay of d rounds takes d + 1 copies.
 
-    Parameters
-    ----------
-    of : Forecaster
-        The one that is copied.
-    slots : int, optional
-        The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more.
-        Default: as many copies as it takes, each tuned to T.
-
-    Guarantee
-    ---------
-    That of `of`, once for each copy, in the measures with totals that add up. Let B(T) be its bound, and b the most
-    questions open at once, the one being asked included. Times of questions and outcomes do not depend on the game. The
-    total over the resolved rounds is at most b·B(T). It is b·B(T/b) if B holds at every round and is concave. With
-    `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies begin, and the bound is K·B(H),
-    or K·B(T/K) for such a B.
+    Guarantee: That of `of`, once for each copy, in the measures with totals that add up. Let B(T) be its bound, and b
+    the most questions open at once, the one being asked included. Times of questions and outcomes do not depend on the
+    game. The total over the resolved rounds is at most b·B(T). It is b·B(T/b) if B holds at every round and is concave.
+    With `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies begin, and the bound is
+    K·B(H), or K·B(T/K) for such a B.
 
     Proof. The rounds of one copy are a game without delays of at most T (or H) rounds. Between them nature hears of
     rounds that do not depend on this copy: a nature of the same sight. Totals add up if that of all rounds is at most
@@ -189,15 +179,19 @@ class Delayed(OfCopies):
     These are interval and surrogate interval calibration errors, the upper distance, smooth ECE, SCDL, quantiles. Their
     guarantees are not taken over.
 
-    Information
-    -----------
-    As the copies. Time of one copy a round, memory of all. Certificates are the sums of the copies'.
+    Information: As the copies. Time of one copy a round, memory of all. Certificates are the sums of the copies'.
 
-    Source
-    ------
-    Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences". Joulani, György and Szepesvári
-    2013, "Online learning under delayed feedback", algorithm BOLD. Deviations: totals of calibration measures in place
-    of regret; a copy that has played its rounds is replaced.
+    Source: Weinberger and Ordentlich 2002, "On delayed prediction of individual sequences". Joulani, György and
+    Szepesvári 2013, "Online learning under delayed feedback", algorithm BOLD. Deviations: totals of calibration
+    measures in place of regret; a copy that has played its rounds is replaced.
+
+    Parameters
+    ----------
+    of : Forecaster
+        The one that is copied.
+    slots : int, optional
+        The most questions that are open at once. Each copy is then tuned to ⌈T/slots⌉ rounds, and plays no more.
+        Default: as many copies as it takes, each tuned to T.
     """
 
     version: ClassVar[int] = 2
@@ -306,21 +300,17 @@ def _prepare_free(memory: Any, asked: int, open: int, streams: Mapping[int, int]
 class Separate(OfCopies):
     """A copy of a forecaster for each stream of questions, which plays the rounds of its stream and no others.
 
+    Guarantee: In the rounds of each stream those of `of`, by their value at T. Over all rounds totals that add up (see
+    `Delayed`) are at most the sum over the streams. Their number is nature's choice, so it is not one of the table's.
+
+    Information: As the copies, which are told late what comes late. Needs the context ``stream``, the same in all runs.
+    Time of one copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'.
+
     Parameters
     ----------
     of : Forecaster
         The one that is copied. A copy begins when its stream is first seen, counts the rounds of its stream from 1, and
         is tuned to T.
-
-    Guarantee
-    ---------
-    In the rounds of each stream those of `of`, by their value at T. Over all rounds totals that add up (see `Delayed`)
-    are at most the sum over the streams. Their number is nature's choice, so it is not one of the table's.
-
-    Information
-    -----------
-    As the copies, which are told late what comes late. Needs the context ``stream``, the same in all runs. Time of one
-    copy a round, memory of all. Certificates of distance and kernel error are the sums of the copies'.
     """
 
     of: Forecaster

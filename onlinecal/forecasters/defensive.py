@@ -30,17 +30,8 @@ class DefensiveForecasting(Forecaster):
     with sums from both sides. The Gaussian kernel is exp(−((u − v)/scale)²): the sum is a power series about ½ with a
     remainder below rounding.
 
-    Parameters
-    ----------
-    kernel : {"laplace", "gaussian"}, default "laplace"
-        K. The Laplace kernel gives a sound measure, the Gaussian does not (Błasiok et al. 2023, Theorem 8.6).
-    scale : float, default 1.0
-        In [0.05, 100].
-
-    Guarantee
-    ---------
-    For every sequence T·kCE ≤ √(Σ p_t(1 − p_t)) ≤ √T/2, with kCE in the same kernel. With the Laplace kernel of scale 1
-    T·smCE ≤ √2·√T/2, since smCE ≤ √2·kCE. The middle term is tracked as ``kernel_ce_certificate``.
+    Guarantee: For every sequence T·kCE ≤ √(Σ p_t(1 − p_t)) ≤ √T/2, with kCE in the same kernel. With the Laplace kernel
+    of scale 1 T·smCE ≤ √2·√T/2, since smCE ≤ √2·kCE. The middle term is tracked as ``kernel_ce_certificate``.
 
     With delays, T·kCE ≤ √(Σ p_t(1 − p_t) + 2 Σ b_t |y_t − p_t|), b_t questions being open when t is asked. With at
     most b open at once, the one being asked included, this is at most √((1/4 + 2(b − 1))T). Proof: in the order of the
@@ -48,15 +39,18 @@ class DefensiveForecasting(Forecaster):
     with a known outcome that is at most p_t(1 − p_t), by the choice of p_t. Each other s adds at most 2|y_t − p_t|. The
     certificate has these terms.
 
-    Information
-    -----------
-    Laplace: O(log t) time a round, and 45 to 64 bytes a round and run. Beyond the room set aside the tree is moved, and
-    takes twice as much meanwhile. Gaussian: O(terms) time and memory, 18 terms at scale 1.
+    Information: Laplace: O(log t) time a round, and 45 to 64 bytes a round and run. Beyond the room set aside the tree
+    is moved, and takes twice as much meanwhile. Gaussian: O(terms) time and memory, 18 terms at scale 1.
 
-    Source
-    ------
-    Vovk, Takemura and Shafer 2005, "Defensive forecasting", algorithm K29*. Deviations: 0 where S(0) ≤ 0 and 1 where
-    S(1) ≥ 0. The proof needs S(p)(y − p) ≤ 0 for both y, which that gives, and the choice is unique.
+    Source: Vovk, Takemura and Shafer 2005, "Defensive forecasting", algorithm K29*. Deviations: 0 where S(0) ≤ 0 and 1
+    where S(1) ≥ 0. The proof needs S(p)(y − p) ≤ 0 for both y, which that gives, and the choice is unique.
+
+    Parameters
+    ----------
+    kernel : {"laplace", "gaussian"}, default "laplace"
+        K. The Laplace kernel gives a sound measure, the Gaussian does not (Błasiok et al. 2023, Theorem 8.6).
+    scale : float, default 1.0
+        In [0.05, 100].
     """
 
     certifies: ClassVar[frozenset[str]] = frozenset({"kernel_ce_certificate"})

@@ -63,15 +63,8 @@ class ForecastHedging(OnGrid):
     From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i with probability |E_{i+1}| / (|E_i| + |E_{i+1}|), else i + 1 (one half
     where both are 0). The expected first-order change of Σ E² is then 0 up to order 1/m.
 
-    Parameters
-    ----------
-    m : int or str, default "T^(1/3)"
-        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    E[T·ECE] ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)), against natures that see the law. For large T that is
-    (1 + √2)/2 ≈ 1.21 times T^{2/3} at m = T^{1/3}, with 1.43 at T = 1000 and 1.23 at 10⁶.
+    Guarantee: E[T·ECE] ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)), against natures that see the law. For large T
+    that is (1 + √2)/2 ≈ 1.21 times T^{2/3} at m = T^{1/3}, with 1.43 at T = 1000 and 1.23 at 10⁶.
 
     Proof. The edge e = (i, i+1) has the energy Φ_e = max(E_i, 0)² + max(−E_{i+1}, 0)². Let c > 1/√2. A round that plays
     e with biases a and −b changes Σ_e √(Φ_e + c²) by at most 1/(2√(Φ_e + c²)) times the first-order change of E², plus
@@ -82,10 +75,13 @@ class ForecastHedging(OnGrid):
     bias a has a ≤ √2 (√(a² + c²) − c) + (√2 − 1)c. So Σ|E_i| ≤ √2 Ψ + Σ|E_i|/(√2 c) + (m + 1)c/√2, as the m + 1
     points have (m + 1)/2 pairs at most. At √2 c = 1 + √(1 + T(m + 2)/(2m(m + 1))) this gives the bound.
 
-    Source
-    ------
-    Foster 1999, "A proof of calibration via Blackwell's approachability theorem"; Foster and Hart 2021, "Forecast
-    hedging and calibration". Deviations: no tolerance of 1/(2m) around each point.
+    Source: Foster 1999, "A proof of calibration via Blackwell's approachability theorem"; Foster and Hart 2021,
+    "Forecast hedging and calibration". Deviations: no tolerance of 1/(2m) around each point.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/3)"
+        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
@@ -154,16 +150,9 @@ class CDLMinimiser(OnGrid):
     w(E_i, n_i) − w(−E_i, n_i) is the AdaNormalHedge weight, w(R, C) = ½[exp([R+1]₊²/(3(C+1))) −
     exp([R−1]₊²/(3(C+1)))]. Every bias then stays of order √(n_i log T), not only the sum of squares small.
 
-    Parameters
-    ----------
-    m : int or str, default "T^(1/2)"
-        Steps of the grid, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    At m = √T, against natures that see the law, E[T·CDL] ≤ √T (10 + 4 ln(1 + √T/10) ln(10 + ln T)), which grows like
-    √T log T log log T. On a finer grid it is 10T/m + m ((0.3 + 3 ln(1 + m/10)) ln P + 0.6 ln(m + 1)) with P = 10 +
-    ln T; on a coarser one none is proved. The source states O(√T log T) for its algorithm, without a constant.
+    Guarantee: At m = √T, against natures that see the law, E[T·CDL] ≤ √T (10 + 4 ln(1 + √T/10) ln(10 + ln T)), which
+    grows like √T log T log log T. On a finer grid it is 10T/m + m ((0.3 + 3 ln(1 + m/10)) ln P + 0.6 ln(m + 1)) with P
+    = 10 + ln T; on a coarser one none is proved. The source states O(√T log T) for its algorithm, without a constant.
 
     Proof. With Ψ_i = exp(E_i²/(3n_i)) and G(x) = exp(x²/(3(n_i + 1))), h_i is (G(E_i + 1) − G(E_i − 1))/2, so by
     convexity a play of i takes Ψ_i to (G(E_i + 1) + G(E_i − 1))/2 + h_i (y − i/m) at most. On the edge (i, i + 1) with
@@ -179,10 +168,13 @@ class CDLMinimiser(OnGrid):
     kink and its neighbour. So θ ≤ 2.5 (1/5 + 1/6) < 1. R is largest at one of m + 1 points, so the mean of the largest
     is at most 5T/m + (3m/4)(W ln P + 0.4 ln(m + 1)), and CDL ≤ 2 max R.
 
-    Source
-    ------
-    Hu and Wu 2024, "Predict to minimize swap regret for all payoff-bounded tasks"; Luo and Schapire 2015
+    Source: Hu and Wu 2024, "Predict to minimize swap regret for all payoff-bounded tasks"; Luo and Schapire 2015
     (AdaNormalHedge). Deviations: h is computed as exp((E²+1)/(3(n+1))) · sinh(2E/(3(n+1))), the same number.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/2)"
+        Steps of the grid, rounded up; a number or an expression in T.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
@@ -294,24 +286,20 @@ class AlmostOneStepAhead(OnGrid):
     The biases are those of the imagined player. From a pair with E_i ≥ 0 ≥ E_{i+1} it plays i/m. The imagined player
     takes i + 1 if y = 1 and i if y = 0. So each of its biases moves towards 0, and |E_i| ≤ 1 for ever.
 
-    Parameters
-    ----------
-    m : int or str, default "T^(1/2)"
-        Steps of the grid, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    For every sequence the total distance from calibration is at most T/m + m + 1. At m = √T that is 2√T + 1, also where
-    √T is rounded up, as E_0 and E_m stay 0. The imagined forecasts are the certificate: the player tracks Σ|p_t − p̃_t|
-    + Σ|E_i| as ``distance_certificate``.
+    Guarantee: For every sequence the total distance from calibration is at most T/m + m + 1. At m = √T that is 2√T + 1,
+    also where √T is rounded up, as E_0 and E_m stay 0. The imagined forecasts are the certificate: the player tracks
+    Σ|p_t − p̃_t| + Σ|E_i| as ``distance_certificate``.
 
     With at most b questions open at once, the one being asked included, it is at most T/m + b(m − 1). Proof: in the
     order of the questions a bias is lowered only if it is not negative without open rounds. Each of these, b − 1 at
     most, moves it by 1 at most. So it stays above −b, and likewise below b. At m = √(T/b) that is 2√(bT).
 
-    Source
-    ------
-    Arunachaleswaran, Collina, Roth and Shi 2025, "An elementary predictor obtaining distance to calibration".
+    Source: Arunachaleswaran, Collina, Roth and Shi 2025, "An elementary predictor obtaining distance to calibration".
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/2)"
+        Steps of the grid, rounded up; a number or an expression in T.
     """
 
     certifies: ClassVar[frozenset[str]] = frozenset({"distance_certificate"})

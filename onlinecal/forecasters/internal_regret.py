@@ -40,6 +40,18 @@ class FosterVohra(OnGrid):
     regret against j. The law q satisfies Σ_i q_i max(R_ij, 0) = q_j Σ_k max(R_jk, 0) for every j. A point without
     positive regret, |E_i| ≤ n_i/(2m), may be played alone.
 
+    Guarantee: With ``swaps="next"``: E[T·ECE] ≤ T/(2m) + √(2(m + 1)T), about (1/2 + √2)·T^{2/3} at m = T^{1/3}, against
+    natures that see the law. Proof: Φ = Σ max(R_ij, 0)² has no first-order growth. A round that plays i adds at most
+    the squares of its two losses against the neighbours, 2·(2/m)². And |E_i| ≤ n_i/(2m) + (m/2) max_j R_ij. With
+    ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m + 1)T), which is T^{5/6} at best: none is stated.
+
+    Information: 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` (m +
+    1)² floats a run, O(m²) steps a round, and O(m³) when a point comes back into use.
+
+    Source: Foster and Vohra 1998, "Asymptotic calibration", with ``swaps="all"``. Foster 1999, "A proof of calibration
+    via Blackwell's approachability theorem", for a mixture of two neighbours. Deviations: the default takes the
+    neighbours' regrets only, for which T^{2/3} is proved; the choice among stationary distributions.
+
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
@@ -47,24 +59,6 @@ class FosterVohra(OnGrid):
     swaps : {"next", "all"}, default "next"
         The regrets in the matrix: those against the two neighbours, or, as in the paper, against every point. No regret
         against the neighbours means no regret at all.
-
-    Guarantee
-    ---------
-    With ``swaps="next"``: E[T·ECE] ≤ T/(2m) + √(2(m + 1)T), about (1/2 + √2)·T^{2/3} at m = T^{1/3}, against natures
-    that see the law. Proof: Φ = Σ max(R_ij, 0)² has no first-order growth. A round that plays i adds at most the
-    squares of its two losses against the neighbours, 2·(2/m)². And |E_i| ≤ n_i/(2m) + (m/2) max_j R_ij. With
-    ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m + 1)T), which is T^{5/6} at best: none is stated.
-
-    Information
-    -----------
-    2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` (m + 1)² floats a
-    run, O(m²) steps a round, and O(m³) when a point comes back into use.
-
-    Source
-    ------
-    Foster and Vohra 1998, "Asymptotic calibration", with ``swaps="all"``. Foster 1999, "A proof of calibration via
-    Blackwell's approachability theorem", for a mixture of two neighbours. Deviations: the default takes the neighbours'
-    regrets only, for which T^{2/3} is proved; the choice among stationary distributions.
     """
 
     deterministic, safe_under_delay = False, True
@@ -161,22 +155,18 @@ class BlumMansour(OnGrid):
     weighted mean of their outcomes and of one imagined outcome, i/m. Row i of the matrix puts x_i on the two
     neighbouring grid points, with mean x_i. The law is stationary: the forecast is where its own learner wants to be.
 
+    Guarantee: E[T·Σ w (q − v)²], the swap regret of the quadratic task, is O(T^{1/3} log T) against natures that see
+    the law. Each learner regrets O(log T) in rounds weighed by the law. Rounding costs at most 1/(4m²) a round, and
+    drawing from the law adds noise of O(log T) a point. No constant is stated in the sources.
+
+    Source: Blum and Mansour 2007 (the reduction); Fishelson, Kleinberg, Okoroafor, Paes Leme, Schneider and Teng 2025;
+    Luo, Senapati and Sharan 2025. Deviations: the imagined outcome, which costs a learner a regret of at most 1; the
+    choice among stationary distributions.
+
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
         Steps of the grid, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    E[T·Σ w (q − v)²], the swap regret of the quadratic task, is O(T^{1/3} log T) against natures that see the law. Each
-    learner regrets O(log T) in rounds weighed by the law. Rounding costs at most 1/(4m²) a round, and drawing from the
-    law adds noise of O(log T) a point. No constant is stated in the sources.
-
-    Source
-    ------
-    Blum and Mansour 2007 (the reduction); Fishelson, Kleinberg, Okoroafor, Paes Leme, Schneider and Teng 2025; Luo,
-    Senapati and Sharan 2025. Deviations: the imagined outcome, which costs a learner a regret of at most 1; the choice
-    among stationary distributions.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"
@@ -201,25 +191,21 @@ class BlumMansourLog(InSteps):
     learner of i wants to be at x_i: the mean of one imagined outcome z_i and of the outcomes, weighed as there. Row i
     of the matrix puts x_i, moved to [z_0, z_m], on the two points next to it, with that mean. The law is stationary.
 
+    Guarantee: Let P_t(i) be the weight of z_i in the law of round t, S_i = Σ P_t(i) y_t and n_i = Σ P_t(i). The swap
+    regret that is weighed by the law, Σ n_i KL(S_i/n_i ‖ z_i), is O(T^{1/3} log T) for m = T^{1/3}, against natures
+    that see the law. As the law is stationary, it is the regret of all learners and the cost of rounding. The forecast
+    of a learner is the mean of its posterior. So its regret is at most ln B(z_i, 1 − z_i) − ln B(z_i + S_i, 1 − z_i +
+    n_i − S_i) − n_i H(S_i/n_i). That is O(log T), by Jensen: exp of minus a loss of weight at most 1 is concave in x.
+    Rounding x costs O(1/m²) a round up to a logarithm. KL calibration itself, `oc.measures.bregman`, is of the
+    forecasts that were drawn; this adds noise of O(log T) a point. No constant is stated.
+
+    Source: Luo, Senapati and Sharan 2025, "Simultaneous swap regret minimization via KL-calibration"; Blum and Mansour
+    2007 (the reduction). Deviations: grid, learners and argument are ours.
+
     Parameters
     ----------
     m : int or str, default "T^(1/3)"
         One less than the points, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    Let P_t(i) be the weight of z_i in the law of round t, S_i = Σ P_t(i) y_t and n_i = Σ P_t(i). The swap regret that
-    is weighed by the law, Σ n_i KL(S_i/n_i ‖ z_i), is O(T^{1/3} log T) for m = T^{1/3}, against natures that see the
-    law. As the law is stationary, it is the regret of all learners and the cost of rounding. The forecast of a learner
-    is the mean of its posterior. So its regret is at most ln B(z_i, 1 − z_i) − ln B(z_i + S_i, 1 − z_i + n_i − S_i) −
-    n_i H(S_i/n_i). That is O(log T), by Jensen: exp of minus a loss of weight at most 1 is concave in x. Rounding x
-    costs O(1/m²) a round up to a logarithm. KL calibration itself, `oc.measures.bregman`, is of the forecasts that were
-    drawn; this adds noise of O(log T) a point. No constant is stated.
-
-    Source
-    ------
-    Luo, Senapati and Sharan 2025, "Simultaneous swap regret minimization via KL-calibration"; Blum and Mansour 2007
-    (the reduction). Deviations: grid, learners and argument are ours.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"

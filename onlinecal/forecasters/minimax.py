@@ -72,20 +72,16 @@ class Minimax(OfSolvedGame, Forecaster):
     With biases E and r rounds left it states the law that attains V_r(E) = min_w max_y Σ_i w_i V_{r−1}(E + (y − i/m)
     e_i), V_0(E) = Σ |E_i|. The game is solved when it begins.
 
+    Guarantee: E[T·ECE] ≤ V_T(0), the value of the game (`onlinecal solve`), against natures that see the law. No
+    forecaster on this grid has a smaller bound. V moves by at most 1 a round. So the mean of N runs exceeds it by √(2T
+    ln(1/δ)/N) with probability δ at most (Azuma).
+
+    Information: O(m²) time a round. All runs share tables of the values of all states: some seconds and 100 MB at most.
+
     Parameters
     ----------
     m : int, default 2
         Steps of the grid 0, 1/m, …, 1, from 1 to 8. Each has a longest game: `length`.
-
-    Guarantee
-    ---------
-    E[T·ECE] ≤ V_T(0), the value of the game (`onlinecal solve`), against natures that see the law. No forecaster on
-    this grid has a smaller bound. V moves by at most 1 a round. So the mean of N runs exceeds it by √(2T ln(1/δ)/N)
-    with probability δ at most (Azuma).
-
-    Information
-    -----------
-    O(m²) time a round. All runs share tables of the values of all states: some seconds and 100 MB at most.
     """
 
     deterministic = False

@@ -39,16 +39,7 @@ class PerturbedLeader(Forecaster):
     The law of p_t has no finite support. So in each round `atoms` independent pairs (Z_0, Z_1) are drawn, and the
     stated law is uniform over their forecasts. The forecast played has exactly the law of the formula.
 
-    Parameters
-    ----------
-    mean : float or str, default "T^(1/2)"
-        Mean of the geometric noise, a number ≥ 0 or an expression in T; Z takes the values 0, 1, ….
-    atoms : int, default 16
-        Forecasts in the stated law, 1 to 1000.
-
-    Guarantee
-    ---------
-    E[T·U-calibration] = O(√T) against natures that see the history; the source states no constant.
+    Guarantee: E[T·U-calibration] = O(√T) against natures that see the history; the source states no constant.
 
     None holds against natures that see the law, whatever `atoms` is: they see the sampled forecasts. Let nature play
     y = 0 if at least half of the atoms lie above 1/2, and else y = 1. This forces T·E|B/K − 1/2| with K = `atoms` and
@@ -56,10 +47,16 @@ class PerturbedLeader(Forecaster):
     above 1/2 loses |f − 1/2|/2 a round on average against the better constant action. U-calibration is at least twice
     that, and the binomial has the least mean distance from 1/2. `ThresholdHedging` has a bound against such natures.
 
-    Source
-    ------
-    Daskalakis and Syrgkanis 2016, "Learning in auctions: regret is hard, envy is easy". Luo, Senapati and Sharan 2024,
-    "Optimal multiclass U-calibration error". Deviations: the finite law described above; 1/2 where the fraction is 0/0.
+    Source: Daskalakis and Syrgkanis 2016, "Learning in auctions: regret is hard, envy is easy". Luo, Senapati and
+    Sharan 2024, "Optimal multiclass U-calibration error". Deviations: the finite law described above; 1/2 where the
+    fraction is 0/0.
+
+    Parameters
+    ----------
+    mean : float or str, default "T^(1/2)"
+        Mean of the geometric noise, a number ≥ 0 or an expression in T; Z takes the values 0, 1, ….
+    atoms : int, default 16
+        Forecasts in the stated law, 1 to 1000.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(atoms)"
@@ -127,17 +124,10 @@ class ThresholdHedging(OnGrid):
     where p_t > v is to act with probability σ(η_t (ones + ½ − vt)), σ(x) = 1/(1 + e^{−x}), η_t = 4/√t. So one draw
     hedges between the two actions of every threshold. The differences of these probabilities are the law.
 
-    Parameters
-    ----------
-    m : int or str, default "4 * T^(1/2)"
-        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    E[T·u_calibration] ≤ 1.23√T + √(TL/2) + 3L + T/m with L = ln(2 + 5m/√T), or T where that is less, against natures
-    that see the law. At m = 4√T it is O(√T), and near 2.7√T for large T. The proof gives a little less, for plots and
-    checks: 0.85√T + 0.13 (1 + ln T) + T/m + (2/λ) ln(2 + 2φQe^{φV}), with φ = e^λ − 1 − λ, λ = 5√(L/T), A = 0.35√T + (1
-    + ln T)/12, V = T/16 + 4A²/T and Q = m√T/8 + T/16 + mA/2. (That it is less was computed, not proved.)
+    Guarantee: E[T·u_calibration] ≤ 1.23√T + √(TL/2) + 3L + T/m with L = ln(2 + 5m/√T), or T where that is less, against
+    natures that see the law. At m = 4√T it is O(√T), and near 2.7√T for large T. The proof gives a little less, for
+    plots and checks: 0.85√T + 0.13 (1 + ln T) + T/m + (2/λ) ln(2 + 2φQe^{φV}), with φ = e^λ − 1 − λ, λ = 5√(L/T), A =
+    0.35√T + (1 + ln T)/12, V = T/16 + 4A²/T and Q = m√T/8 + T/16 + mA/2. (That it is less was computed, not proved.)
 
     Proof. Between two points of the grid there is no forecast. The regret is convex in the threshold there, so it is
     largest at a point. A point is 1/(2m) from the middle v of its cell, which costs 1/(2m) a round. U-calibration is at
@@ -179,15 +169,17 @@ class ThresholdHedging(OnGrid):
 
     Nothing is proved of games with delays.
 
-    Information
-    -----------
-    Two counters a run beside the law. O(1) time a round against natures that do not see the law, else O(m/√t).
+    Information: Two counters a run beside the law. O(1) time a round against natures that do not see the law, else
+    O(m/√t).
 
-    Source
-    ------
-    After Kleinberg, Paes Leme, Schneider and Teng 2023, "U-calibration: forecasting for an unknown agent". Frongillo,
-    Luo, Mehta and Schneider 2026: O(√T) for bounded proper losses together with O(log T) for smooth ones. Deviations:
-    rule, constants and proofs are ours; of smooth losses only the squared one is proved.
+    Source: After Kleinberg, Paes Leme, Schneider and Teng 2023, "U-calibration: forecasting for an unknown agent".
+    Frongillo, Luo, Mehta and Schneider 2026: O(√T) for bounded proper losses together with O(log T) for smooth ones.
+    Deviations: rule, constants and proofs are ours; of smooth losses only the squared one is proved.
+
+    Parameters
+    ----------
+    m : int or str, default "4 * T^(1/2)"
+        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
     """
 
     deterministic, safe_under_delay, memory = False, True, "O(m)"

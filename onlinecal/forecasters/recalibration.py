@@ -30,25 +30,22 @@ from onlinecal.rounds.steps import (
 class Calibeating(Forecaster):
     """Says the mean of b, the base forecast (context ``base``), and of the outcomes so far in its bin.
 
-    Parameters
-    ----------
-    bins : int, default 20
-        Equal-width bins [a, b) of the base forecast, the last one closed; 1 to 10^6.
-
-    Guarantee
-    ---------
-    For every sequence its Brier total is at most the base forecast's refinement plus `bins`·(1 + ln T). So it beats the
-    base by the base's calibration error. The refinement is the Brier total if each bin says its own mean in hindsight.
-    The bound depends on the base and so is not one of the table's. It says 0 or 1 only where the base does.
+    Guarantee: For every sequence its Brier total is at most the base forecast's refinement plus `bins`·(1 + ln T). So
+    it beats the base by the base's calibration error. The refinement is the Brier total if each bin says its own mean
+    in hindsight. The bound depends on the base and so is not one of the table's. It says 0 or 1 only where the base
+    does.
 
     Proof: in round n of a bin it says (1 − 1/n)m + b/n, with m the mean of the outcomes before. Its loss is at most
     (1 − 1/n)(m − y)² + (b − y)²/n. The first terms of a bin add up to its refinement, and the others to 1 + ln T at
     most.
 
-    Source
-    ------
-    Foster and Hart 2023, "Calibeating: beating forecasters at their own game", Theorem 3. Deviations: b as an imagined
-    outcome. Without it 0 or 1 would be said after the first outcomes of a bin, at an infinite log loss.
+    Source: Foster and Hart 2023, "Calibeating: beating forecasters at their own game", Theorem 3. Deviations: b as an
+    imagined outcome. Without it 0 or 1 would be said after the first outcomes of a bin, at an infinite log loss.
+
+    Parameters
+    ----------
+    bins : int, default 20
+        Equal-width bins [a, b) of the base forecast, the last one closed; 1 to 10^6.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -110,6 +107,19 @@ class OnlinePlatt(Forecaster):
     θ = (a, c) starts at (1, 0). Online Newton steps after y with gradient g = (p − y)(logit b, 1): A ← A + g gᵀ, θ ← θ
     − A⁻¹g/γ. Then the nearest point of the disc ‖θ‖ ≤ radius in the norm of A.
 
+    Guarantee: Let X = ln((1 − edge)/edge), the largest logit, and Z = radius·√(1 + X²), the largest |a·logit b + c|.
+    Let γ ≤ e^{−Z}, `largest_rate`. For every sequence the logarithmic loss is at most that of any scaling θ* + (1/γ)
+    ln(1 + (1 + X²)T/(2·ridge)) + γ·ridge·‖θ* − (1, 0)‖²/2. Not one of the table's. Calibration: none proved.
+
+    Proof: for logits z, z* in [−Z, Z] the loss ℓ(z*) is at least ℓ(z) + (z* − z)ℓ'(z) + (γ/2)(z* − z)²ℓ'(z)², since
+    ℓ'' ≥ σ(Z)σ(−Z) there and ℓ'² ≤ σ(Z)². The steps make Σ g·(θ − θ*) − (γ/2)(g·(θ − θ*))² at most Σ gᵀA⁻¹g/(2γ) +
+    γ·ridge·‖θ* − (1, 0)‖²/2, and Σ gᵀA⁻¹g ≤ ln(det A/ridge²). With a larger γ the first inequality fails near z = −Z.
+
+    The default rate is far outside, as that of the source is. It does better on streams that are not made to hurt it.
+
+    Source: Gupta and Ramdas 2023, "Online Platt scaling with calibeating", Algorithm 1; Hazan, Agarwal and Kale 2007
+    (online Newton step). Deviations: default constants; the projection is solved to 1e-12.
+
     Parameters
     ----------
     rate : float, default 0.1
@@ -120,23 +130,6 @@ class OnlinePlatt(Forecaster):
         In [1, 1e6].
     edge : float, default 1e-6
         The base forecast is taken into [edge, 1 − edge], since 0 and 1 have no logit; in [1e-12, 0.25].
-
-    Guarantee
-    ---------
-    Let X = ln((1 − edge)/edge), the largest logit, and Z = radius·√(1 + X²), the largest |a·logit b + c|. Let γ ≤
-    e^{−Z}, `largest_rate`. For every sequence the logarithmic loss is at most that of any scaling θ* + (1/γ) ln(1 + (1
-    + X²)T/(2·ridge)) + γ·ridge·‖θ* − (1, 0)‖²/2. Not one of the table's. Calibration: none proved.
-
-    Proof: for logits z, z* in [−Z, Z] the loss ℓ(z*) is at least ℓ(z) + (z* − z)ℓ'(z) + (γ/2)(z* − z)²ℓ'(z)², since
-    ℓ'' ≥ σ(Z)σ(−Z) there and ℓ'² ≤ σ(Z)². The steps make Σ g·(θ − θ*) − (γ/2)(g·(θ − θ*))² at most Σ gᵀA⁻¹g/(2γ) +
-    γ·ridge·‖θ* − (1, 0)‖²/2, and Σ gᵀA⁻¹g ≤ ln(det A/ridge²). With a larger γ the first inequality fails near z = −Z.
-
-    The default rate is far outside, as that of the source is. It does better on streams that are not made to hurt it.
-
-    Source
-    ------
-    Gupta and Ramdas 2023, "Online Platt scaling with calibeating", Algorithm 1; Hazan, Agarwal and Kale 2007 (online
-    Newton step). Deviations: default constants; the projection is solved to 1e-12.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
@@ -164,20 +157,17 @@ class OnlinePlatt(Forecaster):
 class TrackingPlatt(Forecaster):
     """Online Platt scaling, calibeaten: what `Calibeating` says of the scaled forecast.
 
+    Guarantee: That of `Calibeating` with the scaled forecast as the base; it never says 0 or 1.
+
+    Source: Gupta and Ramdas 2023, "Online Platt scaling with calibeating", §3 (TOPS). Deviations: those of the two
+    parts.
+
     Parameters
     ----------
     rate, ridge, radius, edge : float
         As for `OnlinePlatt`.
     bins : int, default 20
         As for `Calibeating`, of the scaled forecast.
-
-    Guarantee
-    ---------
-    That of `Calibeating` with the scaled forecast as the base; it never says 0 or 1.
-
-    Source
-    ------
-    Gupta and Ramdas 2023, "Online Platt scaling with calibeating", §3 (TOPS). Deviations: those of the two parts.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})

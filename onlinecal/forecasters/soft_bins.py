@@ -26,15 +26,8 @@ class SoftHedging(InSteps):
     finds a bin j that is too low below one that is too high. Then v is between them, with w_j = h(B_{j+1}, W_{j+1}) /
     (h(A_j, W_j) + h(B_{j+1}, W_{j+1})) and h(R, n) = exp((R² + 1)/(3(n + 1))) sinh(2R/(3(n + 1))).
 
-    Parameters
-    ----------
-    m : int or str, default "T^(1/2)/4"
-        Bins are 1/m apart; rounded up to a power of two. A number or an expression in T.
-
-    Guarantee
-    ---------
-    For every sequence of outcomes T·SCDL_m ≤ (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T), and T·scdl is at most that or T/m,
-    whichever is larger. With m of order √T that grows like √T log T log log T.
+    Guarantee: For every sequence of outcomes T·SCDL_m ≤ (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T), and T·scdl is at most
+    that or T/m, whichever is larger. With m of order √T that grows like √T log T log log T.
 
     Proof. Let Ψ(R, n) = exp(R²/(3n)), Ψ(0, 0) = 1, G(x) = exp(x²/(3(n + 1))), so that h is (G(R + 1) − G(R − 1))/2, and
     δ(n) = 1/(3n), but e^{1/3} − 1 for n < 1. First, (G(R + 1) + G(R − 1))/2 ≤ Ψ(R, n) + δ(n): with L = R²/(3n) and
@@ -55,10 +48,13 @@ class SoftHedging(InSteps):
 
     Nothing is proved with delays.
 
-    Source
-    ------
-    This package, for the measure of Bairaktari, Hu, Nguyen and Ullman 2026. Weights after Luo and Schapire 2015
+    Source: This package, for the measure of Bairaktari, Hu, Nguyen and Ullman 2026. Weights after Luo and Schapire 2015
     (AdaNormalHedge), the tolerance of half a step after Foster 1999.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/2)/4"
+        Bins are 1/m apart; rounded up to a power of two. A number or an expression in T.
     """
 
     deterministic, safe_under_delay, memory = True, True, "O(m)"

@@ -32,16 +32,9 @@ class StepCEMinimiser(OnGrid):
     exp(±ηP_k), where i is played. From a pair with H(i) > 0 ≥ H(i+1) it plays i with probability |H(i+1)| / (|H(i)| +
     |H(i+1)|), else i + 1; 0 where H(0) ≤ 0 and 1 where H(m) > 0, which no outcome can gain from. η = √(8 ln(2m + 2)/T).
 
-    Parameters
-    ----------
-    m : int or str, default "T^(1/2)"
-        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
-
-    Guarantee
-    ---------
-    E[T·step_ce] ≤ √(T ln(2m + 2)/2) + (T/(4m)) (e^η − 1)/η, about √T (√(ln(2√T + 2)/2) + 1/4) at m = √T, against
-    natures that see the law. It is T where that is less, or where η > 0.96 m: at m = √T in games of up to 3 rounds. The
-    cutoff calibration error is at most twice as large.
+    Guarantee: E[T·step_ce] ≤ √(T ln(2m + 2)/2) + (T/(4m)) (e^η − 1)/η, about √T (√(ln(2√T + 2)/2) + 1/4) at m = √T,
+    against natures that see the law. It is T where that is less, or where η > 0.96 m: at m = √T in games of up to 3
+    rounds. The cutoff calibration error is at most twice as large.
 
     Proof. Φ = Σ_k cosh(ηP_k) over k = 0, …, m. Where i is played, P_k moves by y − i/m for k ≥ i. The outcome is 0 or
     1, so e^{η(y − v)} = α + β(y − v) with α = v e^{η(1−v)} + (1 − v) e^{−ηv} ≤ e^{η²/8} (Hoeffding) and β = 2 sinh(η/2)
@@ -53,14 +46,15 @@ class StepCEMinimiser(OnGrid):
     starts at m + 1, and e^{η max|P|} ≤ 2Φ. Jensen's inequality gives the bound, as ln(2(m + 1))/η + ηT/8 = √(T ln(2m +
     2)/2) at this η.
 
-    Information
-    -----------
-    O(log m) time a round, O(m) where an |ηP_k| is above 340; some 13 numbers a grid point and run.
+    Information: O(log m) time a round, O(m) where an |ηP_k| is above 340; some 13 numbers a grid point and run.
 
-    Source
-    ------
-    After Okoroafor, Kleinberg and Kim 2025, "Near-optimal algorithms for omniprediction" (O(√(T log T))). Deviations:
-    rule, constants and proof are ours.
+    Source: After Okoroafor, Kleinberg and Kim 2025, "Near-optimal algorithms for omniprediction" (O(√(T log T))).
+    Deviations: rule, constants and proof are ours.
+
+    Parameters
+    ----------
+    m : int or str, default "T^(1/2)"
+        Steps of the grid 0, 1/m, …, 1, rounded up; a number or an expression in T.
     """
 
     deterministic, needs_horizon, safe_under_delay, memory = False, True, True, "O(m)"

@@ -103,6 +103,14 @@ def evaluate(
     where w is the weight of a cluster. With fewer than 30 there are no intervals and no p-values; there is no
     `p_large_n`.
 
+    Source: Błasiok, Gopalan, Hu & Nakkiran 2023, §9 (bounds of the change); van der Vaart & Wellner 1996, §3.6
+    (bootstrap of suprema); Bröcker & Smith 2007 (reference); Arrieta-Ibarra et al. 2022 (its limit); Davison & Hinkley
+    1997, §5.2.
+
+    Deviations: Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this
+    package's. The bound of the lower distance is sharper than BGHN23 Lemma 9.11: its potentials vanish at an end of [0,
+    1].
+
     Parameters
     ----------
     p : (n,) array_like or JointDistribution
@@ -134,16 +142,6 @@ def evaluate(
     -------
     Evaluation
         Values that are out of reach at this number of levels are certified brackets (`Measure.bind`).
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu & Nakkiran 2023, §9 (bounds of the change); van der Vaart & Wellner 1996, §3.6 (bootstrap of
-    suprema); Bröcker & Smith 2007 (reference); Arrieta-Ibarra et al. 2022 (its limit); Davison & Hinkley 1997, §5.2.
-
-    Deviations
-    ----------
-    Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this package's.
-    The bound of the lower distance is sharper than BGHN23 Lemma 9.11: its potentials vanish at an end of [0, 1].
 
     Examples
     --------

@@ -35,6 +35,10 @@ def binary_forecasts(
     "class_wise" (one versus rest): p_ik = P_ik, y_ik = 1 if the label is k; every column is a forecast of its own. The
     classwise error of a measure is the mean of its columns.
 
+    Source: Guo, Pleiss, Sun & Weinberger 2017 (confidence); Kull et al. 2019 (classwise). Gupta & Ramdas 2022 call
+    "top-label" what also conditions on the top class: keep the rows with `np.argmax(probabilities, axis=1) == k`, class
+    by class.
+
     Parameters
     ----------
     probabilities : (n, K) array_like
@@ -50,11 +54,6 @@ def binary_forecasts(
     -------
     p, y : (n,) floats, or (n, K) floats of "class_wise"
         For `oc.evaluate(p, y)`, or column by column `oc.evaluate(p[:, k], y[:, k])`.
-
-    Source
-    ------
-    Guo, Pleiss, Sun & Weinberger 2017 (confidence); Kull et al. 2019 (classwise). Gupta & Ramdas 2022 call "top-label"
-    what also conditions on the top class: keep the rows with `np.argmax(probabilities, axis=1) == k`, class by class.
 
     Examples
     --------

@@ -44,6 +44,8 @@ def isotonic(gamma: JointDistribution) -> Floats:
 
     Of all nondecreasing functions of the prediction it has the least score, for every proper score at once.
 
+    Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): pool adjacent violators; Ayer et al. 1955.
+
     Parameters
     ----------
     gamma : JointDistribution
@@ -52,10 +54,6 @@ def isotonic(gamma: JointDistribution) -> Floats:
     -------
     (levels,) floats
         For each level of `gamma.predictions`, the frequency of the event in its block of levels.
-
-    Source
-    ------
-    Dimitriadis, Gneiting, Jordan 2021 (CORP): pool adjacent violators; Ayer et al. 1955.
     """
     # A mean of frequencies can leave [0, 1], by a rounding error.
     return np.clip(ascending(gamma.means, gamma.counts), 0.0, 1.0)
@@ -65,15 +63,13 @@ def isotonic(gamma: JointDistribution) -> Floats:
 def decomposition(gamma: JointDistribution, score: Literal["brier", "log"] = "brier") -> Decomposition:
     """A proper score in three parts, by the best monotone recalibration.
 
+    Source: Dimitriadis, Gneiting, Jordan 2021. On few samples the regression also removes noise: the miscalibration is
+    too large by about as much as a calibrated forecast would have.
+
     Parameters
     ----------
     gamma : JointDistribution
     score : "brier" or "log", default "brier"
-
-    Source
-    ------
-    Dimitriadis, Gneiting, Jordan 2021. On few samples the regression also removes noise: the miscalibration is too
-    large by about as much as a calibrated forecast would have.
 
     Examples
     --------

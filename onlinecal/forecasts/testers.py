@@ -80,6 +80,11 @@ def tolerant_test(
     is at least `far`, one such function has a mean of at least c_far·far. By Hoeffding's inequality its mean over the
     samples, which the value is not below, is at most c with probability β = exp(−n (c_far·far − c)²/2) or less.
 
+    Guarantee: Both bounds hold for every n and every Γ. With n = `samples_to_test` samples both are as asked for.
+
+    Source: Hu, Jambulapati, Tian and Yang 2024: n of order (far − near)^−2 is enough and needed. Deviations: they
+    compare smCE with a threshold of order `far` and leave constants open; these are our own.
+
     Parameters
     ----------
     gamma : JointDistribution
@@ -92,15 +97,6 @@ def tolerant_test(
     measure : {"distance_lower", "smooth_ce"}, default "distance_lower"
         The lower distance: c_near = c_far = 1 and m = 1. Smooth calibration is found sooner and needs more samples:
         c_near = 2, c_far = ½ and m = 2, so that far > 4·near is needed.
-
-    Guarantee
-    ---------
-    Both bounds hold for every n and every Γ. With n = `samples_to_test` samples both are as asked for.
-
-    Source
-    ------
-    Hu, Jambulapati, Tian and Yang 2024: n of order (far − near)^−2 is enough and needed. Deviations: they compare smCE
-    with a threshold of order `far` and leave constants open; these are our own.
 
     Examples
     --------
@@ -214,6 +210,9 @@ def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
     of the draws; of equal ones the smaller product of ranks comes first. Data and draws are of one law if forecasts are
     calibrated, so that the p-value is exact, whatever their number.
 
+    Source: Lee, Huang, Hassani and Dobriban 2023 (T-Cal): minimax optimal, up to a logarithm, for errors of any
+    smoothness. Deviations: they also draw the forecasts, and test each of B scales at α/B; by ranks the level is exact.
+
     Parameters
     ----------
     gamma : JointDistribution
@@ -222,11 +221,6 @@ def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
         Of the draws, at least 0.
     draws : int, default 999
         From 1 to 1,000,000. No p-value is below 1/(draws + 1).
-
-    Source
-    ------
-    Lee, Huang, Hassani and Dobriban 2023 (T-Cal): minimax optimal, up to a logarithm, for errors of any smoothness.
-    Deviations: they also draw the forecasts, and test each of B scales at α/B; by ranks the level is exact.
 
     Examples
     --------
@@ -394,6 +388,8 @@ def alpha_n(
     n samples are drawn from Γ, again and again. A measure is α(n)-testable if for every Γ its value on n samples is
     within α(n) of that on Γ. The errors at one Γ are a lower bound of α, in expectation.
 
+    Source: Rossellini et al. 2025 and Bairaktari, Hu, Nguyen & Ullman 2026, §1.2 (Question 1), take the worst Γ.
+
     Parameters
     ----------
     gamma : JointDistribution
@@ -410,10 +406,6 @@ def alpha_n(
     -------
     SampleErrors
         The errors of all repetitions, with means, intervals and the exponent.
-
-    Source
-    ------
-    Rossellini et al. 2025 and Bairaktari, Hu, Nguyen & Ullman 2026, §1.2 (Question 1), take the worst Γ.
 
     Examples
     --------

@@ -123,6 +123,8 @@ def consistency_exponents(
     calibration. c is at most the least slope of ln μ against the logarithm of the lower distance. s is at least the
     largest against that of the upper one. Exponents can be refuted, not proved.
 
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.2; Lemmas 4.5 and 6.8 for the families.
+
     Parameters
     ----------
     name : str
@@ -138,10 +140,6 @@ def consistency_exponents(
     -------
     Consistency
         Slopes by family, and `c` and `s`.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.2; Lemmas 4.5 and 6.8 for the families.
 
     Examples
     --------

@@ -120,14 +120,12 @@ def _size(residuals: Floats) -> float:
 def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     """Expected calibration error of order p: (Σ w_i |q_i − v_i|^p)^{1/p} over the level sets, in [0, 1].
 
+    Source: Foster & Vohra 1998; Błasiok, Gopalan, Hu & Nakkiran 2023, §4.3.
+
     Parameters
     ----------
     order : float, default 1
         p ≥ 1: 1 is Σ |r_i|, `math.inf` the largest |q_i − v_i|.
-
-    Source
-    ------
-    Foster & Vohra 1998; Błasiok, Gopalan, Hu & Nakkiran 2023, §4.3.
 
     Examples
     --------
@@ -176,15 +174,13 @@ def binned_ece(gamma: JointDistribution, *, bins: int = 10, strategy: str = "wid
     v_i is compared with the edge j/m as rounded once. So a grid value i/m' lies where the fraction lies: 0.3 is in bin
     3 of 10; but 1 − 0.9 is 0.09999999999999998, in bin 0. Papers and libraries differ on the side of an edge.
 
+    Source: Naeini, Cooper & Hauskrecht 2015; Błasiok et al. 2023, §2.3.
+
     Parameters
     ----------
     bins : int, default 10
         m, from 1 to 10⁷.
     strategy : {"width", "quantile"}, default "width"
-
-    Source
-    ------
-    Naeini, Cooper & Hauskrecht 2015; Błasiok et al. 2023, §2.3.
 
     Examples
     --------
@@ -205,14 +201,12 @@ def binned_ece_width(gamma: JointDistribution, *, bins: int = 10, strategy: str 
     Σ_j |Σ_{v_i ∈ I_j} r_i| + Σ_j mass(I_j) width(I_j), in [0, 2] and at least `interval_ce`. By `width` each bin is 1/m
     wide; by `quantile` a bin is the interval from its least to its greatest prediction.
 
+    Source: Błasiok et al. 2023, eq. (5) and Definition 6.1.
+
     Parameters
     ----------
     bins, strategy
         As in `binned_ece`.
-
-    Source
-    ------
-    Błasiok et al. 2023, eq. (5) and Definition 6.1.
 
     Examples
     --------

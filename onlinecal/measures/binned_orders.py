@@ -37,6 +37,11 @@ def binned_ce(
     |q_j − v_j| (MCE), p = 1 is `binned_ece`. With the strategy "sweep" (ECE_sweep) bins are those of "quantile".
     Their number is the largest b such that, for every number up to b, mean outcomes do not fall between bins.
 
+    Source: Kumar, Liang, Ma 2019, Definition 2.1 and §5. Bröcker 2012 debiases in the terms of Brier's decomposition.
+    Naeini, Cooper, Hauskrecht 2015 for MCE. Roelofs, Cain, Shlens, Mozer 2022 for the sweep, and on the bias of all.
+    Błasiok, Gopalan, Hu, Nakkiran 2023, eq. (4), for any partition into intervals. Deviations: the root of a negative
+    debiased sum is 0. No bin of a sweep divides the rows of one prediction; bins without rows do not count.
+
     Parameters
     ----------
     order : float, default 2
@@ -50,13 +55,6 @@ def binned_ce(
         For p = 2, of samples: the root of Σ_j w_j [(q_j − v_j)² − q_j (1 − q_j)/(n_j − 1)], or 0 where that is
         negative, with n_j samples in the bin. The sum is unbiased where a bin holds one prediction; a bin with one
         sample keeps its square.
-
-    Source
-    ------
-    Kumar, Liang, Ma 2019, Definition 2.1 and §5. Bröcker 2012 debiases in the terms of Brier's decomposition. Naeini,
-    Cooper, Hauskrecht 2015 for MCE. Roelofs, Cain, Shlens, Mozer 2022 for the sweep, and on the bias of all. Błasiok,
-    Gopalan, Hu, Nakkiran 2023, eq. (4), for any partition into intervals. Deviations: the root of a negative debiased
-    sum is 0. No bin of a sweep divides the rows of one prediction; bins without rows do not count.
 
     Examples
     --------
@@ -88,6 +86,9 @@ def soft_binned_ece(
     = (j − ½)/m. Masses are W_j = E[u_j(v)], errors E_j = E[u_j(v) (y − v)]/W_j. It is differentiable in the
     predictions, a loss to train with. In [0, 1], for p = 1 at most `ece`; O(k m).
 
+    Source: Karandikar et al. 2021, equation (11). Deviations: they measure the confidence in the top label; here it is
+    the prediction of y = 1. The default temperature is ours.
+
     Parameters
     ----------
     bins : int, default 15
@@ -96,11 +97,6 @@ def soft_binned_ece(
         T. As it goes to 0, the bins become those of `binned_ce` of equal width, but for predictions on their edges.
     order : float, default 2
         p ≥ 1; `math.inf` is allowed.
-
-    Source
-    ------
-    Karandikar et al. 2021, equation (11). Deviations: they measure the confidence in the top label; here it is the
-    prediction of y = 1. The default temperature is ours.
 
     Examples
     --------

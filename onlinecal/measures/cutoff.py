@@ -96,9 +96,7 @@ def cutoff_ce(gamma: JointDistribution) -> float:
     sup over intervals I of |E[(y − v) 1(v ∈ I)]| = max P − min P with the prefix sums P_j = r_1 + … + r_j,
     P_0 = 0: the Kuiper statistic of the residuals (ECCE-R). step_ce ≤ cutoff_ce ≤ 2 step_ce, and cutoff_ce ≤ ece.
 
-    Source
-    ------
-    Rossellini et al. 2025; Arrieta-Ibarra et al. 2022 (ECCE-R).
+    Source: Rossellini et al. 2025; Arrieta-Ibarra et al. 2022 (ECCE-R).
 
     Examples
     --------
@@ -122,9 +120,7 @@ def step_ce(gamma: JointDistribution) -> float:
     sup over t of |E[(y − v) 1(v ≤ t)]| = max |P_j|, with P_j as in `cutoff_ce` (ECCE-MAD). By exchange of outcomes it
     becomes the bias above a threshold, which differs unless E[y] = E[v].
 
-    Source
-    ------
-    Qiao & Zhao 2025; Arrieta-Ibarra et al. 2022 (ECCE-MAD).
+    Source: Qiao & Zhao 2025; Arrieta-Ibarra et al. 2022 (ECCE-MAD).
 
     Examples
     --------
@@ -159,16 +155,14 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
     The supremum over a class of ω is smooth calibration (Lipschitz), cutoff calibration (intervals) or ECE (all |ω| ≤
     1). It is at most max|ω| × ece, in O(k) for each ω.
 
+    Source: Gopalan, Kim, Singhal & Zhao 2022, weighted calibration; Błasiok et al. 2023, Definition 7.1; Gopalan & Hu
+    2025, Definition 3.1.
+
     Parameters
     ----------
     weights : callable, (k,) array_like, list of them, or None
         ω as a function of an array of predictions, or its values at the ascending level sets. Several ω may be
         given. None is ω = 1: calibration in the large, |E[y] − E[v]|.
-
-    Source
-    ------
-    Gopalan, Kim, Singhal & Zhao 2022, weighted calibration; Błasiok et al. 2023, Definition 7.1; Gopalan & Hu 2025,
-    Definition 3.1.
 
     Examples
     --------
@@ -185,14 +179,12 @@ def weighted_ce(gamma: JointDistribution, *, weights: Weights = None) -> float:
 def low_degree_ce(gamma: JointDistribution, *, degree: int = 2) -> float:
     """Low-degree calibration error: the largest moment of the residual, max |Σ r_i v_i^j| over 0 ≤ j ≤ d (0⁰ = 1).
 
+    Source: Gopalan, Kim, Singhal & Zhao 2022, low-degree multicalibration.
+
     Parameters
     ----------
     degree : int, default 2
         d, from 0 to 1000. 0 is calibration in the large.
-
-    Source
-    ------
-    Gopalan, Kim, Singhal & Zhao 2022, low-degree multicalibration.
 
     Examples
     --------

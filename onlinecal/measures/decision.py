@@ -34,14 +34,12 @@ def cfdl(gamma: JointDistribution, *, task: Task | str = "quadratic") -> float:
     Σ w_i (max_a u(a, q_i) − u(BR(v_i), q_i)), ties of the best response broken against the forecaster: the Bregman
     divergence E[D_φ(q‖v)] of the convex φ(p) = max_a (1 − p) u(a, 0) + p u(a, 1). At most `cdl` for payoffs in [0, 1].
 
+    Source: Hu & Wu 2024; Gopalan & Hu 2025, §4.
+
     Parameters
     ----------
     task : Task or str, default "quadratic"
         A task, or the name of one in `onlinecal.decisions.tasks.TASKS`.
-
-    Source
-    ------
-    Hu & Wu 2024; Gopalan & Hu 2025, §4.
 
     Examples
     --------
@@ -61,9 +59,7 @@ def cdl(gamma: JointDistribution) -> float:
     with bounded moments. The envelope is the dual of the best one. Exactly 0 where every level has q_i = v_i;
     `worst_decision_task` attains it.
 
-    Source
-    ------
-    Hu & Wu 2024; Gopalan & Hu 2025, §4. The closed form is this package's (checked against the linear program).
+    Source: Hu & Wu 2024; Gopalan & Hu 2025, §4. The closed form is this package's (checked against the linear program).
 
     Examples
     --------
@@ -85,9 +81,7 @@ def v_cdl(gamma: JointDistribution) -> float:
     sup_t R(t) / max(t, 1 − t), with R as in `cdl`. sup R ≤ v_cdl ≤ cdl ≤ 2 sup R. Exactly 0 where every level has
     q_i = v_i. The papers bound by sup_t R(t); dividing by max(t, 1 − t) stretches the payoffs over [0, 1].
 
-    Source
-    ------
-    Hu & Wu 2024; Gopalan & Hu 2025, Theorem 4.10; Bairaktari et al. 2026, Lemma 2.2.
+    Source: Hu & Wu 2024; Gopalan & Hu 2025, Theorem 4.10; Bairaktari et al. 2026, Lemma 2.2.
 
     Examples
     --------
@@ -113,10 +107,8 @@ def u_calibration(gamma: JointDistribution) -> float:
     R_ext(t) = (b − t)_+ − Σ_{v_i > t} w_i (q_i − t), the worse of the two responses where v_i = t. At most `cdl`, and
     exactly 0 where every level has q_i = v_i; `worst_external_task` attains it.
 
-    Source
-    ------
-    Kleinberg, Paes Leme, Schneider & Teng 2023. The closed form is this package's. Deviations: the paper scales losses
-    to [−1, 1], which doubles the value.
+    Source: Kleinberg, Paes Leme, Schneider & Teng 2023. The closed form is this package's. Deviations: the paper scales
+    losses to [−1, 1], which doubles the value.
 
     Examples
     --------

@@ -217,6 +217,9 @@ def distance_lower(
     program along a line, of O(nodes) variables. Its potentials a, b give the dual bound E[a(v) y + b(v)(1 − y)] − δ,
     δ = max over all u in [0, 1] of u a(u) + (1−u) b(u), in closed form between nodes. The maxima become new u.
 
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.3, linear programs (11) and (12), here by cumulative
+    masses.
+
     Parameters
     ----------
     tolerance : float, optional, > 0
@@ -233,10 +236,6 @@ def distance_lower(
         from smCE/2 to the lesser of ECE and, for k ≤ 200 000, intCE. Levels closer than 1/20 of the tolerance share a
         node. Beyond 500 nodes these are even at first, and levels are split linearly onto their two neighbours. Some
         20 ms at k = 60, 3 ms at k = 25 000.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.3, linear programs (11) and (12), here by cumulative masses.
 
     Examples
     --------

@@ -27,16 +27,14 @@ def distance_upper(gamma: JointDistribution, *, max_levels: int = 12) -> Bracket
     dCE_up(Γ) = min over partitions of the levels into groups, contiguous or not, of Σ_i w_i |v_i − mean of i's
     group|.
 
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.2.
+
     Parameters
     ----------
     max_levels : int, default 12, 1 to 16
         Exact by enumeration (O(3^k)) up to this k, else a bracket. Then the lower end is that of `distance_lower`.
         The upper end is the best of three: intervals as of `interval_ce`, single levels (the ECE), groups of 1000
         blocks.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 5.2.
 
     Examples
     --------
@@ -199,6 +197,11 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     of predictions, to the groups in the order of means. Zeros likewise, since the cost is convex in the difference.
     So a program over how many ones and zeros have been used finds the minimum over all partitions.
 
+    Source: Qiao, Zheng (2024), CalDist. Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.1 with the metrics ℓ_r and
+    the uniform distribution on the rounds. §4 and §5 for its place between the bounds. Deviations: Predictors of the
+    definition are functions of the round, so that outcomes of one round are certain. Of a predictor on points with
+    given probabilities it is the distance of the draws.
+
     Parameters
     ----------
     p, y : (T,) array_like
@@ -214,13 +217,6 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
     Bracket
         Of width 0 for T ≤ max_rounds. Otherwise from `distance_lower`, which is below the distance of every order,
         to the distance of the groups of `distance_upper`.
-
-    Source
-    ------
-    Qiao, Zheng (2024), CalDist. Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.1 with the metrics ℓ_r and the
-    uniform distribution on the rounds. §4 and §5 for its place between the bounds. Deviations: Predictors of the
-    definition are functions of the round, so that outcomes of one round are certain. Of a predictor on points with
-    given probabilities it is the distance of the draws.
 
     Examples
     --------

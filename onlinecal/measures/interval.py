@@ -191,16 +191,15 @@ def interval_ce(gamma: JointDistribution, *, width: Width = "mean", max_levels: 
     dynamic program over end points, O(k²) at worst, O(k^(5/3)) as a rule. Maximum width: H(W) = least binned error with
     widths ≤ W takes O(k log k), and falls with W. Halving tries a few hundred widths as a rule, O(k) at worst.
 
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1; Gopalan, Hu (2025), Definition 6.10 for the maximum
+    width.
+
     Parameters
     ----------
     width : {"mean", "max"}, default "mean"
         Which width is added.
     max_levels : int, optional, ≥ 1
         Refuse larger k. Default: 200 000 for "mean", 50 000 for "max": some seconds.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1; Gopalan, Hu (2025), Definition 6.10 for the maximum width.
 
     Examples
     --------
@@ -236,16 +235,14 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
     small as intCE²/32. Maximum width: the search of `interval_ce` on all levels, stopped after 32 widths; some
     percent apart as a rule.
 
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1, for the measure; the bracket is ours.
+
     Parameters
     ----------
     width : {"mean", "max"}, default "mean"
         As in `interval_ce`.
     blocks : int, default 2000, ≥ 1
         Number of blocks m; with m ≥ k the bracket closes. For "max" nothing else depends on it.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 6.1, for the measure; the bracket is ours.
 
     Examples
     --------

@@ -32,6 +32,11 @@ def kernel_ce(
     relative). Below scale 0.0224 it is a sum over pairs, O(k²) at worst: right to 1e-15 in the square, thus to 4e-8
     near 0.
 
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 8.1, Claim 8.3, Theorems 8.5 and 8.6. Gopalan & Hu (2025),
+    §3.3, for the polynomial kernel. Deviations: the papers take scale = 1; the bounds against smCE and the distance
+    hold for it. GH25 does not say which polynomial: this one is at most 1, and does not change by an exchange of
+    outcomes.
+
     Parameters
     ----------
     kernel : {"laplace", "gaussian", "polynomial"}, default "laplace"
@@ -41,12 +46,6 @@ def kernel_ce(
         Length scale of the first two kernels.
     degree : int, default 2
         Of the polynomial, from 0 (|E[y] − E[v]|) to 1000.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 8.1, Claim 8.3, Theorems 8.5 and 8.6. Gopalan & Hu (2025), §3.3,
-    for the polynomial kernel. Deviations: the papers take scale = 1; the bounds against smCE and the distance hold for
-    it. GH25 does not say which polynomial: this one is at most 1, and does not change by an exchange of outcomes.
 
     Examples
     --------
@@ -201,9 +200,7 @@ def atb(gamma: JointDistribution) -> float:
     smCE. By parts from t = 1/2, residuals against any such ω sum to at most ∫ (|P| + |S| + max(|P|, |S|)) dt ≤ √5
     √ATB, with P and S the two sums at t.
 
-    Source
-    ------
-    Hartline, Hu, Wu 2026 (COLT; arXiv 2508.13100), with 1/T² before the squares of sums over T samples.
+    Source: Hartline, Hu, Wu 2026 (COLT; arXiv 2508.13100), with 1/T² before the squares of sums over T samples.
 
     Examples
     --------

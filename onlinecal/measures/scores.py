@@ -34,9 +34,7 @@ class BrierDecomposition(NamedTuple):
 def brier(gamma: JointDistribution) -> float:
     """Brier score, the mean squared error of the forecast: E[(y − v)²] = Σ w_i ((q_i − v_i)² + q_i (1 − q_i)).
 
-    Source
-    ------
-    Brier 1950, with a sum over both outcomes: twice this.
+    Source: Brier 1950, with a sum over both outcomes: twice this.
 
     Examples
     --------
@@ -51,9 +49,7 @@ def brier(gamma: JointDistribution) -> float:
 def brier_decomposition(gamma: JointDistribution) -> BrierDecomposition:
     """Murphy's decomposition of the Brier score over the level sets, without bins.
 
-    Source
-    ------
-    Murphy 1973.
+    Source: Murphy 1973.
 
     Examples
     --------
@@ -76,16 +72,15 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
     At least 0, and 0 for calibrated forecasts; infinite for "log" where what happened was called impossible. Not
     scaled.
 
+    Source: Gopalan & Hu 2025, Definitions 4.5 to 4.8, Theorems 4.6 and 4.9; Luo, Senapati & Sharan 2025 for KL
+    calibration.
+
     Parameters
     ----------
     phi : "log", "quadratic" or a pair of callables, default "log"
         "log" is x ln x + (1 − x) ln(1 − x): the mean KL(q ‖ v), KL calibration, of log loss. "quadratic" is x²: the
         mean (q − v)², of the Brier score. A pair is a convex φ and its derivative or subgradient, functions of arrays
         in [0, 1].
-
-    Source
-    ------
-    Gopalan & Hu 2025, Definitions 4.5 to 4.8, Theorems 4.6 and 4.9; Luo, Senapati & Sharan 2025 for KL calibration.
 
     Examples
     --------
@@ -136,9 +131,7 @@ def log_loss(gamma: JointDistribution) -> float:
 
     Infinite where an outcome was called impossible, for predictions are not clipped.
 
-    Source
-    ------
-    Good 1952.
+    Source: Good 1952.
 
     Examples
     --------
@@ -155,9 +148,7 @@ def nce(gamma: JointDistribution) -> float:
     log_loss / H(b) with b = E[y] and H(b) = −b ln b − (1 − b) ln(1 − b). Where all outcomes are equal, H(b) = 0: then 0
     if the log loss is 0, and infinite otherwise. 1 is no better than the base rate, 0 is perfect.
 
-    Source
-    ------
-    Siu, Gish & Richardson 1997 report 1 − this; in this orientation He et al. 2014 ("normalised entropy").
+    Source: Siu, Gish & Richardson 1997 report 1 − this; in this orientation He et al. 2014 ("normalised entropy").
 
     Examples
     --------

@@ -270,16 +270,14 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     from level i to i + 1. For h(v) = v the distances add to at most 1, and a monotone g is optimal. The value is
     |P_k| plus the error of an isotonic L1 regression of the P_i. Exact up to rounding, in O(k log k) at worst.
 
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 7.2 and Theorem 7.14 (there a linear program); Błasiok,
+    Nakkiran (2024), Definition 14, for the metric.
+
     Parameters
     ----------
     metric : {"identity", "logit"} or callable, default "identity"
         h, an increasing function of an array of predictions. With "logit" the levels 0 and 1 are infinitely far from
         all others, so their weights are free in [−1, 1].
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 7.2 and Theorem 7.14 (there a linear program);
-    Błasiok, Nakkiran (2024), Definition 14, for the metric.
 
     Examples
     --------
@@ -313,9 +311,7 @@ def earthmover_distance(gamma: JointDistribution) -> float:
     smooth_ce ≤ it ≤ 2 smooth_ce, and it is at most `ece`, which is the same with the distance 1 between any two
     points.
 
-    Source
-    ------
-    Gopalan & Hu 2025, §3.2 and Lemma 3.4, with the proof of the duality taken to both sides.
+    Source: Gopalan & Hu 2025, §3.2 and Lemma 3.4, with the proof of the duality taken to both sides.
 
     Examples
     --------

@@ -38,6 +38,8 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
     the log odds, where nothing needs reflecting. Levels at 0 and 1 are infinitely far and add their |r_i|.
     Non-increasing in σ.
 
+    Source: Błasiok, Nakkiran (2024), §3 and, for the transform, §5.3.
+
     Parameters
     ----------
     sigma : float, in [1e-4, 10]
@@ -52,10 +54,6 @@ def smooth_ece_at(gamma: JointDistribution, *, sigma: float, transform: Transfor
         at most 0.242 (h/σ)² Σ|r_i|, and N is chosen to make that 1e-7, up to N = 2^20. So it is ≤ 1e-7 for
         "identity" and σ ≥ 5e-4, and ≤ 2.3e-5 at σ = 1e-4. For "logit" L is the range of the log odds plus 18 σ;
         gaps wider than 18 σ are cut to that. O(k + N log N).
-
-    Source
-    ------
-    Błasiok, Nakkiran (2024), §3 and, for the transform, §5.3.
 
     Examples
     --------
@@ -78,6 +76,8 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
     smECE(Γ) = σ* with smECE_{σ*}(Γ) = σ*, of `smooth_ece_at`. Since that does not increase in σ, |smECE_σ − σ| at
     any σ bounds the distance to σ*. The search stops when it and the mesh error are small.
 
+    Source: Błasiok, Nakkiran (2024), Definition 3 and Theorem 7; §5.3 for the transform.
+
     Parameters
     ----------
     transform : {"identity", "logit"}, default "identity"
@@ -90,10 +90,6 @@ def smooth_ece(gamma: JointDistribution, *, transform: Transform = "identity") -
         50, at most 1e-4 always. "logit": error at most 1.1e-5 where k ≤ 100. Also where the log odds are within ±12
         and the value is 4e-3 or more. Otherwise it is half of what is left when the finest mesh (N = 2^20) resolves
         no more. The error of a value is the `within` of its `explain`. O(k + N log N), N some 350/σ* ("identity").
-
-    Source
-    ------
-    Błasiok, Nakkiran (2024), Definition 3 and Theorem 7; §5.3 for the transform.
 
     Examples
     --------

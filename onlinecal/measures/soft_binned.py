@@ -172,16 +172,14 @@ def scdl_binned(gamma: JointDistribution, *, m: int = 16, soft: bool = True) -> 
     SCDL_m = max over 1 ≤ i ≤ m of Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+.
     Soft: SCDL_m ≤ SCDL_2m ≤ cdl. Exactly 0 where every level has q_i = v_i.
 
+    Source: Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 1.1, 3.1.
+
     Parameters
     ----------
     m : int, default 16
         From 1 to 2⁵⁰.
     soft : bool, default True
         False rounds down instead: hard bins [j/m, (j+1)/m), the paper's contrast.
-
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Definitions 1.1, 3.1.
 
     Examples
     --------
@@ -202,6 +200,8 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
     Σ_{j≤i−1} W_j (Q_j − i/m)_+ + Σ_{j≥i} W_j ((i−1)/m − Q_j)_+, with W_j and Q_j as in `scdl_binned`, the largest
     of these. It is the loss of a decision maker with an action that changes between (i − 1)/m and i/m. O(k).
 
+    Source: Bairaktari, Hu, Nguyen & Ullman 2026, Definition 3.1.
+
     Parameters
     ----------
     m : int
@@ -210,10 +210,6 @@ def soft_binned_loss(gamma: JointDistribution, *, m: int, threshold: int, soft: 
         i, from 1 to m.
     soft : bool, default True
         As in `scdl_binned`.
-
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Definition 3.1.
 
     Examples
     --------
@@ -252,9 +248,7 @@ def scdl(gamma: JointDistribution) -> float:
     where every level has q_i = v_i. `soft_rounding` is the response with a swap regret of at most 4 times this, for
     every task.
 
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Definition 1.1, Lemma 3.3.
+    Source: Bairaktari, Hu, Nguyen & Ullman 2026, Definition 1.1, Lemma 3.3.
 
     Examples
     --------
@@ -269,9 +263,7 @@ def scdl(gamma: JointDistribution) -> float:
 def soft_rounding(gamma: JointDistribution) -> SoftRounding:
     """The response that `scdl` vouches for: rounding to the grid that attains its minimum.
 
-    Source
-    ------
-    Bairaktari, Hu, Nguyen & Ullman 2026, Theorem 4.2.
+    Source: Bairaktari, Hu, Nguyen & Ullman 2026, Theorem 4.2.
     """
     _, m = _scdl(gamma)
     return SoftRounding(m)

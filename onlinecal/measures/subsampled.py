@@ -160,6 +160,10 @@ def subsampled_smooth_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Br
     signs of the e_t, and at most ½ E|y − p|. For calibrated forecasts it falls with T: at most R/2, of the order of
     1/√T. Divided by T, as all measures here.
 
+    Source: Haghtalab, Qiao, Yang & Zhao 2024 (NeurIPS; arXiv 2407.13979), the definition of SSCE. We know it from
+    abstracts and later papers. The bounds: Jensen's inequality for the mean residuals, half of those of all rounds;
+    Khinchine's inequality E|Σ ε_t e_t| ≥ ‖e‖/√2; and ω(p) = ω(c) + ∫_c^p ω' with c = ½.
+
     Parameters
     ----------
     gamma : JointDistribution
@@ -167,12 +171,6 @@ def subsampled_smooth_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Br
         bracket holds for all rounds that are possible.
     subsets : int, default 4096, from 1 to 10^7
         The most classes that are enumerated.
-
-    Source
-    ------
-    Haghtalab, Qiao, Yang & Zhao 2024 (NeurIPS; arXiv 2407.13979), the definition of SSCE. We know it from abstracts
-    and later papers. The bounds: Jensen's inequality for the mean residuals, half of those of all rounds;
-    Khinchine's inequality E|Σ ε_t e_t| ≥ ‖e‖/√2; and ω(p) = ω(c) + ∫_c^p ω' with c = ½.
 
     Examples
     --------
@@ -195,18 +193,16 @@ def subsampled_step_ce(gamma: JointDistribution, *, subsets: int = 4096) -> Brac
     prefix sum and its largest size. Beyond, with e_t = y_t − p_t: at least ½ stepCE and ‖e‖/√8 over T, at most ½
     stepCE + ‖e‖/(√2 T), and at most ½ E|y − p|. Divided by T, as all measures here.
 
+    Source: Qiao & Zhao 2025 (COLT; arXiv 2503.02384), subsampled step calibration, from its abstract and its step
+    calibration error. The bounds: Jensen's and Khinchine's inequalities; above that of Lévy, P(max |M_j| > x) ≤ 2
+    P(|M_T| > x), so that E max M_j² ≤ 2 ‖e‖² for sums M_j of terms ε_t e_t with random signs.
+
     Parameters
     ----------
     gamma : JointDistribution
         As in `subsampled_smooth_ce`.
     subsets : int, default 4096, from 1 to 10^7
         The most pairs that are kept.
-
-    Source
-    ------
-    Qiao & Zhao 2025 (COLT; arXiv 2503.02384), subsampled step calibration, from its abstract and its step calibration
-    error. The bounds: Jensen's and Khinchine's inequalities; above that of Lévy, P(max |M_j| > x) ≤ 2 P(|M_T| > x), so
-    that E max M_j² ≤ 2 ‖e‖² for sums M_j of terms ε_t e_t with random signs.
 
     Examples
     --------

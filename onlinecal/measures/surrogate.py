@@ -28,14 +28,12 @@ def random_interval_ce(gamma: JointDistribution, *, epsilon: float) -> float:
     RintCE(Γ, ε) = E over r ~ U[0, ε) of Σ_j |Σ_{v_i ∈ [r + jε, r + (j+1)ε)} r_i|. A bin begins at each x once, so that
     this is (1/ε) ∫ |Σ_{v_i ∈ [x, x + ε)} r_i| dx. The sum changes where a level enters or leaves: O(k).
 
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2, which samples r.
+
     Parameters
     ----------
     epsilon : float, > 0
         Bin width ε.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2, which samples r.
 
     Examples
     --------
@@ -106,9 +104,7 @@ def surrogate_interval_ce(gamma: JointDistribution) -> float:
     the smallest gap it is the ECE. Widths between two that are known are left out where neither this nor 2^−j lets them
     be better. O(k) for each of at most log2(1/smallest gap) widths.
 
-    Source
-    ------
-    Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2, which samples.
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), §6.2, which samples.
 
     Examples
     --------

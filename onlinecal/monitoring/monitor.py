@@ -68,6 +68,14 @@ class Monitor:
     some amount in log odds. Others are that all are too bold or too timid by some factor of log odds, always from some
     time on (`onlinecal.monitoring.bets`). The interval or factor that won most is the witness of an alarm.
 
+    Notes: It may be pickled, and `save` writes it to a file. Each event is taken as a whole or not at all, also when a
+    call is interrupted from the keyboard: `events` says how many are.
+
+    Source: Robbins 1970 (mixtures of likelihood ratios); Ville 1939; Shin, Ramdas, Rinaldo 2022, "E-detectors"
+    (starts). The mean of interleaved totals alone is no supermartingale (Henzi and Ziegel 2022, correction). Counting
+    open questions at their worst makes its alarms valid: each total, with all its questions asked by a stopping time,
+    has mean 1.
+
     Parameters
     ----------
     alpha : float, default 0.05
@@ -93,17 +101,6 @@ class Monitor:
     alarms : tuple of Alarm
     note : dict
         Saved with it, as JSON has it.
-
-    Notes
-    -----
-    It may be pickled, and `save` writes it to a file. Each event is taken as a whole or not at all, also when a call is
-    interrupted from the keyboard: `events` says how many are.
-
-    Source
-    ------
-    Robbins 1970 (mixtures of likelihood ratios); Ville 1939; Shin, Ramdas, Rinaldo 2022, "E-detectors" (starts). The
-    mean of interleaved totals alone is no supermartingale (Henzi and Ziegel 2022, correction). Counting open questions
-    at their worst makes its alarms valid: each total, with all its questions asked by a stopping time, has mean 1.
 
     Examples
     --------

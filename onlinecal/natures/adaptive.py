@@ -32,16 +32,9 @@ class EarlyStopping(Nature):
     With B = Σ (y − p) and S = Σ (1/2 − p)(y − p) the coins end when |B| or S + |B|/2 is `bias` or more. From then on
     every outcome is 1 if B ≥ 0, and else 0.
 
-    Parameters
-    ----------
-    bias : float or str, default "T^(1/3)/4"
-        The weighted bias w that ends the coins, in (0, 10^9]; a number or an expression in T.
-
-    Guarantee
-    ---------
-    Against every forecaster E[T·smooth_ce] and E[T·cutoff_ce] are at least w(1 − ℓ(w)/T). ℓ(w) bounds the mean round in
-    which the coins end, and ℓ(w)/w³ comes down to 64/π² = 6.5 for large w. For the default that is T^{1/3}/8 at T =
-    2000, more than T^{1/3}/5 from T = 10^6 on, and 0.225 T^{1/3} in the limit.
+    Guarantee: Against every forecaster E[T·smooth_ce] and E[T·cutoff_ce] are at least w(1 − ℓ(w)/T). ℓ(w) bounds the
+    mean round in which the coins end, and ℓ(w)/w³ comes down to 64/π² = 6.5 for large w. For the default that is
+    T^{1/3}/8 at T = 2000, more than T^{1/3}/5 from T = 10^6 on, and 0.225 T^{1/3} in the limit.
 
     Each run in which the coins have ended has a T·smooth_ce and a T·cutoff_ce of at least w. For the coins end when one
     of four sums Σ f(p)(y − p) is w or more: with f = 1 or 1 − p if B ≥ 0, with f = −1 or −p if B < 0. All four f are
@@ -60,10 +53,13 @@ class EarlyStopping(Nature):
     over rounds is c E[τ] ≤ 2 E[D] − E[g(B_τ)], and |B_τ| ≤ w + 1. So E[τ] ≤ ℓ(w), the least over β of (2w + 1 − ln
     cos β(w + 1))/c, and coins that never end have probability ℓ(w)/T at most.
 
-    Source
-    ------
-    Qiao and Zheng 2024, "On the distance from calibration in sequential prediction": the Ω(T^{1/3}) lower bound.
-    Deviations: it stops by two weightings of the bias, not by the distance itself; proof and constant are ours.
+    Source: Qiao and Zheng 2024, "On the distance from calibration in sequential prediction": the Ω(T^{1/3}) lower
+    bound. Deviations: it stops by two weightings of the bias, not by the distance itself; proof and constant are ours.
+
+    Parameters
+    ----------
+    bias : float or str, default "T^(1/3)/4"
+        The weighted bias w that ends the coins, in (0, 10^9]; a number or an expression in T.
     """
 
     bias: float | str = "T^(1/3)/4"
@@ -151,15 +147,13 @@ class Sidestepping(Nature):
     smaller one positive biases above it. The next cell is one without a sign from which fewest signs are repaired, the
     middle one of these. The signs that it repairs are forgotten. (If all cells have signs, any may be taken again.)
 
+    Source: After Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping"; sign preservation of
+    Dagan et al. 2025. Deviations: it is greedy, where theirs has a recursive strategy with a proved number of signs.
+
     Parameters
     ----------
     cells : int or str, default "T^(1/3)"
         How many, rounded up; a number or an expression in T.
-
-    Source
-    ------
-    After Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping"; sign preservation of Dagan et al.
-    2025. Deviations: it is greedy, where theirs has a recursive strategy with a proved number of signs.
     """
 
     cells: int | str = "T^(1/3)"
@@ -258,21 +252,17 @@ class SignPreservation(Nature):
     |B| < √L), and loses it as in the game. Its rounds are epochs of L rounds, `rounds` at most. Where the first player
     ends the game, θ is the border between the cells with + and those with −.
 
+    Guarantee: None proved. The value of the sign game says how many signs are left if every epoch ends with one.
+
+    Source: Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping"; Dagan et al. 2025 for the game
+    with reuse. Deviations: few cells, played optimally; an epoch may end without a sign.
+
     Parameters
     ----------
     cells : int, default 7
         From 1 to 10.
     rounds : int, default 16
         From 1 to 64.
-
-    Guarantee
-    ---------
-    None proved. The value of the sign game says how many signs are left if every epoch ends with one.
-
-    Source
-    ------
-    Qiao and Valiant 2021, "Stronger calibration lower bounds via sidestepping"; Dagan et al. 2025 for the game with
-    reuse. Deviations: few cells, played optimally; an epoch may end without a sign.
     """
 
     cells: int = 7
@@ -355,9 +345,8 @@ class HalfCrossing(Nature):
     target of the forecast nearest to 1/2 so far, where every later round counts a forecast as 2 % farther. It plays 1
     below the target and 0 from it on.
 
-    Guarantee
-    ---------
-    None proved. The empirical mean is soon on the wrong side of 1/2 in every round: its T·U-calibration is T/2.
+    Guarantee: None proved. The empirical mean is soon on the wrong side of 1/2 in every round: its T·U-calibration is
+    T/2.
     """
 
     sight = Sight.HISTORY

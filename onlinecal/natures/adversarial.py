@@ -24,21 +24,17 @@ class Contrarian(Nature):
 
     The mean of a law counts as one half where its parts above and below differ by at most 1e-9 Σ w |v − 1/2|.
 
+    Guarantee: Against every deterministic forecaster, and against all where it sees the draw. Each forecast is at least
+    1/2 away from all its outcomes. So T·ECE ≥ T/2, and the swap regret of the quadratic task is at least T/4. Acting by
+    whether the forecast is below 1/2 is always wrong: the swap regret of that task, V-CDL and CDL are T. Its external
+    regret, hence U-calibration, is at least T/2.
+
+    Source: Dawid 1985, "The impossibility of inductive inference"; Oakes 1985, "Self-calibrating priors do not exist".
+
     Parameters
     ----------
     sees : {"law", "draw"}, default "law"
         What it goes by: the mean of the law, or the forecast that was drawn.
-
-    Guarantee
-    ---------
-    Against every deterministic forecaster, and against all where it sees the draw. Each forecast is at least 1/2 away
-    from all its outcomes. So T·ECE ≥ T/2, and the swap regret of the quadratic task is at least T/4. Acting by whether
-    the forecast is below 1/2 is always wrong: the swap regret of that task, V-CDL and CDL are T. Its external regret,
-    hence U-calibration, is at least T/2.
-
-    Source
-    ------
-    Dawid 1985, "The impossibility of inductive inference"; Oakes 1985, "Self-calibrating priors do not exist".
     """
 
     version: ClassVar[int] = 2
@@ -129,6 +125,13 @@ class Greedy(Nature):
     - ``"kink"``: with c = `kink` the swap regret of the task with two actions that differ by y − c.
       That is max(s, 0) for v < c, max(−s, 0) for v > c and |s| at c. CDL is at most twice the largest over c.
 
+    Guarantee: With the targets ``"ece"`` and ``"square"``, without `cells`, deterministic forecasters pay as against
+    `Contrarian`: T·ECE ≥ T/2, CDL = T. The first outcome of a level is the one farther from it, and is then repeated.
+    So every round adds max(v, 1 − v) to |E_v|. With delays it forces nothing.
+
+    Source: Folklore: the opponent in the potential arguments of Foster 1999 and of Hu and Wu 2024. Deviations: with
+    `cells` the sums are those of cells, with E measured from the exact forecasts.
+
     Parameters
     ----------
     target : {"ece", "square", "kink"}, default "ece"
@@ -137,17 +140,6 @@ class Greedy(Nature):
     cells : int, optional
         If given, forecasts of one cell [j/cells, (j+1)/cells) share one sum, and memory does not grow. From 1 to 10^6.
         By default every value is a level of its own.
-
-    Guarantee
-    ---------
-    With the targets ``"ece"`` and ``"square"``, without `cells`, deterministic forecasters pay as against `Contrarian`:
-    T·ECE ≥ T/2, CDL = T. The first outcome of a level is the one farther from it, and is then repeated. So every round
-    adds max(v, 1 − v) to |E_v|. With delays it forces nothing.
-
-    Source
-    ------
-    Folklore: the opponent in the potential arguments of Foster 1999 and of Hu and Wu 2024. Deviations: with `cells` the
-    sums are those of cells, with E measured from the exact forecasts.
     """
 
     version: ClassVar[int] = 2

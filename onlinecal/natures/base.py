@@ -78,15 +78,13 @@ class Scalar(OfPlain, Nature):
     As far as its class declares sight, it has the law, a dict value → probability, and the forecast. With the class
     attribute `reveals` it has `context(round)`, which returns a dict kind → number.
 
+    Information: Sees what its class declares: ``sight = "law"``, or a `Sight`. Default: HISTORY if it has `update`,
+    else nothing. One Python object a run. The facts of `onlinecal.core.strategy` are class attributes of those names.
+
     Parameters
     ----------
     make, name
         As for `onlinecal.forecasters.Scalar`.
-
-    Information
-    -----------
-    Sees what its class declares: ``sight = "law"``, or a `Sight`. Default: HISTORY if it has `update`, else nothing.
-    One Python object a run. The facts of `onlinecal.core.strategy` are class attributes of those names.
     """
 
     make: Callable[..., ScalarNaturePlayer]

@@ -147,17 +147,15 @@ def reveal_part(run, k, number, own):
 class Mixture(OfNatures):
     """Mixes natures: each round is that of one of them, drawn with fixed probabilities, so q_t = Σ_i w_i q_t^i.
 
+    Information: Has the largest sight of its parts. Each part is shown only what its own sight allows, and hears of
+    every round. Reveals nothing, as a part's context would not be about the mixture's q_t.
+
     Parameters
     ----------
     natures : sequence of Nature
         At least one. In a scenario, a list of tables with a name.
     weights : sequence of float, optional
         One for each, ≥ 0 and not all 0; they are scaled to sum to 1. Default: equal.
-
-    Information
-    -----------
-    Has the largest sight of its parts. Each part is shown only what its own sight allows, and hears of every round.
-    Reveals nothing, as a part's context would not be about the mixture's q_t.
     """
 
     allowed = allow(natures=parts("nature"))
@@ -211,6 +209,9 @@ class Switch(OfNatures):
     Each has a game of its own: `first` with `at` rounds as its horizon, `then` with the T − `at` that remain. `then`
     counts rounds from 1 and hears of no earlier ones.
 
+    Information: Has the larger sight of its parts; each is shown only what its own allows. Reveals the kinds of context
+    of both.
+
     Parameters
     ----------
     first, then : Nature
@@ -218,10 +219,6 @@ class Switch(OfNatures):
     at : float or str, default "T/2"
         How many rounds `first` plays, from 0; a number or an expression in T, rounded to the nearest. If it is T or
         more, `then` never plays.
-
-    Information
-    -----------
-    Has the larger sight of its parts; each is shown only what its own allows. Reveals the kinds of context of both.
     """
 
     allowed = allow(first=part("nature"), then=part("nature"), at=expression(0.0, 1e12))

@@ -22,21 +22,17 @@ class Maximin(OfSolvedGame, Nature):
     q V_{r−1}(E + (1 − i/m) e_i), V_0(E) = Σ |E_i|. It is counted as if forecasts off the grid were their nearest point
     on it. The game is solved when it begins.
 
+    Guarantee: E[T·ECE] ≥ V_T(0), the value of the game (`onlinecal solve`), for every forecaster on 0, 1/m, …, 1, also
+    for one that knows this rule. No nature that sees at most the law can force more on all of them. Forecasts between
+    the points can cost less.
+
+    Information: Sees HISTORY. O(m²) time a round. All runs share tables of the values of all states, which take some
+    seconds and 100 MB at most.
+
     Parameters
     ----------
     m : int, default 2
         Steps of the grid 0, 1/m, …, 1, from 1 to 8. Each has a longest game: `length`.
-
-    Guarantee
-    ---------
-    E[T·ECE] ≥ V_T(0), the value of the game (`onlinecal solve`), for every forecaster on 0, 1/m, …, 1, also for one
-    that knows this rule. No nature that sees at most the law can force more on all of them. Forecasts between the
-    points can cost less.
-
-    Information
-    -----------
-    Sees HISTORY. O(m²) time a round. All runs share tables of the values of all states, which take some seconds and
-    100 MB at most.
     """
 
     sight = Sight.HISTORY

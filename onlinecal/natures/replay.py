@@ -21,6 +21,10 @@ from onlinecal.rounds.steps import Memory, context, move, reveal, shared, shared
 class Replay(Nature):
     """The outcomes of a CSV or Parquet file, row by row; all runs see the same.
 
+    Information: Sees nothing; can play as many rounds as the file has rows. Reveals the context ``base`` if that column
+    is named. Deterministic: runs differ only by the forecaster's draws, and games of several horizons share their first
+    rows (`recorded`).
+
     Parameters
     ----------
     file : str
@@ -35,12 +39,6 @@ class Replay(Nature):
         A column of forecasts in [0, 1], for forecasters that improve on them.
     time : str, optional
         A column of numbers or dates that must not descend, kept as `times`, dates as days since 1970.
-
-    Information
-    -----------
-    Sees nothing; can play as many rounds as the file has rows. Reveals the context ``base`` if that column is
-    named. Deterministic: runs differ only by the forecaster's draws, and games of several horizons share their first
-    rows (`recorded`).
     """
 
     recorded = True

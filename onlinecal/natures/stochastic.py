@@ -36,19 +36,15 @@ CACHE = [-1.0, 0.0, 0.0, 0.0, 0.0]
 class Bernoulli(Nature):
     """Independent coins of one bias: q_t = q.
 
+    Guarantee: For 0 < q < 1 every forecaster has a U-calibration, and hence a CDL, of Ω(√T). In the task with its kink
+    at q both actions pay the same on average, and one more by chance.
+
+    Source: Folklore; the lower bound as in Kleinberg, Paes Leme, Schneider and Teng 2023.
+
     Parameters
     ----------
     q : float, default 0.5
         P(y = 1), in [0, 1].
-
-    Guarantee
-    ---------
-    For 0 < q < 1 every forecaster has a U-calibration, and hence a CDL, of Ω(√T). In the task with its kink at q both
-    actions pay the same on average, and one more by chance.
-
-    Source
-    ------
-    Folklore; the lower bound as in Kleinberg, Paes Leme, Schneider and Teng 2023.
     """
 
     needs_horizon, safe_under_delay, memory = False, True, "O(1)"
@@ -162,15 +158,13 @@ def _swing(run, number, size, forecast):
 class UniformTruth(Nature):
     """A fresh truth in every round: q_t uniform on [low, high], revealed as the context ``truth``.
 
+    Source: Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the calibrated family D_1; with [0.01, 1] the truths of Hu,
+    Jambulapati, Tian and Yang 2024, §6.
+
     Parameters
     ----------
     low, high : float, default 0 and 1
         0 ≤ low ≤ high ≤ 1.
-
-    Source
-    ------
-    Błasiok, Gopalan, Hu and Nakkiran 2023, §10: the calibrated family D_1; with [0.01, 1] the truths of Hu,
-    Jambulapati, Tian and Yang 2024, §6.
     """
 
     low: float = field(default=0.0, metadata={"key": "unless default"})
@@ -214,21 +208,17 @@ class LogisticFeatures(Nature):
 
     σ(z) = 1/(1 + e^−z). With bend = 1 logistic regression on x is the right model.
 
+    Information: Sees nothing; reveals the context ``features``, the (runs,) values of x_t, and not the truth.
+
+    Source: The experiments of Rossellini et al. 2025, repeated in Bairaktari, Hu, Nguyen and Ullman 2026, §9.
+    Deviations: the interval, the slope and the family of means.
+
     Parameters
     ----------
     slope : float, default 4
         In [−100, 100].
     bend : float, default 1
         In [0.01, 100].
-
-    Information
-    -----------
-    Sees nothing; reveals the context ``features``, the (runs,) values of x_t, and not the truth.
-
-    Source
-    ------
-    The experiments of Rossellini et al. 2025, repeated in Bairaktari, Hu, Nguyen and Ullman 2026, §9. Deviations: the
-    interval, the slope and the family of means.
     """
 
     slope: float = 4.0
@@ -374,15 +364,13 @@ def _piece(run, number, size, forecast):
 class Markov(Nature):
     """Outcomes that remember the last one: q_t = p01 after an outcome 0, and 1 − p10 after an outcome 1.
 
+    Information: Sees HISTORY, because q_t depends on y_{t−1}, which the engine draws; it does not look at the
+    forecasts. q_1 is the stationary probability p01/(p01 + p10), 1/2 if both are 0.
+
     Parameters
     ----------
     p01, p10 : float, default 0.1 and 0.1
         Probabilities of going from 0 to 1 and from 1 to 0, in [0, 1].
-
-    Information
-    -----------
-    Sees HISTORY, because q_t depends on y_{t−1}, which the engine draws; it does not look at the forecasts. q_1 is the
-    stationary probability p01/(p01 + p10), 1/2 if both are 0.
     """
 
     p01: float = 0.1

@@ -46,6 +46,10 @@ class Streams(OfNatures):
     Each part plays the game of its own questions, counted from 1, with their number as its horizon. The order of the
     parts is the same in all runs.
 
+    Information: Has the largest sight of its parts. Each part is shown only what its own sight allows, of its own
+    questions. Reveals ``stream``, the index of the part from 0, and the kinds of context that all parts reveal. Under
+    "random" a game begins with a count of the questions of each, in time of order T.
+
     Parameters
     ----------
     parts : sequence of Nature
@@ -61,13 +65,6 @@ class Streams(OfNatures):
     ----------
     streams : tuple of str
         Their names, in the order of the indices.
-
-    Information
-    -----------
-    Has the largest sight of its parts. Each part is shown only what its own sight allows, of its own questions. Reveals
-    ``stream``, the index of the part from 0, and the kinds of context that all parts reveal. Under "random" a game
-    begins with a count of the questions of each, in time of order T.
-
     """
 
     allowed = allow(parts=parts("nature"), order=word("turns", "random"))

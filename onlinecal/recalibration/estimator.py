@@ -33,6 +33,12 @@ CHUNK = 256
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn states no types
     """A binary classifier whose probabilities are recalibrated by a forecaster, row after row.
 
+    Notes: `fit` forecasts rows by cross-validation, by at most as many folds as the smaller class has rows, and tells
+    them to the recalibrator in their order. A class of one row is forecast by the classifier that has seen all.
+    `partial_fit` forecasts at most 256 rows, tells the recalibrator their outcomes, and then the classifier. Forecasts
+    of the first rows are 1/2. `predict_proba` gives means of laws; of a forecaster that randomises they are not the
+    draws of its guarantees.
+
     Parameters
     ----------
     estimator : classifier, "passthrough" or None, default None
@@ -50,14 +56,6 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     estimator_ : classifier or "passthrough"
     recalibrator_ : Recalibrator
     n_features_in_ : int
-
-    Notes
-    -----
-    `fit` forecasts rows by cross-validation, by at most as many folds as the smaller class has rows, and tells them to
-    the recalibrator in their order. A class of one row is forecast by the classifier that has seen all. `partial_fit`
-    forecasts at most 256 rows, tells the recalibrator their outcomes, and then the classifier. Forecasts of the first
-    rows are 1/2. `predict_proba` gives means of laws; of a forecaster that randomises they are not the draws of its
-    guarantees.
 
     Examples
     --------

@@ -168,6 +168,9 @@ def _check(found: RecalibrationMap) -> None:
 def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> RecalibrationMap:
     """Fits a map of recalibration to forecasts and outcomes, in whatever order.
 
+    Source: Vovk and Petej 2014, "Venn–Abers predictors"; Vovk, Petej and Fedorova 2015, Section 4, for the merged
+    probability.
+
     Parameters
     ----------
     p, y : (n,) array_like
@@ -181,10 +184,6 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
     -------
     RecalibrationMap
         A function of new forecasts, with `interval`, `inverse` and `save`.
-
-    Source
-    ------
-    Vovk and Petej 2014, "Venn–Abers predictors"; Vovk, Petej and Fedorova 2015, Section 4, for the merged probability.
 
     Examples
     --------

@@ -36,6 +36,13 @@ class Refitted(Forecaster):
 
     Until there are two outcomes of different kinds it says the base forecast itself.
 
+    Guarantee: None proved.
+
+    Information: Needs the context ``base``. Keeps all rounds; time of a fit of n a round divided by n·(growth − 1).
+
+    Source: Zadrozny and Elkan 2002; Platt 1999; Błasiok and Nakkiran 2024. Deviations: the imagined outcome of isotonic
+    regression.
+
     Parameters
     ----------
     of : {"isotonic", "sigmoid", "smooth", "venn_abers"}
@@ -48,19 +55,6 @@ class Refitted(Forecaster):
     growth : float, default 1.1
         In [1.0001, 2]: it is fitted when there are as many times more known outcomes than at the last fit, and at least
         one.
-
-    Guarantee
-    ---------
-    None proved.
-
-    Information
-    -----------
-    Needs the context ``base``. Keeps all rounds; time of a fit of n a round divided by n·(growth − 1).
-
-    Source
-    ------
-    Zadrozny and Elkan 2002; Platt 1999; Błasiok and Nakkiran 2024. Deviations: the imagined
-    outcome of isotonic regression.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})

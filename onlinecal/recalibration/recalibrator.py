@@ -42,6 +42,8 @@ class Asked:
 class Recalibrator:
     """Recalibrates forecasts on a stream: each by what was known before it, and by nothing else.
 
+    Notes: It can be pickled together with open questions, and goes on identically.
+
     Parameters
     ----------
     forecaster : str, mapping or Forecaster, default "aggregated"
@@ -64,10 +66,6 @@ class Recalibrator:
         What plays.
     asked, told : int
         How many forecasts were made, and how many outcomes have been told.
-
-    Notes
-    -----
-    It can be pickled together with open questions, and goes on identically.
 
     Examples
     --------

@@ -45,6 +45,9 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
     classifier. Labels may come late, and in any order: a question of `predict_proba_one` or `predict_one` waits, with
     its probability, until `learn_one` comes with the same x. A label without a question is forecast when it comes.
 
+    Notes: Probabilities are means of the forecaster's laws: of one that randomises they are not the draws of its
+    guarantees.
+
     Parameters
     ----------
     classifier : river.base.Classifier
@@ -55,10 +58,6 @@ class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
         The label that is forecast, and the other one.
     open_at_most : int, default 100_000
         How many questions wait; beyond, the oldest is forgotten.
-
-    Notes
-    -----
-    Probabilities are means of the forecaster's laws: of one that randomises they are not the draws of its guarantees.
 
     Examples
     --------

@@ -29,6 +29,11 @@ class SmoothRecalibration:
     mean outcomes μ_i it is Σ_i m_i μ_i K_σ(v_i, t) / Σ_i m_i K_σ(v_i, t). The pair (κ(p), y) is perfectly calibrated on
     Γ. With σ = SmoothECE(Γ) a forecast is moved by E|κ(p) − p| ≤ (1 + 2√(2/π)) σ.
 
+    Source: Błasiok and Nakkiran 2024, "Smooth ECE", Theorem 20, for the identity transform. The constant of its O(·) is
+    ours: |κ(p) − p| ≤ |E[y − p | κ₁]| + |E[p | κ₁] − p|; the first has mean SmoothECE_σ = σ, the second at most 2
+    E|κ₁(p) − p| ≤ 2σ√(2/π). Levels are spread linearly on points σ/100 apart, and the map is linear between them, which
+    errs by 1e-4.
+
     Attributes
     ----------
     gamma : JointDistribution
@@ -36,13 +41,6 @@ class SmoothRecalibration:
         σ; where it is 0, Γ is calibrated and κ the identity.
     points, values : (N,) floats
         κ₂ at equal steps; between them it is interpolated.
-
-    Source
-    ------
-    Błasiok and Nakkiran 2024, "Smooth ECE", Theorem 20, for the identity transform. The constant of its O(·) is ours:
-    |κ(p) − p| ≤ |E[y − p | κ₁]| + |E[p | κ₁] − p|; the first has mean SmoothECE_σ = σ, the second at most 2
-    E|κ₁(p) − p| ≤ 2σ√(2/π). Levels are spread linearly on points σ/100 apart, and the map is linear between them, which
-    errs by 1e-4.
     """
 
     gamma: JointDistribution

@@ -225,6 +225,10 @@ def plot_murphy(
     does not occur and the prediction is above t, and 0 elsewhere. Every proper score is a mixture of these. A forecast
     that has less at every t is better by all of them.
 
+    Source: Ehm, Gneiting, Jordan, Krüger 2016.
+
+    Deviations: The interval adds four samples; theirs is the mean ± normal quantiles.
+
     Parameters
     ----------
     p, y
@@ -237,14 +241,6 @@ def plot_murphy(
     Returns
     -------
     Axes
-
-    Source
-    ------
-    Ehm, Gneiting, Jordan, Krüger 2016.
-
-    Deviations
-    ----------
-    The interval adds four samples; theirs is the mean ± normal quantiles.
 
     Examples
     --------

@@ -60,6 +60,9 @@ def compiled(cls: Class) -> Class:
     `math`, methods of the class and functions of a module that are written so. A law may be a dict display.
     ``__init__`` is played in Python and may do anything.
 
+    Notes: An error that a method raises stops the game in its round, but its words are lost. So does a whole number of
+    more than 64 bits, and a division by zero.
+
     Parameters
     ----------
     cls : class
@@ -78,11 +81,6 @@ def compiled(cls: Class) -> Class:
         Something in its methods cannot be translated: the message says where, and what was expected. It is raised at
         once where the parameters have defaults, or else when a game begins. So is, with the round, what
         differs from the plain object.
-
-    Notes
-    -----
-    An error that a method raises stops the game in its round, but its words are lost. So does a whole number of more
-    than 64 bits, and a division by zero.
 
     Examples
     --------

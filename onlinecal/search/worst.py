@@ -116,6 +116,8 @@ def search(
     compared in further games. The chosen one plays `fresh` games. Their mean is an unbiased estimate, and a lower bound
     on the worst nature.
 
+    Source: Hansen and Ostermeier 2001, CMA-ES (the library `cma`); Jamieson and Talwalkar 2016, successive halving.
+
     Parameters
     ----------
     against : Forecaster, its name, or a table as in a scenario
@@ -141,10 +143,6 @@ def search(
     -------
     Found
         Also when it is interrupted (Ctrl-C) after the first generation: the best so far.
-
-    Source
-    ------
-    Hansen and Ostermeier 2001, CMA-ES (the library `cma`); Jamieson and Talwalkar 2016, successive halving.
     """
     own = _table(against)
     given = SPACES if natures is None else [natures] if isinstance(natures, str | Mapping) else natures

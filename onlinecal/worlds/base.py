@@ -72,15 +72,13 @@ class Reacting(World):
 class Simulated(OfPlain, World):
     """Plays a world in plain Python: an object with ``run(env, market)``, a generator.
 
+    Information: Hears the forecasts. One object a run. `reveals`, `streams`, `sight` and `open_at_once` are class
+    attributes of those names.
+
     Parameters
     ----------
     make, name
         As for `onlinecal.forecasters.Scalar`.
-
-    Information
-    -----------
-    Hears the forecasts. One object a run. `reveals`, `streams`, `sight` and `open_at_once` are class attributes of
-    those names.
     """
 
     make: Callable[..., Any]

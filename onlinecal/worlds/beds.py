@@ -25,6 +25,11 @@ class Beds(Reacting):
     Patients arrive by a Poisson process and wait for a bed in their order. A case of severity s, uniform on [0, 1],
     stays an exponential time of mean 1 + 4s days. The outcome 1 is known at the discharge, the outcome 0 after a day.
 
+    Information: Reveals ``severity``, ``occupied``, the share of beds taken by others, and ``base``. That is 1 −
+    exp(−within/(1 + 4s)), the probability without a reaction. All of a patient is drawn at its arrival.
+
+    Source: This package; without a reaction M/G/c with hyperexponential stays.
+
     Parameters
     ----------
     beds : int, default 12
@@ -37,15 +42,6 @@ class Beds(Reacting):
         "act": a uniform threshold of each patient above the forecast halves the stay, so low forecasts fail. "rush":
         where a patient finds no bed, the one with the highest forecast is discharged. So high forecasts come true, and
         later forecasts decide on earlier questions.
-
-    Information
-    -----------
-    Reveals ``severity``, ``occupied``, the share of beds taken by others, and ``base``. That is 1 − exp(−within/(1 +
-    4s)), the probability without a reaction. All of a patient is drawn at its arrival.
-
-    Source
-    ------
-    This package; without a reaction M/G/c with hyperexponential stays.
     """
 
     reveals: ClassVar[frozenset[str]] = frozenset({"base", "occupied", "severity"})

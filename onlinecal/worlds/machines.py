@@ -21,6 +21,11 @@ class Machines(Reacting):
     A machine is looked at every unit of time. Its life is Weibull; one that has failed stands still until its next
     service, where it is replaced. The outcome 1 is known at the failure, the outcome 0 at the next service.
 
+    Information: Reveals ``age``, and ``base``, 1 − exp((age/life)^shape − ((age + 1)/life)^shape): the probability
+    without a reaction. Lives and thresholds of a machine are drawn in the order of its own, whatever is forecast.
+
+    Source: This package.
+
     Parameters
     ----------
     machines : int, default 20
@@ -33,15 +38,6 @@ class Machines(Reacting):
         A threshold of each service, uniform on [0, 1], below the forecast is a warning. "act": the machine is
         overhauled at once and is as new, so high forecasts fail. "rush": it works and ages at twice the speed until the
         next service, so high forecasts come true.
-
-    Information
-    -----------
-    Reveals ``age``, and ``base``, 1 − exp((age/life)^shape − ((age + 1)/life)^shape): the probability
-    without a reaction. Lives and thresholds of a machine are drawn in the order of its own, whatever is forecast.
-
-    Source
-    ------
-    This package.
     """
 
     reveals: ClassVar[frozenset[str]] = frozenset({"age", "base"})

@@ -22,6 +22,12 @@ class Parts(Reacting):
     lot is ordered. Half of the mean time of its delivery is fixed, the other half exponential. A demand that finds no
     part is lost, and all open orders then have the outcome 1. A delivery before that makes it 0.
 
+    Information: Reveals ``stock``, the parts on hand, ``ordered``, those on order before, and ``base``. That is the
+    probability that the Poisson demand of the mean time of delivery is above the stock. Demands, and each order's time
+    and threshold, are drawn in their order, whatever is forecast.
+
+    Source: This package; without a reaction an (r, Q) inventory with lost sales.
+
     Parameters
     ----------
     reorder : int, default 8
@@ -34,16 +40,6 @@ class Parts(Reacting):
         A threshold of each order, uniform on [0, 1], below the forecast is a warning. "act": the lot comes by express,
         in half of the time, so high forecasts fail, also of earlier orders. "rush": customers take two parts each until
         the delivery, so high forecasts come true, also of earlier orders.
-
-    Information
-    -----------
-    Reveals ``stock``, the parts on hand, ``ordered``, those on order before, and ``base``. That is the probability that
-    the Poisson demand of the mean time of delivery is above the stock. Demands, and each order's time and threshold,
-    are drawn in their order, whatever is forecast.
-
-    Source
-    ------
-    This package; without a reaction an (r, Q) inventory with lost sales.
     """
 
     reveals: ClassVar[frozenset[str]] = frozenset({"base", "ordered", "stock"})

@@ -21,6 +21,11 @@ class Queue(Reacting):
     Customers arrive by a Poisson process and are served in order, each for an exponential time of mean 1. The outcome 0
     is known when the service begins, the outcome 1 when the customer has waited w.
 
+    Information: Reveals ``queue``, the customers that wait or are served, and ``base``. That is the probability that c
+    busy servers take longer than w for those ahead. All of a customer is drawn at its arrival.
+
+    Source: Without a reaction M/M/c: Erlang 1917.
+
     Parameters
     ----------
     servers : int, default 3
@@ -33,15 +38,6 @@ class Queue(Reacting):
         Each customer has a threshold, uniform on [0, 1], and a forecast above it is a warning. "leave": a customer that
         is warned leaves at once, and has not waited, so high forecasts fail. "rush": customers that are warned go
         before the others, so high forecasts come true, also of earlier questions.
-
-    Information
-    -----------
-    Reveals ``queue``, the customers that wait or are served, and ``base``. That is the probability that c busy servers
-    take longer than w for those ahead. All of a customer is drawn at its arrival.
-
-    Source
-    ------
-    Without a reaction M/M/c: Erlang 1917.
     """
 
     reveals: ClassVar[frozenset[str]] = frozenset({"base", "queue"})

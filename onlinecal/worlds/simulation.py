@@ -24,6 +24,9 @@ VERSION = 1
 class Simulation(Separate):
     """A forecaster in several runs of a world; each has questions, times and outcomes of its own.
 
+    Notes: A simulation can be pickled, and continues identically: the world is played again with the forecasts that it
+    heard. So a world must depend on `market.rng` and the forecasts alone.
+
     Parameters
     ----------
     forecaster : Forecaster
@@ -42,11 +45,6 @@ class Simulation(Separate):
         The runs.
     asked : int
         Questions of each run that are read now.
-
-    Notes
-    -----
-    A simulation can be pickled, and continues identically: the world is played again with the forecasts that it heard.
-    So a world must depend on `market.rng` and the forecasts alone.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ def test_who_reveals_nothing_cannot_feed_who_needs_it():
 
 @pytest.mark.parametrize("cls", [*n.NATURES.values(), *FORECASTERS.values()], ids=[*n.NATURES, *FORECASTERS])
 def test_guarantees_are_documented(cls):
-    assert "guarantees" not in vars(cls) or "\n    Guarantee\n    ---" in cls.__doc__
+    assert "guarantees" not in vars(cls) or "\n    Guarantee: " in cls.__doc__
     assert set(FORECASTERS).isdisjoint(n.NATURES)
 
 
