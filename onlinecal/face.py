@@ -62,7 +62,7 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
     label : str, optional
         What labels begin with. Default: the name, and the parameters that have one value if there is room.
     **parameters
-        Each a value; a list, tuple, range or array of values; or a range of numbers
+        Each a value, or a list, tuple, range or array of values. A range of numbers is
         ``{"from": 0.1, "to": 0.9, "steps": 9}``, with ``"step"`` in place of ``"steps"``, or with
         ``"spacing": "log"``. Where the parameter itself takes a list, a list is one value, and ``{"each": [[…], […]]}``
         several. Tables with a name, ``{"name": "forecast_hedging", "m": [10, 20]}``, are strategies, which may be swept
@@ -150,10 +150,10 @@ def play(
     Parameters
     ----------
     forecaster : Forecaster, its name or table, plain class, object or partial, what `sweep` returns, or list of them
-        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run;
-        ``functools.partial(Mine, rate=0.1)`` with parameters; of an object ``Mine(0.1)`` each run has a deep copy. A
-        name is a registered one, ``"forecast_hedging"``, or ``"module:Class"``, with its default parameters; a table,
-        as in a scenario, ``{"name": "forecast_hedging", "m": 8}``, has parameters, each with one value or several.
+        A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run. Parameters are
+        given by ``functools.partial(Mine, rate=0.1)``. Of an object ``Mine(0.1)`` each run has a deep copy. A name
+        (``"forecast_hedging"``, or ``"module:Class"``) has its default parameters. A table as in a scenario,
+        ``{"name": "forecast_hedging", "m": 8}``, has parameters, each with one value or several.
     nature : Nature, its name or table, plain class, object or partial, what `sweep` returns, or list of them
         The same; a plain class has ``probability()``, and ``update(forecast, outcome)`` if it is to be told the past.
         With ``sight = "law"`` or ``"draw"`` it has ``probability(round)`` (see `onlinecal.natures.Scalar`). A world
@@ -167,8 +167,8 @@ def play(
     seed : int, default 0
     measures, tasks : iterable
         Names, tables with options, functions of Γ, or tasks (see `Panel.of`); a single one stands for itself. An option
-        with several values, as in `sweep`, gives several. A name may be ``"module:function"`` of a measure, of a task,
-        or of a function that makes a task of the options.
+        with several values, as in `sweep`, gives several. ``"module:function"`` names a measure, a task, or a function
+        that makes a task of the options.
     per_decade : int, default 8
         Checkpoints for each factor of ten, with one horizon; from 1 to 100.
     arrivals : Arrivals, or its name or table
@@ -179,11 +179,11 @@ def play(
     decision_makers : list of mappings, tenures or tasks
         Those that join and leave (see `onlinecal.decision_makers.tenures.Group`); `Played.people` has their accounts.
     history : "exact", int or mapping, default "exact"
-        How the forecasts of forecasters without a grid are kept. ``"exact"``: 8 bytes a run-round, in memory while that
-        is at most half of what is free, else in a temporary file without a name; ``{"name": "exact", "folder": …,
-        "share": …}`` says where, and from which share on. An integer m: they are counted on a grid of m + 1 points,
-        memory does not grow with T, and every column is a certified bracket, ``name[lower]`` and ``name[upper]``, from
-        the distance that they were moved (`onlinecal.measures.bracket_of_moved`).
+        How the forecasts of forecasters without a grid are kept. ``"exact"``: 8 bytes a run-round. They are in memory
+        up to half of the free memory, else in a temporary file without a name. A table
+        ``{"name": "exact", "folder": …, "share": …}`` says where, and from which share on. An integer m: they are
+        counted on a grid of m + 1 points, and memory does not grow with T. Every column is then a certified bracket,
+        ``name[lower]`` and ``name[upper]``, by the distance of the moves (`onlinecal.measures.bracket_of_moved`).
     keep : int, "all" or "none", default 4096
         The part that is kept of each run's Γ at its checkpoints, for `Played.gamma` and for later questions. Γ with at
         most this number of levels is kept exactly, and all of forecasters with a grid. The predictions of others are

@@ -20,8 +20,6 @@ MANNERS = {
 }
 #: what is no prose: examples, types of parameters, lines under headings, code in backticks
 NO_PROSE = re.compile(r"^ *(?:>>>|\.\.\.).*\n(?: *\S.*\n?)*|^ *[\w, *]+ :.*$|^ *[-=]{3,}$|`+[^`]*`+", re.M)
-#: the most cases in the whole package; it only falls
-RECORD = 85
 
 
 def manners(source):
@@ -51,4 +49,3 @@ def rooms():
 if __name__ == "__main__":
     for room, counts in rooms().items():
         print(f"{room:16} {counts.total():5}", dict(+counts))
-    print(f"{'all':16} {sum(counts.total() for counts in rooms().values()):5}, on record {RECORD}")

@@ -60,10 +60,10 @@ def evaluate(
 
     With `bootstrap`, rows have intervals. Each holds the measure's value on the population with a probability of
     `level`. The population is the Γ from which the samples were drawn independently. For a seminorm of the residuals
-    (ECE, smCE, kCE, …) it is value ± c. Here c is a quantile of the same seminorm of the *change* of the residuals.
-    For other measures it follows from bounds of the change of Γ; `Row.interval_by` names the inequality. The law of the
-    change is imitated twice, and c is the larger quantile: by a normal law with the covariance of resampled masses,
-    with two outcomes of either kind added; and by outcomes drawn as the forecasts say. Intervals of calibrated
+    (ECE, smCE, kCE, …) it is value ± c. Here c is a quantile of the same seminorm of the *change* of the residuals. For
+    other measures it follows from bounds of the change of Γ; `Row.interval_by` names the inequality. The law of the
+    change is imitated twice, and c is the larger quantile. One is a normal law with the covariance of resampled masses,
+    with two outcomes of either kind added. The other is of outcomes drawn as the forecasts say. Intervals of calibrated
     forecasts are right for every number of samples, others for large n, and as a rule wide. With fewer draws than
     level/(1 − level), c is infinite; of ECE and interval CE with fewer than (1 + level)/(1 − level).
 
@@ -77,15 +77,15 @@ def evaluate(
     ECE of order 1 has such ends too, by weights of 1 or −1. Interval CE has them by Lipschitz weights below, and that
     of ECE above. Either kind of ends has half of what may fail, and the ends nearer to the value are taken.
 
-    Intervals of means of losses (Brier score, log loss) are quantiles of the mean with random weights and one more
-    sample of the largest loss, or of the least. For two losses they are those of Clopper and Pearson, valid for every
-    n. With fewer draws than (1 + level)/(1 − level) an end is that of the range. That of the log loss is for a
-    population with forecasts no nearer to 0 and 1 than those given; with a forecast of 0 or 1 it has no upper end.
+    Intervals of means of losses (Brier score, log loss) are quantiles of the mean with random weights. One more sample
+    has the largest loss, or the least. For two losses they are those of Clopper and Pearson, valid for every n. With
+    fewer draws than (1 + level)/(1 − level) an end is that of the range. That of the log loss is for a population with
+    forecasts no nearer to 0 and 1 than those given. With a forecast of 0 or 1 it has no upper end.
 
     A measure that tells levels apart (ECE, CDL, V-CDL, CFDL) is noise on distinct predictions (Bairaktari et al. 2026,
-    §1). There is no interval where more than 5 % of the weight is on levels (binned measures: bins) with fewer than 30
-    samples; ECE of another order than 1 allows none of it. Of `weights`, samples are counted as (Σ w)²/Σ w². A function
-    of your own gets the hull of the basic and the percentile bootstrap interval, right only if it is smooth at the
+    §1). There is no interval where more than 5 % of the weight is on levels, or bins, with fewer than 30 samples. ECE
+    of another order than 1 allows none of it. Of `weights`, samples are counted as (Σ w)²/Σ w². A function of your own
+    gets the hull of the basic and the percentile bootstrap interval. It is right only if the function is smooth at the
     population's Γ. An infinite value has the measure's range for an interval; an infinite log loss is infinite for the
     population. Above 4096 levels changes are drawn at as many groups of equal weight, and widened by 7 %.
 
@@ -98,13 +98,13 @@ def evaluate(
 
     With `clusters`, only samples of different clusters are taken as independent: rows of several events, say. A change
     is then a sum of that of each cluster times a normal number. Changes of calibrated forecasts are such sums of the
-    residuals y − p. Outcomes of the reference are drawn by a normal copula with one correlation in all clusters, which
+    residuals y − p. Outcomes of the reference are drawn by a normal copula with one correlation in all clusters. It
     gives residuals of clusters the variance seen. This is right for many clusters. Samples are counted as (Σ w)²/Σ w²,
     where w is the weight of a cluster. With fewer than 30 there are no intervals and no p-values; there is no
     `p_large_n`.
 
-    Source: Błasiok, Gopalan, Hu & Nakkiran 2023, §9 (bounds of the change); van der Vaart & Wellner 1996, §3.6
-    (bootstrap of suprema); Bröcker & Smith 2007 (reference); Arrieta-Ibarra et al. 2022 (its limit); Davison & Hinkley
+    Source: Błasiok, Gopalan, Hu & Nakkiran 2023, §9 (bounds of the change). van der Vaart & Wellner 1996, §3.6
+    (bootstrap of suprema). Bröcker & Smith 2007 (reference); Arrieta-Ibarra et al. 2022 (its limit); Davison & Hinkley
     1997, §5.2.
 
     Deviations: Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this

@@ -17,7 +17,7 @@ from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
 
 Floats = NDArray[np.float64]
 
-#: levels up to which outcomes are drawn for the test of a group; of more the law for large n is used
+#: the most levels for which outcomes are drawn; beyond, the law for large n is used
 DRAWN_LEVELS = 2000
 #: draws, so that also with many groups a p-value can be small
 GROUP_DRAWS = 9999
@@ -25,7 +25,7 @@ GROUP_DRAWS = 9999
 LAGS, TESTED, SIMILAR, PERMUTED = 10, 20_000, 20, 199
 # Numbers drawn at once.
 _AT_ONCE = 1 << 20
-# Outcomes of up to this number of rows a level are drawn one by one, which is quicker than how many of them are 1.
+# Outcomes of a level with at most this number of rows are drawn one by one, which is quicker.
 _ROWS_OF_A_LEVEL = 4
 # Values that only rounding tells apart are as good as equal.
 _TIE = 1e-12
@@ -36,7 +36,7 @@ def calibration_test(
 ) -> float:
     """A p-value of the hypothesis that forecasts are calibrated, by their cutoff calibration error.
 
-    Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n; for more than
+    Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n. For more than
     `DRAWN_LEVELS` levels, or with weights, it is the limit for large n. With `resample`, of clusters, residuals of
     clusters are multiplied by normal numbers.
 

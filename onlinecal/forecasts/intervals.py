@@ -1,11 +1,10 @@
-"""Intervals for what measures are of the population that samples were drawn from, and the draws that they are made of.
+"""Intervals for a measure of the population, and the draws for them.
 
-A measure's `Sampling` bounds how far its value may lie from the population's by seminorms L_j of D = Γ̂ − Γ. What is
-missing is the law of the L_j(D). It is imitated by two kinds of draws, and each radius is the larger of the two
-quantiles: of normal changes with the covariance of resampled masses, right for large n wherever the truth lies; and of
-changes by outcomes drawn as the predictions say, right for every n if the forecasts are calibrated. Suprema
-of means over tasks or weights have ends by their witnesses (`witnessed`). Where there are both, each way may fail in
-half of the cases left.
+A measure's `Sampling` bounds the distance of its value from the population's by seminorms L_j of D = Γ̂ − Γ. The law of
+the L_j(D) is imitated by two kinds of draws. Each radius is the larger of the two quantiles. Normal changes with
+the covariance of resampled masses are right for large n wherever the truth lies. Changes by outcomes drawn as the
+predictions say are right for every n if the forecasts are calibrated. Suprema of means over tasks or weights have ends
+by their witnesses (`witnessed`). Where there are both, each way may fail in half of the cases left.
 """
 
 from __future__ import annotations

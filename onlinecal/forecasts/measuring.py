@@ -1,4 +1,4 @@
-"""All that can be said of a log of forecasts: for each column, by group and over time, and of columns side by side."""
+"""The report of a log of forecasts: its columns, by group and over time, and side by side."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Measured:
     """One column of forecasts."""
 
     name: str
-    # of the predictions as they are written; of a file that was read in parts, where they are too many, on a grid
+    # of the predictions; on a grid if a file read in parts has too many different ones
     gamma: JointDistribution
     evaluation: Evaluation
     brier: Decomposition
@@ -135,7 +135,7 @@ class Some(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Column:
-    """What a report needs of one column of forecasts: Γ of all rows and of groups."""
+    """The data of one column of forecasts for a report: Γ of all rows and of groups."""
 
     gamma: JointDistribution  # of a grid, where there are too many different forecasts
     groups: dict[str, Some] = field(default_factory=dict)
@@ -225,10 +225,10 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
         integer("measure", option, getattr(settings, option), least, most)
     gamma, steps, chances = column.gamma, None, None
     if column.moved is not None:
-        # Additions of rows in any order: the sum may be rounded up to so much.
+        # The sum of rows added in any order: rounding must not take it above the largest possible move.
         steps = settings.grid, min(column.moved / gamma.weight, 0.5 / settings.grid)
-        # On a grid outcomes are drawn by the mean forecast of each level: their number is a little more spread than
-        # that of single forecasts (Hoeffding 1956).
+        # On a grid outcomes are drawn by the mean forecast of each level. Their number varies a little more than with
+        # single forecasts (Hoeffding 1956).
         chances = None if column.chances is None else column.chances.means
     evaluation = column.evaluate(settings, settings.measures, reference=settings.draws, moved=steps)
     resample = evaluation.resample or Resample(gamma, None)
@@ -263,7 +263,7 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
 
 
 def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
-    """What is said of each, corrected for their number.
+    """The report of each group, corrected for their number.
 
     Intervals are those of Clopper and Pearson for the mean probability of events, less the mean forecast. Their level
     is 1 − (1 − level)/k of k parts (Bonferroni). They hold for every number of rows, also of different probabilities

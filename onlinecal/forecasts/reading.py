@@ -16,7 +16,7 @@ from onlinecal.core.rows import EMPTY, WORDS, Rows, as_number
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: names by which columns of forecasts and of outcomes are known, in lower case, without what is no letter or digit
+#: usual names of columns of forecasts and of outcomes, in lower case, letters and digits alone
 FORECASTS = {
     "p", "prob", "probability", "probabilities", "forecast", "forecasts", "prediction", "predictions", "predicted",
     "pred", "ypred", "yprob", "yproba", "yhat", "phat", "confidence", "credence", "pyes", "proba",

@@ -27,7 +27,7 @@ class Reference:
         self.gamma, self.moved = resample.gamma, 0.0
         self.starts: NDArray[np.int64] | None = None  # the first level of each group
         self.resample, self._chances = resample, chances
-        # Of samples that are drawn one by one: their chances, the first of each group, and room for what is drawn.
+        # For samples drawn one by one: their chances, the first of each group, and two buffers for the draws.
         self._single: tuple[Floats, NDArray[np.int64], Floats, NDArray[np.bool_]] | None = None
         if resample.gamma.levels > MOST_DRAWN:
             self._group(resample.gamma)

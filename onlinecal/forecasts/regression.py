@@ -63,8 +63,8 @@ def isotonic(gamma: JointDistribution) -> Floats:
 def decomposition(gamma: JointDistribution, score: Literal["brier", "log"] = "brier") -> Decomposition:
     """A proper score in three parts, by the best monotone recalibration.
 
-    Source: Dimitriadis, Gneiting, Jordan 2021. On few samples the regression also removes noise: the miscalibration is
-    too large by about as much as a calibrated forecast would have.
+    Source: Dimitriadis, Gneiting, Jordan 2021. On few samples the regression also removes noise. The miscalibration is
+    too large by about that of a calibrated forecast.
 
     Parameters
     ----------

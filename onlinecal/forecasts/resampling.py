@@ -27,8 +27,8 @@ MOST_LEVELS = 4096
 WIDENED = 1.0 + (2.0 * np.log(2.0 * MOST_LEVELS) / MOST_LEVELS) ** 0.5
 #: numbers drawn at once
 AT_ONCE = 1 << 19
-#: outcomes of either kind that are added before variances are taken, as Agresti and Coull do: without them samples that
-#: hold no outcome of a rare kind would seem to prove its absence.
+#: outcomes of either kind that are added before variances are taken, as Agresti and Coull do. Without them samples
+#: without an outcome of a rare kind would seem to prove its absence.
 ADDED = 2.0
 
 

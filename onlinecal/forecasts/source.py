@@ -1,6 +1,6 @@
-"""From a file to a report: in memory where there is room, else in parts, on this machine or on a cluster.
+"""The report of a file, read in memory where there is room, else in parts, here or on a cluster.
 
-Sums of parts are merged, in any order and any tree, to those of the whole: counts exactly, means up to rounding.
+Sums of parts are merged in any order to those of the whole: counts exactly, means up to rounding.
 """
 
 from __future__ import annotations
@@ -25,16 +25,15 @@ from onlinecal.forecasts.measuring import Column, Report, Settings, Some, few_gr
 from onlinecal.forecasts.multiclass import logs_of_classes
 from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log, remarks, rows_of
 
-#: how many times its size a Parquet file takes in memory while it is measured; with 10^7 different forecasts 26 times
-#: were seen
+#: memory of a Parquet file while it is measured, in multiples of its size; with 10^7 different forecasts 26 were seen
 PARQUET = 40.0
 #: how many times its size a packed file has unpacked
 PACKED = 5.0
-#: bytes of CSV, and rows of Parquet, that are summed at a time; and how many times as many a worker is given
+#: bytes of CSV, and rows of Parquet, summed at a time; times `SHARE` for a worker
 BYTES, ROWS, SHARE = 2**25, 1_000_000, 8
 #: bytes or rows at the begin, by which columns are guessed
 HEAD = 2**16
-#: bytes of CSV, and rows of Parquet, from which a file is read in parts sooner than in memory, since that is quicker
+#: bytes of CSV, and rows of Parquet, from which reading in parts is quicker than in memory
 LARGE_BYTES, LARGE_ROWS = 2**25, 2_000_000
 
 
@@ -50,7 +49,7 @@ def report_of(
 ) -> Report:
     """The report of a file; of one in parts, `size` bytes or rows are in memory at a time.
 
-    That of the workers of a cluster is the same: Γ and all that follows from it is equal to the last digit.
+    Workers of a cluster give the same report, to the last digit.
     """
     if source == "-" and (in_parts or scheduler is not None):
         raise InvalidData("standard input cannot be read in parts, for it is read twice; expected a file")

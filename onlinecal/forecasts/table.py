@@ -47,7 +47,7 @@ class Row:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """All measures of a list of forecasts: prints as a table, shows as HTML in a notebook, `table()` is a DataFrame."""
+    """All measures of a list of forecasts, printed as a table, as HTML in a notebook; `table()` is a DataFrame."""
 
     gamma: JointDistribution
     rows: tuple[Row, ...]
@@ -74,9 +74,9 @@ class Evaluation:
     def table(self) -> pd.DataFrame:
         """One row per measure, indexed by name.
 
-        `value` (NaN of a bracket), `lower` and `upper`; with intervals `interval_lower`, `interval_upper` and
-        `interval_by`; with a reference `if_calibrated`, `p_value` and `p_large_n`; then `symbol`, `source` and
-        `decisions`.
+        Columns: `value` (NaN of a bracket), `lower`, `upper`; `symbol`, `source` and `decisions` at the end. With
+        intervals also `interval_lower`, `interval_upper` and `interval_by`. With a reference also `if_calibrated`,
+        `p_value` and `p_large_n`.
         """
         import pandas as pd
 

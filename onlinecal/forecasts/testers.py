@@ -77,8 +77,8 @@ def tolerant_test(
 
     The value on the samples is compared to c = c_near·near + (m + √(2 ln(1/α)))/√n. Here m/√n bounds the mean of sup
     |Γ̂ − Γ| over the functions that the measure is a supremum of, and McDiarmid's inequality the rest. If the distance
-    is at least `far`, one such function has a mean of at least c_far·far. By Hoeffding's inequality its mean over the
-    samples, which the value is not below, is at most c with probability β = exp(−n (c_far·far − c)²/2) or less.
+    is at least `far`, one such function has a mean of at least c_far·far. The value is at least its mean over the
+    samples. By Hoeffding's inequality that is at most c with probability β = exp(−n (c_far·far − c)²/2).
 
     Guarantee: Both bounds hold for every n and every Γ. With n = `samples_to_test` samples both are as asked for.
 
@@ -204,10 +204,10 @@ class TCal:
 def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
     """Tests whether forecasts are calibrated, adaptively: by binned squared errors with 2, 4, 8, … bins.
 
-    With n_b samples in bin b of m equal ones, T_m = (1/n) Σ_b [(Σ (y − v))² − Σ (y − v)²]/(n_b − 1) over bins with two
-    or more samples estimates the mean squared binned error without bias. Outcomes are drawn with the probabilities
+    Bin b of m equal ones has n_b samples. T_m = (1/n) Σ_b [(Σ (y − v))² − Σ (y − v)²]/(n_b − 1), over bins with two or
+    more samples, estimates the mean squared binned error without bias. Outcomes are drawn with the probabilities
     forecast. Each scale has the rank of its T_m among the draws. The smallest rank of all scales is ranked among those
-    of the draws; of equal ones the smaller product of ranks comes first. Data and draws are of one law if forecasts are
+    of the draws. Of equal ones the smaller product of ranks comes first. Data and draws are of one law if forecasts are
     calibrated, so that the p-value is exact, whatever their number.
 
     Source: Lee, Huang, Hassani and Dobriban 2023 (T-Cal): minimax optimal, up to a logarithm, for errors of any
@@ -338,8 +338,8 @@ class SampleErrors:
     def interval(self, confidence: float = 0.95) -> Floats:
         """(number of n, 2) ends that hold E|μ(Γ̂) − μ(Γ)| with this probability each, for any number of repetitions.
 
-        The smaller of two radii, each right with half of what is left: Hoeffding's for errors in [0, b], b the range,
-        and that of Maurer and Pontil 2009 (Theorem 4), which goes by their variance.
+        The smaller of two radii, each of which may fail in half of the cases left. Hoeffding's is for errors in [0, b],
+        b the range. That of Maurer and Pontil 2009 (Theorem 4) uses their variance.
         """
         if not 0.0 < confidence < 1.0:
             raise InvalidParameter(f"confidence = {confidence!r}; expected a number in (0, 1)")

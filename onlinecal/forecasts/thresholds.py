@@ -13,7 +13,7 @@ from onlinecal.core.joint import JointDistribution, of_gamma
 
 Floats = NDArray[np.float64]
 
-# Differences of sums up to 1 are rounded by so much: less is no loss.
+# The rounding of differences of sums up to 1: a smaller loss counts as none.
 _ROUNDING = 1e-14
 
 
@@ -51,9 +51,9 @@ class Threshold:
 def worst_threshold(gamma: JointDistribution) -> Threshold:
     """The threshold t that loses most against another one, of all tasks of two actions with payoffs in [0, 1].
 
-    Those who act where p ≥ t lose sup over s of E[(t − y) 1(t ≤ p ≤ s)]/max(t, 1 − t) if s would be better, and those
-    who act where p > t likewise below. All pairs of thresholds are compared. Unlike swap regret the loss can be
-    estimated on distinct predictions: it is no more than twice `cutoff_ce`, and no less than 0.
+    Acting where p ≥ t loses sup over s of E[(t − y) 1(t ≤ p ≤ s)]/max(t, 1 − t) if s would be better. Acting where
+    p > t loses likewise below. All pairs of thresholds are compared. Unlike swap regret the loss can be estimated on
+    distinct predictions. It is from 0 to twice `cutoff_ce`.
 
     Source: Rossellini et al. 2025 for decisions by thresholds and cutoff calibration; Hu & Wu 2024 for the payoffs.
 
@@ -65,8 +65,8 @@ def worst_threshold(gamma: JointDistribution) -> Threshold:
     np.cumsum(w, out=mass[1:])
     np.cumsum(w * gamma.means, out=ones[1:])
     high, first, last = _worst(v, scale, mass, -ones)
-    # Too low is too high of 1 − p and 1 − y, whose prefixes are suffixes.
-    # Arrays of the same kinds, so that there is one compiled function.
+    # Too low is too high of 1 − p and 1 − y, and their prefixes are suffixes. Arrays of the same kinds, so that there
+    # is one compiled function.
     low, start, end = _worst(locked(-v[::-1]), scale[::-1].copy(), -mass[::-1], -ones[::-1])
     often = bool(high >= low)
     here = slice(first, last) if often else slice(k - end, k - start)
@@ -89,8 +89,8 @@ def threshold_regret(gamma: JointDistribution) -> float:
 def _worst(slope, scale, mass, other):
     """The largest (slope_i (mass_j − mass_i) + other_j − other_i)/scale_i over i < j, with i and j.
 
-    Slopes and masses ascend, so that the best j of an i does not descend with i: it is searched between the best of the
-    nearest indices on either side that are known. A comparison that rounding turns costs the rounding, once for each of
+    Slopes and masses ascend, so that the best j of an i does not descend with i. It is searched between the best ones
+    of the nearest known indices on either side. A comparison that rounding turns costs the rounding, once for each of
     log₂ k rounds.
     """
     k = len(slope)

@@ -1,13 +1,13 @@
 """Bets against calibrated forecasts: a mixture over intervals of predictions, biases and slopes, and starts.
 
-One bettor for each interval I of predictions and each bias δ, and one for each slope s. On a prediction p in I with the
-outcome y a bettor's money is multiplied by a likelihood ratio: "the log odds are off by δ" against "calibrated",
+One bettor for each interval I of predictions and each bias δ, and one for each slope s. A prediction p in I with the
+outcome y multiplies the money by the likelihood ratio of log odds off by δ to calibrated ones,
 
-    f_δ(p, y) = e^{δy} / (1 − p + p e^δ),
+    f_δ(p, y) = e^{δy} / (1 − p + p e^δ).
 
-whose mean is 1 where y ~ Ber(p); on other predictions it stays. A bettor of a slope takes part in all events. The ratio
-is that of δ = (s − 1) ln(p/(1 − p)), for log odds s times as large, with the logarithm cut to ±5. Forecasts are too
-bold if s < 1, and too timid if s > 1. Bettor (I, δ) has the share (1 − `SLOPED`) π(I)/D of the money, and that of a
+Its mean is 1 where y ~ Ber(p). On other predictions the money stays. A bettor of a slope takes part in all events. The
+ratio is that of δ = (s − 1) ln(p/(1 − p)), for log odds s times as large, with the logarithm cut to ±5. Forecasts are
+too bold if s < 1, and too timid if s > 1. Bettor (I, δ) has the share (1 − `SLOPED`) π(I)/D of the money, and that of a
 slope `SLOPED`/D. It puts it in bit by bit: w(t) = L(t) − L(t + 1) of it before event t, counted from 1, with L(t) =
 ln 2/ln(t + 1). After n events L(n + 1) is left. The total after n events is
 
@@ -40,11 +40,10 @@ SLOPES = tuple(2.0 ** (sign * k / 4.0) for sign in (-1.0, 1.0) for k in range(1,
 SLOPED = 0.25
 # Log odds beyond this count as this, so that one event proves little.
 _FAR = 5.0
-#: of a bank: money; money times the event at which it was put in; times the events since that were bet on; times the
-#: sum of their y − p
+#: of a bank: the money. Then the money times: the event at which it was put in; the events since; their Σ (y − p)
 MONEY, START, EVENTS, BIAS = range(4)
-#: of a clock: events; 1/(the money's unit); the total in that unit; whether an impossible outcome was seen; the largest
-#: total so far, not in that unit; k where the unit is 10^{200k}, whose inverse a float may not hold
+#: of a clock: events; 1/(the money's unit); the total in that unit; whether an impossible outcome was seen. Then the
+#: largest total so far, not in that unit. Then k where the unit is 10^{200k}: a float may not hold its inverse
 COUNT, UNIT, TOTAL, IMPOSSIBLE, PEAK, POWER = range(6)
 #: of sums: events, Σ p, Σ y, Σ (y − p)² of each cell
 COUNTED, FORECASTS, OUTCOMES, SQUARES = range(4)
@@ -270,7 +269,7 @@ class Epoch:
         logs = [log_of(clock) for clock in self.clocks]
         for q in questions:
             if math.isnan(q.worst):
-                # Nobody else bets with this money until the outcome is known.
+                # No other bet is made with this money until the outcome is known.
                 bank, clock = self.banks[q.chain], self.clocks[q.chain]
                 both = look_ahead(bank, clock, b.edges, b.ends, b.prior, b.lifts, q.forecast)
                 q.worst = log_of(clock, min(both))

@@ -39,14 +39,14 @@ _OPTIONS = {
 
 
 class Feed:
-    """Takes bytes of a CSV file as they come, and tells a monitor what the whole lines among them say.
+    """Takes bytes of a CSV file as they come, and updates a monitor by the whole lines among them.
 
-    A line is a forecast with its outcome; or, with a key, a forecast without one, or an outcome alone for the key of
-    an earlier line. What was taken is written into the monitor's `note`: how far, the digest of these bytes, the
-    columns, and how they are read. A feed of a saved monitor goes on in the same way, and refuses another one.
+    A line is a forecast with its outcome. With a key it may also be a forecast alone, or the outcome of an earlier
+    line. The monitor's `note` holds the number and digest of the bytes taken, the columns, and how they are read. A
+    feed of a saved monitor goes on in the same way, and refuses another file.
 
-    With a positive word no line is taken before one holds it: `measure` refuses a file in which it never stands. Where
-    no name tells the column of outcomes, it is the one that holds the word.
+    With a positive word no line is taken before one holds it, since `measure` refuses a file without it. Where no name
+    tells the column of outcomes, it is the one that holds the word.
     """
 
     def __init__(
@@ -330,7 +330,7 @@ def _differs(option: str, before: Any, now: Any) -> InvalidParameter:
 
 
 def _lines(data: bytes, end: bytes) -> list[bytes]:
-    """The lines with their ends, of text whose end of a line is `end`."""
+    """The lines with their ends, of text with lines that end in `end`."""
     if len(end) == 1:
         *lines, rest = data.split(end)
         return [*(line + end for line in lines), *([rest] if rest else [])]

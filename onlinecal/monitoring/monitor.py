@@ -54,7 +54,7 @@ _PART = 2**16
 _MOST_CELLS, _MOST_OPEN = 64, 1000
 #: of the file, beside the version of the bets
 FORMAT = 2
-#: errors of reading another file, whose own words are of pickles and archives; and the words in their place
+#: errors of reading another file, which speak of pickles and archives; and the message in their place
 _NOT_OURS = (KeyError, TypeError, ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error)
 _REFUSED = "{} is not a file that a monitor was saved in; expected one of `watch --state` or Monitor.save"
 
@@ -65,15 +65,15 @@ class Monitor:
     "Calibrated" is: given the past, each outcome is 1 with the probability that was forecast. An e-process against it
     is a total of money that starts with 1 and bets at the odds of the forecasts. Its mean is 1, or less, whenever one
     stops: P(it is ever ≥ 1/α) ≤ α (Ville). Some bets are that predictions in an interval are too high or too low by
-    some amount in log odds. Others are that all are too bold or too timid by some factor of log odds, always from some
-    time on (`onlinecal.monitoring.bets`). The interval or factor that won most is the witness of an alarm.
+    some amount in log odds. Others are that all are too bold or too timid by some factor of log odds. Each bet begins
+    at some time (`onlinecal.monitoring.bets`). The interval or factor that won most is the witness of an alarm.
 
     Notes: It may be pickled, and `save` writes it to a file. Each event is taken as a whole or not at all, also when a
-    call is interrupted from the keyboard: `events` says how many are.
+    call is interrupted from the keyboard. `events` is the number taken.
 
     Source: Robbins 1970 (mixtures of likelihood ratios); Ville 1939; Shin, Ramdas, Rinaldo 2022, "E-detectors"
     (starts). The mean of interleaved totals alone is no supermartingale (Henzi and Ziegel 2022, correction). Counting
-    open questions at their worst makes its alarms valid: each total, with all its questions asked by a stopping time,
+    open questions at their worst makes its alarms valid. Each total, with all its questions asked by a stopping time,
     has mean 1.
 
     Parameters
@@ -167,7 +167,7 @@ class Monitor:
         return list(self.alarms[before:])
 
     def ask(self, p: float) -> int:
-        """The ticket, 1, 2, …, of a forecast whose outcome is not known yet."""
+        """Returns the ticket, 1, 2, …, of a forecast without a known outcome."""
         forecasts, _ = _samples(p, 0)
         self._take()
         ticket = self._ask(float(forecasts[0])).ticket
@@ -304,7 +304,7 @@ class Monitor:
     # ---------------------------------------------------------------- kept in a file
 
     def save(self, path: str | Path) -> None:
-        """Writes it to a file, which is replaced when the new one is whole; `load` goes on to the same last bit."""
+        """Writes the monitor to a file, replaced when the new one is whole; `load` goes on identically."""
         epoch = self._epoch
         said = {
             "format": FORMAT, "bets": VERSION, "alpha": self.alpha, "restart": self.restart,

@@ -41,8 +41,8 @@ def half_width(squares: float, alpha: float, parts: int = 1) -> float:
         return parts * half_width(squares / parts, alpha)
     goal = math.log(2.0 / alpha)
     fixed = np.log(_WEIGHTS) - _COSTS * squares
-    # Each term alone gives a bound, and the sum is convex and increasing in s: Newton's steps from the least of them
-    # come down to the root.
+    # Each term alone gives a bound. The sum is convex and increasing in s: Newton's steps from the least bound come
+    # down to the root.
     s = float(((goal - fixed) / _LAMBDAS).min())
     for _ in range(100):
         terms = fixed + _LAMBDAS * s
@@ -77,9 +77,9 @@ def running_bias(p: ArrayLike, y: ArrayLike, *, level: float = 0.95, points: int
     """The running total of y − p, with a band that it leaves at any time with probability at most 1 − level.
 
     For every stake λ the product of exp(λ (y_i − p_i)) / E exp(λ (y_i − p_i)), with y_i ~ Ber(p_i), is a martingale
-    that begins at 1, also where predictions depend on earlier outcomes; so is the mean over 16 stakes that are fixed
-    before. By Ville's inequality it exceeds 2/(1 − level) at any time with probability at most (1 − level)/2. The band
-    is where neither the mean over positive stakes nor that over negative ones does.
+    from 1. It is one also where predictions depend on earlier outcomes. So is the mean over 16 stakes fixed before. By
+    Ville's inequality it exceeds 2/(1 − level) at any time with probability at most (1 − level)/2. The band is where
+    neither the mean over positive stakes nor that over negative ones does.
 
     Source: Ville 1939; Howard, Ramdas, McAuliffe, Sekhon 2021, for mixtures of stakes.
 

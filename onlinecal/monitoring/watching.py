@@ -21,7 +21,7 @@ from onlinecal.monitoring.monitor import Monitor
 
 Read = Callable[[], bytes]
 
-#: bytes that are read at a time; seconds between two looks at a file that has not grown, and between two saves
+#: bytes that are read at a time; seconds between two looks at an unchanged file, and between two saves
 CHUNK, PAUSE, SAVED = 2**20, 0.2, 5.0
 
 
@@ -120,7 +120,7 @@ class _Stop:
         self._reading = False
 
     def interruptible(self, wait: Callable[[], Any]) -> Any:
-        """What reads or waits gives; None after a signal."""
+        """The result of a function that reads or waits; None after a signal."""
         try:
             self._reading = True
             return None if self.asked else wait()

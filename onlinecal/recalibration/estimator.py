@@ -31,10 +31,10 @@ CHUNK = 256
 
 
 class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn states no types
-    """A binary classifier whose probabilities are recalibrated by a forecaster, row after row.
+    """A binary classifier with probabilities that a forecaster recalibrates, row after row.
 
-    Notes: `fit` forecasts rows by cross-validation, by at most as many folds as the smaller class has rows, and tells
-    them to the recalibrator in their order. A class of one row is forecast by the classifier that has seen all.
+    Notes: `fit` forecasts rows by cross-validation and tells them to the recalibrator in their order. There are at most
+    as many folds as the smaller class has rows. A class of one row is forecast by the classifier that has seen all.
     `partial_fit` forecasts at most 256 rows, tells the recalibrator their outcomes, and then the classifier. Forecasts
     of the first rows are 1/2. `predict_proba` gives means of laws; of a forecaster that randomises they are not the
     draws of its guarantees.

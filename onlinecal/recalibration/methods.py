@@ -46,15 +46,14 @@ class Refitted(Forecaster):
     Parameters
     ----------
     of : {"isotonic", "sigmoid", "smooth", "venn_abers"}
-        "isotonic": isotonic regression (scikit-learn's `IsotonicRegression`) of the outcomes and of one more, of which
-        one half is a 1 at the forecast 0 and the other a 0 at the forecast 1: no value is 0 or 1. "sigmoid": Platt
-        scaling, a logistic regression on the log odds of the base forecast without a penalty (scikit-learn's
-        `LogisticRegression`), of forecasts taken into [1e-6, 1 − 1e-6]. "smooth": that of Błasiok and
-        Nakkiran 2024, Theorem 20, with its random shift in expectation: the mean of κ(p) (`SmoothRecalibration.mean`).
-        "venn_abers": the merged probability of both isotonic regressions (`onlinecal.fit_recalibration`).
+        "isotonic": isotonic regression (scikit-learn's `IsotonicRegression`) of the outcomes and of one more. One half
+        of that is a 1 at the forecast 0, the other a 0 at the forecast 1: no value is 0 or 1. "sigmoid": Platt scaling,
+        a logistic regression without a penalty on the log odds of the base forecast (scikit-learn's
+        `LogisticRegression`). Forecasts are taken into [1e-6, 1 − 1e-6]. "smooth": that of Błasiok and Nakkiran 2024,
+        Theorem 20, with its random shift in expectation: the mean of κ(p) (`SmoothRecalibration.mean`). "venn_abers":
+        the merged probability of both isotonic regressions (`onlinecal.fit_recalibration`).
     growth : float, default 1.1
-        In [1.0001, 2]: it is fitted when there are as many times more known outcomes than at the last fit, and at least
-        one.
+        In [1.0001, 2]. A fit has at least this multiple of the known outcomes of the fit before, and at least one more.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"base"})

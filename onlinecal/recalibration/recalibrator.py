@@ -22,7 +22,7 @@ from onlinecal.rounds.protocol import start
 
 Floats = NDArray[np.float64]
 
-#: the horizon of those who are not tuned to one
+#: the horizon of forecasters that are not tuned to one
 _ENDLESS = 10**9
 
 
@@ -49,12 +49,12 @@ class Recalibrator:
     forecaster : str, mapping or Forecaster, default "aggregated"
         "aggregated": the base forecast itself, "calibeating", and "platt" at the rates 1 and 0.1, as the experts of
         `ExpertAggregation`. Where each outcome is known before the next forecast, its log loss is at most that of the
-        base forecast + 2.08, and its Brier total that + 1.04, for every sequence, always, but for 1.01e-6 a round.
-        "calibeating", "platt", "tracking"; batch methods that are fitted again as more is known, "isotonic_refitted",
-        "platt_refitted", "smooth_refitted", "venn_abers_refitted"; or any forecaster of the catalogue, which needs
-        `bins` unless it looks at the context ``base`` (`onlinecal.recalibration.methods`).
+        base forecast + 2.08. Its Brier total is at most that + 1.04. Both hold for every sequence, but for 1.01e-6 a
+        round. "calibeating", "platt", "tracking". Batch methods that are fitted again as more is known:
+        "isotonic_refitted", "platt_refitted", "smooth_refitted", "venn_abers_refitted". Or any forecaster of the
+        catalogue, with `bins` unless it uses the context ``base`` (`onlinecal.recalibration.methods`).
     bins : int, optional
-        The number of equal bins [a, b) of the base forecast, each with a forecaster of its own; the last is closed.
+        The number of equal bins [a, b) of the base forecast; the last is closed. Each has a forecaster of its own.
     horizon : int, optional
         How many forecasts there will be, for one that is tuned to that. Default: it is restarted at doubling lengths.
     seed : int, default 0
@@ -100,7 +100,7 @@ class Recalibrator:
     def ask(self, base: float, time: float | None = None) -> Asked:
         """Recalibrates a forecast in [0, 1].
 
-        `time` is for those who look at a clock; by default the number of the question.
+        `time` is for forecasters that use a clock; by default the number of the question.
         """
         value = _checked(base)
         if self._limit is not None and self.asked >= self._limit:

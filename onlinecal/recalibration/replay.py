@@ -173,15 +173,15 @@ def recalibrate(
         As for `evaluate`. Default: `MEASURES`.
     bootstrap : int, default 0
         As for `evaluate`: intervals, before and after, and of the change. That of a score (Brier, log) is for the mean
-        over t of E[change of the score in forecast t | all that was known before]; it takes neither forecasts nor
-        outcomes as independent.
+        over t of E[change of the score in forecast t | the past]. It takes neither forecasts nor outcomes as
+        independent.
     progress : callable, optional
         Told how much has been done since it was last told, of `work`.
 
     Returns
     -------
     Recalibrated
-        Its first k forecasts depend on the first k rows alone, and among these on the outcomes that were known.
+        Its first k forecasts depend on the first k rows alone, with the outcomes known by then.
 
     Examples
     --------
@@ -279,18 +279,18 @@ def changes(
 ) -> list[Change]:
     """The change of each measure, with 95 % intervals if there are draws.
 
-    The interval of a score (Brier, log) is paired: with dₜ the difference of the score in forecast t, it is for the
-    mean of E[dₜ | all that was known before forecast t]. The dₜ less these are martingale differences, whatever makes
-    forecasts and outcomes, so that the mean is normal for large n; the empirical variance of dₜ is at least theirs for
-    large n, so that the interval is too wide rather than too narrow. For small n one more difference is added, the
-    least and the largest that these forecasts can have (`forecasts.intervals.mean_interval`). There is no interval
-    where such a difference is infinite. With fewer than 39 draws these two are its ends.
+    The interval of a score (Brier, log) is paired. With dₜ the difference of the score in forecast t, it is for the
+    mean of E[dₜ | the past]. The dₜ less these are martingale differences, whatever makes forecasts and outcomes. Their
+    mean is normal for large n. The empirical variance of dₜ is then at least theirs: the interval is too wide rather
+    than too narrow. For small n one more difference is added, the least and the largest that these forecasts can have
+    (`forecasts.intervals.mean_interval`). There is no interval where such a difference is infinite. With fewer than 39
+    draws these two are its ends.
 
-    Another measure is no mean over forecasts. Its interval goes from the lower end of the one after less the upper end
-    of the one before to the opposite, both at 97.5 %; it holds where `evaluate`'s do: samples are taken as independent.
+    Another measure is no mean over forecasts. Its interval is the hull of the differences of two intervals at 97.5 %,
+    after and before (Bonferroni). It holds where those of `evaluate` do: samples are taken as independent.
 
-    Source: Hall & Heyde 1980, Theorem 3.2 (martingale differences); Choe & Ramdas 2023 (mean expected differences of
-    scores of forecasters that change as they learn); Bonferroni's inequality.
+    Source: Hall & Heyde 1980, Theorem 3.2 (martingale differences). Choe & Ramdas 2023 (mean expected differences of
+    scores of forecasters that learn).
     """
     paired = _paired(p, made, y, bootstrap, seed) if bootstrap else {}
     others = [i for i, (old, _) in enumerate(rows) if old.name not in SCORES]

@@ -39,11 +39,11 @@ class BaseForecast(base.Classifier):
 
 
 class RiverRecalibrator(base.Wrapper["base.Classifier"], base.Classifier):
-    """A binary classifier of river whose probabilities are recalibrated as labels come.
+    """A binary classifier of river with probabilities that are recalibrated as labels come.
 
     Each label teaches the recalibrator with the probability that the classifier had for it before, and then the
-    classifier. Labels may come late, and in any order: a question of `predict_proba_one` or `predict_one` waits, with
-    its probability, until `learn_one` comes with the same x. A label without a question is forecast when it comes.
+    classifier. Labels may come late, and in any order. A question of `predict_proba_one` or `predict_one` waits, with
+    its probability, for `learn_one` with the same x. A label without a question is forecast when it comes.
 
     Notes: Probabilities are means of the forecaster's laws: of one that randomises they are not the draws of its
     guarantees.

@@ -12,9 +12,9 @@ Signatures
 ``learn(run, number, size, drawn, outcome) -> code``
     A resolved round: its law is in the same arrays, the atom at place `drawn` was drawn.
 ``move(run, number, size, forecast) -> q``
-    Nature's probability of y = 1. What its sight does not allow is not there: `size` is 0, `forecast` NaN. One that
-    looks at the side of 1/2 on which the mean of the law is, and at no more (`by_side`), is given that as `forecast`.
-    Then `size` is 0, and the forecaster tells the side (`state_side`).
+    Nature's probability of y = 1. What its sight does not allow is not there: `size` is 0, `forecast` NaN. A nature
+    `by_side` sees only the side of 1/2 of the law's mean. It is given as `forecast`, with `size` 0, and the forecaster
+    tells the side (`state_side`).
 ``hear(run, number, size, forecast, outcome) -> code``
     A resolved round, for natures that see the history.
 ``reveal(run, number) -> code``
