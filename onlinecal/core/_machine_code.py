@@ -3,6 +3,7 @@
 import contextlib
 import gc
 import hashlib
+import importlib
 import re
 import sys
 import time
@@ -61,11 +62,21 @@ def native(signature: Any, function: Callable[..., Any]) -> tuple[int, Any]:
 
 def _cached(function: Callable[..., Any], compiler: Any) -> Any:
     """Compiles a function and keeps the machine code."""
+    _load_numba()
     kept = _can_be_cached(function)
     compiled = njit(cache=kept, pipeline_class=compiler, **_HOW)(function)
     if kept:
         _forget_stale(Path(str(compiled.stats.cache_path)))
     return compiled
+
+
+@cache
+def _load_numba() -> None:
+    """Imports what numba has for arrays, which would import scipy.linalg to see whether it is there: 0.2 s."""
+    linalg: Any = importlib.import_module("numba.np.linalg")
+    find, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    importlib.import_module("numba.np.arraymath")
+    linalg.ensure_blas = find
 
 
 class _Flags(Flags):
