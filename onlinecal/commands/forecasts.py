@@ -66,7 +66,10 @@ def measure(
     html: Path | None = option("an .html page as well, which needs no other file", "--output", "-o"),
     as_json: bool = JSON,
 ) -> None:
-    """Measure your own forecasts: eight measures, or all, with intervals; the worst decision, scores, cautions."""
+    """Measure a log of forecasts.
+
+    Eight measures, or all, with intervals; the worst decision, scores, cautions.
+    """
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.forecasts.evaluation import DECIDING, EVERYTHING
     from onlinecal.forecasts.measuring import Settings
@@ -120,7 +123,10 @@ def watch(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """Watch forecasts: an alarm when they are not calibrated. Exit 1 if there was one, 130 if stopped by Ctrl-C."""
+    """Watch forecasts: an alarm when they are miscalibrated.
+
+    Exit 1 if there was an alarm, 130 if stopped by Ctrl-C.
+    """
     from onlinecal.core.errors import InvalidData
     from onlinecal.forecasts.reading import Asked
     from onlinecal.monitoring.alarms import summary
@@ -243,7 +249,10 @@ def recalibrate(
     seed: int = option("of all the randomness", default=0),
     as_json: bool = JSON,
 ) -> None:
-    """Recalibrate forecasts in time order, never looking ahead: a new column, and measures before and after."""
+    """Recalibrate a log of forecasts in time order.
+
+    A new column that never looks ahead, and measures before and after.
+    """
     from onlinecal.forecasts.reading import Asked
     from onlinecal.recalibration.files import apply_file, recalibrate_file
     from onlinecal.report.tables import print_json

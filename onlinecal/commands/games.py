@@ -29,7 +29,10 @@ def solve(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """The exact value of the calibration game on a grid, and how both sides play for it."""
+    """Solve the calibration game on a grid exactly.
+
+    The value, and how both sides play for it.
+    """
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.exact import brackets, game
     from onlinecal.exact import rational as exactly
@@ -91,7 +94,10 @@ def exploit(
     sight: str = option("what nature sees before it chooses: law or draw", default="law"),
     as_json: bool = JSON,
 ) -> None:
-    """The worst nature for a forecaster, exactly, and what the forecaster pays beyond the best on its grid."""
+    """Find the worst nature for a forecaster, exactly.
+
+    Also what the forecaster pays beyond the best on its grid.
+    """
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.core.strategy import strategy_label
     from onlinecal.exploit import reply
@@ -153,7 +159,10 @@ def search(
     overwrite: bool = OVERWRITE,
     as_json: bool = JSON,
 ) -> None:
-    """Search for the worst nature of a game too long to be solved, and estimate its effect in fresh games."""
+    """Search for the worst nature in games too long to solve.
+
+    Its effect is estimated in fresh games.
+    """
     from onlinecal.core.writing import check_ending, whole
     from onlinecal.naming import said_table
     from onlinecal.search import worst

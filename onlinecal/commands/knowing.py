@@ -26,7 +26,7 @@ def show(
     name: str = argument("a forecaster, nature, measure, task, response, arrivals or delay, or module:Class"),
     as_json: bool = JSON,
 ) -> None:
-    """All that is known about one of them: rule, parameters, guarantees, source."""
+    """Show one of them: rule, parameters, guarantees, source."""
     from onlinecal.report import known
     from onlinecal.report.listing import print_entry
     from onlinecal.report.tables import print_json
@@ -47,7 +47,10 @@ def check(
     seed: int = option("of all the randomness", default=0),
     as_json: bool = JSON,
 ) -> None:
-    """Measure every guarantee where it applies; for NAMEs also run the conformance checks. Exit 1 if one fails."""
+    """Measure every guarantee where it applies.
+
+    For NAMEs also run the conformance checks. Exit 1 if one fails.
+    """
     from onlinecal.checks.guarantees import report
     from onlinecal.report.listing import print_check
     from onlinecal.report.tables import print_json

@@ -47,7 +47,10 @@ def run(
     ),
     as_json: bool = JSON,
 ) -> None:
-    """Play a scenario: a table of final totals and growth exponents, and a results file. Exit 1 if cells failed."""
+    """Play a scenario: totals, exponents and a results file.
+
+    Exit 1 if cells failed.
+    """
     from onlinecal.report.curves import Study
     from onlinecal.report.tables import print_json
     from onlinecal.report.totals import totals
@@ -136,7 +139,10 @@ def new(
     like: str | None = option("one of `onlinecal list scenarios`; default template"),
     overwrite: bool = OVERWRITE,
 ) -> None:
-    """Write a scenario with comments, to be changed and played; or (.csv) an example of a log of forecasts."""
+    """Write a scenario with comments, to be changed and played.
+
+    With the ending .csv, an example of a log of forecasts.
+    """
     from onlinecal.core.writing import create
 
     create(file, like, overwrite)
@@ -146,7 +152,10 @@ def new(
 
 
 def status(results: Path = RESULTS, as_json: bool = JSON) -> None:
-    """State of a study, also while it is played: cells done, failed or left, and the process that writes it."""
+    """The state of a study, also while it is played.
+
+    Cells that are done, failed or left, and the process that writes them.
+    """
     from onlinecal.study.status import Status
 
     found = Status.of(results)
@@ -169,7 +178,10 @@ def compare(
     people: bool = flag("the swap regret of those who join and leave", "--people"),
     as_json: bool = JSON,
 ) -> None:
-    """Forecasters × natures for one measure: final totals, exponents with 95 % intervals, and the best known rates."""
+    """Compare forecasters by one measure, against each nature.
+
+    Final totals, exponents with 95 % intervals, and the best known rates.
+    """
     from onlinecal.report.comparing import answer as compared
 
     flags = {"paired": paired, "people": people, "all": all_, "ranking": ranking}
@@ -212,7 +224,10 @@ def plot(
     caption: Path | None = option("a text file for the caption, which is not in the picture then"),
     no_caption: bool = flag("leave the caption out", "--no-caption"),
 ) -> None:
-    """Draw totals against T on logarithmic axes, with bands, bounds and slopes; or one of the other pictures."""
+    """Draw totals against T, or another picture.
+
+    Logarithmic axes, with bands, bounds and slopes.
+    """
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.core.writing import whole
     from onlinecal.report.pictures import KINDS, Wanted, draw
@@ -271,7 +286,10 @@ def report(
     results: Path = RESULTS,
     output: Path | None = option("an .html file; default beside the results", "--output", "-o"),
 ) -> None:
-    """Write a study as one HTML page: what was asked, a summary, tables, pictures, and how to repeat it."""
+    """Write a study as one HTML page.
+
+    What was asked, a summary, tables, pictures, and how to repeat it.
+    """
     from onlinecal.report.page import page_of
     from onlinecal.study.status import Status
     from onlinecal.study.store import Store
@@ -292,7 +310,10 @@ def measure_again(
     ),
     task: list[str] | None = option("the same of a decision task; may be repeated"),
 ) -> None:
-    """Add columns to a results file from the level sets that it keeps, without playing."""
+    """Add columns to a results file, without playing.
+
+    They are measured on the level sets that the file keeps.
+    """
     from onlinecal.core.errors import InvalidData
     from onlinecal.report.kept import panel_of
     from onlinecal.study.again import measure_file_again
@@ -321,7 +342,10 @@ def export(
     output: Path = option("a .csv or .parquet file", "--output", "-o", default=...),
     overwrite: bool = OVERWRITE,
 ) -> None:
-    """Write all totals as one table, a row for each number, for other tools."""
+    """Write all totals as one table, for other tools.
+
+    A row for each number.
+    """
     from onlinecal.report.kept import export
 
     print(f"wrote {output}: {number_of(export(study_of(results), output, overwrite), 'row')}")
@@ -332,7 +356,10 @@ def merge(
     output: Path = option("the new results file", "--output", "-o", default=...),
     overwrite: bool = OVERWRITE,
 ) -> None:
-    """Write several results files into one: all cells, runs and columns; what contradicts itself is refused."""
+    """Write several results files into one.
+
+    All cells, runs and columns; files that contradict each other are refused.
+    """
     from onlinecal.study.copies import merge
 
     for remark in merge(results, output, overwrite=overwrite):

@@ -76,6 +76,13 @@ def test_a_letter_has_one_meaning():
     assert {letter for letter, words in meanings.items() if len(words) > 1} == set()
 
 
+def test_the_list_of_commands_cuts_no_line():
+    """Of a terminal of 80 columns, beside the longest name."""
+    room = 80 - 6 - max(map(len, GROUP.commands))
+    assert not [c.name for c in GROUP.commands.values() if c.get_short_help_str(room).endswith("...")]
+    assert GROUP.commands["run"].get_short_help_str(20).endswith("...")
+
+
 def test_help_names_values_in_words():
     context = typer.Context(GROUP, info_name="onlinecal")
     for name, command in GROUP.commands.items():
