@@ -84,10 +84,7 @@ def combinations(
 
 
 def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -> list[Entry]:
-    """Entries of the forecasters or natures of a scenario that lies in `folder`.
-
-    A table is a name, or has a `name`, perhaps `label` and `longest`, and parameters with one value or several.
-    """
+    """Entries of the scenario in `folder`: names, or tables of `name`, maybe `label`, `longest`, and parameters."""
     return [entry for table in tables for entry in _entries(kind, table, folder)]
 
 

@@ -156,10 +156,7 @@ def memory(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
 
 
 def shared_bytes(role: str, forecaster: Forecaster, nature: Nature, seed: int, span: int) -> int:
-    """Bytes by which a player of one run and its users' classes grow, with all that methods refer to.
-
-    The smaller growth of two spans counts, since some memory is filled once; 0 where the class cannot be pickled.
-    """
+    """Bytes by which a run's player and its users' classes grow: the smaller of two growths; 0 if not pickled."""
     strategy = forecaster if role == "forecaster" else nature
     whose = getattr(strategy, "origin", strategy)
     module = getattr(whose, "__module__", type(whose).__module__)

@@ -50,10 +50,7 @@ def part(function: Callable[..., Any], inlined: dict[str, Any]) -> Any:
 
 
 def native(signature: Any, function: Callable[..., Any]) -> tuple[int, Any]:
-    """Compiles a function of this signature; the address of its code, and what keeps it there.
-
-    It takes result and error by address, then its own arguments, and returns 0 unless it raised an error.
-    """
+    """Compiles a function (result and error by address, then arguments) that returns 0 without error; its address."""
     kept = _cached(function, _Step)
     kept.compile(signature)
     made = kept.overloads[signature.args]
@@ -222,10 +219,7 @@ def _say_that_nothing_is_kept() -> None:
 
 @cache
 def _forget_stale(folder: Path) -> None:
-    """Deletes the machine code in one of numba's folders if the package has changed since it was made.
-
-    Numba renews a kernel when its own file changes, and not when the file of a called kernel does.
-    """
+    """Deletes a folder's machine code if the package has changed: numba sees changes of a kernel's own file alone."""
     stamp, sources = folder / "onlinecal.stamp", _sources()
     with contextlib.suppress(OSError):  # where nothing can be written, nothing is cached
         if not stamp.exists() or stamp.read_text() != sources:

@@ -19,10 +19,7 @@ class _Window:
 
 
 def locked(array: NDArray[Any]) -> Any:
-    """A view of the array that can only be read; setting ``flags.writeable`` is refused, for it and for its `base`.
-
-    Kernels take it where they would be compiled twice, for arrays that can be written and for others.
-    """
+    """A view of the array that can only be read, its `base` too: kernels then need no second form for other arrays."""
     return np.asarray(_Window(array))
 
 

@@ -204,14 +204,8 @@ def _bare(part: Any) -> Any:
     return part.__func__ if isinstance(part, classmethod | staticmethod) else part
 
 
-# ---------------------------------------------------------------- source
-
-
 def sources(thing: Any) -> dict[str, str]:
-    """Module → digest of its source, for the module of a class or function and those that it imports.
-
-    The modules of an installed package have one digest together, under the name of the package.
-    """
+    """Module → digest of its source, of a thing's module and its imports; an installed package has one digest."""
     first: str = thing.__name__ if inspect.ismodule(thing) else thing.__module__
     if (known := SENT.get((first, thing.__qualname__ if hasattr(thing, "__qualname__") else ""))) is not None:
         return dict(known)

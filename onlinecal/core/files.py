@@ -81,9 +81,6 @@ class Table(Rows):
         super().__init__(one.name, one.columns, one.frame, one.delimiter)
 
 
-# ---------------------------------------------------------------- from bytes to rows
-
-
 def pieces(
     source: str | Path,
     *,
@@ -187,10 +184,7 @@ def _blocks(chunks: Iterator[bytes], size: int | None) -> Iterator[bytes]:
 
 
 def csv_rows(data: bytes, name: str, columns: Sequence[str], between: str, first: int = 0) -> Rows:
-    """Whole lines of CSV in UTF-8, without the header.
-
-    Polars reads what is plain, and Python's reader what has odd quotation marks or cells.
-    """
+    """Whole lines of CSV in UTF-8, without the header; Python's reader takes odd quotation marks and cells."""
     import polars as pl
 
     names = [str(i) for i in range(len(columns))]
@@ -302,9 +296,6 @@ def _standard_input() -> bytes:
                 "which is read in parts"
             )
     return b"".join(parts)
-
-
-# ---------------------------------------------------------------- headers and encodings
 
 
 def check_delimiter(delimiter: str | None) -> None:

@@ -166,9 +166,6 @@ _WHOM = {
 }
 
 
-# ---------------------------------------------------------------- what follows
-
-
 @dataclass(frozen=True)
 class Relation:
     """smaller ≤ factor · larger, for every Γ; both as totals or both as averages."""

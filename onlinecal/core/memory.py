@@ -20,10 +20,7 @@ def cores() -> int:
 
 
 def free_memory() -> float:
-    """Bytes that can be had now without swapping; infinity where the system does not say.
-
-    Files that the system keeps at hand count as free. Limits of a control group and of the process count, too.
-    """
+    """Bytes to be had without swapping, within the limits of group and process; infinity where that is unknown."""
     found = [math.inf]
     for read in (_available, _left_of_limit, _left_of_addresses):
         # Not Linux, or not a POSIX system; no limit, or no such file.

@@ -35,10 +35,7 @@ def is_file(module: str) -> bool:
 
 
 def locate(kind: str, name: str, folder: Path | None = None) -> Any:
-    """The class, function or object ``module:attribute`` or ``file.py:attribute``.
-
-    Modules and files are looked for in the working directory first, and last in `folder`.
-    """
+    """The thing ``module:attribute`` or ``file.py:attribute``, found in the working directory, last in `folder`."""
     module, attribute = split(kind, name)
     # A console script does not look for modules where it is called; people keep their plug-ins there.
     if os.getcwd() not in sys.path and "" not in sys.path:

@@ -24,10 +24,7 @@ TRIED = 1000
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes a fresh object by calling a class or function with copies of its parameters, which no two objects share.
-
-    `options` are in the order of their names; `of` is the type of what a function makes.
-    """
+    """Calls a class or function with copies of its parameters, by name; `of` is the type of what a function makes."""
 
     version: ClassVar[int] = 1
 
@@ -83,10 +80,7 @@ class Copier:
 
     @property
     def given(self) -> dict[str, Any]:
-        """Its fields or, of what is no dataclass, the parameters of its class that it keeps under their names.
-
-        Where it keeps none, the numbers and texts that it holds. Names of their own begin with an underscore.
-        """
+        """Its fields, or the parameters that it keeps under their names, else the numbers and texts that it holds."""
         if dataclasses.is_dataclass(self.thing):
             return {f.name: getattr(self.thing, f.name) for f in dataclasses.fields(self.thing) if f.init}
         held = {key: value for key, value in getattr(self.thing, "__dict__", {}).items() if key[0] != "_"}

@@ -141,9 +141,6 @@ def _time(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:.0f} h"
 
 
-# ---------------------------------------------------------------- notebooks
-
-
 def in_notebook() -> bool:
     """Whether the code runs in a cell of a notebook."""
     ipython = sys.modules.get("IPython")

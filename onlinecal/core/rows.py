@@ -245,8 +245,6 @@ def _plain_dates(texts: pl.Series) -> Floats | None:
 _PLAIN = r"^(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?Z?)?$"
 
 
-# ---------------------------------------------------------------- cells
-
 #: cells that stand for nothing, in lower case
 EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 #: words for 1 and 0 that need no `positive`, in lower case

@@ -75,9 +75,6 @@ def tuned(*names: str) -> Any:
     return property(lambda self: any(depends_on_horizon(getattr(self, name)) for name in names))
 
 
-# ---------------------------------------------------------------- what is allowed of parameters
-
-
 def allow(**checks: Check) -> Mapping[str, Check]:
     """Names each parameter with its check."""
     return MappingProxyType(checks)
@@ -145,9 +142,6 @@ def parts(role: str) -> Check:
     return check
 
 
-# ---------------------------------------------------------------- strategies made of others
-
-
 class Composition(Specification):
     """A strategy made of others, which are parameters or in lists that are: the facts follow from theirs."""
 
@@ -178,14 +172,8 @@ class Composition(Specification):
         return memory_of(self._parts)
 
 
-# ---------------------------------------------------------------- players in plain Python
-
-
 class OfPlain(Specification):
-    """A specification that makes players in plain Python; `make` is as `lifted` returns it.
-
-    Facts are those that the class of the players declares.
-    """
+    """A specification that makes players in plain Python (`make`: see `lifted`), with the facts that they declare."""
 
     make: Callable[..., Any]
     name: str

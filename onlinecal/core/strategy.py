@@ -53,10 +53,7 @@ def strategy_key(strategy: Any) -> str:
 
 
 def strategy_label(strategy: Any) -> str:
-    """A short name for people: the parameters only where they differ from the defaults, also in nested strategies.
-
-    A lifted plug-in is named by a parameter, and shows only the values that it is called with.
-    """
+    """A short name for people: parameters that differ from the defaults; of a plug-in, those that it is called with."""
     fields = [f for f in dataclasses.fields(strategy) if f.init] if dataclasses.is_dataclass(strategy) else []
     changed = [f.name for f in fields if _differs(getattr(strategy, f.name), f.default)]
     if "name" in changed:
@@ -171,8 +168,6 @@ def _text(value: Any) -> str:
     except (TypeError, ValueError):  # of a plain plug-in, which may have any
         return f"{type(value).__name__} {digest(content(value))[:8]}"
 
-
-# ---------------------------------------------------------------- facts
 
 #: names of facts that are true or false, and of all, as they are listed
 TRUTHS = ("deterministic", "needs_horizon", "safe_under_delay")

@@ -138,9 +138,6 @@ def _sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
     return Sweep(thing.title, _fixed(role, template, thing, find), tuple(axes), template)
 
 
-# ---------------------------------------------------------------- types
-
-
 def kinds(made: Any) -> dict[str, Kind]:
     """Parameter → kind, of a class or function: by its annotation, or else its default."""
     made = made.func if hasattr(made, "func") and hasattr(made, "keywords") else made
@@ -188,9 +185,6 @@ def _parts(annotation: Any) -> Iterator[Any]:
         yield from map(type, typing.get_args(annotation))
     else:
         yield origin if isinstance(origin, type) and origin is not object else Any
-
-
-# ---------------------------------------------------------------- tables
 
 
 def _template(
@@ -305,9 +299,6 @@ def _filled(template: Any, values: Sequence[Any]) -> Any:
     if isinstance(template, Mapping):
         return {key: _filled(item, values) for key, item in template.items()}
     return [_filled(item, values) for item in template] if isinstance(template, list) else template
-
-
-# ---------------------------------------------------------------- ranges
 
 
 def ranged(name: str, spec: Mapping[str, Any], *, whole: bool = False) -> list[int | float]:

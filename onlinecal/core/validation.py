@@ -18,8 +18,6 @@ from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError,
 
 Floats = NDArray[np.float64]
 
-# ---------------------------------------------------------------- options
-
 
 def is_number(value: Any) -> bool:
     """Whether this is one real number, of Python or of NumPy; not a truth value."""
@@ -90,14 +88,8 @@ def as_float(value: Any) -> float:
         return math.nan
 
 
-# ---------------------------------------------------------------- vectors
-
-
 def vector(name: str, values: Any, error: type[OnlinecalError] = InvalidData) -> Floats:
-    """A vector of float64, its memory the caller's where it is one already; a missing value becomes NaN.
-
-    Text, dates, complex numbers, other objects, masked values and other dimensions raise `error`.
-    """
+    """A vector of float64, not copied where it is one, NaN for missing values; anything else raises `error`."""
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype == np.float64:
         return values
     masked = isinstance(values, np.ma.MaskedArray)

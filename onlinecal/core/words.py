@@ -72,8 +72,6 @@ def _rounded(number: float, digits: int, how: str) -> str:
     return f"{Context(prec=digits, rounding=how).create_decimal_from_float(number):g}"
 
 
-# ---------------------------------------------------------------- terminals without Unicode
-
 #: what a character is written as; Greek letters by their names, letters with accents without them
 PLAIN = {
     "√": "sqrt ", "·": "*", "×": "x", "±": "+-", "≤": "<=", "≥": ">=", "≈": "~", "→": "->", "←": "<-",

@@ -22,10 +22,7 @@ def check_new(path: Path, overwrite: bool = False) -> None:
 
 @contextlib.contextmanager
 def whole(path: Path, overwrite: bool = True) -> Iterator[Path]:
-    """A new hidden file to write, which then takes the place of `path`; that stays as it was if anything fails.
-
-    Directories above it are made. The new file is on the disk before it takes the place.
-    """
+    """A new file to write; it takes the place of `path` once it is whole and on the disk. Folders are made."""
     check_new(path, overwrite)
     # Absolute, since pandas takes a first ~ for a home folder.
     partial = path.parent.absolute() / f".{path.name}.partial"
@@ -50,8 +47,6 @@ def whole(path: Path, overwrite: bool = True) -> Iterator[Path]:
 def _refusal(path: Path, error: Exception) -> str:
     return f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"
 
-
-# ---------------------------------------------------------------- scenarios of the package
 
 #: the default of `create`, by the end of a name
 EXAMPLES = {".toml": "template", ".csv": "rain"}

@@ -60,10 +60,7 @@ def regret(
 
 
 def ascending(x: Floats, weights: Floats) -> Floats:
-    """The nondecreasing values that are nearest to x by weighted squares: adjacent violators are pooled.
-
-    Sums are taken in the order of `scipy.optimize.isotonic_regression`, which takes 0.2 s to import.
-    """
+    """Isotonic regression by pooling, summed in SciPy's order: importing `scipy.optimize` takes 0.2 s."""
     mean, mass, first = np.empty(len(x)), np.empty(len(x)), np.empty(len(x), dtype=np.int64)
     blocks = _pool(x, weights, mean, mass, first)
     return np.repeat(mean[:blocks], np.diff(first[:blocks], append=len(x)))

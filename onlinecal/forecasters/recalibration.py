@@ -62,10 +62,7 @@ class Calibeating(Forecaster):
 
 @kernel
 def _bin_mean(state, forecast):
-    """The mean of the outcomes so far in the bin of the forecast, and of the forecast as one more.
-
-    Rounding makes 0 or 1 of no other forecast.
-    """
+    """The mean outcome so far in the forecast's bin, the forecast as one more; only 0 and 1 are rounded to 0 and 1."""
     bins = len(state) // 2
     j = min(cell(forecast, bins), bins - 1)
     mean = (state[bins + j] + forecast) / (state[j] + 1)

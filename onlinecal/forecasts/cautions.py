@@ -36,10 +36,7 @@ def cautions(
     level: float = 0.05,
     clusters: float | None = None,
 ) -> list[str]:
-    """Warnings about one column of forecasts, in sentences; none where there is nothing to say.
-
-    Of weighted forecasts `samples` is how many of equal weights tell as much, and `rows` how many there are.
-    """
+    """Warnings about a column of forecasts, in sentences; `rows` of weights tell as much as `samples` of equal ones."""
     said = []
     n = gamma.weight if samples is None else samples
     many = gamma.weight if rows is None else rows

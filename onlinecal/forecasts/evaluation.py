@@ -251,9 +251,6 @@ def evaluate(
     )
 
 
-# ---------------------------------------------------------------- inside
-
-
 def _checked(name: str, function: Function, gamma: JointDistribution) -> Value:
     value = measured(name, function, gamma)
     if any(map(math.isnan, ends(value))):

@@ -85,9 +85,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-# ---------------------------------------------------------------- drift
-
-
 @dataclass(frozen=True)
 class Drift:
     """Whether the bias of forecasts changes over time."""

@@ -65,19 +65,13 @@ class Asked:
 
 
 def order_statistic(values: Floats, level: float) -> float:
-    """The ⌈(B + 1) level⌉-th smallest of B values, infinite if there are fewer.
-
-    One more value that is exchangeable with them is no larger with a probability of at least `level`.
-    """
+    """The ⌈(B + 1) level⌉-th smallest of B values, or infinity: one more is no larger with probability `level`."""
     rank = math.ceil((len(values) + 1) * level - 1e-9)
     return math.inf if rank > len(values) else float(np.sort(values)[max(rank, 1) - 1])
 
 
 def joint_radii(kinds: Sequence[Floats], level: float) -> Floats:
-    """Radii c_j that all columns of draws (B, J) are below together, in a share `level` of each kind of draws.
-
-    They are proportional to the means of the columns over all draws.
-    """
+    """Radii in proportion to the columns' means; a share `level` of each kind of draws (B, J) is below all of them."""
     scale = np.concatenate(kinds).mean(axis=0)
     if not np.isfinite(scale).all():
         return np.full(len(scale), math.inf)
@@ -169,10 +163,7 @@ def drawn_radii(
 
 
 def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | None:
-    """Radii that hold for every n and every Γ with a probability of `level`: E[L_j] and McDiarmid's inequality.
-
-    None where no bound of E[L_j] is known. Bounds of several L_j share what may fail.
-    """
+    """Radii right for every n and Γ with probability `level`, by E[L_j] and McDiarmid; None without a bound."""
     parts = asked.parts
     known = [None if part.means is None else part.means(samples, **options) for part, options, _ in parts]
     if any(mean is None for mean in known):

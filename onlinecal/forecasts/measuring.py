@@ -259,9 +259,6 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
     )  # fmt: skip
 
 
-# ---------------------------------------------------------------- parts of the rows
-
-
 def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
     """The report of each group, corrected for their number.
 

@@ -245,16 +245,10 @@ def never_positive(source: str, asked: Asked, there: Sequence[str]) -> InvalidDa
     return InvalidData(f"{said}; there are: {_listed(there, 6)}")
 
 
-# ---------------------------------------------------------------- which columns
-
-
 def columns_of(
     table: Rows, asked: Asked, one: bool = False, outcomes: bool = True
 ) -> tuple[Asked, list[str]]:
-    """The same with all columns named, where asked for `one` of forecasts; and what was guessed.
-
-    Without `outcomes` none are looked for.
-    """
+    """The same with all columns named, where asked for `one` of forecasts or no `outcomes`; and what was guessed."""
     if len(table.columns) == 1 and " " in table.columns[0]:
         raise InvalidData(
             f"{table.name}: the header {table.columns[0][:60]!r} has none of , ; tab |; expected one between names, or "

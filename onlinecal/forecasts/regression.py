@@ -183,10 +183,7 @@ class Smoothed:
     samples: Floats
 
     def band(self, level: float) -> tuple[Floats, Floats]:
-        """Ends of an interval for the mean outcome near each prediction, each by itself.
-
-        It is that of Clopper and Pearson for this number of samples, approximate as their weights differ.
-        """
+        """Clopper and Pearson's interval of the mean outcome near each prediction; approximate, as weights differ."""
         return clopper_pearson(self.means, self.samples, level)
 
 

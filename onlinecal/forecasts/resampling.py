@@ -46,10 +46,7 @@ def grouped(gamma: JointDistribution, most: int) -> tuple[JointDistribution, Int
 
 
 class Resample:
-    """New Γ from the samples behind one, by drawing how often each cell occurs: nothing is sorted again.
-
-    A cell is a level and an outcome; where samples have weights, it is a sample.
-    """
+    """New Γ by draws of how often each cell of one occurs: a level with an outcome, or a sample with its weight."""
 
     def __init__(self, gamma: JointDistribution, samples: tuple[Floats, Floats, Floats] | None) -> None:
         self.gamma, self.v = gamma, gamma.predictions

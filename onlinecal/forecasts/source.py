@@ -47,10 +47,7 @@ def report_of(
     scheduler: str | None = None,
     size: int | None = None,
 ) -> Report:
-    """The report of a file; of one in parts, `size` bytes or rows are in memory at a time.
-
-    Workers of a cluster give the same report, to the last digit.
-    """
+    """The report of a file, in memory, or in parts of `size` bytes or rows here or on a cluster: the same digits."""
     if source == "-" and (in_parts or scheduler is not None):
         raise InvalidData("standard input cannot be read in parts, for it is read twice; expected a file")
     quicker = False
@@ -144,9 +141,6 @@ def bytes_needed(source: str) -> float:
     except OSError as error:
         raise InvalidData(f"{source} cannot be read: {error.strerror or error}") from None
     return size * (PARQUET if is_parquet(path) else ROOM * (PACKED if path.suffix.lower() == ".gz" else 1.0))
-
-
-# ---------------------------------------------------------------- sums
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,6 @@ _KEPT = 2_000_000
 #: numbers of samples, and of repetitions
 MOST = 10_000_000
 
-# ---------------------------------------------------------------- near or far
-
 
 @dataclass(frozen=True)
 class TolerantTest:
@@ -177,9 +175,6 @@ def _whole(where: str, *weights: Floats) -> None:
         )
 
 
-# ---------------------------------------------------------------- calibrated or not, at all scales of bins
-
-
 @dataclass(frozen=True)
 class TCal:
     """The outcome of `t_cal`."""
@@ -314,9 +309,6 @@ def _errors(ones, n, v, parts, joined, new, held, paired, pairs):
                 found += errors[here]
             out[b, scales - 1 - j] = found / weight
     return out
-
-
-# ---------------------------------------------------------------- errors of measures on samples
 
 
 @dataclass(frozen=True)

@@ -85,18 +85,13 @@ def past_of(v: Floats, block: Block) -> Past:
 
 
 def _drawn_in(q: Floats, v: Floats, n: Floats, squares: Floats) -> Floats:
-    """Means drawn towards v by what is noise in them: d = q − v by τ²/(τ² + s²).
-
-    s² is the variance of the mean of a calibrated level. τ² is the mean square of d less that of s.
-    """
+    """Means drawn towards v, d = q − v by τ²/(τ² + s²): s² their variance if calibrated, τ² the mean of d² less s²."""
     noise = v * (1.0 - v) * squares / np.maximum(n**2, np.finfo(np.float64).tiny)
     true = max(float(n @ ((q - v) ** 2 - noise)), 0.0) / float(n.sum())
     with np.errstate(invalid="ignore"):
         share = np.where(noise > 0.0, true / (true + noise), 1.0)
     return np.clip(v + share * (q - v), 0.0, 1.0)
 
-
-# ---------------------------------------------------------------- gains
 
 #: gains (2, k) for either outcome at each level, and the most that they prove
 Found = tuple[Floats, float]
@@ -167,9 +162,6 @@ def _of_weights(past: Past, **_: Any) -> Found:
     found = smooth_ce_witness(past.gamma)
     weights = np.interp(past.v, found.predictions, found.weights)
     return weights * (np.array([[0.0], [1.0]]) - past.v), math.inf
-
-
-# ---------------------------------------------------------------- upper ends
 
 
 def _held(gamma: JointDistribution, squares: Floats, fails: float) -> tuple[Floats, Floats]:
@@ -293,9 +285,6 @@ def _above_grids(gamma: JointDistribution, squares: Floats, fails: float) -> flo
     return min(max(_above_grid(gamma, squares, each, m=m), 1.0 / m) for m in tried)
 
 
-# ---------------------------------------------------------------- measures
-
-
 class Kind(NamedTuple):
     """How ends are found: `find(past, **options)`, `above(gamma, squares, fails, **options)`.
 
@@ -324,9 +313,6 @@ def kind_of(name: str, options: Mapping[str, Any]) -> Kind | None:
     return None if options.get("order", 1.0) != 1.0 else KINDS_OF.get(name)
 
 
-# ---------------------------------------------------------------- blocks
-
-
 def blocks_of_counts(counts: tuple[Floats, Floats], generator: np.random.Generator) -> Iterator[Block]:
     """Blocks of samples without weights, each sample in any of them with the same chance, by counts of cells."""
     left = np.stack(counts).astype(np.int64)
@@ -345,9 +331,6 @@ def blocks_of_samples(
         mine = block == b
         mass, squares = (np.bincount(cell[mine], w[mine], 2 * levels) for w in (weights, weights**2))
         yield Block(*(part.astype(np.float64).reshape(2, levels) for part in (mass, squares)))
-
-
-# ---------------------------------------------------------------- lower ends
 
 
 #: `limit(losses, mass, squares, within, level=…)`: the ends of an interval of their mean; both fail alike
@@ -399,10 +382,7 @@ def witnessed_ends(
     level: float,
     limit: Limit,
 ) -> dict[int, tuple[float, float]]:
-    """The ends of each measure, each of which fails in half of the cases left to both.
-
-    Beside other ends, both of these have half of what may fail, else all.
-    """
+    """The ends of each measure; each fails in half of the cases left, which are half of all beside other ends."""
     finders = {i: partial(kind.find, **options[i]) for i, kind in kinds.items()}
     found = {}
     for i, mine in gains(gamma.predictions, blocks, finders).items():

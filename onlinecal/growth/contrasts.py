@@ -59,10 +59,7 @@ class Fresh:
         return np.maximum(total, 0.0) + ROUNDING**2 * square, np.maximum(freedom, 1.0)
 
     def misfit(self, basis: Floats, residual: Floats) -> Floats:
-        """p-value of the test that the residual is no larger than what differs between runs makes it.
-
-        Squared residuals over their expectation, as an F by Box's (1954) approximation of quadratic forms.
-        """
+        """p-value that the residual is no larger than runs differ by: squares, scaled, as an F of Box (1954)."""
         from scipy.special import fdtrc
 
         if basis.shape[-2] == basis.shape[-1] or not np.isfinite(self.own).all():

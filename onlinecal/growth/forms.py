@@ -67,10 +67,7 @@ def with_constant(logarithms: Floats, data: Fresh, rate: float) -> Fit | None:
 
 
 def _tested(alphas: Floats, u: Floats, data: Fresh, rate: float) -> tuple[Floats, Floats, Floats]:
-    """For each α the excess over its tests, at most 0 where it passes; the score, and the logs' rest.
-
-    Score and rest are NaN where no a + b T^α stays above 0.
-    """
+    """For each α the excess over its tests (≤ 0: it passes), score and rest of the logs; NaN unless a + b T^α > 0."""
     alpha = np.where(np.abs(alphas) < 1e-6, 1e-6, alphas)[:, None]
     power = np.expm1(alpha * u) / alpha
     a, b, curve = _fitted(power, data.logs)

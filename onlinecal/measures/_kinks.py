@@ -125,10 +125,7 @@ def _lines(t, end, n, q, out, way):
 
 @kernel
 def density(v, n, q):
-    """R at the level sets, weighted by n; second, whether any level is miscalibrated.
-
-    All maxima are there: between two levels R is convex, since a level's part meets 0 at q_i without a jump.
-    """
+    """R at the level sets, which have all maxima as R is convex between them, weighted by n; whether R is not 0."""
     out, here, wrong = np.zeros(v.shape[0]), np.empty(0, np.int64), False
     for i in range(v.shape[0]):
         wrong |= q[i] != v[i]

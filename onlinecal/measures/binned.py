@@ -145,10 +145,7 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
 
 
 def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights:
-    """The weights of the levels that attain `ece`, by Hölder's inequality.
-
-    For order p they are sign(q − v) |q − v|^{p − 1}, divided by the largest; for p = ∞ all weight is at one level.
-    """
+    """The weights that attain `ece` by Hölder: sign(q − v) |q − v|^{p − 1}, scaled to 1; for p = ∞ all at one level."""
     value = ece(gamma, order=order)
     errors = gamma.means - gamma.predictions
     size = np.abs(errors)

@@ -209,10 +209,7 @@ def worst_task(
 def regret_bound(
     gamma: JointDistribution, *, measure: Literal["cdl", "v_cdl", "u_calibration"] = "cdl"
 ) -> RegretBound:
-    """The lowest curve above the regret of every kink: no task regrets more than it allows.
-
-    For `cdl` and `u_calibration` the line of the envelope at t = 1/2, for `v_cdl` a multiple of max(t, 1 − t).
-    """
+    """A curve above all kinks' regrets: the envelope's line at t = 1/2, for `v_cdl` a multiple of max(t, 1 − t)."""
     t, regret, _ = kink_regrets(gamma, measure)
     if measure == "v_cdl":
         return RegretBound(float((regret / np.maximum(t, 1.0 - t)).max()) / 2.0, 0.0, measure)

@@ -171,10 +171,7 @@ def _push(heap, at, size, node, sign):
 
 @kernel
 def _take(heap, at, mass, size, amount, sign):
-    """Take `amount` of mass from the top; returns the size left and Σ of mass times position taken.
-
-    The last node stays even where rounding exhausts it, so that the top is always defined.
-    """
+    """Takes `amount` of mass from the top; the size left, with a node at least, and Σ of mass times position."""
     moment = 0.0
     while size > 1 and mass[heap[0]] <= amount:
         node = heap[0]
@@ -290,10 +287,7 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
 
 
 def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
-    """The Lipschitz weights that attain `smooth_ce`, by complementary slackness of its dual.
-
-    ω_i = ±1 where g jumps up or down at i, and ω_i − ω_{i+1} = ±d_i where P_i is above or below g_i.
-    """
+    """Lipschitz weights that attain `smooth_ce`: ±1 where g jumps, and steps ±d_i by the sign of P_i − g_i."""
     return _weights(gamma, metric)
 
 

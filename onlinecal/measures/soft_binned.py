@@ -104,10 +104,7 @@ def rounded_down(gamma: JointDistribution, m: int) -> JointDistribution:
 
 @kernel
 def _place(v, m):
-    """j with j ≤ v m < j + 1 of the exact product (v = 1: j = m), and the weight that goes up to j + 1, v m − j.
-
-    A float v that is the quotient j/m, rounded, is that point of the grid.
-    """
+    """j with j ≤ v m < j + 1 (j = m at v = 1), and v m − j; a float that is j/m rounded is that point of the grid."""
     product, lost = times(v, float(m))
     nearest = round(product)
     if nearest / m == v:

@@ -204,9 +204,6 @@ def log_of(clock: Floats, total: float | None = None) -> float:
     return math.log(clock[TOTAL] if total is None else total) + float(clock[POWER]) * math.log(HUGE)
 
 
-# ---------------------------------------------------------------- the money from one alarm to the next
-
-
 @dataclass(slots=True)
 class Question:
     """A forecast that waits for its outcome, or (in their order) for that of an earlier one."""

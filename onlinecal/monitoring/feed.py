@@ -115,10 +115,7 @@ class Feed:
                 raise _differs("--encoding", before, self._asked.encoding)
 
     def take(self, data: bytes, *, last: bool = False, found: Found = lambda alarm: None) -> None:
-        """Takes the next bytes, none where no more has come yet; with `last`, the rest is a line, too.
-
-        A bad line is refused after all before it have been taken.
-        """
+        """Takes the next bytes, if any; with `last` the rest is a line. A bad line is refused after those before it."""
         data, self._rest, note = self._rest + data, b"", self._note
         if note.get("encoding") is None:
             if len(data) < 4 and not last:
@@ -152,13 +149,8 @@ class Feed:
         if last and self._asked.percent and 0.0 < note["largest"] <= 0.01:
             self._say(unit_caution(self._asked.forecasts[0]))
 
-    # ---------------------------------------------------------------- inside
-
     def _find(self, header: list[str], lines: Sequence[bytes] = (), wait: bool = False) -> bool:
-        """Finds which columns are what by their names, and with a positive word by these lines.
-
-        False where no line holds that word yet and more may come.
-        """
+        """Finds the columns by their names, and with a positive word by these lines; False where none holds it yet."""
         rows, word = csv_rows(b"", self.name, header, ","), self._asked.positive
         self._columns = header
         if word is not None and self._asked.outcome is None and not known_names(header, OUTCOMES):

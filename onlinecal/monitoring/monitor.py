@@ -139,8 +139,6 @@ class Monitor:
         self._begun = 0, 0  # the ticket that is taken, and the events before it
         self._epoch = self._begin(1, (), np.zeros((4, len(self.bettors.edges) - 1)))
 
-    # ---------------------------------------------------------------- what comes in
-
     def update(self, p: ArrayLike, y: ArrayLike) -> list[Alarm]:
         """The alarms of forecasts p with their outcomes y: one of each, or (n,) in the order of the questions.
 
@@ -188,8 +186,6 @@ class Monitor:
         self._take()
         del self._questions[self._question(ticket).ticket]
         self._take()
-
-    # ---------------------------------------------------------------- what is known
 
     @property
     def alarms(self) -> tuple[Alarm, ...]:
@@ -301,8 +297,6 @@ class Monitor:
         taken = f"{number_of(self.events, 'event')}, {number_of(len(self.alarms), 'alarm')}"
         return f"<Monitor, alpha = {self.alpha:g}, {taken}>"
 
-    # ---------------------------------------------------------------- kept in a file
-
     def save(self, path: str | Path) -> None:
         """Writes the monitor to a file, replaced when the new one is whole; `load` goes on identically."""
         epoch = self._epoch
@@ -350,8 +344,6 @@ class Monitor:
         except (*_NOT_OURS, OnlinecalError):
             raise StoreError(_REFUSED.format(path)) from None
         return monitor
-
-    # ---------------------------------------------------------------- inside
 
     def _begin(self, epoch: int, alarms: tuple[Alarm, ...], sums: Floats) -> Epoch:
         """Nothing has been bet yet; `sums` are those of all events before, (4, K)."""

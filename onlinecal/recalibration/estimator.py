@@ -141,8 +141,6 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         probabilities = self.predict_proba(X)
         return np.asarray(self.classes_[probabilities.argmax(axis=1)])
 
-    # ---------------------------------------------------------------- inside
-
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "recalibrator_" in state:

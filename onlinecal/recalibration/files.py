@@ -42,10 +42,7 @@ def recalibrate_file(
     save: Path | None = None,
     **options: Any,
 ) -> tuple[Recalibrated, tuple[str, ...]]:
-    """Reads a file, recalibrates, and writes all columns and the new one; other options as for `recalibrate`.
-
-    `save` is a file for the map of a batch method, fitted to all known outcomes.
-    """
+    """Reads a file, recalibrates, writes all columns and the new one; `save` is a file for a batch method's map."""
     asked = replace(asked or Asked(), open=True)
     fitted = method(said_table("--with", forecaster), bins=options.get("bins"))
     if save is not None:

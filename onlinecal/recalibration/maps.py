@@ -200,9 +200,6 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
     return FITS[choice("fit_recalibration", "method", method, tuple(FITS))](forecasts, outcomes)
 
 
-# ---------------------------------------------------------------- fits
-
-
 def _isotonic(p: Floats, y: Floats) -> RecalibrationMap:
     from sklearn.isotonic import IsotonicRegression
 
@@ -298,9 +295,6 @@ def _turn(start: tuple[int, int], end: tuple[int, int], point: tuple[int, int]) 
     """Above 0 where the point is above the line from start to end, 0 on it."""
     (x, y), (u, v) = (end[0] - start[0], end[1] - start[1]), (point[0] - start[0], point[1] - start[1])
     return x * v - y * u
-
-
-# ---------------------------------------------------------------- parts
 
 
 def _targets(y: Floats) -> Floats:

@@ -138,8 +138,6 @@ class Recalibrator:
     def __repr__(self) -> str:
         return f"<Recalibrator {self.name}, {self.asked} asked, {self.told} told>"
 
-    # ---------------------------------------------------------------- inside
-
     def _ask(self, base: float, time: float | None) -> ByHand:
         number, told = self.asked + 1, {"base": base}
         if self.bins is not None:

@@ -70,10 +70,7 @@ class Recalibrated:
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Sentences on scores that became worse, Brier and log loss, and what to do; empty where neither did.
-
-        They advise to keep the forecasts only where a score became infinite or its interval of the change is above 0.
-        """
+        """Sentences on scores that became worse, with advice where one is infinite or surely worse."""
         said = for_the_worse(self.before.gamma, self.after.gamma)
         if not said:
             return ()
@@ -134,9 +131,6 @@ def for_the_worse(before: JointDistribution, after: JointDistribution) -> list[s
                 worse = f"{new:.{digits}g} after"
             said.append(f"The {words} became worse: {old:.{digits}g} before, {worse}.")
     return said
-
-
-# ---------------------------------------------------------------- the replay
 
 
 def recalibrate(
@@ -263,9 +257,6 @@ def _check_times(p: Floats, asked: Floats | None, told: Floats | None) -> None:
             raise InvalidData(
                 f"{name}[{i + ahead}] = {values[i]:g} is before times[{i}] = {before[i]:g}; expected no earlier time"
             )
-
-
-# ---------------------------------------------------------------- changes
 
 
 def changes(

@@ -27,8 +27,6 @@ _NOT_EXACT = "their level sets are not kept exactly"
 _MOVED = "their predictions were moved, and nothing is proved of it then"
 _ROUNDS = "the rounds are read one by one"
 
-# ---------------------------------------------------------------- of a plan
-
 
 class Task(NamedTuple):
     """Measures and tasks of a cell that are missing in some runs: its panel, from `cell.first` up to `cell.runs`."""
@@ -113,14 +111,8 @@ def _totals(
     }
 
 
-# ---------------------------------------------------------------- without a plan
-
-
 def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list[str]]]:
-    """A cell with further columns, and reason → names of the measures and tasks that cannot be computed.
-
-    Where its Γ are not kept exactly, a measure with a modulus gives ``name[lower]`` and ``name[upper]``.
-    """
+    """A cell with further columns, brackets where its Γ was moved, and reason → names of what cannot be computed."""
     streams, runs = played.streams, range(played.runs)
     if played.origin is not None:
         then, now = played.origin.columns, panel.held(streams)
@@ -184,10 +176,7 @@ def _brackets(asked: Asked) -> tuple[list[Held], Callable[[Kept], Sequence[float
 
 
 def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, str], list[str]]]:
-    """Adds columns to a results file, and to its plan, without playing.
-
-    Returns to how many cells something was added, and (measure or task, why it cannot be computed) → cells.
-    """
+    """Adds columns to a file and its plan, without playing; to how many cells, and (name, why not) → cells."""
     with writing(path), Store.open(path, write=True) as store:
         plan, held, finished = store.plan(), store.held(), {cell.key for cell in store.finished()}
         if not finished:

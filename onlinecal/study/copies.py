@@ -65,14 +65,8 @@ def _write(path: Path, fill: Callable[[Store], None], overwrite: bool) -> None:
             pass
 
 
-# ---------------------------------------------------------------- several files as one
-
-
 def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> list[str]:
-    """Writes several results files into a new one: all cells, runs and columns; contradictions are refused by name.
-
-    Returns remarks: other differences of the files, and columns in fewer runs, which are kept and not shown.
-    """
+    """Writes several files into a new one; contradictions are refused, other differences are the remarks returned."""
     if len(paths) < 2:
         raise StoreError("one results file is nothing to merge; expected at least two")
     for path in paths:

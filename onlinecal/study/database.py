@@ -65,10 +65,7 @@ PATIENCE = 300.0
 
 
 class Database:
-    """A results file as a database; a context manager. Opened to be read, it has the state of that moment.
-
-    Every method raises StoreError where another program holds the file, or it is full, read-only or damaged.
-    """
+    """A results file as a database, in the state when it was opened; any fault of it raises StoreError."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
@@ -81,10 +78,7 @@ class Database:
 
     @classmethod
     def create(cls, path: Path, fill: Callable[[Self], None]) -> Self:
-        """A new file with all that `fill` puts into its tables, in place of another one at `path`.
-
-        That stays until the new file is whole. Only for the holder of the lock (`study.lock.writing`).
-        """
+        """A new file, filled by `fill`, that takes the place of `path` when whole; for the holder of the lock."""
         path = path.resolve()
         new = path.with_name(f".{path.name}.new")
         try:

@@ -25,10 +25,7 @@ class Incompatible(NamedTuple):
 
 
 class Planned(NamedTuple):
-    """A cell that is to be shown: `Cell.key`, under which its numbers are kept, labels, and attributes of `Played`.
-
-    Without all of its `columns` it is not finished.
-    """
+    """A cell that is to be shown: its key, labels, and attributes of `Played`; unfinished without all `columns`."""
 
     key: str
     forecaster: str

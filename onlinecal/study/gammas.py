@@ -187,9 +187,6 @@ def _ints(values: Ints) -> bytes:
     return bytes([width]) + rows[:, :width].T.tobytes()
 
 
-# ---------------------------------------------------------------- reading
-
-
 def unpacked(packed: bytes) -> Iterator[list[Kept]]:
     """Level sets of a run, at each checkpoint: of all rounds, and then of each stream."""
     _, streams = _FIRST.unpack_from(packed)

@@ -87,10 +87,7 @@ _Pair = tuple[int, int]
 
 
 def outlook(plan: Plan, budget: float, there: Mapping[str, int] = MappingProxyType({})) -> Outlook:
-    """Describes how a plan would be played; measuring may take `budget` seconds beside compilation, and nothing with 0.
-
-    `there` has the number of played runs by the keys of cells.
-    """
+    """Describes how a plan would be played, in `budget` seconds; `there` has the number of played runs by key."""
     longest: dict[_Pair, Cell] = {}
     work, seen = Counter[_Pair](), set[str]()
     finished = begun = 0
@@ -148,9 +145,6 @@ def _loops(
     return loops, tuple(listed)
 
 
-# ---------------------------------------------------------------- how long it takes
-
-
 def _estimate(work: Mapping[_Pair, int], chosen: list[Cell], left: int, budget: float) -> Estimate | None:
     """Seconds, from the speeds of the pair, or else of pairs of its forecaster, or else of any."""
     measured = list(_measured(chosen, budget)) if budget > 0 else []
@@ -202,10 +196,7 @@ def _chosen(cells: list[Cell]) -> list[Cell]:
 
 
 def measure(cell: Cell, budget: float) -> tuple[float, float]:
-    """Seconds for a run-round of a cell with its checkpoints, and the seconds that measuring took.
-
-    The first rounds are played, twice as many each time, until the budget is spent; the last stretch counts.
-    """
+    """Seconds of a run-round, by the last of ever longer first stretches within the budget, and those that it took."""
     runs = range(min(cell.runs, batch_size(cell)))
 
     def read(game: Game | Separate) -> float:

@@ -68,10 +68,7 @@ class Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class Panel:
-    """Measures and tasks that are evaluated together, made by `Panel.of`.
-
-    A measure that may return a bracket (`Measure.bind`) has two columns, a task one for each part of its account.
-    """
+    """Measures and tasks evaluated together: a column each, two of a bracket, one for each part of an account."""
 
     measures: tuple[Asked, ...]
     tasks: tuple[Task, ...]
@@ -82,10 +79,7 @@ class Panel:
     def of(
         cls, measures: Iterable[Any] = (), tasks: Iterable[Any] = (), *, rounds: int | None = None
     ) -> Panel:
-        """A panel from names, tables with a name, functions of Γ, or tasks; `rounds` are the most of any Γ.
-
-        A measure that is exact up to more levels than rounds has one column.
-        """
+        """Of names, named tables, functions and tasks; a measure exact up to `rounds` levels has one column."""
         panel = cls(
             tuple(_asked(spec, rounds) for spec in listed(measures)),
             tuple(map(as_decision_maker, listed(tasks))),
@@ -103,10 +97,7 @@ class Panel:
         return panel
 
     def of_moved(self) -> Panel:
-        """The same for Γ that may have been moved: each measure of Γ, and each entry of a task, as a bracket.
-
-        A measure without a modulus, and a task without a random response, is refused.
-        """
+        """The same for Γ that may have been moved, with brackets; refused without a modulus or a random response."""
         for task in self.tasks:
             if getattr(task, "sensitivity", None) is None:
                 raise InvalidParameter(moved_task(task))

@@ -344,9 +344,6 @@ def _settled(panel: Panel, people: People, history: Keeping, free: bool) -> tupl
         raise InvalidParameter(f"history = {history.m}: {error}, or history = 'exact'") from None
 
 
-# ---------------------------------------------------------------- what is refused
-
-
 def _check_numbers(horizons: Sequence[int], runs: int, seed: int, per_decade: int) -> None:
     if not horizons:
         raise InvalidParameter("no horizons; expected at least one")

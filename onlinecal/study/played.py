@@ -111,10 +111,7 @@ class Batch(NamedTuple):
 
 
 def together(parts: Sequence[Batch]) -> Batch:
-    """The runs of several batches, each of which begins where those before it end, or before.
-
-    Of a run that several have the first counts; of level sets the first that is exact.
-    """
+    """The runs of batches that overlap or follow each other: the first of each counts, of Γ the first exact."""
     one, first = parts[0], parts[0].first
     columns = dict.fromkeys(column for part in parts for column in part.totals)
     totals = {c: _runs(first, ((p.first, p.totals[c]) for p in parts if c in p.totals)) for c in columns}

@@ -33,10 +33,7 @@ _LEFT = "not shown any more, as the scenario has them no longer"
 
 
 class Session:
-    """A plan with its results file open, and locked for other writers; a context manager.
-
-    `remarks` says what in the file no longer fits the plan, and what becomes of it, a line each.
-    """
+    """A plan with its file open and locked; `remarks` says in lines what no longer fits, and what becomes of it."""
 
     def __init__(self, cells: Sequence[Cell], store: Store) -> None:
         self._cells = {cell.key: cell for cell in cells}
@@ -53,10 +50,7 @@ class Session:
         resume: bool = False,
         overwrite: bool = False,
     ) -> Session:
-        """A new file (an empty one counts as none), or an existing one if `resume` or `overwrite` allows it.
-
-        With `resume`, games of the same content (`Cell.key`) are kept; others go in the end.
-        """
+        """A new or empty file, or one that `resume` (games of the same `Cell.key` stay) or `overwrite` allows."""
         if resume and overwrite:
             raise StoreError(
                 "--resume keeps what is there and --overwrite destroys it; expected one of the two"
@@ -90,8 +84,6 @@ class Session:
 
     def __exit__(self, *error: object) -> None:
         self._stack.__exit__(*error)  # type: ignore[arg-type]
-
-    # ---------------------------------------------------------------- what is there
 
     def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""
@@ -175,8 +167,6 @@ class Session:
             key: tasks(cell, held.get(key, {}), partial(self._store.gammas, key))
             for key, cell in self._cells.items()
         }
-
-    # ---------------------------------------------------------------- what is played
 
     @property
     def finished(self) -> int:

@@ -46,8 +46,6 @@ class Store(Database):
             self._plan, self._sound, self._columns_put = None, {}, set()
             raise
 
-    # ---------------------------------------------------------------- the plan
-
     @property
     def meta(self) -> dict[str, str]:
         """Name, title, text of the scenario and version."""
@@ -115,8 +113,6 @@ class Store(Database):
         ]
         self.run_many("INSERT OR REPLACE INTO columns VALUES (?, ?, ?, ?)", rows)
         self._columns_put.update(key for key, *_ in rows)
-
-    # ---------------------------------------------------------------- games
 
     def held(self) -> dict[str, dict[Held, int]]:
         """Of everything that was played: key → column → how many runs."""
@@ -230,8 +226,6 @@ class Store(Database):
                         left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
                         self._put(key, content, numbers._replace(totals=left))
 
-    # ---------------------------------------------------------------- level sets and failures
-
     def gammas(self, key: str, whose: str = "", run: int | None = None) -> dict[int, bytes]:
         """Run → packed level sets of a game; those with another checksum are an error if `whose` names the game."""
         rows = self.run(
@@ -256,8 +250,6 @@ class Store(Database):
     def failures(self) -> dict[str, tuple[str, str]]:
         """Of everything that could not be played: key → why, and when it was last tried."""
         return {key: (error, at) for key, error, at in self.run("SELECT key, error, at FROM failed")}
-
-    # ---------------------------------------------------------------- all of it
 
     def results(self, plan: Sequence[Planned] | None = None) -> Results:
         """All finished cells of a plan (default its own), in its order."""

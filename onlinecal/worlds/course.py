@@ -38,10 +38,7 @@ class Over(BaseException):
 
 
 class Course:
-    """One run of a world against a forecaster; it can be read where a `Game` of one run can.
-
-    It is pickled with the forecasts that the world heard. Processes cannot be pickled: the world is played again.
-    """
+    """A run of a world, read as a `Game` of one run; pickled with what it heard, since processes are played again."""
 
     compiled = False
 

@@ -61,10 +61,7 @@ def grouped(x: Floats, group: Ints, groups: int) -> Floats:
 
 
 def lines(x: Floats, first: Ints, n: Floats, c: Floats) -> Floats:
-    """Σ n_l (c_l − x_j)_+ over the l with first_l ≤ j, for each of the ascending points x_j.
-
-    The height falls with the joint slope of the lines that have begun. A line ends at the first point beyond c_l.
-    """
+    """Σ n_l (c_l − x_j)_+ over first_l ≤ j for ascending points x_j; a line ends at the first point beyond c_l."""
     ends = np.searchsorted(x, c)
     used = first < ends
     first, ends, n, c = first[used], ends[used], n[used], c[used]

@@ -187,10 +187,7 @@ def _shifted(gamma: JointDistribution, r: Floats, epsilon: float) -> tuple[float
 
 @kernel
 def _sliding(v, prefix, epsilon):
-    """(1/ε) ∫ |sum of the window [x, x + ε)| dx, and a bound of its rounding error.
-
-    Lengths between events are made of differences of levels, which are exact where levels are close.
-    """
+    """(1/ε) ∫ |sum of the window [x, x + ε)| dx and a bound of its rounding: near levels differ exactly."""
     k = v.shape[0]
     largest = 0.0
     for i in range(k + 1):

@@ -162,10 +162,7 @@ class RegretBound(Witness):
 
 
 def kink_regrets(gamma: JointDistribution, measure: str) -> tuple[Floats, Floats, float]:
-    """Points t in [0, 1], 0, 1/2 and 1 among them, the regret R(t) there, and the size of its rounding error.
-
-    Between two neighbours R is at most the line between their values.
-    """
+    """Points t, with 0, 1/2 and 1, R(t), and its rounding error; between two points R is at most their line."""
     v, q, w = gamma.predictions, gamma.means, masses(gamma)
     if measure == "u_calibration":
         t = np.unique(np.concatenate((v, [0.0, 0.5, 1.0])))

@@ -41,10 +41,7 @@ def seconds(cell: Cell) -> float:
 
 
 def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit]:
-    """The units of a study, in the order in which they are to be begun; `beside` workers share a machine's memory.
-
-    Several workers play short cells first, so that faults show soon, then the longest, which are cut.
-    """
+    """The units in order of play: short cells first, so that faults show soon, then the longest, which are cut."""
     long = list(map(seconds, cells))
     share = math.inf if workers == 1 else max(LEAST, sum(long) / (EACH * workers))
     # Of one worker all are short.
@@ -118,10 +115,7 @@ def attempt(cell: Cell, unit: Unit, threads: int, told: Callable[[int], None]) -
 
 
 class Executor(ABC):
-    """Plays the units of one study at a time; a context manager, within which it has workers.
-
-    All that it is told and tells goes through the thread that calls it.
-    """
+    """Plays the units of one study at a time, within its context; what it is told and tells is in one thread."""
 
     #: how many play at once; units are cut for this number
     workers: int
@@ -192,10 +186,7 @@ def most_jobs() -> int:
 
 
 def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Executor:
-    """The executor of that many cores, 1 for this process with one thread, or of a Dask scheduler's address.
-
-    Default: all cores, by this process alone where the study takes no more than some seconds.
-    """
+    """The executor of that many cores (None: all; 1: this process, one thread) or of a Dask scheduler's address."""
     if jobs is not None and scheduler is not None:
         raise InvalidParameter(
             f"jobs = {jobs!r} are processes of this machine, and a scheduler has workers of its own; expected one of "

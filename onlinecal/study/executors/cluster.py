@@ -46,10 +46,7 @@ CANCELLED = (asyncio.CancelledError, FutureCancelledError, FuturesCancelledError
 
 
 class Cluster(Executor):
-    """Plays on the workers of a Dask scheduler; `after` says what to do when the cluster is gone.
-
-    Raises WorkerError where the scheduler does not answer or has no workers, or a worker is not fit.
-    """
+    """Plays on the workers of a Dask scheduler, else WorkerError; `after` says what to do when that is gone."""
 
     def __init__(self, address: str, after: str = "finished cells are kept; go on with --resume") -> None:
         self.address, self.after = address, after
@@ -187,10 +184,7 @@ class Cluster(Executor):
     def merged(
         self, function: Callable[[Any], Any], parts: Sequence[Any], merge: Callable[[Any], Any]
     ) -> Any:
-        """`merge` of the values of a function of each part, on the workers, `FAN` at a time.
-
-        Errors of the function are raised as they are.
-        """
+        """`merge` of a function's values at each part, on the workers, `FAN` at a time; its errors are raised."""
         self._submitted += 1
         made: list[Any] = []
 
@@ -247,9 +241,6 @@ class Cluster(Executor):
 
 def _line(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
-
-
-# ---------------------------------------------------------------- on a worker
 
 
 def _same(blob: bytes) -> bytes:

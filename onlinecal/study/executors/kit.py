@@ -65,9 +65,6 @@ def _own_source() -> str:
     return state.hexdigest()[:16]
 
 
-# ---------------------------------------------------------------- packing
-
-
 def packed(cells: Sequence[Cell]) -> tuple[str, bytes]:
     """The digest of the cells as bytes, and these bytes, for `opened`; what cannot be sent is refused by name."""
     file = io.BytesIO()
@@ -144,8 +141,6 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
 def _step(signature: int, function: Any) -> Step:
     return Step(_SIGNATURES[signature], function)
 
-
-# ---------------------------------------------------------------- opening
 
 _OPENED: dict[str, list[Cell]] = {}
 _OPENING = threading.Lock()

@@ -40,10 +40,7 @@ _CONTEXT = multiprocessing.get_context("spawn")
 
 
 class Processes(base.Executor):
-    """Plays in this process for `alone` seconds (default `ALONE`), and in others where there is more to do.
-
-    Where they were `asked` for, cells that cannot be sent are refused; otherwise this process plays, with a remark.
-    """
+    """Plays here for `alone` seconds, then in others; `asked` for, it refuses cells that cannot be sent."""
 
     def __init__(self, workers: int, *, asked: bool = True, alone: float | None = None) -> None:
         self.workers = self.beside = workers
@@ -234,8 +231,6 @@ def _apart() -> Iterator[None]:
         if masks:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
-
-# ---------------------------------------------------------------- in such a process
 
 _TOLD: Any = None
 
