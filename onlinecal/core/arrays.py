@@ -19,7 +19,7 @@ class _Window:
 
 
 def locked(array: NDArray[Any]) -> Any:
-    """A view of the array that can only be read, its `base` too: kernels then need no second form for other arrays."""
+    """A view of the array that can only be read, its `base` too. Kernels then need no second form for other arrays."""
     return np.asarray(_Window(array))
 
 

@@ -80,7 +80,7 @@ def _at_some(check: Callable[[int], Any]) -> None:
 def check_expression(
     name: str, expression: Any, low: float, high: float, horizon: int | None = None
 ) -> float:
-    """The value of a parameter at a horizon, in [low, high]; without one, an expression is in range at some T tried."""
+    """The value of a parameter at a horizon, in [low, high]. Without one, an expression is in range at some T."""
     if horizon is None:
         _at_some(lambda t: check_expression(name, expression, low, high, t))
         return math.nan

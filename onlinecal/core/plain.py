@@ -24,7 +24,7 @@ TRIED = 1000
 
 @dataclass(frozen=True)
 class Maker:
-    """Calls a class or function with copies of its parameters, by name; `of` is the type of what a function makes."""
+    """Calls a class or function with copies of its parameters, by name. `of` is the type of what a function makes."""
 
     version: ClassVar[int] = 1
 

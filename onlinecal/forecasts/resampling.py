@@ -46,7 +46,7 @@ def grouped(gamma: JointDistribution, most: int) -> tuple[JointDistribution, Int
 
 
 class Resample:
-    """New Γ by draws of how often each cell of one occurs: a level with an outcome, or a sample with its weight."""
+    """New Γ by draws of how often each cell of one occurs: a level with an outcome, or a weighted sample."""
 
     def __init__(self, gamma: JointDistribution, samples: tuple[Floats, Floats, Floats] | None) -> None:
         self.gamma, self.v = gamma, gamma.predictions

@@ -382,7 +382,7 @@ def witnessed_ends(
     level: float,
     limit: Limit,
 ) -> dict[int, tuple[float, float]]:
-    """The ends of each measure; each fails in half of the cases left, which are half of all beside other ends."""
+    """The ends of each measure. Each fails in half of the cases left, which are half of all beside other ends."""
     finders = {i: partial(kind.find, **options[i]) for i, kind in kinds.items()}
     found = {}
     for i, mine in gains(gamma.predictions, blocks, finders).items():

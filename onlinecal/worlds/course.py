@@ -38,7 +38,7 @@ class Over(BaseException):
 
 
 class Course:
-    """A run of a world, read as a `Game` of one run; pickled with what it heard, since processes are played again."""
+    """A run of a world, read as a `Game` of one run. Its pickle is what it heard: processes are played again."""
 
     compiled = False
 

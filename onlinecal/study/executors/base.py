@@ -115,7 +115,7 @@ def attempt(cell: Cell, unit: Unit, threads: int, told: Callable[[int], None]) -
 
 
 class Executor(ABC):
-    """Plays the units of one study at a time, within its context; what it is told and tells is in one thread."""
+    """Plays the units of one study at a time, within its context. All that it is told and tells is in one thread."""
 
     #: how many play at once; units are cut for this number
     workers: int
