@@ -47,7 +47,7 @@ def report_of(
     scheduler: str | None = None,
     size: int | None = None,
 ) -> Report:
-    """The report of a file, in memory, or in parts of `size` bytes or rows here or on a cluster: it is the same."""
+    """The report of a file, in memory, or in parts of `size` bytes or rows here or on a cluster."""
     if source == "-" and (in_parts or scheduler is not None):
         raise InvalidData("standard input cannot be read in parts, for it is read twice; expected a file")
     quicker = False
