@@ -298,12 +298,7 @@ class ExpertAggregation(OfExperts):
     Guarantee: For every sequence and each of K experts in [edge, 1 − edge], the log loss is at most the expert's + ln
     2K. The Brier total is at most the expert's + ½ ln 2K. The edge costs an expert −ln(1 − edge) a round in the log
     loss, and edge² in the Brier score. Rounding costs about 1e-16/edge. The bounds depend on the experts and so are not
-    of the table. Calibration: none proved.
-
-    Proof: with normalised weights the sum is at most 1 in the mean over y ~ Ber(p), whatever p is. For E exp(R') is
-    p·q/p + (1 − p)(1 − q)/(1 − p) = 1, and with x = q − p, E exp(2B') is e^{−2x²} E exp(4x(y − p)), at most 1 by
-    Hoeffding's lemma. So at the p of the rule it is at most 1 after either outcome. Σ exp(R_k) + Σ exp(2B_k), 2K at
-    first, never rises.
+    of the table. Calibration: none proved. Proof: docs/proofs.md.
 
     Outcomes that become known after later forecasts count from then on, and then no bound is proved.
 

@@ -30,7 +30,7 @@ from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.protocol import begin
 from onlinecal.rounds.steps import Step, context, floats, law, learn, memo, shared
 
-#: measures with a total that is at most the sum over parts of the rounds: the proof is in `Delayed`
+#: measures with a total that is at most the sum over parts of the rounds: proved in docs/proofs.md
 ADD_UP = frozenset(
     {
         "ece", "binned_ece", "binned_ece_width", "random_interval_ce", "smooth_ece_at", "kernel_ce", "weighted_ce",
@@ -167,17 +167,7 @@ class Delayed(OfCopies):
     the most questions open at once, the one being asked included. Times of questions and outcomes do not depend on the
     game. The total over the resolved rounds is at most b·B(T). It is b·B(T/b) if B holds at every round and is concave.
     With `slots`, H = ⌈T/slots⌉ and b ≤ slots, at most K = b + ⌊(T − b)/H⌋ ≤ 2·slots copies begin, and the bound is
-    K·B(H), or K·B(T/K) for such a B.
-
-    Proof. The rounds of one copy are a game without delays of at most T (or H) rounds. Between them nature hears of
-    rounds that do not depend on this copy: a nature of the same sight. Totals add up if that of all rounds is at most
-    the sum over any parts of them. Seminorms of the biases E(v) = Σ (y − v) do: ECE, bins of fixed width, the smooth,
-    kernel, cutoff, step, weighted and low-degree calibration errors. So do CDL, V-CDL, U-calibration and the swap
-    regret of every task, suprema of sums that are linear in counts and biases. So do Σ E(v)²/w(v), convex and
-    homogeneous, and sums over rounds (Brier score, log loss). The lower distance and its certificate do, since
-    calibrated parts make a calibrated whole. Measures that fit a scale, a partition or a map of levels to Γ do not.
-    These are interval and surrogate interval calibration errors, the upper distance, smooth ECE, SCDL, quantiles. Their
-    guarantees are not taken over.
+    K·B(H), or K·B(T/K) for such a B. Proof: docs/proofs.md.
 
     Information: As the copies. Time of one copy a round, memory of all. Certificates are the sums of the copies'.
 

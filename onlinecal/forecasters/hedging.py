@@ -64,16 +64,8 @@ class ForecastHedging(OnGrid):
     where both are 0). The expected first-order change of Σ E² is then 0 up to order 1/m.
 
     Guarantee: E[T·ECE] ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m)), against natures that see the law. For large T
-    that is (1 + √2)/2 ≈ 1.21 times T^{2/3} at m = T^{1/3}, with 1.43 at T = 1000 and 1.23 at 10⁶.
-
-    Proof. The edge e = (i, i+1) has the energy Φ_e = max(E_i, 0)² + max(−E_{i+1}, 0)². Let c > 1/√2. A round that plays
-    e with biases a and −b changes Σ_e √(Φ_e + c²) by at most 1/(2√(Φ_e + c²)) times the first-order change of E², plus
-    (y − p)²/(2c). This also holds where a bias changes its sign and its energy passes to a neighbouring edge. In
-    expectation the first-order change is 2ab/((a + b)m) ≤ √(Φ_e/2)/m. Further, (y − p)² = p(1 − p) + (1 − 2p)(y − p).
-    Hence Ψ = Σ_e (√(Φ_e + c²) − c) − Σ_i (1 − 2i/m) E_i/(2c) grows by at most √2/(4m) + 1/(8c) a round in expectation.
-    It starts at 0. Each bias belongs to one edge. A pair a, b > 0 has a + b ≤ √2 (√(Φ_e + c²) − c) + √2 c, and a single
-    bias a has a ≤ √2 (√(a² + c²) − c) + (√2 − 1)c. So Σ|E_i| ≤ √2 Ψ + Σ|E_i|/(√2 c) + (m + 1)c/√2, as the m + 1
-    points have (m + 1)/2 pairs at most. At √2 c = 1 + √(1 + T(m + 2)/(2m(m + 1))) this gives the bound.
+    that is (1 + √2)/2 ≈ 1.21 times T^{2/3} at m = T^{1/3}, with 1.43 at T = 1000 and 1.23 at 10⁶. Proof:
+    docs/proofs.md.
 
     Source: Foster 1999, "A proof of calibration via Blackwell's approachability theorem"; Foster and Hart 2021,
     "Forecast hedging and calibration". Deviations: no tolerance of 1/(2m) around each point.
@@ -111,7 +103,7 @@ class ForecastHedging(OnGrid):
         return self._expected(
             Column("measure", "ece"),
             "T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))",
-            "Foster 1999; Foster and Hart 2021; constant in the docstring",
+            "Foster 1999; Foster and Hart 2021; proof in docs/proofs.md",
             lambda t, m: t / (2.0 * m) + (m + 1.0) * math.sqrt(2.0) * _best_c(t, m),
             slack,
             self._potential(
@@ -153,20 +145,7 @@ class CDLMinimiser(OnGrid):
     Guarantee: At m = √T, against natures that see the law, E[T·CDL] ≤ √T (10 + 4 ln(1 + √T/10) ln(10 + ln T)), which
     grows like √T log T log log T. On a finer grid it is 10T/m + m ((0.3 + 3 ln(1 + m/10)) ln P + 0.6 ln(m + 1)) with P
     = 10 + ln T; on a coarser one none is proved. The source states O(√T log T) for its algorithm, without a constant.
-
-    Proof. With Ψ_i = exp(E_i²/(3n_i)) and G(x) = exp(x²/(3(n_i + 1))), h_i is (G(E_i + 1) − G(E_i − 1))/2, so by
-    convexity a play of i takes Ψ_i to (G(E_i + 1) + G(E_i − 1))/2 + h_i (y − i/m) at most. On the edge (i, i + 1) with
-    the middle v the law makes the mean of h (y − v) vanish. What is left of a play is at most δ_n = (1/(3n)) max_L
-    e^L (1 − L + √(3nL)/m), δ_0 = e^{1/3} − 1, where n_i = n before it; δ_0 + … + δ_{T−1} ≤ (ln T)/3 + 4.5. To each edge
-    belongs M_e = Ψ(max(E_i, 0)) + Ψ(max(−E_{i+1}, 0)) − 1 and, for both points, the δ_n still to come. When e is played
-    M_e does not grow in expectation, and no other grows: if a bias changes sign, its new Ψ − 1 ≤ δ_n. So M_e and
-    Π M_e^{θ_e} with θ_e ≤ 1 are supermartingales, and M_e starts at P at most.
-
-    A point i at distance k/m from the kink t, with L_i = ln Ψ_i, adds √(3n_i L_i) − n_i k/m ≤ 5n_i/m + X_i to the
-    regret R(t) of this kink, X_i = 3m L_i/(4(k + 5)). Hence R(t) ≤ 5T/m + Σ X_i, and E exp(Σ X_i·10/(3m)) ≤ P^{2.5W}, W
-    = Σ 1/(k + 5) ≤ 0.2 + 2 ln(1 + m/10). For each L_i is below ln M of an edge, and an edge serves one point, or the
-    kink and its neighbour. So θ ≤ 2.5 (1/5 + 1/6) < 1. R is largest at one of m + 1 points, so the mean of the largest
-    is at most 5T/m + (3m/4)(W ln P + 0.4 ln(m + 1)), and CDL ≤ 2 max R.
+    Proof: docs/proofs.md.
 
     Source: Hu and Wu 2024, "Predict to minimize swap regret for all payoff-bounded tasks"; Luo and Schapire 2015
     (AdaNormalHedge). Deviations: h is computed as exp((E²+1)/(3(n+1))) · sinh(2E/(3(n+1))), the same number.
@@ -208,7 +187,7 @@ class CDLMinimiser(OnGrid):
         return self._expected(
             Column("measure", "cdl"),
             "√T(10 + 4 ln(1 + √T/10) ln(10 + ln T))" if root else fine,
-            "after Hu and Wu 2024; proof in the docstring",
+            "after Hu and Wu 2024; proof in docs/proofs.md",
             bound,
             # The proof bounds the exponential moment of each run, so Chernoff's bound takes its place for their mean.
             lambda t, m, runs, rate: 0.6 * m * math.log(1.0 / rate) / runs,

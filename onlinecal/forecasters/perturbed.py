@@ -128,44 +128,10 @@ class ThresholdHedging(OnGrid):
     natures that see the law. At m = 4√T it is O(√T), and near 2.7√T for large T. The proof gives a little less, for
     plots and checks: 0.85√T + 0.13 (1 + ln T) + T/m + (2/λ) ln(2 + 2φQe^{φV}), with φ = e^λ − 1 − λ, λ = 5√(L/T), A =
     0.35√T + (1 + ln T)/12, V = T/16 + 4A²/T and Q = m√T/8 + T/16 + mA/2. (That it is less was computed, not proved.)
-
-    Proof. Between two points of the grid there is no forecast. The regret is convex in the threshold there, so it is
-    largest at a point. A point is 1/(2m) from the middle v of its cell, which costs 1/(2m) a round. U-calibration is at
-    most twice the largest regret of a threshold. Hence T·u_calibration ≤ 2 max_v R(v) + T/m over the middles v. With
-    x_s = y_s − v, G_s = x_1 + … + x_s, π_s the probability of acting and a_s ∈ {0, 1} the action, R(v) is [max(G_T, 0)
-    − Σ x_s π_s] + M_v, and M_v = Σ x_s (π_s − a_s) is a martingale.
-
-    The bracket. For a smooth f let d = f(G + 1 − v) − f(G − v) and e = v f(G + 1 − v) + (1 − v) f(G − v) − f(G). Then
-    f(G + x) = f(G) + xd + e for both values of x; e is at most v(1 − v)/2 ≤ 1/8 times max|f″|, and d differs from
-    f′(G + ½ − v) by max|f‴|/24 at most. Of f = F_s = ln((1 + e^{η_s G})/2)/η_s that derivative is π_s, |f″| ≤ η_s/4
-    and |f‴| ≤ η_s²/(6√3). As η_s falls, F_s falls; and F_T(G) ≥ max(G, 0) − (ln 2)/η_T. So the bracket is at most
-    (ln 2)/η_T + Σ (η_s/32 + η_s²/(144√3)), for every sequence. Twice that is less than the first two terms of what
-    the proof gives, as Σ η_s ≤ 8√T and Σ η_s² ≤ 16 (1 + ln T).
-
-    The variances. Let q_v = Σ g_s x_s² with g_s = π_s (1 − π_s). As x² = v(1 − v) + (1 − 2v) x, it is v(1 − v) Σ g_s +
-    (1 − 2v) Σ g_s x_s. Of f = (σ(η_s G) − ½)/η_s the derivative at G + ½ − v is g_s, |f″| ≤ η_s/(6√3) and |f‴| ≤
-    η_s²/8; |f| is at most 1/(2η_s). In a round f changes by half the change of 1/η_s at most. So |Σ g_s x_s| ≤ 1/η_T +
-    Σ (η_s/(48√3) + η_s²/192) ≤ A, and q_v ≤ v(1 − v) T/4 + |1 − 2v| A ≤ V. As σ′ has the integral 1 and the thresholds
-    are s/m apart in G, all g of a round sum to m/(η_s s) + ¼ at most. So Σ_v q_v ≤ Q. Both hold for every sequence.
-
-    The martingales. Given the past and the outcome, |x(π − a)| ≤ 1 and its variance is gx². So e^{±λM − φq} are
-    supermartingales (Freedman 1975), and E[e^{−φq} (cosh λM − 1)] ≤ E[1 − e^{−φq}] ≤ φ E[q]. Hence Σ_v E[cosh λM_v − 1]
-    ≤ φQe^{φV}; and e^{λ max M} ≤ 2 + 2 Σ_v (cosh λM_v − 1). Jensen's inequality gives the last term. Instead of the
-    number of thresholds it has m/√T, the most with a variance of the order of T. That takes rates that fall: with one
-    rate for all rounds the bound on Σ_v q_v would have a factor of ln T.
+    Proof: docs/proofs.md.
 
     Squared loss. E[Σ (p_t − y_t)²] − min_q Σ (q − y_t)² ≤ 0.456 (1 + ln T) + 0.35 + 0.85√T/m + T/(4m²), which is
     0.456 ln T + 1.04 at most at m = 4√T, for every sequence of outcomes and against natures that see the law.
-
-    Proof. On the grid (p − y)² is y less the sum of (2/m) x over the thresholds v < p. The nearest point of the grid to
-    any q is 1/(2m) away at most. Hence the regret is at most T/(4m²) + (2/m) Σ_v [max(G_T, 0) − Σ x_s π_s]. Let f_s(G)
-    = ln(1 + e^{η_s G})/η_s, which is above max(G, 0). With c = G_{s−1} + ½ − v and ρ(r) = f_s(c + r) − f_s(c) − r π_s ≥
-    0, f_s(G_s) − f_s(G_{s−1}) − x_s π_s = ρ(y_s − ½) − ρ(v − ½). The first is the integral of (½ − u) f_s″(c ± u) over
-    u from 0 to ½. The thresholds are s/m apart in c, and f_s″ has one peak, of height η_s/4, area 1. So (1/m) Σ_v f_s″
-    ≤ 1/s + η_s/(4m), and (2/m) Σ_v ρ ≤ (1/s + η_s/(4m))/4. From round s to s + 1 f rises by at most (1/η_{s+1} − 1/η_s)
-    ln 2, with area (1/η_{s+1}² − 1/η_s²) π²/6 = π²/96. So the sum rises by at most π²/(48s) + (ln 2)(√(s + 1) −
-    √s)/(2m). It starts at (ln 2)/2. All of it sums to (¼ + π²/48)(1 + ln T) + (ln 2)/2 + (½ + (ln 2)/2)√T/m at most.
-    The factor of ln T is that of the worst nature, as far as computed.
 
     Nothing is proved of games with delays.
 
@@ -241,7 +207,7 @@ class ThresholdHedging(OnGrid):
         calibration = self._expected(
             Column("measure", "u_calibration"),
             "1.23√T + √(TL/2) + 3L + T/m with L = ln(2 + 5m/√T)",
-            "after Kleinberg et al. 2023; rule and proof in the docstring",
+            "after Kleinberg et al. 2023; proof in docs/proofs.md",
             bound,
             # The proof bounds the mean of exp(λ max M) in each run, so that Chernoff's bound holds for their mean.
             lambda t, m, runs, rate: 2.0 * math.log(1.0 / rate) / (runs * _scale(t, m)),
@@ -249,7 +215,7 @@ class ThresholdHedging(OnGrid):
         loss = self._expected(
             Column("quadratic_task", "external_regret", task="quadratic"),
             "0.456(1 + ln T) + 0.35 + 0.85√T/m + T/(4m²)",
-            "rule and proof in the docstring; the rate is that of Frongillo et al. 2026",
+            "proof in docs/proofs.md; the rate is that of Frongillo et al. 2026",
             squared,
             squared_slack,
             Potential(shaken, growth, linear=True),

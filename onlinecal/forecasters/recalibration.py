@@ -33,11 +33,7 @@ class Calibeating(Forecaster):
     Guarantee: For every sequence its Brier total is at most the base forecast's refinement plus `bins`·(1 + ln T). So
     it beats the base by the base's calibration error. The refinement is the Brier total if each bin says its own mean
     in hindsight. The bound depends on the base and so is not one of the table's. It says 0 or 1 only where the base
-    does.
-
-    Proof: in round n of a bin it says (1 − 1/n)m + b/n, with m the mean of the outcomes before. Its loss is at most
-    (1 − 1/n)(m − y)² + (b − y)²/n. The first terms of a bin add up to its refinement, and the others to 1 + ln T at
-    most.
+    does. Proof: docs/proofs.md.
 
     Source: Foster and Hart 2023, "Calibeating: beating forecasters at their own game", Theorem 3. Deviations: b as an
     imagined outcome. Without it 0 or 1 would be said after the first outcomes of a bin, at an infinite log loss.
@@ -106,11 +102,8 @@ class OnlinePlatt(Forecaster):
 
     Guarantee: Let X = ln((1 − edge)/edge), the largest logit, and Z = radius·√(1 + X²), the largest |a·logit b + c|.
     Let γ ≤ e^{−Z}, `largest_rate`. For every sequence the logarithmic loss is at most that of any scaling θ* + (1/γ)
-    ln(1 + (1 + X²)T/(2·ridge)) + γ·ridge·‖θ* − (1, 0)‖²/2. Not one of the table's. Calibration: none proved.
-
-    Proof: for logits z, z* in [−Z, Z] the loss ℓ(z*) is at least ℓ(z) + (z* − z)ℓ'(z) + (γ/2)(z* − z)²ℓ'(z)², since
-    ℓ'' ≥ σ(Z)σ(−Z) there and ℓ'² ≤ σ(Z)². The steps make Σ g·(θ − θ*) − (γ/2)(g·(θ − θ*))² at most Σ gᵀA⁻¹g/(2γ) +
-    γ·ridge·‖θ* − (1, 0)‖²/2, and Σ gᵀA⁻¹g ≤ ln(det A/ridge²). With a larger γ the first inequality fails near z = −Z.
+    ln(1 + (1 + X²)T/(2·ridge)) + γ·ridge·‖θ* − (1, 0)‖²/2. Not one of the table's. Calibration: none proved. Proof:
+    docs/proofs.md.
 
     The default rate is far outside, as that of the source is. It does better on streams that are not made to hurt it.
 

@@ -27,24 +27,7 @@ class SoftHedging(InSteps):
     (h(A_j, W_j) + h(B_{j+1}, W_{j+1})) and h(R, n) = exp((R² + 1)/(3(n + 1))) sinh(2R/(3(n + 1))).
 
     Guarantee: For every sequence of outcomes T·SCDL_m ≤ (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T), and T·scdl is at most
-    that or T/m, whichever is larger. With m of order √T that grows like √T log T log log T.
-
-    Proof. Let Ψ(R, n) = exp(R²/(3n)), Ψ(0, 0) = 1, G(x) = exp(x²/(3(n + 1))), so that h is (G(R + 1) − G(R − 1))/2, and
-    δ(n) = 1/(3n), but e^{1/3} − 1 for n < 1. First, (G(R + 1) + G(R − 1))/2 ≤ Ψ(R, n) + δ(n): with L = R²/(3n) and
-    cosh x ≤ exp(x²/2) the left side is at most exp(L + (1 − L)/(3(n + 1))). Second, as Ψ is convex in (R, n) and G in
-    x, a bin that counts with weight w ≤ 1 gets, for |u| ≤ 1,
-
-        Ψ(R + wu, n + w) ≤ (1 − w)Ψ(R, n) + w G(R + u) ≤ Ψ(R, n) + w (δ(n) + h(R, n) u).
-
-    For A_j that is with u = y − c, for B_{j+1} with u = c − y, where c is the middle of j/m and (j + 1)/m. So the terms
-    with h cancel for either outcome. Third, where R ≤ 0 becomes positive Ψ grows to exp(w²/(3(n + w))) ≤ 1 + w δ(n) at
-    most. To each pair of neighbours belongs M = Ψ(max(A_j, 0), W_j) + Ψ(max(B_{j+1}, 0), W_{j+1}) − 1 and, for both
-    bins, the integral of δ(max(s − 1, 0)) from their weight to T. No M ever grows, and it starts at P = 3 + ln T at
-    most. Hence A_j and B_j are at most √(3W_j ln P).
-
-    In SCDL_m a bin that is k steps from the threshold counts (|G_j| − kW_j/m)_+ ≤ √(3W_j ln P) − (k − 1/2)W_j/m. That
-    is at most (3m/2) ln P/(2k − 1) whatever W_j is. As 1 + 1/3 + … + 1/(2a − 1) ≤ 1 + ln(a)/2, m + 1 bins on two sides
-    have 2 + ln((m + 1)/2) together at most.
+    that or T/m, whichever is larger. With m of order √T that grows like √T log T log log T. Proof: docs/proofs.md.
 
     Nothing is proved with delays.
 
@@ -77,7 +60,7 @@ class SoftHedging(InSteps):
             return min(horizon, max(horizon / m, binned))
 
         formula = f"max(T/m, (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T)) with m = {self.m}, up to a power of two"
-        source = "this package; proof in the docstring"
+        source = "this package; proof in docs/proofs.md"
         return (Guarantee(Column("measure", "scdl"), formula, bound, "deterministic", Sight.DRAW, source),)
 
 

@@ -34,17 +34,7 @@ class StepCEMinimiser(OnGrid):
 
     Guarantee: E[T·step_ce] ≤ √(T ln(2m + 2)/2) + (T/(4m)) (e^η − 1)/η, about √T (√(ln(2√T + 2)/2) + 1/4) at m = √T,
     against natures that see the law. It is T where that is less, or where η > 0.96 m: at m = √T in games of up to 3
-    rounds. The cutoff calibration error is at most twice as large.
-
-    Proof. Φ = Σ_k cosh(ηP_k) over k = 0, …, m. Where i is played, P_k moves by y − i/m for k ≥ i. The outcome is 0 or
-    1, so e^{η(y − v)} = α + β(y − v) with α = v e^{η(1−v)} + (1 − v) e^{−ηv} ≤ e^{η²/8} (Hoeffding) and β = 2 sinh(η/2)
-    e^{η(½−v)}, and likewise for −η. Hence Φ becomes at most e^{η²/8} Φ + 2 sinh(η/2) (y − v) H(i). The mean of (y − v)
-    H over the law is 0 or less for a single point. For a pair it is ab/((a+b)m) ≤ (a+b)/(4m) at most, a = H(i) and b =
-    −H(i+1). Now a + b = sinh(η(P_i + w)) + 2 sinh(η/(2m)) Σ_{k > i} cosh(η(P_k + w − 1/(2m))) with w = ½ − i/m, where
-    |w| and |w − 1/(2m)| are at most ½. As cosh(x + ηw) ≤ e^{η/2} cosh x, a + b ≤ e^{η/2} Φ where 2 sinh(η/(2m)) ≤ 1, as
-    it is for η ≤ 0.96 m. So in a round Φ grows in expectation by a factor of e^{η²/8} + (e^η − 1)/(4m) at most. It
-    starts at m + 1, and e^{η max|P|} ≤ 2Φ. Jensen's inequality gives the bound, as ln(2(m + 1))/η + ηT/8 = √(T ln(2m +
-    2)/2) at this η.
+    rounds. The cutoff calibration error is at most twice as large. Proof: docs/proofs.md.
 
     Information: O(log m) time a round, O(m) where an |ηP_k| is above 340; some 13 numbers a grid point and run.
 
@@ -93,7 +83,7 @@ class StepCEMinimiser(OnGrid):
         return self._expected(
             Column("measure", "step_ce"),
             "√(T ln(2m + 2)/2) + (T/(4m))(e^η − 1)/η, or T where η > 0.96 m with η = √(8 ln(2m + 2)/T)",
-            "after Okoroafor, Kleinberg and Kim 2025; rule and proof in the docstring",
+            "after Okoroafor, Kleinberg and Kim 2025; proof in docs/proofs.md",
             bound,
             # The proof bounds the mean of exp(η max|P|) in each run, so that Chernoff's bound holds for their mean.
             lambda t, m, runs, rate: math.log(1.0 / rate) / (runs * best_rate(t, m)),

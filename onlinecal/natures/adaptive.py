@@ -34,24 +34,7 @@ class EarlyStopping(Nature):
 
     Guarantee: Against every forecaster E[T·smooth_ce] and E[T·cutoff_ce] are at least w(1 − ℓ(w)/T). ℓ(w) bounds the
     mean round in which the coins end, and ℓ(w)/w³ comes down to 64/π² = 6.5 for large w. For the default that is
-    T^{1/3}/8 at T = 2000, more than T^{1/3}/5 from T = 10^6 on, and 0.225 T^{1/3} in the limit.
-
-    Each run in which the coins have ended has a T·smooth_ce and a T·cutoff_ce of at least w. For the coins end when one
-    of four sums Σ f(p)(y − p) is w or more: with f = 1 or 1 − p if B ≥ 0, with f = −1 or −p if B < 0. All four f are
-    1-Lipschitz, in [−1, 1], and means of indicators of intervals or of their negatives. In the first case f ≥ 0, and
-    after outcomes of 1 neither sum falls; in the second f ≤ 0, and after outcomes of 0 neither does.
-
-    And coins do end. Let τ be their last round, at most T, δ = p − 1/2 and D the sum of δ² up to τ. S grows by δ² in
-    the mean, and by 1/2 at most in a round, so E[D] = E[S_τ] ≤ w + 1/2. A forecaster cannot be far from 1/2 for long.
-    But to keep |B| < w it must. Take β with β(w + 1) < π/2, s = sin²(β/2) and g(b) = ln cos βb. We use cos(x + h) cos(x
-    − h) = cos² x − sin² h, and that ln cos is concave and 1/cos² convex. For |b| < w the mean of g over both outcomes
-    of a coin is
-
-        g(b − δ + 1/2)/2 + g(b − δ − 1/2)/2 ≤ g(b) − s/(2 cos² X) + u tan X (1 + s/cos² X)  with X = βb, u = βδ,
-
-    which is at most g(b) − c + 2δ² with c = s/2 − tan² θ ((β²/8)(1 + s/cos² θ)² − s/2), θ = βw, if c > 0. The sum
-    over rounds is c E[τ] ≤ 2 E[D] − E[g(B_τ)], and |B_τ| ≤ w + 1. So E[τ] ≤ ℓ(w), the least over β of (2w + 1 − ln
-    cos β(w + 1))/c, and coins that never end have probability ℓ(w)/T at most.
+    T^{1/3}/8 at T = 2000, more than T^{1/3}/5 from T = 10^6 on, and 0.225 T^{1/3} in the limit. Proof: docs/proofs.md.
 
     Source: Qiao and Zheng 2024, "On the distance from calibration in sequential prediction": the Ω(T^{1/3}) lower
     bound. Deviations: it stops by two weightings of the bias, not by the distance itself; proof and constant are ours.
@@ -99,7 +82,7 @@ class EarlyStopping(Nature):
                 bound,
                 "expected",
                 Forecasters.EVERY,
-                "after Qiao and Zheng 2024; proof in the docstring",
+                "after Qiao and Zheng 2024; proof in docs/proofs.md",
                 upper=False,
                 slack=slack,
                 potential=Potential(weighted),
@@ -120,7 +103,7 @@ def _coins(bias: float) -> float:
 
 
 def _fall(bias: float, beta: float) -> float:
-    """c of the docstring: how much ln cos βB falls in a round at least, apart from 2δ²."""
+    """c of docs/proofs.md: how much ln cos βB falls in a round at least, apart from 2δ²."""
     s, tangent = math.sin(0.5 * beta) ** 2, math.tan(beta * bias) ** 2
     return 0.5 * s - tangent * (0.125 * (beta * (1.0 + s * (1.0 + tangent))) ** 2 - 0.5 * s)
 
