@@ -13,8 +13,6 @@ from onlinecal.core.errors import InvalidForecast, failure, in_one_line
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-#: the kinds of numbers that a player in plain Python may state
-NUMBERS = Real, np.bool_
 
 
 class Unplayable(Exception):
@@ -42,10 +40,17 @@ def failed(error: Exception, who: str, number: int, runs: range, place: int | No
     return InvalidForecast(f"{who} failed {at}: {failure(error)}")
 
 
+def is_scalar(said: Any) -> bool:
+    """Whether a plain player stated a real number, or a scalar of an array library such as `torch.tensor(0.5)`."""
+    return isinstance(said, Real | np.bool_) or (
+        getattr(said, "ndim", None) == 0 and isinstance(said.item(), Real)
+    )
+
+
 def law_of(said: Any) -> dict[Any, Any]:
     """The law that a plain forecaster stated, as a mapping value → probability; `Unplayable` for anything else."""
-    law = {said: 1.0} if isinstance(said, NUMBERS) else said
-    if isinstance(law, dict) and law and all(isinstance(x, NUMBERS) for pair in law.items() for x in pair):
+    law = {float(said): 1.0} if is_scalar(said) else said
+    if isinstance(law, dict) and law and all(is_scalar(x) for pair in law.items() for x in pair):
         return law
     raise Unplayable(f"stated {brief(said)}", "a number in [0, 1], or a dict of them with weights")
 
@@ -63,7 +68,7 @@ def brief(value: Any) -> str:
     """A value in an error message."""
     if isinstance(value, np.ndarray):
         if value.ndim == 1 and len(value) <= 4 and value.dtype.kind in "fiub":
-            return "[" + ", ".join(f"{v:.12g}" for v in value) + "]"
+            return "[" + ", ".join(str(v).removesuffix(".0") for v in value.tolist()) + "]"
         return f"an array of shape {value.shape}"
     text = in_one_line(value.item() if isinstance(value, np.generic) else value)
     return text if len(text) <= 60 else text[:57] + "…"

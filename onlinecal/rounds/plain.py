@@ -17,7 +17,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.errors import SightError
 from onlinecal.core.guarantee import Sight
-from onlinecal.rounds.law import NUMBERS, Unplayable, brief, law_of, summed
+from onlinecal.rounds.law import Unplayable, brief, is_scalar, law_of, summed
 from onlinecal.rounds.steps import (
     CONTEXT,
     RAISED,
@@ -139,7 +139,7 @@ class Seat:
         said = self.player.forecast(round) if self.shown else self.player.forecast()
         if type(said) is float:
             return said
-        if type(said) is not dict and isinstance(said, NUMBERS):
+        if type(said) is not dict and is_scalar(said):
             return float(said)
         law, ints = law_of(said), self._ints
         if len(law) > ints[SIZE]:
@@ -156,7 +156,7 @@ class Seat:
         q = self.player.probability(round) if self.shown else self.player.probability()
         if type(q) is float:
             return q
-        if isinstance(q, NUMBERS):
+        if is_scalar(q):
             return float(q)
         raise Unplayable(f"stated q = {brief(q)}", "a number in [0, 1]")
 
@@ -172,7 +172,7 @@ class Seat:
         said = self.player.context(Round(self.name, self._ints[NUMBER], self._floats[TIME]))
         places = _floats(self._ints[CONTEXT_AT], len(self.kinds))
         for i, kind in enumerate(self.kinds):
-            if not isinstance(said[kind], NUMBERS):
+            if not is_scalar(said[kind]):
                 raise Unplayable(f"revealed {kind} = {brief(said[kind])}", "a number")
             places[i] = float(said[kind])
 

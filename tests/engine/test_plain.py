@@ -56,7 +56,7 @@ class Asks(Says):
     [
         *(
             (x, [float(x)])
-            for x in (1, True, np.True_, np.float32(0.25), np.int64(0), Fraction(1, 3), 1e-320)
+            for x in (1, True, np.True_, np.float32(0.25), np.int64(0), np.array(0.5), Fraction(1, 3), 1e-320)
         ),
         (-0.0, [0.0]),
         ({-0.0: 1.0}, [0.0]),
@@ -77,11 +77,12 @@ def test_numbers_of_every_kind(said, levels):
 #: what is no number in [0, 1], and what is no law, with what the message shows of it
 NONSENSE = [
     *((x, repr(x)) for x in ("0.5", None, 1j, [0.5], b"1")),
-    (np.array(0.5), "an array of shape ()"),
+    (np.array([0.5]), "[0.5]"),
+    (np.array("0.5"), "an array of shape ()"),
     (np.datetime64(0, "s"), "datetime.datetime(1970"),
     (10**400, "OverflowError"),
     (math.nan, "nan"),
-    (1.0000001, "1.0000001"),
+    (np.nextafter(1.0, 2.0), "1.0000000000000002"),
     (-1e-300, "-1e-300"),
 ]
 NO_LAWS = [
