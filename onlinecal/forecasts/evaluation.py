@@ -19,6 +19,7 @@ from onlinecal.core.progress import Progress
 from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import choice, integer, number, vector
 from onlinecal.forecasts.clusters import labels_of, resample_of
+from onlinecal.forecasts.inference import p_large_n
 from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, intervals
 from onlinecal.forecasts.reference import Reference
 from onlinecal.forecasts.resampling import Resample
@@ -91,10 +92,10 @@ def evaluate(
 
     With `reference`, outcomes y° ~ Ber(p) are drawn at these very predictions. `if_calibrated` is the mean value of the
     measure then. `p_value` = (1 + draws with as large a value) / (1 + draws) tests calibration. `p_large_n` is its
-    limit for cutoff and step calibration, by the law of Brownian motion. All take the samples as independent. Above
-    30,000 levels, values of draws and data are compared at 4096 groups of neighbouring levels, each at its mean
-    prediction. `p_value` is exact there too. `if_calibrated` is the mean at the groups, and missing where the measure
-    has no modulus.
+    limit for cutoff and step calibration, by the law of Brownian motion. It is missing where fewer than about 30
+    outcomes of a kind are expected (Cochran's rule). All take the samples as independent. Above 30,000 levels, values
+    of draws and data are compared at 4096 groups of neighbouring levels, each at its mean prediction. `p_value` is
+    exact there too. `if_calibrated` is the mean at the groups, and missing where the measure has no modulus.
 
     With `clusters`, only samples of different clusters are taken as independent: rows of several events, say. A change
     is then a sum of that of each cluster times a normal number. Changes of calibrated forecasts are such sums of the
@@ -231,7 +232,8 @@ def evaluate(
             # Values at groups of levels are near those at all levels only where the measure has a modulus.
             mean = None if against.grouped and not _may_move(named[i]) else float(uppers[:, i].mean())
             share = (1 + int((uppers[:, i] >= ends(compared[i])[0] - _TIE).sum())) / (1 + times)
-            limit = p_large_n(record, low, against.resample)
+            if record.tail is not None and not against.resample.clusters:
+                limit = p_large_n(record.tail, low, gamma, np.add(*against.resample.squares))
         if moved is not None:
             value = bracket_of_moved(record, gamma, distance, options)
             if interval.ends is not None and record.modulus is not None:
@@ -265,15 +267,6 @@ def _may_move(one: Named) -> bool:
     except InvalidParameter:
         return False
     return True
-
-
-def p_large_n(record: Measure, value: float, resample: Resample) -> float | None:
-    """The p-value of calibration for large n, where it is in closed form."""
-    if record.tail is None or resample.clusters:
-        return None
-    v = resample.gamma.predictions
-    scale = math.sqrt((sum(resample.squares) * v * (1.0 - v)).sum()) / resample.gamma.weight
-    return record.tail(value / scale) if scale > 0.0 else float(value <= _TIE)
 
 
 def _intervals(

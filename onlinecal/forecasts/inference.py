@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -33,25 +33,29 @@ _TIE = 1e-12
 
 def calibration_test(
     gamma: JointDistribution, seed: int, squares: Floats | None = None, resample: Resample | None = None
-) -> float:
+) -> float | None:
     """A p-value of the hypothesis that forecasts are calibrated, by their cutoff calibration error.
 
     Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n. For more than
-    `DRAWN_LEVELS` levels, or with weights, it is the limit for large n. With `resample`, of clusters, residuals of
-    clusters are multiplied by normal numbers.
+    `DRAWN_LEVELS` levels, or with weights, it is the limit for large n. Where that is not `near_normal`, outcomes are
+    drawn at this number of groups of levels; with weights there is no p-value. With `resample`, of clusters, residuals
+    of clusters are multiplied by normal numbers.
 
     Source: Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
     """
-    value, v = cutoff_ce(gamma), gamma.predictions
     if resample is not None:
         changes = resample.changes("calibrated", GROUP_DRAWS, np.random.default_rng([seed, 5]))
         spreads = (cutoff_norm(change.gamma, change.residuals) for change in changes)
         value = cutoff_ce(resample.gamma)
         return (1 + sum(int((each >= value - _TIE).sum()) for each in spreads)) / (1 + GROUP_DRAWS)
     if squares is not None or gamma.levels > DRAWN_LEVELS:
-        of = gamma.counts if squares is None else squares
-        scale = math.sqrt(float((of * v * (1.0 - v)).sum())) / gamma.weight
-        return range_exceeds(value / scale) if scale > 0.0 else float(value <= _TIE)
+        limit = p_large_n(
+            range_exceeds, cutoff_ce(gamma), gamma, gamma.counts if squares is None else squares
+        )
+        if limit is not None or squares is not None:
+            return limit
+        gamma = grouped(gamma, DRAWN_LEVELS)[0]
+    value, v = cutoff_ce(gamma), gamma.predictions
     generator = np.random.default_rng([seed, 5])
     counts = np.rint(gamma.counts).astype(np.int64)
     by_rows = gamma.weight <= _ROWS_OF_A_LEVEL * gamma.levels
@@ -67,6 +71,30 @@ def calibration_test(
         spread = np.maximum(sums.max(axis=1), 0.0) - np.minimum(sums.min(axis=1), 0.0)
         as_large += int((spread >= value - _TIE).sum())
     return (1 + as_large) / (1 + GROUP_DRAWS)
+
+
+def p_large_n(
+    tail: Callable[[float], float], value: float, gamma: JointDistribution, squares: Floats
+) -> float | None:
+    """The p-value of calibration by the law for large n of a seminorm of the residuals; None where n is not large.
+
+    `squares` are sums of squared weights at each level.
+    """
+    v = gamma.predictions
+    power = float((squares * v * (1.0 - v)).sum())
+    if power == 0.0:
+        return float(value <= _TIE)
+    samples = gamma.weight**2 / float(squares.sum())
+    enough = near_normal(samples, power / float(squares.sum()))
+    return tail(value / (math.sqrt(power) / gamma.weight)) if enough else None
+
+
+def near_normal(samples: float, variance: float) -> bool:
+    """Whether sums of errors are about normal: not of few samples, nor of rare outcomes, by their mean variance.
+
+    Source: Cochran 1977, §2.15 (samples for a skewness); Kish 1965 (weights).
+    """
+    return samples >= FEW - 1e-6 and samples * variance >= FEW * (1.0 - 4.0 * variance)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -92,23 +120,29 @@ class Drift:
     statistic: float
     p_value: float  # its probability under the law of Kolmogorov, if there is no change: right for many rows
     correlation: float  # of outcome − prediction in neighbouring rows
-    correlation_p: float  # two-sided, by √n times it being normal for independent rows
+    correlation_p: float  # two-sided, by its being normal for independent rows
 
 
 def drift_test(p: Floats, y: Floats, weights: Floats | None = None) -> Drift:
     """Tests the residuals of rows in order of time for a change of their mean.
 
-    Source: Brown, Durbin & Evans 1975 (sums of residuals); Kolmogorov's law of the greatest value of a Brownian bridge.
+    The variance of the correlation is the larger one of two: 1/n, and that seen of products of neighbours. The first
+    holds for rare outcomes, the second for errors that are larger at some times than at others.
+
+    Source: Brown, Durbin & Evans 1975 (sums of residuals); Kolmogorov's law of the greatest value of a Brownian bridge;
+    White 1980 (variances that differ).
     """
-    residuals = (y - p) * (1.0 if weights is None else weights)
+    residuals = (y - p) * (1.0 if weights is None else weights / weights.max())
     centred = residuals - residuals.mean()
     n, power = len(centred), float((centred**2).sum())
     if n < 2 or power <= 1e-24 * n:
         return Drift(0.0, 1.0, 0.0, 1.0)
     statistic = float(np.abs(np.cumsum(centred)).max()) / math.sqrt(power)
-    correlation = float((centred[1:] * centred[:-1]).sum()) / power
-    two_sided = math.erfc(math.sqrt(n) * abs(correlation) / math.sqrt(2.0))
-    return Drift(statistic, bridge_exceeds(statistic), correlation, two_sided)
+    products = centred[1:] * centred[:-1]
+    together = float(products.sum())
+    variance = max(power * power / n, float(products @ products))
+    two_sided = math.erfc(abs(together) / math.sqrt(2.0 * variance))
+    return Drift(statistic, bridge_exceeds(statistic), together / power, two_sided)
 
 
 def dependence_test(p: Floats, y: Floats, seed: int) -> float:
@@ -163,18 +197,27 @@ class Difference:
     adjusted: float | None  # the same for all pairs and scores at once (Holm)
 
 
-def paired_p(mean: float, error: float, samples: float, rate: float) -> float | None:
-    """The two-sided p-value of a mean difference by Student's law; None of few samples, or of rare outcomes.
+def paired_p(mean: float, error: float, skewness: float, samples: float, rate: float) -> float | None:
+    """The two-sided p-value of a mean difference by Student's law; None where outcomes are not `near_normal`.
 
-    Source: Student 1908; Cochran 1977, §2.15 (samples for a skewness); Kish 1965 (weights).
+    It is the larger one of two: of t, and of t without what the skewness of the mean does to it.
+
+    Source: Student 1908; Hall 1992 (skewness).
     """
     from scipy.special import stdtr
 
-    if samples < FEW - 1e-6 or samples * rate * (1.0 - rate) < FEW * (1.0 - 2.0 * rate) ** 2:
+    if not near_normal(samples, rate * (1.0 - rate)):
         return None
     if error <= 1e-15:
         return float(abs(mean) <= 1e-15)
-    return 2.0 * float(stdtr(samples - 1.0, -abs(mean) / error))
+    t = mean / error
+    mended = t + skewness * (t * t / 3.0 + skewness * t**3 / 27.0 + 1.0 / 6.0)
+    return 2.0 * float(stdtr(samples - 1.0, -min(abs(t), abs(mended))))
+
+
+def skewness_of(cubes: float, squares: float) -> float:
+    """The skewness of a sum of terms that are independent, by sums of their powers."""
+    return cubes / squares**1.5 if squares > 1e-100 else 0.0
 
 
 def differences_of(found: Sequence[tuple[str, str, str, float, float, float | None]]) -> list[Difference]:
@@ -214,7 +257,9 @@ def score_differences(
             for lag in range(1, min(lags, len(centred) - 1) + 1):
                 power += 2.0 * (1.0 - lag / (lags + 1.0)) * float(centred[lag:] @ centred[:-lag])
             error = math.sqrt(max(power, 0.0) * samples / (samples - 1.0))
-            found.append((score, a, b, mean, error, paired_p(mean, error, samples, float(share @ y))))
+            skewness = skewness_of(float((centred**3).sum()), float(centred @ centred))
+            p_value = paired_p(mean, error, skewness, samples, float(share @ y))
+            found.append((score, a, b, mean, error, p_value))
     return differences_of(found)
 
 

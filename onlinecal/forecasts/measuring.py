@@ -76,7 +76,7 @@ class Part:
     # of the expected event − forecast, given the forecasts: all of a table together; None of too few clusters
     interval: tuple[float, float] | None
     brier: float
-    # of calibration, by the cutoff calibration error; None of too few clusters
+    # of calibration, by the cutoff calibration error; None of too few clusters, and with weights of rare outcomes
     p_value: float | None
     adjusted: float | None  # the same for all parts at once (Holm)
 

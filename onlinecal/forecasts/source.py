@@ -20,7 +20,7 @@ from onlinecal.core.files import ROOM, Table, is_parquet, local, parquet_rows, p
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.forecasts.cautions import tiny_groups
-from onlinecal.forecasts.inference import differences_of, paired_p, scores
+from onlinecal.forecasts.inference import differences_of, paired_p, scores, skewness_of
 from onlinecal.forecasts.measuring import Column, Report, Settings, Some, few_groups, measure_log, measured
 from onlinecal.forecasts.multiclass import logs_of_classes
 from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log, remarks, rows_of
@@ -149,18 +149,22 @@ class Pair:
 
     named: tuple[str, str, str]  # the score, and the columns
     count: int  # of those that are finite
-    mean: float  # their mean, and the sum of squares of what they are more or less
+    mean: float  # their mean, and the sums of squares and of cubes of what they are more or less
     power: float
+    cubes: float
 
     def merge(self, other: Pair) -> Pair:
-        """Of the rows of both (Chan, Golub & LeVeque 1983)."""
+        """Of the rows of both (Chan, Golub & LeVeque 1983; Pébay 2008)."""
         count = self.count + other.count
         if count == 0:
             return self
-        step = other.mean - self.mean
-        mean = self.mean + step * (other.count / count)
-        power = self.power + other.power + step * step * (self.count * (other.count / count))
-        return Pair(self.named, count, mean, power)
+        step, here, there = other.mean - self.mean, self.count / count, other.count / count
+        between = step * step * (self.count * there)
+        return Pair(
+            self.named, count, self.mean + step * there, self.power + other.power + between,
+            self.cubes + other.cubes
+            + step * (between * (here - there) + 3.0 * (here * other.power - there * self.power)),
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +215,9 @@ def _pairs(log: Log) -> Iterable[Pair]:
                 difference = of[a][score] - of[b][score]
             finite = difference[np.isfinite(difference)]
             mean = float(finite.mean()) if len(finite) else 0.0
-            yield Pair((score, a, b), len(finite), mean, float(((finite - mean) ** 2).sum()))
+            centred = finite - mean
+            power, cubes = float((centred**2).sum()), float((centred**3).sum())
+            yield Pair((score, a, b), len(finite), mean, power, cubes)
 
 
 def merged_sums(parts: Sequence[Sums], settings: Settings) -> Sums:
@@ -266,9 +272,9 @@ def _report(source: str, asked: Asked, guessed: Sequence[str], sums: Sums, setti
     for one in sums.pairs:
         if one.count == sums.rows >= 2:
             error = math.sqrt(one.power / (sums.rows - 1.0) / sums.rows)
-            found.append(
-                (*one.named, one.mean, error, paired_p(one.mean, error, sums.rows, ones / sums.rows))
-            )
+            skewness = skewness_of(one.cubes, one.power)
+            p_value = paired_p(one.mean, error, skewness, sums.rows, ones / sums.rows)
+            found.append((*one.named, one.mean, error, p_value))
     return Report(
         source, str(asked.outcome), sums.rows, columns, differences_of(found), 0, by, "", [*guessed, *said],
         tiny_groups(sizes), settings,

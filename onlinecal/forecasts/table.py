@@ -37,7 +37,7 @@ class Row:
     # mean of the measure (of a bracket's upper end) when every outcome is drawn with the probability forecast
     if_calibrated: float | None = None
     p_value: float | None = None  # how often such outcomes give a value at least as large
-    p_large_n: float | None = None  # its limit for large n, in closed form (`Measure.tail`)
+    p_large_n: float | None = None  # its limit for large n (`Measure.tail`); None where n is not large
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -107,6 +107,9 @@ class Evaluation:
         notes += [f"no interval for {', '.join(names)}: {why}" for why, names in without.items()]
         large = [f"{r.name} {r.p_large_n:.3g}" for r in self.rows if r.p_large_n is not None]
         notes += [f"p for large n: {', '.join(large)}"] * bool(large)
+        few = [r.name for r in self.rows if r.measure.tail and r.p_value is not None and r.p_large_n is None]
+        if few and (self.resample is None or not self.resample.clusters):
+            notes.append(f"no p for large n for {', '.join(few)}: few outcomes of a kind are expected")
         if self.moved is not None:
             notes.append(
                 f"predictions were moved to the nearest i/{self.moved[0]}, by {self.moved[1]:.2g} on average: brackets "

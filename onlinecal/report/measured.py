@@ -32,7 +32,8 @@ OF_SCORES = (
 OF_PARTS = (
     "± is one standard error if outcomes are drawn as forecast. Intervals are for the expected event − forecast; all "
     "of the table hold together with {level:.4g} % (Bonferroni; Clopper and Pearson). p tests calibration in the row "
-    "by its cutoff calibration error; p (Holm) is for all rows of the table at once."
+    "by its cutoff calibration error; p (Holm) is for all rows of the table at once. – is for too few clusters, and "
+    "with weights for fewer than about 30 expected outcomes of a kind."
 )
 
 
@@ -178,7 +179,10 @@ def differences(report: Report) -> list[Table]:
         if report.lags
         else f"{unit}s independent"
     )
-    note = f"Negative: the first is better. Paired tests by Student's law, {how}; p (Holm) is for all of them at once."
+    note = (
+        f"Negative: the first is better. Paired tests by Student's law, {how}, and by Hall's correction for a skewness "
+        "where that is less sure; p (Holm) is for all of them at once."
+    )
     rest = (
         f" Too few: rows that tell as much as fewer than {FEW} {unit}s of equal weight, or hold fewer than about {FEW} "
         "outcomes of a rare kind, are not tested."

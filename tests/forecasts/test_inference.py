@@ -16,8 +16,10 @@ from onlinecal.forecasts.inference import (
     calibration_test,
     drift_test,
     holm,
+    p_large_n,
     score_differences,
 )
+from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
 
 G = oc.JointDistribution
 
@@ -67,16 +69,51 @@ def test_the_calibration_test_of_many_levels_is_its_limit():
     assert calibration_test(G.from_counts([0.0, 1.0], [3, 3], [0, 3]), 0) == 1.0
 
 
-def test_drift_keeps_its_size_and_is_found(seed):
+@pytest.mark.parametrize("tail", [range_exceeds, largest_exceeds])
+def test_p_values_for_large_n_keep_their_level_or_are_not_given(tail):
+    """By all outcomes of two levels of 1,000 rows with few events: the law itself fails at 0.1 % with one expected."""
+    for events, given in ((1.0, False), (28.0, False), (29.0, True), (60.0, True)):
+        v = np.array([0.499, 0.501]) * events / 1000
+        k = np.arange(int(events / 2 + 9.0 * math.sqrt(events / 2)) + 9)
+        chance = np.outer(*(scipy.stats.binom.pmf(k, 1000, each) for each in v))
+        first, both = (k - 1000 * v[0])[:, None], (k[:, None] - 1000 * v[0]) + (k - 1000 * v[1])
+        least, most = np.minimum(np.minimum(first, both), 0.0), np.maximum(np.maximum(first, both), 0.0)
+        values = (most - least if tail is range_exceeds else np.maximum(most, -least)) / 2000
+        gamma, scale = G.from_counts(v, [1000, 1000], [1, 1]), math.sqrt(1000 * (v * (1 - v)).sum()) / 2000
+        p = np.vectorize(lambda x, scale=scale: tail(x / scale))(values)
+        for value in (values[0, 0], values[-1, -1]):
+            limit = p_large_n(tail, value, gamma, gamma.counts)
+            assert limit == (tail(value / scale) if given else None)
+        held = [chance[p <= level].sum() <= level for level in (0.05, 0.01, 0.001)]
+        assert all(held) if given else events > 1.0 or not all(held)
+
+
+def test_rare_events_in_many_levels_are_drawn_at_groups(seed):
+    """An event of the largest forecast is as unlikely as any: 0.041, and 9,999 draws tell that by 0.012 (6 σ)."""
+    v, last = np.linspace(1e-5, 1.1e-5, 4000), np.arange(4000) == 3999
+    assert calibration_test(G.from_samples(v, last), seed) == pytest.approx(-np.expm1(-v.sum()), abs=0.012)
+    assert calibration_test(G.from_samples(v, 0.0 * v), seed) == 1.0
+    weighted = G.from_samples(v, last, weights=np.full(4000, 2.0))
+    assert calibration_test(weighted, seed, np.full(4000, 4.0)) is None
+
+
+@pytest.mark.parametrize("design", ["uniform", "sharp, then not", "rare"])
+def test_drift_keeps_its_size(design, seed):
+    """With 1/n for its variance the correlation had p ≤ 0.05 in 15 % and p ≤ 0.01 in 4 % of the last two."""
     rng = np.random.default_rng([seed, 2])
     found, neighbours = [], []
     for _ in range(400):
-        p = rng.random(500)
-        drift = drift_test(p, (rng.random(500) < p).astype(float))
+        p = {"uniform": rng.random(1000), "rare": np.full(1000, 0.01)}.get(
+            design, np.repeat([0.01, 0.5], 500)
+        )
+        drift = drift_test(p, (rng.random(1000) < p).astype(float))
         found.append(drift.p_value)
-        neighbours.append(drift.correlation_p)
+        neighbours.append(drift.correlation_p * (5.0 if design == "rare" else 1.0))
     assert rare(found, 0.05, 400)
-    assert rare(neighbours, 0.07, 400)  # normal only for large n
+    assert rare(neighbours, 0.01 if design == "rare" else 0.06, 400)
+
+
+def test_drift_is_found():
     p, y = np.full(400, 0.5), np.repeat([0.0, 1.0], 200)
     drift = drift_test(p, y)
     assert drift.statistic == pytest.approx(10.0)  # 200 · 0.5 / (0.5 √400)
@@ -86,7 +123,9 @@ def test_drift_keeps_its_size_and_is_found(seed):
     assert drift.correlation_p == pytest.approx(float(normal), rel=1e-9, abs=0.0)
     # A bias that stays is no drift.
     assert drift_test(np.zeros(10), np.ones(10)).p_value == drift_test(np.zeros(1), np.ones(1)).p_value == 1.0
-    assert drift_test(p, y, np.full(400, 3.0)).statistic == pytest.approx(10.0)
+    for weight in (3.0, 1e-60, 1e60):
+        weighted = drift_test(p, y, np.full(400, weight))
+        assert (weighted.statistic, weighted.correlation_p) == pytest.approx((10.0, drift.correlation_p))
 
 
 def test_differences_are_those_of_a_paired_test():
@@ -100,7 +139,10 @@ def test_differences_are_those_of_a_paired_test():
         wanted = score(p) - score(q)
         assert d.mean == pytest.approx(wanted.mean(), abs=1e-14)
         assert d.error == pytest.approx(wanted.std(ddof=1) / math.sqrt(300), rel=1e-12)
-        assert d.p_value == pytest.approx(scipy.stats.ttest_1samp(wanted, 0.0).pvalue, rel=1e-9)
+        t, skewness = wanted.mean() / d.error, scipy.stats.skew(wanted) / math.sqrt(300)
+        mended = t + skewness * t**2 / 3 + skewness**2 * t**3 / 27 + skewness / 6  # Hall 1992
+        wanted = [2 * scipy.stats.t.sf(abs(each), 299) for each in (t, mended)]
+        assert d.p_value == pytest.approx(max(wanted), rel=1e-9)
     assert [d.adjusted for d in found] == holm([d.p_value for d in found])
     # Whole weights are rows that are there so often, in the mean.
     w = rng.integers(1, 4, 300)
@@ -117,28 +159,32 @@ def test_differences_are_those_of_a_paired_test():
     assert score_differences({"a": y, "b": y}, y, np.array([1.0, 0.0, 1e-30])) == []
 
 
-def test_rare_events_are_not_tested(seed):
-    """With 3 events in 2,000 rows 14 % of fair pairs have p ≤ 0.01; with 60 some 1.4 %, by a share of 0.03."""
-    rng, found = np.random.default_rng([seed, 8]), []
-    for _ in range(200):
-        q = np.repeat([0.02, 0.04], 1000)
-        found += score_differences({"a": 1.6 * q, "b": 0.4 * q}, (rng.random(2000) < q).astype(float))[:1]
-        few = (rng.random(2000) < 0.05 * q).astype(float)
-        assert score_differences({"a": 1.6 * q, "b": 0.4 * q}, few)[0].p_value is None
-    small = sum(d.p_value <= 0.01 for d in found)
-    assert scipy.stats.binom.sf(small - 1, 200, 0.03) > 1e-7
+@pytest.mark.parametrize("q", [0.004, 0.03, 0.06])
+def test_paired_tests_of_rare_events_keep_their_level_or_are_not_made(q):
+    """By all outcomes of 1,000 rows, of a fair pair; by Student's law alone p ≤ 0.001 in 0.2 % of cases at q = 0.06."""
+    k = np.arange(scipy.stats.binom.ppf(1.0 - 1e-9, 1000, q) + 1)
+    a, b = (np.full(1000, each * q) for each in (1.6, 0.4))
+    found = [score_differences({"a": a, "b": b}, (np.arange(1000) < each).astype(float))[0] for each in k]
+    assert all((d.p_value is None) == (each < 28) for d, each in zip(found, k, strict=True))
+    p = np.array([1.0 if d.p_value is None else d.p_value for d in found])
+    student = np.array([2 * scipy.stats.t.sf(abs(d.mean) / d.error, 999) if d.error else 1.0 for d in found])
+    chance = scipy.stats.binom.pmf(k, 1000, q)
+    for level in (0.05, 0.01, 0.001):
+        assert chance[p <= level].sum() <= level
+    assert q < 0.06 or chance[student <= 0.001].sum() > 0.002
 
 
 @pytest.mark.parametrize("light", [0.0, 1e-12])
 def test_rows_of_no_weight_are_no_samples(light):
-    """A test of 1,000 rows of which 35 have the weight is Student's test of the 35; of 29 there is none."""
+    """A test of 1,000 rows of which 35 have the weight is that of the 35; of 29 there is none."""
     rng = np.random.default_rng(5)
     forecasts, y = {"a": rng.random(1000), "b": rng.random(1000)}, (rng.random(1000) < 0.5).astype(float)
     heavy = np.arange(1000) < 35
     brier, log = score_differences(forecasts, y, np.where(heavy, 1.0, light))
     a, b = ((p[heavy] - y[heavy]) ** 2 for p in forecasts.values())
     assert brier.error == pytest.approx(np.std(a - b, ddof=1) / math.sqrt(35), rel=1e-9)
-    assert brier.p_value == pytest.approx(scipy.stats.ttest_rel(a, b).pvalue, rel=1e-6)
+    alone = score_differences({name: p[heavy] for name, p in forecasts.items()}, y[heavy])[0]
+    assert brier.p_value == pytest.approx(alone.p_value, rel=1e-6)
     assert [brier.adjusted, log.adjusted] == holm([brier.p_value, log.p_value])
     for d in score_differences(forecasts, y, np.where(np.arange(1000) < 29, 1.0, light)):
         assert (d.p_value, d.adjusted) == (None, None)
