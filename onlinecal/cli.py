@@ -1,7 +1,5 @@
 """The command line: `onlinecal run`, `compare`, `plot`, `report` and the others of `onlinecal.commands`."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Callable

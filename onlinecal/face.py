@@ -1,7 +1,5 @@
 """The face in Python: play, and look at what came out."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Strategies, measures and tasks by their names in scenarios, of this package or ``module:name``."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import inspect

@@ -33,12 +33,6 @@ from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Plan, plan
 from onlinecal.sweeping import decision_makers_of, lineup, measures_of, schedules_of, tasks_of
 
-#: bytes of a scenario
-LARGEST = 2**22
-#: how deep tables and lists may be within each other
-DEEPEST = 50
-#: of a whole number
-DIGITS = 300
 #: the two ways to say how long
 TIMES = "horizon", "horizons"
 
@@ -198,42 +192,18 @@ def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST + 1)
-    except (OSError, ValueError) as error:
-        raise ScenarioError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    if len(data) > LARGEST:
-        raise ScenarioError(
-            f"{path} has more than {LARGEST:,} bytes; expected a scenario, which is a short text"
-        )
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
+        return path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise ScenarioError(f"{path} is not a text file in UTF-8") from None
+    except (OSError, ValueError) as error:
+        raise ScenarioError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}") from None
 
 
 def _parsed(path: Path, text: str) -> dict[str, Any]:
     try:
-        raw = tomllib.loads(text)
-        _check_size(raw)
-    except tomllib.TOMLDecodeError as error:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
         raise ScenarioError(f"{path} is not valid TOML: {error}") from None
-    except RecursionError:
-        raise ScenarioError(f"{path} has tables or lists within each other, {DEEPEST} deep or more") from None
-    except ValueError:  # of Python, which reads no number of more than some thousand digits
-        raise ScenarioError(f"{path} has a whole number with more than {DIGITS} digits") from None
-    return raw
-
-
-def _check_size(value: Any, depth: int = 0) -> None:
-    """Refuses what no strategy means, and what cannot be shown in messages."""
-    if depth > DEEPEST:
-        raise RecursionError
-    if isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            _check_size(item, depth + 1)
-    elif isinstance(value, int) and abs(value) >= 10**DIGITS:
-        raise ValueError
 
 
 def _options(changed: Mapping[str, Any]) -> str:

@@ -1,7 +1,5 @@
 """Combinations of several values in a table of a scenario: line-ups, measures, tasks, schedules, decision makers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measures the facts that strategies state of themselves (`onlinecal.core.strategy`): what is not so is found."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys

@@ -1,7 +1,5 @@
 """The guarantee report: every promise of every strategy, measured where it applies, and rounds against proofs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace

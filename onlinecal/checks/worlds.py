@@ -1,7 +1,5 @@
 """Bounds on forecasters in a world: which apply, and whether totals keep them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from typing import Any

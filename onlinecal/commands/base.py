@@ -1,7 +1,5 @@
 """The common parts of commands: arguments, the end of errors, and results files."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import inspect

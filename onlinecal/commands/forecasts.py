@@ -1,7 +1,5 @@
 """Commands that measure, recalibrate and watch forecasts of users."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands about games: solved exactly, the worst nature for a forecaster, and the search for one."""
 
-from __future__ import annotations
-
 import math
 import shlex
 import sys

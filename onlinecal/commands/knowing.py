@@ -1,7 +1,5 @@
 """Commands that tell and check what there is to play and to measure."""
 
-from __future__ import annotations
-
 import typer
 
 from onlinecal.commands.base import JSON, argument, aside, option

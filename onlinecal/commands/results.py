@@ -1,7 +1,5 @@
 """Commands that play scenarios, and print, draw and keep their results."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

@@ -1,13 +1,15 @@
 """Arrays that are written once and then only read; and the rule by which values fall into cells."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import part_of_kernel
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 class _Window:

@@ -5,8 +5,6 @@ and functions, of their names, and imported ones. Installed modules count where 
 Comments, layout and files that are read do not count.
 """
 
-from __future__ import annotations
-
 import ast
 import copyreg
 import dataclasses

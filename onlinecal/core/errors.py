@@ -66,18 +66,6 @@ class CellError(OnlinecalError):
     """A cell of a study that could not be played, for an unforeseen reason."""
 
 
-def shown(value: Any) -> str:
-    """A value as it stands in a message: its `repr`, but for what Python does not write.
-
-    >>> shown("a"), shown(10**5000)
-    ("'a'", 'a whole number with more than 4,300 digits')
-    """
-    try:
-        return repr(value)
-    except ValueError:
-        return "a whole number with more than 4,300 digits"
-
-
 #: names in papers, without capitals and signs, but for a star → those here
 ALSO = {"smce": "smoothce", "smece": "smoothece", "ucal": "ucalibration", "k29star": "defensiveforecasting"}
 

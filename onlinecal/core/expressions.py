@@ -1,7 +1,5 @@
 """Parameters that depend on the horizon: `"T^(1/3)"` and the like, parsed, never evaluated as code."""
 
-from __future__ import annotations
-
 import ast
 import math
 import operator
@@ -9,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import as_float, is_number
 
 _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -45,15 +43,15 @@ def value_at(expression: float | str, horizon: int) -> float:
             value = _value(ast.parse(expression.replace("^", "**").strip(), mode="eval").body, horizon)
         except (ArithmeticError, TypeError) as error:
             said = f"has no value at T = {horizon}: {error}"
-            raise InvalidParameter(f"expression {shown(expression)} {said}") from None
+            raise InvalidParameter(f"expression {expression!r} {said}") from None
         except (SyntaxError, ValueError, MemoryError, RecursionError):
             said = f"is not understood; expected {_GRAMMAR}"
-            raise InvalidParameter(f"expression {shown(expression)} {said}") from None
+            raise InvalidParameter(f"expression {expression!r} {said}") from None
     else:
-        raise InvalidParameter(f"{shown(expression)} is neither a number nor an expression in T")
+        raise InvalidParameter(f"{expression!r} is neither a number nor an expression in T")
     if isinstance(value, complex) or not math.isfinite(value):
         said = f"is {value} at T = {horizon}; expected a finite number"
-        raise InvalidParameter(f"expression {shown(expression)} {said}")
+        raise InvalidParameter(f"expression {expression!r} {said}")
     return float(value)
 
 
@@ -87,7 +85,7 @@ def check_expression(
     value = value_at(expression, horizon)
     if not low <= value <= high:
         at = f", which is {value:g} at T = {horizon}" if isinstance(expression, str) else ""
-        raise InvalidParameter(f"{name} = {shown(expression)}{at}; expected a number in [{low:g}, {high:g}]")
+        raise InvalidParameter(f"{name} = {expression!r}{at}; expected a number in [{low:g}, {high:g}]")
     return value
 
 
@@ -104,7 +102,7 @@ def grid_steps(name: str, expression: float | str, horizon: int) -> int:
     steps = nearest if abs(value - nearest) <= 1e-9 * abs(value) else math.ceil(value)
     if not 1 <= steps <= 10**6:
         raise InvalidParameter(
-            f"{name} = {shown(expression)} is a grid of {value:g} steps at T = {horizon}; expected 1 to 10^6"
+            f"{name} = {expression!r} is a grid of {value:g} steps at T = {horizon}; expected 1 to 10^6"
         )
     return steps
 

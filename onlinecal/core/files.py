@@ -1,7 +1,5 @@
 """Files with columns, CSV or Parquet: the one reader of all commands. What is wrong is named with its line."""
 
-from __future__ import annotations
-
 import bz2
 import codecs
 import contextlib

@@ -3,8 +3,6 @@
 A bound on the total of B from above gives one on A. A bound on A from below gives one on B.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence

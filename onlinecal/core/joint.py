@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import locked
+from onlinecal.core.arrays import Floats, locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.validation import (
     TOTALS,
@@ -25,8 +25,6 @@ from onlinecal.core.validation import (
     vector,
 )
 from onlinecal.core.words import number_of
-
-Floats = NDArray[np.float64]
 
 #: the finest grid to which predictions are rounded, in steps of 1/m: beyond it they hardly move at all
 FINEST = 2**50

@@ -1,7 +1,5 @@
 """The memory that is free, and the cores that there are."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

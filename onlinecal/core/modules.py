@@ -1,7 +1,5 @@
 """Modules of users, imported by name or from a file; errors are named with their place."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.util

@@ -5,8 +5,6 @@ and maybe `update(forecast, outcome)`. It may be given as the class or as a func
 parameters (`functools.partial`, or a table in a scenario). Of an object every run gets a deep copy.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData, suggestion
 
 if TYPE_CHECKING:
     import polars as pl
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: the messages about a cell that holds no time, and about per cent signs
 NO_TIME = "{}: column {!r} is {}; expected a number or a date like those before, such as 2024-12-31"

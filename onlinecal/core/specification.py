@@ -1,7 +1,5 @@
 """The common parts of forecasters and natures: facts, ranges of parameters, parts, and players in plain Python."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 from onlinecal.core import validation
-from onlinecal.core.errors import InvalidParameter, OnlinecalError, shown
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import check_made, known_parameters, lifted, no_options
@@ -101,7 +99,7 @@ def word(*known: str) -> Check:
     def check(name: str, value: Any) -> None:
         if value not in known:
             *first, last = map(repr, known)
-            raise InvalidParameter(f"{name} = {shown(value)}; expected {', '.join(first)} or {last}")
+            raise InvalidParameter(f"{name} = {value!r}; expected {', '.join(first)} or {last}")
 
     return check
 
@@ -116,7 +114,7 @@ def listed(name: str, values: Any, what: str, many: int | None = None) -> tuple[
     good = isinstance(values, Sequence) and not isinstance(values, str)
     if not good or (len(values) != many if many is not None else not values):
         raise InvalidParameter(
-            f"{name} = {shown(values)}; expected {'a list of' if many is None else many} {what}"
+            f"{name} = {values!r}; expected {'a list of' if many is None else many} {what}"
         )
     return tuple(values)
 
@@ -127,7 +125,7 @@ def part(role: str) -> Check:
     def check(name: str, value: Any) -> None:
         if not isinstance(value, Specification) or value.role != role:
             expected = f"expected a {role} (in a scenario: a table with a name)"
-            raise InvalidParameter(f"{name} = {shown(value)}; {expected}")
+            raise InvalidParameter(f"{name} = {value!r}; {expected}")
 
     return check
 

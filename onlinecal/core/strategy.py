@@ -4,8 +4,6 @@ Facts are what strategies state of themselves (docs/engine.md); `onlinecal.check
 "does not say".
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

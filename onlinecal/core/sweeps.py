@@ -4,8 +4,6 @@ A list gives several values of a parameter that takes one, and one value of a pa
 of the parameter decides. ``{each = […]}`` is several values of any parameter.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 import itertools
@@ -20,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidParameter, shown, suggestion
+from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.strategy import strategy_label
 from onlinecal.core.validation import integer, is_number, is_whole
 
@@ -347,11 +345,9 @@ def check_range(name: str, spec: Mapping[str, Any], keys: Sequence[str], whole: 
             raise InvalidParameter(f"{said}: a range needs {key!r}")
         value = spec[key]
         if not (is_number(value) and math.isfinite(value)):
-            raise InvalidParameter(f"{said}: {key} = {shown(value)}; expected a finite number")
+            raise InvalidParameter(f"{said}: {key} = {value!r}; expected a finite number")
         if whole and value != int(value):
-            raise InvalidParameter(
-                f"{said}: {key} = {shown(value)}; expected a whole number, as {name} is one"
-            )
+            raise InvalidParameter(f"{said}: {key} = {value!r}; expected a whole number, as {name} is one")
     spacing = spec.get("spacing", "linear")
     if spacing not in ("linear", "log"):
         raise InvalidParameter(f"{said}: spacing = {spacing!r}; expected 'linear' or 'log'")

@@ -1,7 +1,5 @@
 """A run as a sequence of rounds, and measures of that in place of Γ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar

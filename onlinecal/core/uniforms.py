@@ -1,7 +1,5 @@
 """The uniforms of `Stream` in compiled code: any number of any stream, without drawing those before it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Each returns the value in the form that the package goes on with, or raises an error that names it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
@@ -12,11 +10,9 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, shown
-
-Floats = NDArray[np.float64]
+from onlinecal.core.arrays import Floats
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
 
 
 def is_number(value: Any) -> bool:
@@ -55,7 +51,7 @@ def probability(name: str, value: Any) -> float:
 
 
 def _refused(where: str, name: str, value: Any, expected: str) -> InvalidParameter:
-    return InvalidParameter(f"{where}{where and ': '}{name} = {shown(value)}; expected {expected}")
+    return InvalidParameter(f"{where}{where and ': '}{name} = {value!r}; expected {expected}")
 
 
 def _power(number: int) -> str:
@@ -122,7 +118,7 @@ def _of_objects(name: str, values: Sequence[Any], kind: np.dtype[Any], error: ty
         elif value is None or type(value).__name__ == "NAType":  # pandas.NA, not imported for that
             floats[i] = math.nan
         else:
-            raise error(f"{name}[{i}] = {shown(value)} is not a number; expected numbers")
+            raise error(f"{name}[{i}] = {value!r} is not a number; expected numbers")
     return floats
 
 
@@ -193,4 +189,4 @@ def check_total(name: str, total: float) -> None:
         raise InvalidData(f"{name} sum to {total!r}; expected a positive finite total")
     if not least <= total <= most:
         expected = f"a total from {least:g} to {most:g}: multiply all by one number"
-        raise InvalidData(f"{name} sum to {shown(total)}; expected {expected}")
+        raise InvalidData(f"{name} sum to {total!r}; expected {expected}")

@@ -1,7 +1,5 @@
 """How numbers are written in sentences; and text without Unicode: √ as sqrt, ≤ as <=, and so on."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import sys

@@ -1,7 +1,5 @@
 """Files that are there whole or not at all; the scenarios of the package, and new ones like them."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 from collections.abc import Iterator

@@ -1,21 +1,16 @@
 """The accounts of decision makers: payoff and regrets over their tenures."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decision_makers.tenures import Tenure
 from onlinecal.decisions.base import DecisionTask, account_of_levels
 from onlinecal.measures.decision import cdl_of_levels
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: the account in each run: resolved rounds of the tenure, then totals over them
 ENTRIES = ("rounds", "payoff", "external_regret", "action_swap_regret", "swap_regret")

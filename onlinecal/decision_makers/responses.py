@@ -4,8 +4,6 @@ A response maps Γ to the Γ of the beliefs, in expectation over its own randomn
 Swaps may depend on the belief, as in the swap regret of a randomised response.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol, cast, get_args, runtime_checkable

@@ -1,7 +1,5 @@
 """Decision tasks, and the account of one that is decided by trusting a forecast."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field

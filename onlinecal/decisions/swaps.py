@@ -1,7 +1,5 @@
 """The gain of the best swap that rises with the prediction, or that does not change fast."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from typing import Any, Literal
 

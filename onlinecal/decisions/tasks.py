@@ -1,7 +1,5 @@
 """Decision tasks, best responses to a forecast, and their regrets."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, cast

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import is_number
 from onlinecal.rounds.law import brief
 
@@ -18,7 +18,7 @@ LONGEST = 10**9
 def check_horizon(horizon: Any) -> None:
     """Refuses a horizon that is not an integer from 1 to 10^9."""
     if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
-        raise InvalidParameter(f"horizon = {shown(horizon)}; expected an integer from 1 to 10^9")
+        raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
 
 
 def check_runs(runs: Any) -> None:
@@ -33,7 +33,7 @@ def check_time(time: Any, least: float = -math.inf) -> float:
     """Refuses anything but a time on a clock, and one before `least`."""
     if not is_number(time) or not math.isfinite(time) or time < least:
         after = "" if least == -math.inf else f", {least} or later"
-        raise InvalidParameter(f"time = {shown(time)}; expected a finite number{after}")
+        raise InvalidParameter(f"time = {time!r}; expected a finite number{after}")
     return float(time)
 
 

@@ -1,7 +1,5 @@
 """Bounds on the value of longer games: large biases are counted for the forecaster, or against it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

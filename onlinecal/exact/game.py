@@ -1,7 +1,5 @@
 """The value of the calibration game on a grid, optimal play of both sides, and the memory that it takes."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator
@@ -13,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.arrays import locked
+from onlinecal.core.arrays import Floats, locked
 from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.memory import GIB, free_memory
@@ -24,8 +22,6 @@ from onlinecal.exact.stage import UNITS, look, moves, stage
 from onlinecal.exact.totals import SYMMETRIC, alphabet_for, measure_named, totals
 from onlinecal.exact.words import Alphabet, Words, how_many, words, words_between
 from onlinecal.measures.base import Measure
-
-Floats = NDArray[np.float64]
 
 #: what nature may see, by name, and what a game is called where it does
 SIGHTS = {"history": Sight.HISTORY, "law": Sight.LAW, "draw": Sight.DRAW}

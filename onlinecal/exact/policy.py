@@ -5,23 +5,17 @@ either side of a = b. The value is max over q of min_i (1 − q) a_i + q b_i. Th
 the next until no line is below their crossing. It returns the cost of a law, and from q its gap to the value.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel, part_of_kernel
-from onlinecal.core.arrays import locked
+from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.exact.words import words
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @part_of_kernel

@@ -1,7 +1,5 @@
 """Values of small games without rounding, and states as people write them."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """The sign preservation game: one player points at cells of a row, the other writes signs into them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -1,18 +1,13 @@
 """One round of the game: in every state, the value from the values with one round fewer left."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.exact.policy import against_draw, against_law
 from onlinecal.exact.words import Alphabet, Words, next_word, place, word_at
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: the error of a stage beyond its gap, in units in the last place of the largest value. 2 of a value after an outcome,
 #: 5 of the cost of a law, 5 of the lowest line

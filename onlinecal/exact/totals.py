@@ -1,7 +1,5 @@
 """Totals T·μ of a measure, for many ends of a game on a grid at once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,13 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import LIST, InvalidParameter, meant
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.exact.words import Alphabet, Biases, Counts
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.decision import kink_totals
-
-Floats = NDArray[np.float64]
 
 #: measures that stay what they are when all predictions p become 1 − p and all outcomes 1 − y
 SYMMETRIC = frozenset(

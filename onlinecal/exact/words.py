@@ -6,8 +6,6 @@ cost t. Words stand in the order of their costs, then of their letters, without 
 tables.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import dataclass
@@ -15,12 +13,9 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
+from onlinecal.core.arrays import Floats, Ints
 
 #: numbers of rounds left for which the letters of each point are kept
 KEPT = 4

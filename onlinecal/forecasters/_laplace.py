@@ -6,8 +6,6 @@ e^{−p_s/scale} to the right. An inner node keeps both sums of each child, and 
 it on. The path to the forecast travels with the round.
 """
 
-from __future__ import annotations
-
 import math
 
 from onlinecal.core._compile import kernel, part_of_kernel

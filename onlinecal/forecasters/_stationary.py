@@ -6,8 +6,6 @@ cold ones get the time spent in them on the way. When a cold point is played, th
 come back to known points. Where play roams each round is solved by itself. All sums are of positive terms.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from onlinecal.core._compile import kernel

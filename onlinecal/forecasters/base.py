@@ -1,7 +1,5 @@
 """Specifications of forecasters: each starts a player of one run, which states laws; the engine draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

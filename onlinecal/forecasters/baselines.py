@@ -1,7 +1,5 @@
 """Baselines and negative controls: what every other forecaster is held against."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Forecasters made of others: restarts, rounding, mixtures and aggregations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

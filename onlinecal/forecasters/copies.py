@@ -1,7 +1,5 @@
 """Forecasters that share the rounds of a game out among copies of another."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Defensive forecasting: play where the past says nothing about the direction of the next error."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -4,8 +4,6 @@ All keep the bias E_i = Σ (y − i/m) of each point, as the integer m·E_i. E_0
 neighbours with E_i ≥ 0 ≥ E_{i+1}.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -4,8 +4,6 @@ Row i of the matrix says where the rounds that played the point i would rather h
 distributions the players take that of a closed set to which the point played last leads.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """The forecaster that plays the solved game."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The mean of the outcomes, shaken by fresh noise: small external regret in every decision task."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Forecasters that recalibrate a base forecast, which is given to them as context."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """A forecaster without randomness that hedges at soft bins: a forecast between two grid points counts at both."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ P_k = E_0 + … + E_k is the bias of all rounds that played at most k/m. The sum
 binary tree over the grid, relative to where their part begins. So a round changes the nodes above one point.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

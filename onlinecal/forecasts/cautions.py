@@ -1,20 +1,15 @@
 """Warnings about a list of forecasts that concern the trust in its table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.words import number_of
 from onlinecal.forecasts.inference import Drift
 from onlinecal.forecasts.resampling import FEW
 from onlinecal.measures import brier
-
-Floats = NDArray[np.float64]
 
 #: steps of grids on which people's forecasts often are
 GRIDS = (4, 5, 8, 10, 20, 50, 100, 200, 1000)

@@ -1,21 +1,17 @@
 """Samples that are independent by clusters only: their resamples, and labels of clusters."""
 
-from __future__ import annotations
-
 import math
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.resampling import ADDED, AT_ONCE, FEW, Draw, Resample
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: rows to which the correlation in clusters is fitted, points of the common normal variable, and a ρ that counts as 1
 _FITTED, _NODES, _MOST = 50_000, 100, 0.999
@@ -200,14 +196,7 @@ def resample_of(
 
 
 def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> Ints | None:
-    """The block of each row in order of time, where residuals of neighbouring times are correlated at the level 5 %.
-
-    Else the clusters stay as they are. Let R(k) be autocovariances of the T totals of times. M is twice the least m ≥ 1
-    such that |R(k)|/R(0) < 2 √(log₁₀(T)/T) for the 5 lags k after m. With weights λ(k) that fall from 1 at M/2 to 0 at
-    M, a block holds (|Σ λ(k) |k| R(k)|/Σ λ(k) R(k))^(2/3) T^(1/3) times, rounded up, 3√T at most.
-
-    Source: Politis & White 2004, Patton, Politis & White 2009; Lahiri 1999, Theorem 3.1, for blocks side by side.
-    """
+    """Blocks of rows in order of time where neighbours are correlated, else the clusters given (docs/intervals.md)."""
     totals = residuals if clusters is None else np.bincount(clusters, residuals)
     centred, times = totals - totals.mean(), len(totals)
     most = min(math.ceil(times**0.5) + _LAGS, times - 1)

@@ -1,7 +1,5 @@
 """All measures of one list of forecasts in a table, with how far chance alone explains them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -9,11 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.progress import Progress
 from onlinecal.core.transcript import needs_of
@@ -28,7 +26,6 @@ from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Measure, bracket_of_moved, ends, require_modulus
 from onlinecal.study.panel import listed, measured, named_measure
 
-Floats = NDArray[np.float64]
 Function = Callable[[JointDistribution], Any]
 #: a measure: its name in the table, as a function of Γ, its record, and its options
 Named = tuple[str, Function, Measure, dict[str, Any]]
@@ -59,58 +56,14 @@ def evaluate(
 ) -> Evaluation:
     """All measures of your own forecasts, in one table.
 
-    With `bootstrap`, rows have intervals. Each holds the measure's value on the population with a probability of
-    `level`. The population is the Γ from which the samples were drawn independently. For a seminorm of the residuals
-    (ECE, smCE, kCE, …) it is value ± c. Here c is a quantile of the same seminorm of the *change* of the residuals. For
-    other measures it follows from bounds of the change of Γ; `Row.interval_by` names the inequality. The law of the
-    change is imitated twice, and c is the larger quantile. One is a normal law with the covariance of resampled masses,
-    with two outcomes of either kind added. The other is of outcomes drawn as the forecasts say. Intervals of calibrated
-    forecasts are right for every number of samples, others for large n, and as a rule wide. With fewer draws than
-    level/(1 − level), c is infinite; of ECE and interval CE with fewer than (1 + level)/(1 − level).
-
-    CDL, V-CDL, CFDL and SCDL are the largest mean gain of a task and its swaps. Either end fails in half of the cases
-    left. Below: samples are shared out at random into 8 blocks. In each but the first, gains are those of the best task
-    and swaps of all blocks before. On average they are at most the measure of the population. Their limit is a quantile
-    with random weights, as of losses. Above: the value and z standard deviations of one mean gain. It is the largest of
-    tasks and swaps that may be the population's best. Swaps lead from the prediction towards the level's mean outcome,
-    which an interval holds. Both ends are right for large n.
-
-    ECE of order 1 has such ends too, by weights of 1 or −1. Interval CE has them by Lipschitz weights below, and that
-    of ECE above. Either kind of ends has half of what may fail, and the ends nearer to the value are taken.
-
-    Intervals of means of losses (Brier score, log loss) are quantiles of the mean with random weights. One more sample
-    has the largest loss, or the least. For two losses they are those of Clopper and Pearson, valid for every n. With
-    fewer draws than (1 + level)/(1 − level) an end is that of the range. That of the log loss is for a population with
-    forecasts no nearer to 0 and 1 than those given. With a forecast of 0 or 1 it has no upper end.
-
-    A measure that tells levels apart (ECE, CDL, V-CDL, CFDL) is noise on distinct predictions (Bairaktari et al. 2026,
-    §1). There is no interval where more than 5 % of the weight is on levels, or bins, with fewer than 30 samples. ECE
-    of another order than 1 allows none of it. Of `weights`, samples are counted as (Σ w)²/Σ w². A function of your own
-    gets the hull of the basic and the percentile bootstrap interval. It is right only if the function is smooth at the
-    population's Γ. An infinite value has the measure's range for an interval; an infinite log loss is infinite for the
-    population. Above 4096 levels changes are drawn at as many groups of equal weight, and widened by 7 %.
-
-    With `reference`, outcomes y° ~ Ber(p) are drawn at these very predictions. `if_calibrated` is the mean value of the
-    measure then. `p_value` = (1 + draws with as large a value) / (1 + draws) tests calibration. `p_large_n` is its
-    limit for cutoff and step calibration, by the law of Brownian motion. It is missing where fewer than about 30
-    outcomes of a kind are expected (Cochran's rule). All take the samples as independent. Above 30,000 levels, values
-    of draws and data are compared at 4096 groups of neighbouring levels, each at its mean prediction. `p_value` is
-    exact there too. `if_calibrated` is the mean at the groups, and missing where the measure has no modulus.
-
-    With `clusters`, only samples of different clusters are taken as independent: rows of several events, say. A change
-    is then a sum of that of each cluster times a normal number. Changes of calibrated forecasts are such sums of the
-    residuals y − p. Outcomes of the reference are drawn by a normal copula with one correlation in all clusters. It
-    gives residuals of clusters the variance seen. This is right for many clusters. Samples are counted as (Σ w)²/Σ w²,
-    where w is the weight of a cluster. With fewer than 30 there are no intervals and no p-values; there is no
-    `p_large_n`.
+    With `bootstrap`, each row has an interval. It holds the measure's value on the population, from which samples were
+    drawn independently, with a probability of `level`. With `reference`, outcomes drawn at these very predictions give
+    p-values of calibration. With `clusters`, only samples of different clusters are independent. How all of them are
+    made, and where there are none, is in docs/intervals.md.
 
     Source: Błasiok, Gopalan, Hu & Nakkiran 2023, §9 (bounds of the change). van der Vaart & Wellner 1996, §3.6
     (bootstrap of suprema). Bröcker & Smith 2007 (reference); Arrieta-Ibarra et al. 2022 (its limit); Davison & Hinkley
     1997, §5.2.
-
-    Deviations: Bröcker & Smith also resample the predictions; here they stay. The constants of "finite-sample" are this
-    package's. The bound of the lower distance is sharper than BGHN23 Lemma 9.11: its potentials vanish at an end of [0,
-    1].
 
     Parameters
     ----------

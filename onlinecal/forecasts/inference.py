@@ -1,7 +1,5 @@
 """Tests of forecasts: of calibration in groups, of drift over time, of differences between scores."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,12 +8,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.forecasts.resampling import FEW, Resample, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
-
-Floats = NDArray[np.float64]
 
 #: the most levels for which outcomes are drawn; beyond, the law for large n is used
 DRAWN_LEVELS = 2000

@@ -7,8 +7,6 @@ predictions say are right for every n if the forecasts are calibrated. Suprema o
 by their witnesses (`witnessed`). Where there are both, each way may fail in half of the cases left.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,8 +14,8 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.forecasts.resampling import AT_ONCE, FEW, MOST_LEVELS, Resample
@@ -25,7 +23,6 @@ from onlinecal.forecasts.witnessed import ABOVE, BY, Kind, kind_of, witnessed_en
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Ends, Known, Measure, Sampling, ends
 
-Floats = NDArray[np.float64]
 Method = Literal["bootstrap", "finite-sample"]
 
 KINDS = ("resampled", "calibrated")

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer
@@ -40,9 +40,6 @@ from onlinecal.forecasts.table import Evaluation
 from onlinecal.forecasts.thresholds import Threshold, threshold_regret, worst_threshold
 from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: groups, at most
 GROUPS = 1000

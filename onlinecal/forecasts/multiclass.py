@@ -1,7 +1,5 @@
 """Forecasts of several classes as forecasts of yes/no events, which all measures here are of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -9,12 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.rows import Rows
 from onlinecal.core.validation import check_same_rows, check_unit, choice, vector
 from onlinecal.forecasts.reading import Log
-
-Floats = NDArray[np.float64]
 
 #: by how much the probabilities of a row may miss 1: those of a softmax in half precision do by some 1e-3
 UNIT = 5e-3

@@ -1,20 +1,15 @@
 """A file of forecasts and outcomes: which columns are which, and what stands in them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.rows import EMPTY, WORDS, Rows, as_number
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: usual names of columns of forecasts and of outcomes, in lower case, letters and digits alone
 FORECASTS = {

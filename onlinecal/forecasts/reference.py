@@ -1,14 +1,10 @@
 """Outcomes drawn as the forecasts say, reduced to groups of neighbouring levels where there are many levels."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.forecasts.resampling import Resample, grouped
-
-Floats = NDArray[np.float64]
 
 #: levels, at most, at which drawn outcomes are measured; more are put into this number of groups of equal weight
 MOST_DRAWN, GROUPS = 30_000, 4096

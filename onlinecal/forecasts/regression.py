@@ -1,21 +1,17 @@
 """Mean outcomes at predictions: monotone (CORP) with its band and the parts of scores, and by a kernel."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.decisions.swaps import ascending
 from onlinecal.forecasts.resampling import Resample
 from onlinecal.measures.scores import brier, log_loss
 from onlinecal.measures.smooth_ece import smooth_ece
-
-Floats = NDArray[np.float64]
 
 _SCORES = {"brier": brier, "log": log_loss}
 #: with which a 95 % band leaves out the 10 least and the 10 largest values
@@ -110,19 +106,7 @@ def recalibration(
     seed: int = 0,
     resample: Resample | None = None,
 ) -> Recalibration:
-    """Isotonic regression of the outcomes, with two bands for calibrated forecasts: of each value, and of all at once.
-
-    Outcomes are drawn with the probabilities forecast, and recalibrated in the same way. The band of each value leaves
-    out equally many of the least and of the largest. That of all is wider, by a factor that further curves tell. It
-    holds the whole curve with probability `level` at least, since these curves and that of calibrated forecasts are
-    exchangeable. With a `resample` outcomes are drawn as by its `calibrated`. Of clusters this is right for many
-    of them. There is no band for too few.
-
-    Source: Dimitriadis, Gneiting, Jordan 2021 (CORP): consistency bands; Bröcker, Smith 2007. Of all values: Myllymäki
-    et al. 2017, an envelope of scaled deviations, with scales from other draws.
-
-    Deviation: Predictions stay as they are. More than 1000 levels are rounded first, of the samples and of the draws.
-    """
+    """Isotonic regression of the outcomes, with bands for calibrated forecasts (docs/intervals.md)."""
     level = number("recalibration", "level", level, 0.0, 1.0)
     draws = integer("recalibration", "draws", draws, 1, 100_000)
     generator = np.random.default_rng(integer("recalibration", "seed", seed, 0))

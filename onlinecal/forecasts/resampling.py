@@ -1,20 +1,17 @@
 """New Γ from the samples behind one, and changes of its masses: the draws that intervals and p-values are made of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.witnessed import BLOCKS, Block, blocks_of_counts, blocks_of_samples
 from onlinecal.measures.base import Change
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
 
 #: samples that a level or a bin must hold to count as repeated

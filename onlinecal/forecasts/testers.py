@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution, of_gamma
 from onlinecal.core.validation import choice, count, number
@@ -20,8 +20,6 @@ from onlinecal.measures.base import Bracket, ends
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 Tested = Literal["distance_lower", "smooth_ce"]
 Verdict = Literal["near", "far", "undecided"]
 

@@ -1,17 +1,12 @@
 """The worst threshold to act on: what is lost by it, and which predictions mislead."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.joint import JointDistribution, of_gamma
-
-Floats = NDArray[np.float64]
 
 # The rounding of differences of sums up to 1: a smaller loss counts as none.
 _ROUNDING = 1e-14

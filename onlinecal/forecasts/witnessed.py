@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from onlinecal.core.arrays import cells
+from onlinecal.core.arrays import Floats, Ints, cells
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.base import DecisionTask
 from onlinecal.decisions.tasks import Task, as_task
@@ -33,9 +33,6 @@ from onlinecal.measures.binned import ece
 from onlinecal.measures.decision import cdl, cfdl, v_cdl, worst_decision_task, worst_kink
 from onlinecal.measures.smooth_ce import smooth_ce_witness
 from onlinecal.measures.soft_binned import points, scdl_binned, worst_grid_threshold
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: of these the first is only learnt from, the others are learnt from and measured
 BLOCKS = 8

@@ -1,7 +1,5 @@
 """Growth of totals: exponents with intervals, a test of straightness, and the forms that fit where it fails."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -10,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.arrays import Floats
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import fixed
 from onlinecal.growth.contrasts import ROUNDING, Contrasts, Fresh, Path, beside, orthonormal, two_heights
 from onlinecal.growth.forms import CONSTANT, LOGARITHM, POWER, Fit, with_constant, with_logarithm
 
 __all__ = ["CONSTANT", "LOGARITHM", "POWER", "Growth", "fit_growth", "simultaneous", "trend"]
 
-Floats = NDArray[np.float64]
 
 #: an interval that is wider says nothing of use
 WIDE = 1.0
@@ -240,7 +238,7 @@ class Growth:
 
 def check_level(level: float) -> None:
     if not 0.0 < level < 1.0:
-        raise InvalidParameter(f"level = {shown(level)}; expected a number between 0 and 1")
+        raise InvalidParameter(f"level = {level!r}; expected a number between 0 and 1")
 
 
 def fit_growth(

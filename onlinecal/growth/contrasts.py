@@ -1,13 +1,11 @@
 """The chance error of a linear combination of log totals, from runs, scatter and one shared game; two heights."""
 
-from __future__ import annotations
-
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Floats = NDArray[np.float64]
+from onlinecal.core.arrays import Floats
 
 #: relative error of a total: nothing is concluded from differences as small as this
 ROUNDING = 1e-9

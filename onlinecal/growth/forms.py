@@ -1,15 +1,11 @@
 """Curves that are no power laws: the exponents for which T^α log^β T and a + b T^α fit."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.growth.contrasts import Fresh, beside, orthonormal
-
-Floats = NDArray[np.float64]
 
 POWER = "T^α"
 LOGARITHM = "T^α log^β T"

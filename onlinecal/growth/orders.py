@@ -1,16 +1,13 @@
 """The order of several means beyond chance: all pairs at once, measured in the same runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.growth.contrasts import ROUNDING
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

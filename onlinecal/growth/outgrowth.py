@@ -1,7 +1,5 @@
 """Whether measured totals outgrow a rate: the exponent with which their ratio grows, with its interval."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The best known rates, to hold measured growth against."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cache
 

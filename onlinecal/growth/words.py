@@ -1,7 +1,5 @@
 """A measured growth in the cells of tables and pictures, and the legend that says what it covers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from onlinecal.core.words import fixed

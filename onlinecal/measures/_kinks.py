@@ -10,8 +10,6 @@ kinks it is S(t) = Σ_{v ≤ t} (D_1 − t D)_+ + Σ_{v ≥ t} (t D − D_1)_+, 
 mass.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -6,8 +6,6 @@ or an inequality, then gives an interval. For a seminorm of the residuals there 
 |μ(Γ̂) − μ(Γ)| ≤ μ(Γ̂ − Γ) by the triangle inequality.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,8 +13,8 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import integer, number
@@ -24,7 +22,6 @@ from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness, end
 
 __all__ = ["Between", "Bracket", "Explanation", "Measure", "Modulus", "Sampling", "Witness", "ends"]
 
-Ints = NDArray[np.int64]
 Ends = tuple[float, float]
 GAFFKE = "quantiles of means with random weights and one more sample of an extreme loss (Gaffke 2005)"
 

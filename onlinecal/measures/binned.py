@@ -1,7 +1,5 @@
 """Expected calibration error and its binned forms."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any, Literal

@@ -1,14 +1,12 @@
 """Binned calibration errors of any order: root mean square, debiased, the largest; soft bins."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number, positive, vector
 from onlinecal.measures.base import Change, Ints, Modulus, Sampling, row
@@ -147,7 +145,7 @@ def _bins(gamma: JointDistribution, bins: Counted, strategy: str) -> tuple[Float
             raise InvalidParameter(f"binned_ce: edges with strategy = {strategy!r}; expected one of them")
         edges = vector("bins", bins, InvalidParameter)
         if not (len(edges) > 1 and edges[0] == 0.0 and edges[-1] == 1.0 and (np.diff(edges) > 0.0).all()):
-            raise InvalidParameter(f"binned_ce: bins = {shown(bins)}; expected edges rising from 0 to 1")
+            raise InvalidParameter(f"binned_ce: bins = {bins!r}; expected edges rising from 0 to 1")
         number_of = np.minimum(np.searchsorted(edges, gamma.predictions, "right"), len(edges) - 1)
         starts = np.flatnonzero(np.diff(number_of, prepend=-1))
     mass = np.add.reduceat(gamma.mass, starts)

@@ -1,7 +1,5 @@
 """Exponents of consistency of a measure, on families of Γ that come near to calibration."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

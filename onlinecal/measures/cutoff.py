@@ -1,7 +1,5 @@
 """Cutoff and step calibration error, and other tests of the residual by functions of the prediction."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from functools import partial

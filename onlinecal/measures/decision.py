@@ -1,7 +1,5 @@
 """Calibration for decision makers: CDL, its parts for one task and one kink, and U-calibration."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, Literal
 

@@ -5,8 +5,6 @@ distance from above. Potentials a (of y = 1) and b (of y = 0) are 1-Lipschitz wi
 every u in [0, 1]; then E[a(v) y + b(v)(1 − y)] is a bound from below.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import Any

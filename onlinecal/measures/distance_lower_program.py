@@ -1,7 +1,5 @@
 """The linear program of the lower distance on nodes of a line: by a solver, or from inside."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Distance from calibration under another metric of predictions, by a linear program on nodes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from onlinecal.core._compile import kernel

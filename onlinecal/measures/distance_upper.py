@@ -1,7 +1,5 @@
 """Upper distance from calibration, the best grouping of levels; true distance, that of the rounds of a sequence."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

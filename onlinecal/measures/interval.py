@@ -5,8 +5,6 @@ its levels are apart. H(W) is the least cost of groups of which none is wider th
 H(W) + W is wanted.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from functools import partial

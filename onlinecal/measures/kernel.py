@@ -1,7 +1,5 @@
 """Kernel calibration error: Laplace in O(k), the Gaussian contrast, polynomials; the averaged two-bin error."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

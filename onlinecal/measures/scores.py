@@ -1,7 +1,5 @@
 """Proper scores: sound, but not 0 for a calibrated forecast of an uncertain outcome."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple

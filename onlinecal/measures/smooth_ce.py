@@ -1,7 +1,5 @@
 """Smooth calibration error: exact, in O(k log k), with the Lipschitz weights that attain it."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """SmoothECE: the residual smoothed by a reflected Gaussian, at the scale that equals its own error."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The residuals of Γ on a line, smoothed by a Gaussian on a mesh, for SmoothECE."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Soft-binned calibration decision loss; and rounding to a grid, the response with a regret that it bounds."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

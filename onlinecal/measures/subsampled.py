@@ -5,17 +5,14 @@ rounds it does not cancel, so that little is gained. These measures are truthful
 2024). They are functions of Γ and of the number of rounds.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.arrays import locked
+from onlinecal.core.arrays import Bools, locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import count, number
@@ -133,7 +130,6 @@ def largest_prefix(gamma: JointDistribution, most: int) -> float | None:
     return float(chance @ largest)
 
 
-Bools = NDArray[np.bool_]
 Norm = Callable[[JointDistribution, Floats], Floats]
 
 

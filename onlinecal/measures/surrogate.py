@@ -1,7 +1,5 @@
 """Binned error with random shifts, and the surrogate of interval calibration made of it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

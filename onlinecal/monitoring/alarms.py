@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.decisions.base import DecisionTask
 from onlinecal.decisions.tasks import v_shaped
 from onlinecal.monitoring.bets import (
@@ -24,8 +24,6 @@ from onlinecal.monitoring.bets import (
     START,
     Bettors,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

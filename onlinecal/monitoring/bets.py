@@ -1,20 +1,4 @@
-"""Bets against calibrated forecasts: a mixture over intervals of predictions, biases and slopes, and starts.
-
-One bettor for each interval I of predictions and each bias δ, and one for each slope s. A prediction p in I with the
-outcome y multiplies the money by the likelihood ratio of log odds off by δ to calibrated ones,
-
-    f_δ(p, y) = e^{δy} / (1 − p + p e^δ).
-
-Its mean is 1 where y ~ Ber(p). On other predictions the money stays. A bettor of a slope takes part in all events. The
-ratio is that of δ = (s − 1) ln(p/(1 − p)), for log odds s times as large, with the logarithm cut to ±5. Forecasts are
-too bold if s < 1, and too timid if s > 1. Bettor (I, δ) has the share (1 − `SLOPED`) π(I)/D of the money, and that of a
-slope `SLOPED`/D. It puts it in bit by bit: w(t) = L(t) − L(t + 1) of it before event t, counted from 1, with L(t) =
-ln 2/ln(t + 1). After n events L(n + 1) is left. The total after n events is
-
-    E_n = L(n + 1) + Σ_{t ≤ n} w(t) Σ_b share(b) Π_{t ≤ i ≤ n} f_b(p_i, y_i),
-
-a martingale with mean 1 under calibration. A bias that begins late is bet against by what is put in from then on.
-"""
+"""Bets against calibrated forecasts: a mixture over intervals of predictions, biases and slopes, and starts."""
 
 from __future__ import annotations
 
@@ -24,12 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from onlinecal.core.arrays import Floats, Ints
 
 #: raised when the bets change: a test cannot go on with others
 VERSION = 2

@@ -1,7 +1,5 @@
 """Lines that come one after the other, of a file that grows or a pipe, as events of a monitor."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from collections.abc import Callable, Sequence

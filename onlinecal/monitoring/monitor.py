@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, StoreError, shown
+from onlinecal.core.arrays import Floats
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, StoreError
 from onlinecal.core.validation import (
     check_lengths,
     check_outcomes,
@@ -43,7 +44,6 @@ from onlinecal.monitoring.bets import (
 )
 from onlinecal.monitoring.sequences import half_width
 
-Floats = NDArray[np.float64]
 Restart = Literal["spend", "same", "never"]
 
 #: where predictions are told apart: finer near 0 and 1, where a small bias is a large one in log odds
@@ -126,7 +126,7 @@ class Monitor:
     ) -> None:
         self.alpha = number("Monitor", "alpha", alpha, 0.0, 1.0)
         if not 0.0 < self.alpha < 1.0:
-            raise InvalidParameter(f"Monitor: alpha = {shown(alpha)}; expected a number in (0, 1)")
+            raise InvalidParameter(f"Monitor: alpha = {alpha!r}; expected a number in (0, 1)")
         choice("Monitor", "restart", restart, ("spend", "same", "never"))
         self.restart: Restart = restart
         self.open_at_once = (
@@ -266,7 +266,7 @@ class Monitor:
         """
         level = number("bias", "level", level, 0.0, 1.0)
         if not 0.0 < level < 1.0:
-            raise InvalidParameter(f"bias: level = {shown(level)}; expected a number in (0, 1)")
+            raise InvalidParameter(f"bias: level = {level!r}; expected a number in (0, 1)")
         edges, places = self.bettors.edges, []
         for name, value in (("low", low), ("high", high)):
             if value not in edges.tolist():

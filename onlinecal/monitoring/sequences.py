@@ -1,18 +1,14 @@
 """Intervals for running totals that hold at all times together: of forecasts as they are, or if they are calibrated."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import integer, number, vector
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: λ from 0.95 down by a factor √2, each with its weight; they sum to less than 1
 _LAMBDAS = 0.95 * 2.0 ** (-0.5 * np.arange(40))
@@ -24,19 +20,7 @@ _STAKES = 16
 
 
 def half_width(squares: float, alpha: float, parts: int = 1) -> float:
-    """How far a total of outcomes may be from the total of their probabilities, at any time, with probability 1 − α.
-
-    For outcomes y in [0, 1] with means q given the past, and forecasts p made before them, let S = Σ (y − q) and V =
-    Σ (y − p)². For every λ in [0, 1), exp(λS − ψ(λ)V) is a supermartingale, ψ(λ) = −ln(1 − λ) − λ, and so are its
-    mixtures over λ; −S likewise. |S| exceeds the s with Σ_j w_j exp(λ_j s − ψ(λ_j) V) = 2/α at some time with
-    probability at most α.
-
-    Source: Howard, Ramdas, McAuliffe, Sekhon 2021, "Time-uniform, nonparametric, nonasymptotic confidence sequences",
-    Theorem 4 (empirical Bernstein), after Fan, Grama, Liu 2015.
-
-    Deviation: The mixture over λ is a sum of 40 terms, λ = 0.95·2^{−j/2} with weights 1/((j + 1)(j + 2)), in place of
-    an integral.
-    """
+    """How far a total of outcomes may be from that of their probabilities, at all times, with probability 1 − α."""
     if parts > 1:
         return parts * half_width(squares / parts, alpha)
     goal = math.log(2.0 / alpha)
@@ -75,13 +59,6 @@ class RunningBias:
 
 def running_bias(p: ArrayLike, y: ArrayLike, *, level: float = 0.95, points: int = 500) -> RunningBias:
     """The running total of y − p, with a band that it leaves at any time with probability at most 1 − level.
-
-    For every stake λ the product of exp(λ (y_i − p_i)) / E exp(λ (y_i − p_i)), with y_i ~ Ber(p_i), is a martingale
-    from 1. It is one also where predictions depend on earlier outcomes. So is the mean over 16 stakes fixed before. By
-    Ville's inequality it exceeds 2/(1 − level) at any time with probability at most (1 − level)/2. The band is where
-    neither the mean over positive stakes nor that over negative ones does.
-
-    Source: Ville 1939; Howard, Ramdas, McAuliffe, Sekhon 2021, for mixtures of stakes.
 
     >>> found = running_bias([0.5] * 100, [1] * 100)
     >>> float(found.total[-1]), found.left

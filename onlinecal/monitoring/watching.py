@@ -1,7 +1,5 @@
 """Watching a file or a pipe until it ends, or a signal stops it; nothing that was taken is lost."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os

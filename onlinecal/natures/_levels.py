@@ -6,8 +6,6 @@ of each level, and the table of numbers plus 1. The floats are a few of the natu
 those of the levels.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

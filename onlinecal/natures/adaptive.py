@@ -1,7 +1,5 @@
 """Natures that see the past but not the forecast of the round."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Natures that look at the forecast before they choose."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal, get_args

@@ -1,7 +1,5 @@
 """Specifications of natures: each declares its sight, and starts a player of one run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

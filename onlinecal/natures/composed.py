@@ -1,7 +1,5 @@
 """Natures made of other natures, all at once or one after the other; `streams` has one with questions of each."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

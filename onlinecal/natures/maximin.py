@@ -1,7 +1,5 @@
 """The nature that plays the solved game."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

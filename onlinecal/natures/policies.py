@@ -3,8 +3,6 @@
 `onlinecal.search` looks for the worst numbers of `LogisticPolicy` and `Ratchet`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Natures that replay what really happened."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Natures that flip coins, and never look at the forecast."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import ClassVar

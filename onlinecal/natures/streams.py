@@ -1,7 +1,5 @@
 """Several natures at once, each with questions of its own."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.recalibration.methods import DEFAULT
 from onlinecal.recalibration.recalibrator import Recalibrator
@@ -24,7 +25,6 @@ except ImportError as error:
         f"RecalibratedClassifier needs scikit-learn 1.6 or later ({error}); install it (pip install scikit-learn)"
     ) from None
 
-Floats = NDArray[np.float64]
 
 #: rows for which the classifier's forecasts are made at a time when it learns on the way
 CHUNK = 256

@@ -1,7 +1,5 @@
 """Files of forecasts that are recalibrated, in time order or by a map that was saved."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os
@@ -11,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, local
 from onlinecal.core.progress import Progress
@@ -23,8 +21,6 @@ from onlinecal.naming import said_table
 from onlinecal.recalibration.maps import fit_recalibration, load_recalibration
 from onlinecal.recalibration.methods import METHODS, Refitted, method
 from onlinecal.recalibration.replay import Recalibrated, recalibrate, work
-
-Floats = NDArray[np.float64]
 
 #: what a file's name may end with
 FORMATS = ".csv", ".parquet"

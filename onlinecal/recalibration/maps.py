@@ -1,7 +1,5 @@
 """Maps of recalibration that are fitted once: isotonic, sigmoid, smooth and Venn–Abers; kept in files of JSON."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping
@@ -10,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import check_lengths, check_outcomes, check_unit, choice, vector
 from onlinecal.core.writing import whole
-from onlinecal.recalibration.smoothing import mean_of, smooth_recalibration
+from onlinecal.recalibration.smoothing import forecasts_of, mean_of, smooth_recalibration
 
-Floats = NDArray[np.float64]
 Points = list[tuple[int, int]]
 
 #: of the file; raised with the meaning of its numbers
@@ -51,7 +48,7 @@ class RecalibrationMap:
 
     def __call__(self, p: ArrayLike) -> Floats:
         """(n,) recalibrated forecasts; of "venn_abers" p1/(1 − p0 + p1), of "smooth" the mean without a draw."""
-        base, given = _forecasts(p), self.numbers
+        base, given = forecasts_of(p), self.numbers
         if self.method == "isotonic":
             found = np.interp(base, given["points"], given["values"])
         elif self.method == "sigmoid":
@@ -70,7 +67,7 @@ class RecalibrationMap:
         """
         if self.method != "venn_abers":
             raise InvalidParameter(f"interval of {self.method!r}; expected a map fitted by 'venn_abers'")
-        base, points = _forecasts(p), self.numbers["points"]
+        base, points = forecasts_of(p), self.numbers["points"]
         lower = self.numbers["lower"][np.searchsorted(points, base, "right")]
         return lower, self.numbers["upper"][np.searchsorted(points, base, "left")]
 
@@ -86,7 +83,7 @@ class RecalibrationMap:
         InvalidParameter
             For "smooth", and for "sigmoid" with a slope below 0, which need not increase.
         """
-        wanted = _forecasts(q)
+        wanted = forecasts_of(q)
         if self.method == "smooth" or (self.method == "sigmoid" and self.numbers["slope"][0] < 0.0):
             raise InvalidParameter(
                 f"the inverse of {self.method!r} is not known, since this map need not increase; expected one of "
@@ -134,35 +131,7 @@ def load_recalibration(path: str | Path) -> RecalibrationMap:
         )
     if digest != _digest(said):
         raise StoreError(f"{path} is damaged: its checksum differs; fit and save it again")
-    try:
-        found = RecalibrationMap(
-            said["method"], {k: np.array(v, np.float64) for k, v in said["numbers"].items()}
-        )
-        _check(found)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        raise StoreError(f"{path} holds numbers of no map that was fitted; fit and save it again") from None
-    return found
-
-
-def _check(found: RecalibrationMap) -> None:
-    """Refuses numbers that no fit gives: a checksum can be made for any."""
-    names, given = PARTS[found.method], dict(found.numbers)
-    if given.keys() != set(names) or not all(
-        np.isfinite(part).all() and part.ndim == 1 for part in given.values()
-    ):
-        raise ValueError
-    points = given.pop("points", np.zeros(1))
-    more = 1 if found.method == "venn_abers" else 0
-    if not (np.diff(points) > 0.0).all() or not all(
-        len(part) == (len(points) + more if name in ("values", "lower", "upper") else 1)
-        for name, part in given.items()
-    ):
-        raise ValueError
-    for part in (points, *(given[name] for name in ("values", "lower", "upper") if name in given)):
-        if len(part) == 0 or part.min() < 0.0 or part.max() > 1.0:
-            raise ValueError
-    if given.get("sigma", points).min() < 0.0:
-        raise ValueError
+    return RecalibrationMap(said["method"], {k: np.array(v, np.float64) for k, v in said["numbers"].items()})
 
 
 def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> RecalibrationMap:
@@ -241,11 +210,7 @@ def _venn_abers(p: Floats, y: Floats) -> RecalibrationMap:
     return RecalibrationMap("venn_abers", {"points": points, **ends})
 
 
-#: the numbers of each kind
-PARTS = {
-    "isotonic": ("points", "values"), "sigmoid": ("slope", "shift"), "smooth": ("sigma", "points", "values"),
-    "venn_abers": ("points", "lower", "upper"),
-}  # fmt: skip
+#: the fit of each kind
 FITS: dict[str, Callable[[Floats, Floats], RecalibrationMap]] = {
     "isotonic": _isotonic, "sigmoid": _platt, "smooth": _smooth, "venn_abers": _venn_abers,
 }  # fmt: skip
@@ -317,13 +282,6 @@ def _least(true: Callable[[Floats], Any], size: int) -> Floats:
         holds = true(middle.view(np.float64))
         low, high = np.where(holds, low, middle), np.where(holds, middle, high)
     return high.view(np.float64)
-
-
-def _forecasts(p: ArrayLike) -> Floats:
-    base = vector("p", p)
-    if len(base):
-        check_unit("p", base)
-    return base
 
 
 def _digest(said: Mapping[str, Any]) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.arrays import cells
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, shown
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_number
@@ -19,8 +18,6 @@ from onlinecal.rounds.hand import BLOCK, Hand
 from onlinecal.rounds.hand import Asked as ByHand
 from onlinecal.rounds.law import failed
 from onlinecal.rounds.protocol import start
-
-Floats = NDArray[np.float64]
 
 #: the horizon of forecasters that are not tuned to one
 _ENDLESS = 10**9
@@ -155,7 +152,7 @@ class Recalibrator:
 
 def _checked(base: Any) -> float:
     if not is_number(base) or not 0.0 <= base <= 1.0:
-        raise InvalidData(f"base = {shown(base)}; expected a forecast in [0, 1]")
+        raise InvalidData(f"base = {base!r}; expected a forecast in [0, 1]")
     return float(base)
 
 

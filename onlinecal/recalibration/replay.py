@@ -1,7 +1,5 @@
 """Recalibration replayed in time order, what it changed, with intervals, and of files."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Mapping
@@ -10,10 +8,10 @@ from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import check_lengths, check_outcomes, check_same_rows, check_unit, vector
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasts.evaluation import evaluate
@@ -25,7 +23,6 @@ from onlinecal.recalibration.methods import DEFAULT, METHODS
 from onlinecal.recalibration.recalibrator import Asked as Question
 from onlinecal.recalibration.recalibrator import Recalibrator
 
-Floats = NDArray[np.float64]
 Ends = tuple[float, float]
 
 #: measured before and after by default
@@ -268,21 +265,7 @@ def changes(
     bootstrap: int,
     seed: int,
 ) -> list[Change]:
-    """The change of each measure, with 95 % intervals if there are draws.
-
-    The interval of a score (Brier, log) is paired. With dₜ the difference of the score in forecast t, it is for the
-    mean of E[dₜ | the past]. The dₜ less these are martingale differences, whatever makes forecasts and outcomes. Their
-    mean is normal for large n. The empirical variance of dₜ is then at least theirs: the interval is too wide rather
-    than too narrow. For small n one more difference is added, the least and the largest that these forecasts can have
-    (`forecasts.intervals.mean_interval`). There is no interval where such a difference is infinite. With fewer than 39
-    draws these two are its ends.
-
-    Another measure is no mean over forecasts. Its interval is the hull of the differences of two intervals at 97.5 %,
-    after and before (Bonferroni). It holds where those of `evaluate` do: samples are taken as independent.
-
-    Source: Hall & Heyde 1980, Theorem 3.2 (martingale differences). Choe & Ramdas 2023 (mean expected differences of
-    scores of forecasters that learn).
-    """
+    """The change of each measure, with 95 % intervals if there are draws (docs/intervals.md)."""
     paired = _paired(p, made, y, bootstrap, seed) if bootstrap else {}
     others = [i for i, (old, _) in enumerate(rows) if old.name not in SCORES]
     wide: dict[int, tuple[Row, Row]] = {}

@@ -1,7 +1,5 @@
 """Recalibration in river's protocol: `predict_proba_one` and `learn_one`, with labels that may come late."""
 
-from __future__ import annotations
-
 import pickle
 from collections import OrderedDict
 from collections.abc import Mapping

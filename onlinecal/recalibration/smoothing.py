@@ -1,21 +1,17 @@
 """Perfect calibration by a random shift: the post-processing of SmoothECE."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import check_unit, count, number, vector
 from onlinecal.measures.smooth_ece import smooth_ece
-
-Floats = NDArray[np.float64]
 
 #: points of [0, 1] at which the map is known, at least; and points to a σ
 _POINTS, _FINE = 2001, 100
@@ -55,7 +51,7 @@ class SmoothRecalibration:
 
     def __call__(self, p: ArrayLike, seed: int = 0) -> Floats:
         """κ(p): (n,) forecasts drawn for (n,) forecasts, each by itself."""
-        base = _forecasts(p)
+        base = forecasts_of(p)
         if self.sigma == 0.0:
             return base + 0.0
         steps = np.random.default_rng(count("seed", seed, 0)).standard_normal(len(base))
@@ -63,7 +59,7 @@ class SmoothRecalibration:
 
     def mean(self, p: ArrayLike) -> Floats:
         """E κ(p), (n,): no draws, and no proof that it is calibrated."""
-        return mean_of(_forecasts(p), self.sigma, self.points, self.values)
+        return mean_of(forecasts_of(p), self.sigma, self.points, self.values)
 
 
 def mean_of(base: Floats, sigma: float, points: Floats, values: Floats) -> Floats:
@@ -148,7 +144,8 @@ def _reflected(x: Floats) -> Floats:
     return np.minimum(folded, 2.0 - folded)
 
 
-def _forecasts(p: ArrayLike) -> Floats:
+def forecasts_of(p: ArrayLike) -> Floats:
+    """Forecasts as a vector of probabilities, which may be empty."""
     base = vector("p", p)
     if len(base):
         check_unit("p", base)

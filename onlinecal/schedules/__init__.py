@@ -1,7 +1,5 @@
 """Schedules: when questions are asked and when their outcomes become known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

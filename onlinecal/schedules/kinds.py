@@ -1,7 +1,5 @@
 """Arrival processes, by which questions are asked, and delays, after which their outcomes become known."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 from dataclasses import dataclass, field
@@ -9,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
 from onlinecal.core.validation import integer, is_number, number
 from onlinecal.rounds.law import Floats
@@ -148,7 +146,7 @@ class ByOutcome(Delays):
                 number("", name, delays, 0.0, 1e15)
             elif not isinstance(delays, Delays) or delays.by_outcome:
                 raise InvalidParameter(
-                    f"{name} = {shown(delays)}; expected delays that do not depend on the outcome, or a number"
+                    f"{name} = {delays!r}; expected delays that do not depend on the outcome, or a number"
                 )
 
     @property

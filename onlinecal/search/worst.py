@@ -1,7 +1,5 @@
 """The search for the nature, of several families, that costs a forecaster most in fresh games."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import strategy_label
@@ -19,8 +17,6 @@ from onlinecal.face import play
 from onlinecal.naming import strategies_in
 from onlinecal.report.curves import summary
 from onlinecal.search.spaces import SPACES, Space, nature_of, table_of, toml
-
-Floats = NDArray[np.float64]
 
 #: natures that are compared once more, in games that no search has seen
 CHOSEN_FROM = 8

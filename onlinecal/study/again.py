@@ -1,7 +1,5 @@
 """Columns of games that have been played: computed from the level sets that are kept, where they are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise

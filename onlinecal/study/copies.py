@@ -1,7 +1,5 @@
 """Results written into new files: a study that was played in Python, and several files as one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack

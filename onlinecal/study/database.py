@@ -20,8 +20,6 @@ which labels and in which order.
     results             a view: the totals of the cells of the plan, with their labels and the names of columns
 """
 
-from __future__ import annotations
-
 import sqlite3
 import struct
 import time

@@ -1,7 +1,5 @@
 """Cells as they are planned and shown, and the rows of a game in a results file with their checksum."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import is_whole
 
-Ints = NDArray[np.int64]
 #: run → its packed level sets
 Packed = Mapping[int, bytes]
 Keep = int | Literal["all", "none"]

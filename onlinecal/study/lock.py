@@ -5,8 +5,6 @@ process that ends, in whatever way. Readers of the results never meet it. The fi
 just opened it.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import sqlite3

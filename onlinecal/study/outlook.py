@@ -1,7 +1,5 @@
 """Plans of a run: cells, time and memory, before it begins."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from onlinecal.core import errors
 from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
 from onlinecal.core.content import content
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, failure, shown
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, failure
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
@@ -174,7 +174,7 @@ class Panel:
             elif asked.bracket:
                 values += [value.lower, value.upper]
             else:
-                raise InvalidData(f"measure {asked.name!r} returned {shown(value)}; expected a number")
+                raise InvalidData(f"measure {asked.name!r} returned {value!r}; expected a number")
         for task in self.tasks:
             if moved is not None and isinstance(task, DecisionMaker):
                 values += [v for b in task.account_of_moved(gamma, moved) for v in (b.lower, b.upper)]
@@ -183,7 +183,7 @@ class Panel:
         totals = [gamma.weight * value for value in values]
         if any(map(math.isnan, totals)):
             column = self.columns[[math.isnan(total) for total in totals].index(True)].name
-            raise InvalidData(f"{column} is NaN on {shown(gamma)}; expected a number")
+            raise InvalidData(f"{column} is NaN on {gamma!r}; expected a number")
         return totals
 
 
@@ -206,7 +206,7 @@ def measured(
     except (Exception, SystemExit) as error:
         raise InvalidData(f"measure {name!r} failed: {failure(error)}") from error
     if not isinstance(value, Bracket):
-        raise InvalidData(f"measure {name!r} returned {shown(value)}; expected a number")
+        raise InvalidData(f"measure {name!r} returned {value!r}; expected a number")
     return value
 
 

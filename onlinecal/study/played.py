@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
 from onlinecal.study.gammas import Gammas, Kept, Packed, exact
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Plays the cells of a study by an executor; each is handed over when all its runs are there."""
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing

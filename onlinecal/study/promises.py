@@ -1,13 +1,11 @@
 """Bounds that are proved of a cell: the tightest of both players' guarantees; and the grid on which it is played."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee, following, tightest_of
 from onlinecal.core.validation import is_whole
 from onlinecal.schedules.base import load
@@ -49,7 +47,7 @@ def steps(cell: Cell) -> int | None:
     m = cell.forecaster.strategy.steps_at(cell.horizon)
     if m is not None and not (is_whole(m) and 1 <= m <= 10**6):
         raise InvalidParameter(
-            f"forecaster {cell.forecaster.label!r}: steps_at({cell.horizon}) = {shown(m)}; expected None, or an "
+            f"forecaster {cell.forecaster.label!r}: steps_at({cell.horizon}) = {m!r}; expected None, or an "
             "integer from 1 to 10^6"
         )
     return None if m is None else int(m)

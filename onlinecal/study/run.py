@@ -1,7 +1,5 @@
 """Plays runs of a cell, a batch at a time, and joins what was read of them."""
 
-from __future__ import annotations
-
 import math
 import sys
 import time

@@ -1,7 +1,5 @@
 """A results file: the plan and what was played, put away and found again; `database` says what is in it."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from onlinecal.core.errors import InvalidParameter, shown
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import OfPlain, specified
 from onlinecal.core.strategy import strategy_name
@@ -90,7 +90,7 @@ class Simulated(OfPlain, World):
         reveals, most = getattr(self.origin, "reveals", ()), getattr(self.origin, "open_at_once", None)
         if isinstance(reveals, str) or not all(isinstance(kind, str) for kind in _listed(reveals)):
             raise InvalidParameter(
-                f"world {self.name!r} declares reveals = {shown(reveals)}; expected a set of names"
+                f"world {self.name!r} declares reveals = {reveals!r}; expected a set of names"
             )
         if self.streams and "stream" not in reveals:
             raise InvalidParameter(
@@ -98,7 +98,7 @@ class Simulated(OfPlain, World):
             )
         if most is not None and (not is_whole(most) or most < 1):
             raise InvalidParameter(
-                f"world {self.name!r} declares open_at_once = {shown(most)}; expected an integer ≥ 1, or None"
+                f"world {self.name!r} declares open_at_once = {most!r}; expected an integer ≥ 1, or None"
             )
 
     @property

@@ -1,7 +1,5 @@
 """Hospital beds: will this patient be discharged within a day?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator
 from contextlib import suppress

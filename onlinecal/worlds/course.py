@@ -1,7 +1,5 @@
 """One run of a world against a forecaster."""
 
-from __future__ import annotations
-
 import math
 from array import array
 from bisect import bisect_right
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 import simpy
 
-from onlinecal.core.errors import InvalidData, InvalidForecast, in_one_line, shown
+from onlinecal.core.errors import InvalidData, InvalidForecast, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
@@ -220,9 +218,7 @@ class Course:
             )
         for kind, value in context.items():
             if not (type(value) in (float, int) or is_number(value)) or not math.isfinite(value):
-                raise self.misuse(
-                    f"gave {kind} = {shown(value)} with question {number}; expected a finite number"
-                )
+                raise self.misuse(f"gave {kind} = {value!r} with question {number}; expected a finite number")
         if "stream" in context and context["stream"] not in range(self.ledger.streams):
             raise self.misuse(
                 f"gave stream = {context['stream']} with question {number}; expected an integer from 0 to "
@@ -264,9 +260,7 @@ class Course:
                 "each of its questions once"
             )
         if not isinstance(outcome, int | float | np.generic) or outcome not in (0, 1) or math.isnan(now):
-            raise self.misuse(
-                f"resolved {question} with {shown(outcome)} at {now}; expected 0 or 1, and a time"
-            )
+            raise self.misuse(f"resolved {question} with {outcome!r} at {now}; expected 0 or 1, and a time")
         del self._open[number]
         question.resolved = True
         self.course = hash((self.course, now, number, int(outcome)))

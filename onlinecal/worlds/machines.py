@@ -1,7 +1,5 @@
 """Machines: will this one fail before its next service?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Generator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Spare parts: will the stock run out before this delivery?"""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar

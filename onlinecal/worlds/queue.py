@@ -1,7 +1,5 @@
 """A queue: will this customer wait longer than w?"""
 
-from __future__ import annotations
-
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, ClassVar

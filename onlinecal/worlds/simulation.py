@@ -1,7 +1,5 @@
 """Plays a forecaster in several runs of a world."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

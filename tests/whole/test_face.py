@@ -1,6 +1,5 @@
 """The face in Python: names for strategies, samples for Γ, numbers of NumPy, results that can be compared."""
 
-import functools
 from pathlib import Path
 
 import pytest
@@ -85,29 +84,6 @@ def test_an_expression_is_checked_at_the_horizons_that_are_played():
         F.ForecastHedging(-3)
     with pytest.raises(InvalidParameter, match="no value at T = 5"):
         oc.play(F.ForecastHedging("T/(T-5)"), "drift", horizon=5, runs=1)
-
-
-# ---------------------------------------------------------------- whole numbers that Python does not write
-
-HUGE = 10**5000
-GAMMA = oc.JointDistribution.from_samples([0.5], [1])
-
-
-@pytest.mark.parametrize(
-    "given",
-    [
-        *(functools.partial(oc.play, "constant", "drift", **{"horizon": 9, key: HUGE}) for key in
-          ("horizon", "runs", "seed", "per_decade")),
-        lambda: F.ForecastHedging(m=-HUGE), lambda: N.Bernoulli(HUGE), lambda: oc.measures.ece(GAMMA, order=-HUGE),
-        lambda: oc.evaluate(GAMMA, level=HUGE), lambda: oc.Monitor(open_at_once=-HUGE),
-    ],
-    ids=map(str, range(9)),
-)  # fmt: skip
-def test_a_number_that_python_does_not_write_is_one_line(given):
-    with pytest.raises(InvalidParameter) as caught:
-        given()
-    assert "\n" not in str(caught.value)
-    assert len(str(caught.value)) < 200
 
 
 def test_errors_has_only_errors():

@@ -153,9 +153,6 @@ def test_ours_are_good(file):
         *((GOOD, BARE.replace('"constant"', given), said) for given, said in (
             ("3", "forecasters.0 = 3: expected a name, or a table with a name$"),
             ("", r"forecasters = \[\]: expected at least one$"))),
-        ("runs = 2", f"runs = {'9' * 5000}", "has a whole number with more than 300 digits"),
-        ('"ece", {', "[" * 600 + "]" * 600 + ", {", "within each other, 50 deep or more"),
-        ('"forecast_hedging"', '"rounded"\nof = ' + '{name="rounded",of=' * 600 + '"a"' + "}" * 600, "50 deep or more"),
         ('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "/dev/zero"', "/dev/zero is not a file; expected a"),
         ('label = "mine"', 'label = "a\\nb"', "expected text in one line"),
         ("runs = 2", 'runs = 2\ntitle = "A\\u001b[31m"', r"title = 'A\\x1b\[31m': expected text in one line"),

@@ -5,8 +5,6 @@ sum of the absolute values of its terms. For n terms a compensated sum errs by u
 That is u·Σ|terms| in all as long as n < 10⁷; a residual w_i (q_i − v_i) by 4u of itself.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,13 +14,11 @@ from operator import index
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import InvalidData, InvalidParameter, shown
+from onlinecal.core.arrays import Ints
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution
-
-Ints = NDArray[np.int64]
 
 UNIT = 2.0**-53
 """The relative error of one operation."""
@@ -357,7 +353,7 @@ def number(what: str, value: Any, least: float = -math.inf, most: float = math.i
 
 def whole(what: str, value: Any, least: int, most: int) -> int:
     if not least <= index(value) <= most:
-        raise InvalidData(f"{what} = {shown(value)}; expected an integer from {least} to {most}")
+        raise InvalidData(f"{what} = {value!r}; expected an integer from {least} to {most}")
     return index(value)
 
 

@@ -1,7 +1,5 @@
 """Witnesses of errors in bins and intervals: which levels share one, shifted bins as an integral, least costs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal

@@ -1,7 +1,5 @@
 """Witnesses of the distances from calibration and of the soft-binned decision loss."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Witnesses of kernel calibration, in orthonormal coordinates, and of SmoothECE, a sign for every place."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

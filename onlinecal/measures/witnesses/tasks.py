@@ -5,8 +5,6 @@ task is a measure ν = Σ c_j δ(t_j). From one action to the next the payoff fa
 c_j (1 − t_j) if y = 1. So ∫ t dν ≤ 1 and ∫ (1 − t) dν ≤ 1, and its regret adds up over the kinks: it is ∫ R dν.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +12,7 @@ from typing import Literal
 
 import numpy as np
 
-from onlinecal.core.errors import InvalidData, shown
+from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.decisions.tasks import DecisionTask
 from onlinecal.measures.witnesses.base import (
@@ -99,9 +97,9 @@ class WorstTask(Witness):
         if len(u) != 2 * (len(t) + 1):
             raise InvalidData(f"{len(u) // 2} actions and {len(t)} kinks; expected one more action")
         if not ((u >= 0.0) & (u <= 1.0)).all():
-            raise InvalidData(f"payoffs = {shown(self.payoffs)}; expected payoffs in [0, 1]")
+            raise InvalidData(f"payoffs = {self.payoffs!r}; expected payoffs in [0, 1]")
         if not ((np.diff(t) >= 0.0).all() and (t >= 0.0).all() and (t <= 1.0).all()):
-            raise InvalidData(f"kinks = {shown(self.kinks)}; expected ascending numbers in [0, 1]")
+            raise InvalidData(f"kinks = {self.kinks!r}; expected ascending numbers in [0, 1]")
         fall, rise = -np.diff(u[::2]), np.diff(u[1::2])
         share = fall + rise
         wrong = (share < 0.0) | (np.abs(fall - share * t) > _TIE)

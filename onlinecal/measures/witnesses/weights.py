@@ -1,7 +1,5 @@
 """Witnesses by weights of levels: of ECE, smooth, cutoff and step calibration, and moments of the residual."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from onlinecal.core import errors
-from onlinecal.core.errors import CellError, InvalidParameter, OnlinecalError, failure, shown, user_lines
+from onlinecal.core.errors import CellError, InvalidParameter, OnlinecalError, failure, user_lines
 from onlinecal.core.memory import cores
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
@@ -198,7 +198,7 @@ def executor_of(jobs: int | None = None, scheduler: str | None = None) -> Execut
         return Cluster(scheduler)
     if jobs is not None and not (is_whole(jobs) and 1 <= jobs <= most_jobs()):
         raise InvalidParameter(
-            f"jobs = {shown(jobs)}; expected an integer from 1 to {most_jobs()}, as this process may use "
+            f"jobs = {jobs!r}; expected an integer from 1 to {most_jobs()}, as this process may use "
             f"{number_of(cores(), 'core')}"
         )
     if (jobs or cores()) == 1:

@@ -4,8 +4,6 @@ A worker may be on another machine, where the modules of plug-ins do not lie, or
 modules that are not installed are sent by value, in their state of the beginning.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import importlib
