@@ -59,7 +59,7 @@ def evaluate(
     With `bootstrap`, each row has an interval. It holds the measure's value on the population, from which samples were
     drawn independently, with a probability of `level`. With `reference`, outcomes drawn at these very predictions give
     p-values of calibration. With `clusters`, only samples of different clusters are independent. How all of them are
-    made, and where there are none, is in docs/intervals.md.
+    made, and why some are missing, is in docs/intervals.md.
 
     Source: Błasiok, Gopalan, Hu & Nakkiran 2023, §9 (bounds of the change). van der Vaart & Wellner 1996, §3.6
     (bootstrap of suprema). Bröcker & Smith 2007 (reference); Arrieta-Ibarra et al. 2022 (its limit); Davison & Hinkley
