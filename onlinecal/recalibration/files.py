@@ -93,7 +93,7 @@ def apply_file(
         )
     _write_new(table, column, rows, fitted(values[rows]), output, overwrite)
     if len(rows) < table.rows:
-        said.append(f"{number_of(table.rows - len(rows), 'row')} without a forecast stay empty")
+        said.append(f"left empty: {number_of(table.rows - len(rows), 'row')} without a forecast")
     return len(rows), tuple(said)
 
 

@@ -1,11 +1,15 @@
-"""The line of progress on a narrow terminal."""
+"""The line of progress on a narrow terminal, and while a single measure takes long."""
 
 import io
 import re
+import sys
 import time
 
+import pytest
 from rich import console as consoles
 
+import onlinecal as oc
+from onlinecal.core import progress
 from onlinecal.core.progress import Progress
 
 
@@ -24,3 +28,24 @@ def test_the_time_left_is_not_cut_at_80_columns(monkeypatch):
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", made.file.getvalue())
     # Before, the columns in front of the text gave way to it, and the line began with "…".
     assert re.search(r"run-rounds/s [\d:-]+ left · forecast hedg", plain)
+
+
+@pytest.mark.parametrize("ticks", [False, True])
+def test_a_single_slow_measure_shows_progress_by_a_clock(monkeypatch, ticks):
+    """The clock looks twice a second; without it nothing is said before the measure is there."""
+    monkeypatch.setattr(progress, "EVERY", 0.1)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(
+        "onlinecal.forecasts.evaluation.Progress", lambda *a, **o: Progress(*a, **o | {"ticks": ticks})
+    )
+    seen = []
+
+    def slow(gamma):
+        until = time.monotonic() + (20.0 if ticks else 1.5)
+        while time.monotonic() < until and not sys.stderr.getvalue():
+            time.sleep(0.05)
+        seen.append(sys.stderr.getvalue())
+        return 0.25
+
+    assert oc.evaluate([0.2, 0.8], [0, 1], measures=[slow])["slow"] == 0.25
+    assert seen == ["0 % · slow\n" if ticks else ""]

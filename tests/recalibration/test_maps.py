@@ -150,7 +150,12 @@ def test_a_map_goes_from_one_file_to_another(tmp_path):
     said = onlinecal("recalibrate new.csv --apply map.json -o b.csv", cwd=tmp_path, rc=2).stderr
     assert "line 3: column 'p' is missing" in said
     said = onlinecal("recalibrate new.csv --apply map.json -o b.csv --skip-missing", cwd=tmp_path).stdout
-    assert "wrote b.csv: 2 rows, the new column is 'recalibrated'" in said
+    assert said.splitlines()[-2:] == [
+        "left empty: 1 row without a forecast", "wrote b.csv: 2 rows, the new column is 'recalibrated'"
+    ]  # fmt: skip
+    given = "--apply map.json -o d.csv --skip-missing --json"
+    found = json.loads(onlinecal(f"recalibrate new.csv {given}", cwd=tmp_path).stdout)
+    assert (found["rows"], found["said"][-1]) == (2, "left empty: 1 row without a forecast")
     q = oc.fit_recalibration(p, y, "venn_abers")([0.25, 0.75])
     wanted = f"name,p,recalibrated\na,0.25,{float(q[0])!r}\nb,,\nc,0.75,{float(q[1])!r}\n"
     assert (tmp_path / "b.csv").read_text() == wanted
