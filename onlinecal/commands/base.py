@@ -92,7 +92,12 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         from onlinecal.core.errors import OnlinecalError
 
         try:
-            function(*args, **kwargs)
+            try:
+                function(*args, **kwargs)
+            except Exception as error:
+                if (interrupt := _interrupt(error)) is not None:
+                    raise interrupt from None
+                raise
             if sys.stdout is not None:
                 sys.stdout.flush()
         except OnlinecalError as error:
@@ -118,6 +123,13 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(2) from None
 
     return command
+
+
+def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
+    """Ctrl-C behind an error: compiled code and what is being imported may answer it by one of their own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _in_one_line(error: Exception) -> str:

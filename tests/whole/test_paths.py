@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from onlinecal.core.errors import InvalidData
 from tests.command_line import onlinecal
 
 #: commands, each with one place for a path
@@ -73,3 +74,36 @@ def test_ctrl_c_while_a_file_is_read(tmp_path, name, command):
     # Python ends by the signal itself if that came while a text was executed, as dataclasses do when they are
     # imported. A shell reports 130 for either.
     assert running.returncode in (130, -signal.SIGINT), said
+
+
+def test_ctrl_c_that_compiled_code_answers_by_an_error_of_its_own(tmp_path, monkeypatch):
+    def interrupted(*_):
+        try:
+            try:
+                raise KeyboardInterrupt
+            except KeyboardInterrupt as error:
+                raise SystemError("a result with an exception set") from error
+        except SystemError as error:
+            raise InvalidData("measure 'cdl' failed: SystemError") from error
+
+    monkeypatch.setattr("onlinecal.forecasts.source.report_of", interrupted)
+    assert onlinecal("measure a.csv", cwd=tmp_path, rc=130)[:2] == ("", "stopped\n")
+
+
+def test_ctrl_c_before_there_is_a_command(tmp_path):
+    """It comes while the command line is imported, in whose classes an exception would be another one."""
+    code = """if True:
+        import signal, sys
+
+        class Interrupted:
+            def find_spec(self, name, *_):
+                if name == "typer":
+                    signal.raise_signal(signal.SIGINT)
+
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        sys.meta_path.insert(0, Interrupted())
+        from onlinecal.__main__ import main
+        main()
+    """
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
