@@ -87,13 +87,17 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
     if isinstance(strategy, Mapping):
         strategy, table = named_table("strategy", strategy)
         if twice := sorted(table.keys() & parameters.keys()):
-            raise InvalidParameter(f"{strategy!r}: {twice[0]} is in the table and beside it; expected one")
+            raise InvalidParameter(
+                f"{strategy!r}: {twice[0]} stands in the table and beside it; expected one of them"
+            )
         label, parameters = table.pop("label", label), table | parameters
     thing, kind = _found(strategy)
     own = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
     find = finder()
     top = Thing(title(thing), kinds(thing))
-    combined = expand(kind, {"name": "", **own}, lambda role, t: find(role, t) if t["name"] else top)
+    combined = expand(
+        kind, {"name": "", **own}, lambda role, table: find(role, table) if table["name"] else top
+    )
 
     def build(table: dict[str, Any]) -> Any:
         return as_strategy(
@@ -114,7 +118,9 @@ def _found(strategy: Any) -> tuple[Any, str]:
         strategy = locate("forecaster or nature", strategy)
     kind = kind_of(strategy)
     if not kind:
-        raise InvalidParameter(f"{in_one_line(strategy)} is neither a forecaster nor a nature; expected one")
+        raise InvalidParameter(
+            f"{in_one_line(strategy)} is neither a forecaster nor a nature; expected one of them"
+        )
     return strategy, kind
 
 

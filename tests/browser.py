@@ -24,10 +24,16 @@ def browser():
 
 def opened(browser, address, width, scheme="light"):
     """A page, with what its console said and what it asked for."""
+    page = empty(browser, width, scheme)
+    page.goto(address)
+    return page
+
+
+def empty(browser, width, scheme="light"):
+    """A page in which addresses are opened; opening one in it costs a third of a new page."""
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page.said, page.asked = [], []
     page.on("console", lambda message: page.said.append(message.text))
     page.on("pageerror", lambda error: page.said.append(str(error)))
     page.on("request", lambda request: page.asked.append(request.url))
-    page.goto(address)
     return page

@@ -9,6 +9,7 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import gc  # noqa: E402
 from collections import Counter  # noqa: E402
+from zlib import crc32  # noqa: E402
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
@@ -27,20 +28,40 @@ def pytest_configure(config):
 
 #: rooms of tests of compiled code, whose slow tests `.ci/run` plays with checks of bounds
 COMPILED = {"core", "engine", "exact", "exploit", "forecasters", "forecasts", "measures", "natures", "rounds"}
+#: k → files of dear tests, which are marked `one_in(k)`
+DEAR = {
+    4: """
+    checks/facts checks/guarantees core/content engine/game engine/memory engine/people exact/brackets exact/players
+    exact/solve forecasters/delayed forecasters/deterministic forecasters/guarantees forecasters/in_flight
+    forecasters/internal_regret forecasters/proofs forecasters/recalibration forecasters/threshold_hedging
+    forecasts/intervals forecasts/reading forecasts/regression growth/growth growth/orders measures/catalogue
+    measures/decision measures/distance measures/distance_metric measures/interval measures/sampling measures/smooth
+    measures/subsampled measures/witnesses monitoring/monitor monitoring/sequences natures/rules papers/bhnu26
+    papers/bn24 papers/estimators papers/exact recalibration/adapters recalibration/replay report/forecast_plots
+    report/late report/measured report/page report/pictures report/ranking report/run_plots schedules/by_outcome
+    search/search study/cluster study/copies study/files study/gammas study/later study/moved_columns study/results
+    whole/late_scenarios whole/options whole/results_cli whole/terminals worlds/worlds
+    """,
+    6: """
+    forecasts/clusters forecasts/measuring monitoring/watching report/plots study/executors whole/commands
+    """,
+}
+ONE_IN = {f"tests/{path.replace('/', '/test_')}.py": k for k, paths in DEAR.items() for path in paths.split()}
+ONE_IN["docs/gallery.md"] = 6
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """Of tests marked `one_in(k)` one case in k is fast, other ones for other seeds, and the rest slow."""
-    cases = Counter()
+    cases, seed = Counter(), config.getoption("--seed")
     for item in items:
-        if item.path.parent.name in COMPILED:
+        name = item.nodeid.partition("[")[0]
+        if item.path.parent.name in COMPILED and item.get_closest_marker("slow"):
             item.add_marker(pytest.mark.compiled)
-        for mark in item.iter_markers("one_in"):
-            name = item.nodeid.partition("[")[0]
-            if (cases[name] + config.getoption("--seed")) % mark.args[0]:
-                item.add_marker(pytest.mark.slow)
-            cases[name] += 1
+        every = max([mark.args[0] for mark in item.iter_markers("one_in")], default=1)
+        if (cases[name] + crc32(name.encode()) + seed) % max(every, ONE_IN.get(name.partition("::")[0], 1)):
+            item.add_marker(pytest.mark.slow)
+        cases[name] += 1
 
 
 def pytest_collection_finish(session):
@@ -78,7 +99,7 @@ def _played(tmp_path_factory):
     return path, played(path, cells())[0]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def whole(_played):
     """The study of `tests.results.cells`."""
     return _played[1]

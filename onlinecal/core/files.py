@@ -44,7 +44,9 @@ def located(file: str) -> Path:
     package, _, path = resource.partition("/")
     spec = importlib.util.find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
-        raise InvalidData(f"{file}: the Python package {package!r} is not installed; pip install {package}")
+        raise InvalidData(
+            f"{file}: the Python package {package!r} is not installed; install it (pip install {package})"
+        )
     return Path(spec.submodule_search_locations[0]) / path
 
 
@@ -102,7 +104,9 @@ def unpacking(name: str) -> Iterator[None]:
     try:
         yield
     except _UNPACKED as error:
-        raise InvalidData(f"{name} cannot be unpacked: {str(error).strip()}; expected a whole file") from None
+        raise InvalidData(
+            f"{name} cannot be unpacked: {str(error).strip()}; expected a whole packed file"
+        ) from None
     except OSError as error:
         raise InvalidData(f"{name} cannot be read: {error.strerror or error}") from None
 

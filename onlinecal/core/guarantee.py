@@ -119,7 +119,9 @@ class Guarantee:
         if isinstance(self.column, str):
             object.__setattr__(self, "column", Column("measure", self.column))
         if not isinstance(self.column, Column):
-            raise InvalidParameter(f"a guarantee on {self.column!r}; expected a Column or a measure's name")
+            raise InvalidParameter(
+                f"a guarantee on {self.column!r}; expected a Column or the name of a measure"
+            )
         if not isinstance(self.against, Sight | Forecasters | OnGrid):
             expected = "a Sight, Forecasters.EVERY or Forecasters.DETERMINISTIC"
             raise InvalidParameter(

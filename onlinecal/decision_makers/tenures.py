@@ -91,7 +91,9 @@ class Group:
             if key not in known:
                 raise InvalidParameter(f"decision makers have no {key!r}{suggestion(str(key), known)}")
         if "task" not in spec:
-            raise InvalidParameter(f"decision makers {dict(spec)!r} have no task; expected a name or a table")
+            raise InvalidParameter(
+                f"decision makers {dict(spec)!r} have no task; expected task = a name or a table"
+            )
         return cls(**spec)
 
     def __post_init__(self) -> None:

@@ -64,7 +64,9 @@ def binary_forecasts(
     n, k = table.shape
     label = _places(labels, classes, k)
     if len(label) != n:
-        raise InvalidData(f"probabilities have {n} rows and labels {len(label)} values; expected as many")
+        raise InvalidData(
+            f"probabilities have {n} rows and labels {len(label)} values; expected as many of each"
+        )
     if reduction == "class_wise":
         return table, (np.arange(k) == label[:, None]).astype(np.float64)
     top = table.argmax(axis=1)

@@ -28,8 +28,9 @@ class Decomposition(NamedTuple):
     score: float
     # MCB ≥ 0: by how much the best monotone recalibration would lower the score; infinite where the log score is
     miscalibration: float
-    # DSC ≥ 0: by how much the recalibrated forecasts are better than the base rate alone
-    discrimination: float
+    discrimination: (
+        float  # DSC ≥ 0: by how much the recalibrated forecasts are better than the base rate alone
+    )
     uncertainty: float  # UNC: the score of the base rate
 
 

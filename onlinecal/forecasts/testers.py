@@ -38,8 +38,9 @@ MOST = 10_000_000
 class TolerantTest:
     """The outcome of `tolerant_test`."""
 
-    # "far" if the value is above the threshold; "undecided" if its bracket holds the threshold
-    verdict: Verdict
+    verdict: (
+        Verdict  # "far" if the value is above the threshold; "undecided" if its bracket holds the threshold
+    )
     value: float | Bracket
     threshold: float
     samples: int
@@ -167,19 +168,24 @@ def _rate(where: str, name: str, value: float) -> float:
 
 def _whole(where: str, *weights: Floats) -> None:
     if any((part != part.round()).any() for part in weights):
-        raise InvalidData(f"{where}: weights are not whole; expected independent samples of weight 1")
+        raise InvalidData(
+            f"{where}: weights that are no whole numbers; expected independent samples of weight 1"
+        )
 
 
 @dataclass(frozen=True)
 class TCal:
     """The outcome of `t_cal`."""
 
-    # exact: calibrated forecasts have one as small with at most this probability, for any `draws`
-    p_value: float
-    # m of each scale: 2, 4, 8, …, without those that hold the same levels as one before
-    bins: tuple[int, ...]
-    # the estimate of the squared binned error; without bias, so that it may be negative
-    errors: tuple[float, ...]
+    p_value: (
+        float  # exact: calibrated forecasts have one as small with at most this probability, for any `draws`
+    )
+    bins: tuple[
+        int, ...
+    ]  # m of each scale: 2, 4, 8, …, without those that hold the same levels as one before
+    errors: tuple[
+        float, ...
+    ]  # the estimate of the squared binned error; without bias, so that it may be negative
     samples: int
     draws: int
 
@@ -330,7 +336,9 @@ class SampleErrors:
         record = MEASURES[self.measure]
         wide, times = record.largest - record.least, self.errors.shape[1]
         if math.isinf(wide):
-            raise InvalidParameter(f"measure {self.measure!r} has no largest value; expected a bounded one")
+            raise InvalidParameter(
+                f"measure {self.measure!r} has no largest value; expected a bounded measure"
+            )
         tail = 1.0 - confidence
         radius = np.full(len(self.samples), wide * math.sqrt(math.log(4.0 / tail) / (2.0 * times)))
         if times > 1:

@@ -109,7 +109,7 @@ class Database:
             raise StoreError(f"{path}: {'not a file' if path.exists() else 'no such results file'}{hint}")
         if (size := path.stat().st_size) < 512:  # the least that a database has; SQLite would make one of it
             raise StoreError(
-                f"{path} is {'cut short' if size else 'empty'}, and no results file of onlinecal"
+                f"{path} is {'cut short' if size else 'empty'}, and not a results file of onlinecal"
             )
         with _explained(path):
             database = cls(path, _connect(path.resolve()))

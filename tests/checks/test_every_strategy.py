@@ -27,7 +27,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("examples")
 
 
-PARTS = 3
+PARTS = 6
 
 
 def paired(folder, seed):

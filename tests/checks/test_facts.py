@@ -240,7 +240,6 @@ LIARS = [
 ]  # fmt: skip
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("said", "spec"), LIARS, ids=[f"{said}: {strategy_key(s)}" for said, s in LIARS])
 def test_a_lie_is_found(said, spec, seed, monkeypatch):
     monkeypatch.setattr("onlinecal.checks.conformance.CHECKS", ())  # of what nobody states
@@ -300,7 +299,9 @@ def test_whom_a_guarantee_binds():
     assert not mine.binds(hedging, n.Contrarian("draw"))
     with pytest.raises(InvalidParameter, match=r"against .forecasters on Sundays.; expected a Sight"):
         Guarantee("ece", "T", float, "deterministic", "forecasters on Sundays", "", upper=False)
-    with pytest.raises(InvalidParameter, match="a guarantee on 7; expected a Column or a measure's name"):
+    with pytest.raises(
+        InvalidParameter, match="a guarantee on 7; expected a Column or the name of a measure"
+    ):
         Guarantee(7, "T", float, "deterministic", Sight.LAW, "")
 
 

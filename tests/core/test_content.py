@@ -148,7 +148,6 @@ def test_functions_of_an_installed_package_are_told_apart():
     assert len({key(Spec(x)) for x in (np.exp, np.log, np.expm1, math.exp, math.log)}) == 5
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("one", "other"),
     [

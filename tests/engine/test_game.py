@@ -313,7 +313,6 @@ def test_a_question_comes_before_the_outcomes_of_its_time():
     assert [(kind, number) for _, kind, number in said] == [(0, 1), (0, 2), (0, 3), (1, 1), (0, 4), (1, 2)]
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("schedule", [*SCHEDULES[1:], Schedule(delays=Constant(2.5))], ids=lambda s: s.label)
 def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(pairs, schedule, seed):
     """Of every pair; by turns some questions are the schedule's, and open ones are pickled."""

@@ -223,7 +223,6 @@ def test_labels_are_different():
     assert len(People.of("umbrella", 0).tenures) == 1
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("m", "runs"), [(1000, 7), (10**5, 4)])
 def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m, runs, monkeypatch):
     """Every stretch has counts of its own: 16 bytes a point, and as much for what was before it."""

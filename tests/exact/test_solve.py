@@ -66,7 +66,6 @@ def test_against_who_sees_the_draw_laws_are_of_no_use(measure, m, horizon):
     assert solve(m, horizon, measure, "draw").value == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("sight", ["law", "draw"])
 @pytest.mark.parametrize(
     ("m", "horizon", "measure"),

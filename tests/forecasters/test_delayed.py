@@ -59,7 +59,6 @@ def test_the_free_copy_with_the_lowest_number_plays():
     assert float(game.ask().forecast[0]) == 1.0
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("spec", "nature"),
     [
@@ -343,7 +342,6 @@ def test_the_plain_forecaster_breaks_that_bound():
         assert bool((totals(game, guarantee) <= guarantee.delayed(4000, most)).all()) is keeps
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("nature", [*HARD, Contrarian("draw")], ids=strategy_key)
 @pytest.mark.parametrize("of", [f.ForecastHedging(), f.FosterVohra(), f.CDLMinimiser()], ids=strategy_key)
 def test_expected_bounds_hold_with_delays(of, nature, seed):

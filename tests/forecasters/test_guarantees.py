@@ -64,7 +64,6 @@ def test_expected_bounds_are_kept(what, nature, seed):
         assert games.mean_total(forecaster, nature, seed, cutoff_ce) <= 2 * games.allowed(forecaster)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("horizon", [30, 300, 30_000])
 @pytest.mark.parametrize("nature", [n.Contrarian(), n.Greedy("kink"), n.Bernoulli()], ids=strategy_key)
 def test_threshold_hedging_keeps_its_bound_at_other_horizons(nature, horizon, seed):
@@ -144,7 +143,6 @@ BREAK = [
 ]
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("what", "playing", "nature", "factor"), BREAK)
 def test_controls_break_the_bounds(what, playing, nature, factor, seed):
     cls, measure, which, games, _ = BOUNDS[what]
@@ -190,7 +188,6 @@ class AgainstTheMajority(n.Nature):
         return float(2 * sum(w for v, w in round.law.items() if v > 0.5) < 1)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("atoms", [1, 4, 16])
 def test_a_nature_that_sees_the_law_hurts_the_perturbed_leader_in_proportion_to_t(atoms, seed):
     """The docstring's T·E|B/K − 1/2|. Its proof is a sum over rounds of |f − 1/2|, at least as large in the mean, and

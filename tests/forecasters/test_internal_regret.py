@@ -38,7 +38,6 @@ def fresh_law(flow):
     return q / q.sum()
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("m", [5, 24])
 def test_foster_vohra_on_all_pairs_remembers_rightly(m, seed):
     """After every round: stationary by the letter, equal to a fresh elimination, whoever plays beside and is pickled.
@@ -177,7 +176,6 @@ def swap_regret(forecaster, nature, horizon, seed):
     return regret, float((learners[used] - best).sum()), rounding, m
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("nature", OPPONENTS, ids=strategy_key)
 def test_swap_regret_is_that_of_the_learners_and_of_rounding(nature, seed):
     horizon = min(250, nature.length or 250)

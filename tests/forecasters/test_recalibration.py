@@ -276,7 +276,6 @@ STREAMS = {
 }
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_default_recalibrator_keeps_its_bounds(name):
     """By the experts that play on their own; against the base itself, with what the edge costs."""

@@ -31,7 +31,6 @@ def events(generator, many, off=0.0, same=True):
     return p, (np.repeat(generator.random(many), 5) < chances) * 1.0, np.repeat(np.arange(many), 5)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("same", [True, False])
 @pytest.mark.parametrize("off", [0.0, 0.1])
 def test_intervals_hold_the_truth_with_five_rows_an_event(same, off, seed):
@@ -248,7 +247,6 @@ def test_outcomes_of_clusters_are_drawn_with_their_correlation(shared, low, high
     assert np.abs(means - LEVELS).max() < 5.0 * (0.25 / 450 * 5 / 200) ** 0.5
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rare", [False, True])
 def test_bands_count_clusters(rare, seed):
     """Calibrated rows, five of one outcome each, also rare and distinct.
@@ -303,7 +301,6 @@ def test_bands_of_too_few_clusters_say_nothing(seed):
     assert (low.max(), high.min()) == (0.0, 1.0)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("clustered", [True, False])
 def test_intervals_of_groups_hold_together(clustered, seed, monkeypatch):
     """Of 60 tables whose rows all hold in 95 % of cases fewer than 48 do in under 1 of 10,000."""
@@ -332,7 +329,6 @@ ORDERED = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("draw", ORDERED.values(), ids=ORDERED)
 def test_independent_rows_are_rarely_said_to_depend(draw, seed):
     """At the level 5 %: more than 15 of 100 in under 1 in 10,000 cases."""

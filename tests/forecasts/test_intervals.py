@@ -31,21 +31,24 @@ SMALL = [
 def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed, names):
     """They are made for 95 %; of N simulations, fewer than the 1e-8 quantile of Binomial(N, 0.93) hold it.
 
-    There are at most 36 designs and 24 measures, or 7 with options: by chance that happens with less than 1e-5.
+    There are at most 36 designs and 24 measures, or 7 with options: by chance that happens with less than 1e-5. The
+    same is held for a measure in all designs.
     """
     cases = [(d, n) for d in DESIGNS for n in (200, 1000, 5000)] if full else SMALL
-    simulations, made_of = 300 if full else 60, dict.fromkeys(names or (), 0)
+    simulations, of_all = 300 if full else 30, {name: np.zeros(2, int) for name in names or ()}
     if names is SLOW:
         cases = [(design, 300) for design in ("calibrated, 21 levels", "mild, 21 levels")]
         simulations = 200 if full else 30
     for design, n in cases:
         found = coverage(DESIGNS[design], n, simulations, seed, **({} if names is None else {"names": names}))
         for name, (covered, made) in found.items():
-            made_of[name] = made_of.get(name, 0) + made
+            of_all[name] = of_all.get(name, 0) + np.array([covered, made])
             at_least = stats.binom.ppf(1e-8, made, 0.93) if made else 0
             assert covered >= at_least, (design, n, name, covered, made)
-    # Of each order there are some, so that it is not held for want of intervals.
-    assert names is None or min(made_of.values()) >= simulations
+    for name, (covered, made) in of_all.items():
+        assert not made or covered >= stats.binom.ppf(1e-8, made, 0.93), (name, covered, made)
+        # Of each order there are some, so that it is not held for want of intervals.
+        assert names is None or made >= simulations
 
 
 @pytest.mark.slow
@@ -208,7 +211,6 @@ SPECS = [
 ]  # fmt: skip
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "options"), SPECS)
 def test_no_witness_gains_more_than_the_measure(name, options, seed):
     """On any population, whatever samples it was found on; on many of its own samples it gains most of the value."""

@@ -78,7 +78,6 @@ def test_a_column_is_what_its_parts_say(tmp_path):
         assert one.columns[0].cautions[0].startswith("1 row only: ")
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("settings", [{}, {"distinct": 50, "grid": 16}, {"grid": 3, "distinct": 1}])
 def test_calibrated_forecasts_lead_to_no_advice(settings, seed):
     """Advice on 60 calibrated logs, each with probability 1/20 at most; 16 of 60 with 2e-8. Also on a coarse grid."""
@@ -165,7 +164,6 @@ def test_draws_show_their_progress(monkeypatch, capsys):
     assert "draws/s" in capsys.readouterr().err
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_values_are_exact_at_every_size_and_draws_at_groups_of_levels(tmp_path, monkeypatch, weight):
     table = frame(800, digits=0)
@@ -251,7 +249,6 @@ def same(one, other):
         assert b.adjusted == pytest.approx(a.adjusted, rel=1e-6, abs=1e-300)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", ["f.csv", "f.parquet", "f.csv.gz", "odd ' name.csv"])
 def test_parts_and_workers_find_what_is_found_in_memory(tmp_path, name):
     path = str(written(tmp_path / name, frame(600)))

@@ -75,7 +75,7 @@ REFUSED = [
         ({"far": 0.1, "measure": "ece"}, "measure = 'ece'; expected one of 'distance_lower', 'smooth_ce'"),
     ]],
     (oc.samples_to_test, ((), {"far": 0.1, "near": 0.1}), InvalidParameter, "expected far > near"),
-    (oc.tolerant_test, ((PART,), {"far": 0.1}), InvalidData, "weights are not whole"),
+    (oc.tolerant_test, ((PART,), {"far": 0.1}), InvalidData, "weights that are no whole numbers"),
     (oc.t_cal, ((PART,), {"seed": 0}), InvalidData, "expected independent samples of weight 1"),
     (oc.t_cal, ((ONE,), {"seed": 0, "draws": 1.5}), InvalidParameter, "expected an integer"),
     (oc.decomposition, ((ONE, "spherical"), {}), InvalidParameter, "expected one of 'brier', 'log'"),
@@ -85,7 +85,7 @@ REFUSED = [
     *[(smoothed, (([0.5], [1]), o), InvalidParameter, "smoothed") for o in ({"sigma": 0.0}, {"sigma": 2.0})],
     *[(recalibration, (([0.5], [1]), o), InvalidParameter, "recalibration") for o in ({"level": 1.5}, {"draws": 0})],
     *[(oc.smooth_recalibration, ((ONE,), {"sigma": s}), InvalidParameter, "sigma") for s in (0.0, math.nan, 11, "x")],
-    (oc.smooth_recalibration, ((ONE, [1]), {}), InvalidParameter, "expected one of them"),
+    (oc.smooth_recalibration, ((ONE, [1]), {}), InvalidParameter, "expected one or the other"),
     (oc.smooth_recalibration, (([0.3],), {}), InvalidParameter, "y is missing"),
     (oc.smooth_recalibration(ONE), (([1.5],), {}), InvalidData, "1.5"),
 ]  # fmt: skip

@@ -88,7 +88,6 @@ def test_sums_of_weights_are_rounded_up(seed):
     assert np.all(found.lowest <= found.highest)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("slope", "runs", "n", "holds"), [(1, 400, 60, True), (3, 100, 600, False)], ids=["calibrated", "control"]
 )
@@ -105,7 +104,6 @@ def test_calibrated_forecasts_stay_in_the_band(seed, slope, runs, n, holds):
     assert np.mean(shares) >= 0.7 if holds else np.mean(shares) < 0.6
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("skewed", [False, True])
 @pytest.mark.parametrize("n", [60, 200])
 def test_calibrated_curves_stay_in_the_band_of_all_values(seed, n, skewed):

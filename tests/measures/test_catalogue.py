@@ -65,7 +65,6 @@ def each(keep=lambda record, options: True):
     )
 
 
-@pytest.mark.one_in(4)
 @each()
 @given(gamma=gammas(), shares=st.lists(st.sampled_from([0.25, 0.5, 0.75]), min_size=1, max_size=4))
 def test_order_split_of_mass_and_exchange_of_outcomes_do_not_matter(record, options, gamma, shares):
@@ -77,7 +76,6 @@ def test_order_split_of_mass_and_exchange_of_outcomes_do_not_matter(record, opti
         assert value(record, options, gamma.flip()) == close(record, options, value(record, options, gamma))
 
 
-@pytest.mark.one_in(4)
 @each(lambda record, options: record.complete.startswith("yes"))
 @given(gamma=calibrated_gammas())
 def test_calibrated_is_exactly_zero(record, options, gamma):
@@ -133,7 +131,6 @@ def lower(name, gamma):
     return value(MEASURES[name], MEASURES[name].example, gamma)[0]
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", [m.name for m in MEASURES.values() if m.sound.startswith("yes")])
 @given(gamma=gammas(max_levels=5))
 def test_sound_is_positive_unless_calibrated(name, gamma):
@@ -167,7 +164,6 @@ def test_who_is_blind_to_what():
         assert MEASURES[name].function(gamma, **options) <= most, name
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "name", [m.name for m in MEASURES.values() if m.continuous == "yes" and m.name not in ("log_loss", "nce")]
 )
@@ -206,7 +202,6 @@ def truth(name, gamma, options):
     return low - within, high + within
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "options"), MOVED, ids=str)
 @given(gamma=gammas(max_levels=20), most=st.integers(2, 12))
 def test_the_widened_bracket_holds_the_value(name, options, gamma, most):
@@ -236,7 +231,6 @@ def moves(draw):
     return gamma, JointDistribution.from_sorted_levels(*parts), min(moved, 1.0)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "options"), [c for c in MOVED if c[0] != "interval_ce"], ids=str)
 @given(case=moves(), least=st.floats(0, 1))
 def test_the_bracket_holds_the_value_before_the_move(name, options, case, least):

@@ -230,7 +230,6 @@ def test_law_of_the_rounding(v, m):
     assert all(0 <= x <= 1 and p >= 0 and abs(x - v) <= 1 / m for x, p in law)
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("m", [10, 49, 93, 98])
 def test_hard_bins_of_values_just_below_the_grid(m):
     """And values on it are not rounded at all."""

@@ -101,7 +101,6 @@ def case_id(value):
     )
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "options"), NORMED, ids=case_id)
 def test_a_seminorm_of_the_residuals_is_the_measure(name, options, seed):
     record = MEASURES[name]
@@ -119,7 +118,6 @@ def test_a_seminorm_of_the_residuals_is_the_measure(name, options, seed):
         )
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "options"), BOUNDED, ids=case_id)
 def test_no_value_changes_more_than_its_deviations_allow(name, options, seed):
     """The interval made of the very deviations holds the population's value: no probability is in this."""
@@ -173,7 +171,6 @@ CERTAIN = [
 ]
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("name", "options"), CERTAIN, ids=case_id)
 def test_mean_changes_are_below_what_is_stated(name, options, seed):
     """√n E[L_j] of 400 samples of n = 400: no mean is above the bound by 6 standard errors (3e-9 each by chance)."""
@@ -209,7 +206,6 @@ def test_deviations_of_random_bins_on_a_grid_are_near_the_exact_ones(seed):
 POINTS = np.array([0.05, 0.3, 0.55, 0.6, 0.95])
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("name", "options"),
     [("atb", {}), ("binned_ce", {"bins": 4}), ("binned_ce", {"bins": 4, "order": math.inf})],
@@ -259,7 +255,6 @@ def test_the_largest_has_another_series():
         assert 1.0 - largest_exceeds(x) == pytest.approx(4.0 / math.pi * sum(terms), abs=1e-12)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_p_values_for_large_n_are_those_of_draws(weighted, seed):
     """Of 2000 draws, within 5 standard errors (6e-7), and the 0.03 that 4000 steps of a walk lack."""

@@ -220,7 +220,6 @@ def test_nothing_is_better_than_the_truth(seed):
 # ---------------------------------------------------------------- SmoothECE
 
 
-@pytest.mark.one_in(2)
 @BOTH
 @given(gamma=ANY, sigma=st.sampled_from([0.01, 0.03, 0.1, 0.4, 1.0, 3.0]))
 def test_equals_the_quadrature(transform, gamma, sigma):
@@ -319,7 +318,6 @@ def test_few_levels_are_resolved_and_what_a_coarse_mesh_tells_is_true(transform,
         assert line.around(2.0 * line.width, 2**mesh) == (line.least, line.most)
 
 
-@pytest.mark.one_in(4)
 @BOTH
 @pytest.mark.parametrize("gap", [2.0**-53, 1e-13, 1e-9, 1e-6])
 def test_many_levels_that_hardly_differ(transform, gap):

@@ -104,7 +104,6 @@ def open_gap(record, options, value, gamma):
     return high - low
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
 @given(gamma=FEW)
 def test_honest_witnesses_prove_the_value_from_both_sides(record, options, gamma):
@@ -150,7 +149,6 @@ EXACT = [
 ]  # fmt: skip
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     ("name", "options", "so"), EXACT, ids=[f"{name} {options}" for name, options, _ in EXACT]
 )

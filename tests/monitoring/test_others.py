@@ -24,13 +24,14 @@ def test_those_of_others_are_written_down_as_fair_ones(seed):
 def test_the_monitor_is_sooner(seed, full):
     """In more than half of the streams for each kind of fault that is there from the beginning. In 200 streams it was
     in 70 % and more of them for two kinds: that fewer than half are then has a probability below 1e-8."""
-    many = 200 if full else 100
-    false, found = monitors.table(many, 4000, seed)
-    assert false["monitor"] <= binom.isf(1e-7, many, monitors.ALPHA)
+    many, rng = 200 if full else 100, np.random.default_rng(seed)
+    p, y = monitors.streams("calibrated", many, 4000, 0, rng)
+    assert np.isfinite(monitors.monitor(p, y, rng)).sum() <= binom.isf(1e-7, many, monitors.ALPHA)
     for kind in ("all too high by 0.08", "[0.6, 0.8) too high by 0.15"):
-        first = found[kind, 0]
-        for other in ("Henzi and Ziegel 2022", "Arnold, Henzi and Ziegel 2023"):
-            assert (first["monitor"] < first[other]).mean() > 0.5
+        p, y = monitors.streams(kind, many, 4000, 0, rng)
+        mine = monitors.monitor(p, y, rng)
+        for other in (monitors.henzi_ziegel, monitors.arnold_henzi_ziegel):
+            assert (mine < other(p, y, rng)).mean() > 0.5
 
 
 @pytest.mark.slow

@@ -73,7 +73,6 @@ def test_the_band_ends_where_a_mixture_of_martingales_reaches_its_bound(kind):
     assert (sure.left, running_bias([0, 1, 1, 0], [0, 1, 0, 0]).left) == (None, 3)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     ("start", "step", "runs", "shift", "leaves"),
     [(0.3, 0.4, 200, 0.0, False), (0.02, 0.03, 200, 0.0, False), (0.3, 0.4, 40, 0.2, True)],

@@ -245,7 +245,6 @@ TABLE_1 = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("measure", "exponent"), [(f, a) for f, (_, a) in TABLE_1.items()])
 def test_table_1_testability(measure, exponent, seed):
     """n^a times the mean of μ over calibrated samples stays as it is, up to a factor of 1.5, where n grows 64 times.

@@ -23,7 +23,6 @@ def slack(length, runs=RUNS):
     return length * math.sqrt(math.log(2e12) / (2.0 * runs))
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("scale", [1.0, 0.3])
 def test_estimators_are_unbiased(seed, scale):
     """A bias of 2 slack (0.02 for the last two, of a square of 0.07) is seen with probability 1 − 2e-12."""
@@ -53,7 +52,6 @@ def test_the_sampled_surrogate(seed):
     assert abs(random_interval_ce(gamma, epsilon=0.5) + 0.5 - exact) > slack(ece(gamma), SHIFTS)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("precision", [0.3, 0.1])
 def test_the_surrogate_within_a_precision(precision, seed):
     """Each fails with a probability of at most 1e-8."""

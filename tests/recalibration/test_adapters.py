@@ -33,7 +33,6 @@ def taught(mine, p, y):
 # ---------------------------------------------------------------- scikit-learn
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("estimator", "way"), [(None, "aggregated"), (LogisticRegression(), "platt")])
 def test_scikit_learns_own_checks(estimator, way):
     found = check_estimator(oc.RecalibratedClassifier(estimator, forecaster=way), on_skip=None, on_fail=None)
@@ -101,7 +100,6 @@ def test_what_scikit_learn_users_get_wrong():
 # ---------------------------------------------------------------- river
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "options", [{}, {"forecaster": "platt", "open_at_most": 3}], ids=["default", "platt"]
 )

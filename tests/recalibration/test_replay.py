@@ -57,7 +57,6 @@ def test_calibeating_by_its_definition(seed):
     assert found.after["brier"] == pytest.approx(((found.forecasts - y) ** 2).mean())
 
 
-@pytest.mark.one_in(4)
 @every_way
 def test_another_future_changes_nothing_before_it(way, bins, seed):
     """Nor what is not known yet: the outcome of row i is known at times[i] + 10."""
@@ -211,7 +210,6 @@ def expected(score, p, q):
     return -q * np.log(p) - (1.0 - q) * np.log(1.0 - p)
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("slope", [0.4, 1.0])
 def test_intervals_of_scores_hold_the_mean_expected_difference(seed, slope):
     """They are made for 95 %; fewer than the 1e-8 quantile of Binomial(400, 0.93). A third as wide, they hold 63 %."""
@@ -253,7 +251,6 @@ def test_intervals_of_other_measures_hold_the_change(full, seed):
         assert many >= stats.binom.ppf(1e-8, runs, 0.93), name
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("rate", [0.5, 0.02])
 def test_intervals_of_scores_hold_it_for_rare_events(seed, rate):
     """Made for 95 %; fewer than the 1e-8 quantile of Binomial(300, 0.94). By Student's law they held 70 % to 93 %."""

@@ -432,7 +432,6 @@ HARD = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", PLOTS)
 def test_they_draw_whatever_there_is_and_what_evaluate_returns(name, gamma):
     (plot, own), (p, y) = PLOTS[name], samples()
@@ -552,7 +551,6 @@ def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
         assert "Band" not in said(few, kind=kind)
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
 def test_several_forecasts_in_one_panel(kind):
     p, y = samples(levels=5)

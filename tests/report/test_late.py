@@ -281,7 +281,6 @@ SCHEDULES = [Schedule(), Schedule(delays=Constant(7)), Schedule(Poisson(2), Pare
              Schedule(Bursts(10), Constant(25))]  # fmt: skip
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda s: s.label)
 @pytest.mark.parametrize(("horizon", "first"), [(60, 200), (400, 30)])
 def test_bars_are_what_a_game_does(schedule, horizon, first, seed):

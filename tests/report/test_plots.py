@@ -326,7 +326,6 @@ def test_many_curves_have_their_names_or_numbers_at_their_ends_in_the_order_of_t
 UNRULY = (r"$\frac{1$", "$5 or $6", "_under_ $x$", r"a\$b$c", "two\nlines", "100 % & #1 {^_}~", "$$", "a | b")
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_path):
     totals, columns = np.array([[4.99, 5.01]]), (Column("measure", "ece"), Column("function", "x[$_y$]"))

@@ -156,7 +156,6 @@ def test_where_there_is_no_slope_or_no_interval():
         plot_slopes([curve([3], rounds=[100])])
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fresh", [True, False])
 @pytest.mark.parametrize("runs", [8, 30])
 def test_the_interval_of_a_slope_covers_what_it_says(fresh, runs, seed):

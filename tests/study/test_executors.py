@@ -120,7 +120,6 @@ def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, see
     assert tables(tmp_path / "half.db") == alone
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("here", [1e-9, 0.0], ids=["begun here and taken over by others", "by others"])
 def test_processes_play_the_same(tmp_path, monkeypatch, here):
     alone, _ = into(tmp_path / "alone.db", rich(), Serial())

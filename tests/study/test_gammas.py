@@ -68,7 +68,6 @@ def test_what_comes_back_is_what_was_measured(forecaster, nature, options):
                 assert kept.moved is None
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("forecaster", [F.ForecastHedging(), F.EmpiricalMean()], ids=str)
 def test_every_measure_and_task_of_it_is_what_playing_gives(forecaster):
     """All that can be named, of a forecaster with a grid and of one without, over all rounds and of each stream."""

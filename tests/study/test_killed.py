@@ -47,11 +47,15 @@ CODE = (
 )
 
 
+def filled(folder):
+    (folder / "own.py").write_text(SLEEPS)
+    (folder / "s.toml").write_text(SCENARIO)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path):
-    (tmp_path / "own.py").write_text(SLEEPS)
-    (tmp_path / "s.toml").write_text(SCENARIO)
-    yield tmp_path
+    yield filled(tmp_path)
     sys.modules.pop("own", None)  # others have an own.py of their own
 
 
@@ -78,12 +82,12 @@ def more_is_done(playing, path, before):
     wait_for(lambda: playing.poll() is not None or Status.of(path).done > before)
 
 
-@pytest.fixture
-def alone(folder):
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
     """The study where nothing is killed."""
+    folder = filled(tmp_path_factory.mktemp("alone"))
     (folder / "quick").touch()
     ended(begin(folder, "--output", "alone.db", "--jobs", "1"))
-    (folder / "quick").unlink()
     return tables(folder / "alone.db")
 
 

@@ -24,7 +24,6 @@ def play(**options):
     )  # fmt: skip
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(
     "options",
     [

@@ -430,6 +430,7 @@ def test_what_plug_ins_print_is_not_among_the_results(tmp_path):
     assert {"begins", "made", "told"} <= set(done.stderr.splitlines())
 
 
+@pytest.mark.slow
 def test_control_c_in_compiled_code_keeps_what_is_finished(tmp_path):
     (tmp_path / "long.toml").write_text(SCENARIO.replace("[100, 200, 400]", "[100, 200, 300000000]"))
     database = tmp_path / "results/long.db"
@@ -494,7 +495,6 @@ def test_commands_load_what_they_need():
             assert not HEAVY & set(loaded.split()), line
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("command", ["status results/small.db", "list --json", "compare results/small.db"])
 def test_output_that_nobody_takes(folder, command):
     if not os.path.exists("/dev/full"):

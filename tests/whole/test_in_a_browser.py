@@ -1,27 +1,29 @@
 """The page of a study and the site of docs/ in a browser: whole, alone, without an error, on a phone and a desk."""
 
 import io
+import os
 import re
 import string
 import subprocess
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from onlinecal.report.page import page_of
-from tests.browser import browser, needs_chromium, opened
+from tests.browser import browser, empty, needs_chromium, opened
 from tests.readme import DOCS, ROOT
 
 __all__ = ["browser"]  # a fixture
 pytestmark = [pytest.mark.slow, needs_chromium]
 
 
-@pytest.fixture
-def address(whole, tmp_path):
-    path = tmp_path / "page.html"
+@pytest.fixture(scope="module")
+def address(whole, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "page.html"
     meta = {"scenario": "runs = 3\n" + "# a long line " * 40, "version": "1"}
     page_of(whole, meta, len(whole.cells), "a.db").write(path)
     return path.as_uri()
@@ -117,6 +119,9 @@ PAGES = sorted(str(page.relative_to(DOCS).with_suffix(".html")) for page in DOCS
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
+    """The built site: that of .ci/run, which names its folder."""
+    if "SITE" in os.environ:
+        return Path(os.environ["SITE"])
     if find_spec("mkdocs") is None:
         pytest.skip('needs pip install -e ".[docs]", as .ci/run does')
     folder = tmp_path_factory.mktemp("site")
@@ -128,13 +133,18 @@ def site(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def empties(browser):
+    return {width: empty(browser, width) for width in (390, 1280)}
+
+
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_of_the_site_opens_alone_and_fits(browser, site, name):
-    for width in (390, 1280):
-        page = opened(browser, (site / name).as_uri(), width)
+def test_a_page_of_the_site_opens_alone_and_fits(empties, site, name):
+    for width, page in empties.items():
+        del page.said[:], page.asked[:]
+        page.goto((site / name).as_uri())
         page.wait_for_load_state()
         check_alone(page, width, ("file:", "data:"))
-        page.close()
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,6 @@ def played(loaded, path, *, until=None, **options):
         return set(session._store.runs()) - before, session.remarks
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["newsroom", "delays"])
 def test_they_are_played_and_resumed_to_the_same_numbers(name, tmp_path):
     loaded = small(name, tmp_path)

@@ -55,8 +55,10 @@ def test_odd_paths_are_refused_in_one_line(tmp_path, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["big.csv", "big.csv.gz"])
-@pytest.mark.parametrize("command", [("measure", "--in-memory"), ("recalibrate", "-o", "x.csv")])
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [("big.csv", ("measure", "--in-memory")), ("big.csv.gz", ("recalibrate", "-o", "x.csv"))],
+)
 def test_ctrl_c_while_a_file_is_read(tmp_path, name, command):
     """It comes while the file is read, and is no fault of the file."""
     rows = b"0.123456,0,some words\n0.654321,1,some words\n" * 6_000_000

@@ -142,7 +142,6 @@ def waiting(folder):
     return folder
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
 def test_a_process_that_is_stopped_leaves_what_is_finished_and_no_lock(waiting, how):
     # It has finished a cell, and waits in the next until there is a file "go".

@@ -67,7 +67,6 @@ def tokens(text):
     return set(re.findall(r"[^\s,;:…]*\d[^\s,;:…]*", text))
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("columns", [40, 60])
 def test_narrow_tables_are_split_and_whole(folder, columns, capsys, monkeypatch):
     for line in ("list rates", "list natures", "list measures"):
