@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import zip_longest
@@ -32,9 +33,9 @@ OF_SCORES = (
 OF_PARTS = (
     "± is one standard error if outcomes are drawn as forecast. Intervals are for the expected event − forecast; all "
     "of the table hold together with {level:.4g} % (Bonferroni; Clopper and Pearson). p tests calibration in the row "
-    "by its cutoff calibration error; p (Holm) is for all rows of the table at once. – is for too few clusters, and "
-    "with weights for fewer than about 30 expected outcomes of a kind."
+    "by its cutoff calibration error; p (Holm) is for all rows of the table at once."
 )
+OF_FEW = "– is in place of p for too few clusters, and with weights for fewer than about {few} expected outcomes of a kind."
 
 
 #: columns of which diagrams are drawn, at most
@@ -80,12 +81,13 @@ def _tables(found: Sequence[Table]) -> list[document.Part]:
 def remarks(report: Report) -> list[str]:
     """Sentences on the signs in the tables."""
     asked = report.settings.draws > 0
-    parts = any(column.groups or column.blocks for column in report.columns)
+    parts = [part for column in report.columns for part in (*column.groups, *column.blocks)]
     advice = OF_ADVICE.format(level=f"{1.0 - report.settings.level:.3g}")
     return [
         *[OF_DRAWS, advice] * asked,
         OF_SCORES,
-        *[OF_PARTS.format(level=100.0 * report.settings.level)] * parts,
+        *[OF_PARTS.format(level=100.0 * report.settings.level)] * bool(parts),
+        *[OF_FEW.format(few=FEW)] * any(part.p_value is None for part in parts),
     ]
 
 
@@ -223,11 +225,13 @@ def _cells(row: Row, asked: bool) -> tuple[str, ...]:
 
 
 def _parts(title: str, parts: Sequence[Part], *notes: str) -> Table:
+    least = min((part.error for part in parts if part.error > 0.0), default=1.0)
+    digits = 3 if least >= 1e-3 else 1 - math.floor(math.log10(least))  # rare events: two digits of the error
     rows = [
         (part.name or "(empty)", f"{part.rows:,}", number(part.forecast), number(part.event),
-         f"{part.event - part.forecast:+.3f} ± {part.error:.3f}",
-         "none" if part.interval is None else "[{:+.3f}, {:+.3f}]".format(*part.interval), number(part.brier),
-         number(part.p_value), number(part.adjusted))
+         f"{part.event - part.forecast:+.{digits}f} ± {part.error:.{digits}f}",
+         "none" if part.interval is None else "[{:+.{d}f}, {:+.{d}f}]".format(*part.interval, d=digits),
+         number(part.brier), number(part.p_value), number(part.adjusted))
         for part in parts
     ]  # fmt: skip
     return Table(title, ("", *PARTS), rows, notes)

@@ -17,6 +17,7 @@ from onlinecal.report.measured import (
     decision,
     differences,
     document_of,
+    grids,
     number,
     side_by_side,
     span,
@@ -148,6 +149,20 @@ def report_of(forecasts, outcomes, settings=None, **more):
     columns = {name: np.array(values, float) for name, values in forecasts.items()}
     log = Log("f", columns, np.array(outcomes, float), "y", **more)
     return measure_log(log, settings or Settings(draws=0, measures=("brier",)))
+
+
+@pytest.mark.parametrize("weights", [None, np.full(3000, 2.0)])
+def test_groups_of_rare_events(weights):
+    """Digits go by the error. With weights a few expected events have no p, and a note says so."""
+    p = np.linspace(1e-5, 1.9e-4, 3000)
+    log = Log("f", {"p": p}, 0.0 * p, "y", weights, groups={"all": np.arange(3000)}, by="g")
+    report = measure_log(log, Settings(draws=20, measures=("brier", "cutoff_ce")))
+    cells = grids(report, report.columns[0])[2].rows[0]
+    assert cells[4:6] == ("-0.00010 ± 0.00018", "[-0.00010, +0.00113]")
+    assert (cells[7] == "–") == (weights is not None)
+    said = " ".join(document_of(report).text().split())
+    assert ("– is in place of p" in said) == (weights is not None)
+    assert "no p for large n for cutoff_ce" in said
 
 
 def test_differences_of_few_rows_are_not_tested():
