@@ -122,21 +122,19 @@ class Program:
             return self.nodes, calibrated(self.gamma, self.nodes, arriving), ones, zeros
         n, gaps, u = len(self.nodes), np.diff(self.nodes), self.crossings
         gap = np.searchsorted(self.nodes, u) - 1
-        column = np.arange(len(u))
-        sp = scipy.sparse
-        shares = _SHARE * sp.vstack(
-            [
-                sp.hstack([sp.diags(self.nodes), sp.csc_matrix((u, (gap, column)), shape=(n, len(u)))]),
-                sp.hstack(
-                    [
-                        sp.diags(1.0 - self.nodes),
-                        sp.csc_matrix((1.0 - u, (gap + 1, column)), shape=(n, len(u))),
-                    ]
-                ),
-            ]
-        )
-        out = sp.diags([np.ones(n - 1), -np.ones(n - 1)], [0, -1], shape=(n, n - 1))
-        flows = sp.block_diag([sp.hstack([out, -out]), sp.hstack([out, -out])])
+        node, column = np.arange(n), n + np.arange(len(u))
+        entries = [
+            (node, node, _SHARE * self.nodes), (node + n, node, _SHARE * (1.0 - self.nodes)),
+            (gap, column, _SHARE * u), (gap + 1 + n, column, _SHARE * (1.0 - u)),
+        ]  # fmt: skip
+        for k, sign in enumerate(
+            (1.0, -1.0, 1.0, -1.0)
+        ):  # flows of ones, then of zeros, to the right and back
+            out, flow = node[:-1] + n * (k // 2), n + len(u) + (n - 1) * k + node[:-1]
+            entries += [(out, flow, np.full(n - 1, sign)), (out + 1, flow, np.full(n - 1, -sign))]
+        rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+        shares_and_flows = scipy.sparse.csc_matrix((values, (rows, columns)))
+        shares_and_flows.eliminate_zeros()
         crossing = u * (u - self.nodes[gap]) + (1.0 - u) * (self.nodes[gap + 1] - u)
         unit = _UNIT * max(float(np.abs(self.residual).sum()), width)
         least = np.concatenate((-self.mass / (_SHARE * unit), np.zeros(len(u) + 4 * (n - 1))))
@@ -148,7 +146,7 @@ class Program:
                 return None
             answer = scipy.optimize.linprog(
                 _COST * np.concatenate((np.zeros(n), _SHARE * crossing, gaps, gaps, gaps, gaps)),
-                A_eq=sp.hstack([shares, flows], format="csc"),
+                A_eq=shares_and_flows,
                 b_eq=np.concatenate((self.residual, -self.residual)) / unit,
                 bounds=np.stack((least, most), axis=1),
                 method=method,

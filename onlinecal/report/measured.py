@@ -35,7 +35,7 @@ OF_PARTS = (
     "of the table hold together with {level:.4g} % (Bonferroni; Clopper and Pearson). p tests calibration in the row "
     "by its cutoff calibration error; p (Holm) is for all rows of the table at once."
 )
-OF_FEW = "– is in place of p for too few clusters, and with weights for fewer than about {few} expected outcomes of a kind."
+OF_FEW = "– for p: too few clusters, or weights with fewer than about {few} expected outcomes of a kind."
 
 
 #: columns of which diagrams are drawn, at most

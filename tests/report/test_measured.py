@@ -161,7 +161,7 @@ def test_groups_of_rare_events(weights):
     assert cells[4:6] == ("-0.00010 ± 0.00018", "[-0.00010, +0.00113]")
     assert (cells[7] == "–") == (weights is not None)
     said = " ".join(document_of(report).text().split())
-    assert ("– is in place of p" in said) == (weights is not None)
+    assert ("– for p: " in said) == (weights is not None)
     assert "no p for large n for cutoff_ce" in said
 
 
