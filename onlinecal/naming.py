@@ -113,10 +113,8 @@ def foreign(spec: Any) -> str | None:
 
 
 def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path = Path()) -> Any:
-    """The forecaster or nature of that name, registered or ``module:Class``, with these parameters.
-
-    Tables with a name are strategies, and so are names where the class takes strategies.
-    """
+    """The forecaster or nature of that name, registered or ``module:Class``, with these parameters."""
+    # Tables with a name are strategies, and so are names where the class takes strategies.
     made = (
         locate(kind, name, folder)
         if foreign(name)

@@ -1,7 +1,5 @@
 """Scenario files: strict TOML with forecasters, natures, horizons and measures."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -49,7 +47,7 @@ class Horizons(BaseModel):
     count: Annotated[int, Field(ge=2, le=1000, strict=True)]
 
     @model_validator(mode="after")
-    def _as_many_as_said(self) -> Horizons:
+    def _as_many_as_said(self) -> "Horizons":
         if self.first > self.last:
             raise ValueError(f"from = {self.first} is above to = {self.last}; expected from ≤ to")
         if (there := self.last - self.first + 1) < self.count:
@@ -127,13 +125,13 @@ class Scenario(BaseModel):
     worlds: list[Named] = []
 
     @model_validator(mode="after")
-    def _somebody_to_play(self) -> Scenario:
+    def _somebody_to_play(self) -> "Scenario":
         if not self.natures and not self.worlds:
             raise ValueError("natures = []: expected at least one, or one of worlds")
         return self
 
     @model_validator(mode="after")
-    def _one_kind_of_horizon(self) -> Scenario:
+    def _one_kind_of_horizon(self) -> "Scenario":
         if (self.horizon is None) == (self.horizons is None):
             raise ValueError(
                 "give either horizon (one game, read on the way) or horizons (a game of each), one of the two"

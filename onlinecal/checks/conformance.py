@@ -3,8 +3,6 @@
 As a module it compares one game with a digest, for the check that another process plays the same.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os
@@ -100,7 +98,7 @@ class _Discloser(Nature):
 
     streams: ClassVar[tuple[str, ...]] = ("0", "1", "2")
 
-    def start(self, horizon: int, stream: Stream) -> _DiscloserPlayer:
+    def start(self, horizon: int, stream: Stream) -> "_DiscloserPlayer":
         return _DiscloserPlayer(stream.block(horizon)[:, 0])
 
 

@@ -1,7 +1,5 @@
 """Columns of totals as data: a measure, a task, a certificate. Names are made from them and never read back."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -105,7 +103,7 @@ class Column:
         return {key: value for key, value in values.items() if value}
 
     @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Column:
+    def from_json(cls, values: Mapping[str, Any]) -> "Column":
         """The column of `as_json`, however that was written down."""
         options = tuple((key, value) for key, value in values.get("options", ()))
         return cls(**{**values, "options": options})
@@ -136,7 +134,7 @@ class Held:
         return hash(self.key)
 
     @classmethod
-    def of(cls, column: Column, content: Any) -> Held:
+    def of(cls, column: Column, content: Any) -> "Held":
         """A column with its content as data."""
         return cls(column, json.dumps(content, sort_keys=True))
 

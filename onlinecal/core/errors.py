@@ -1,7 +1,5 @@
 """The errors that onlinecal raises on purpose; everything else is a bug."""
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Callable, Iterable
@@ -45,7 +43,7 @@ class UnknownName(OnlinecalError, LookupError):
     """No strategy, measure, task or key of that name."""
 
     @classmethod
-    def of(cls, kind: str, name: object, known: Iterable[str], see: str = "") -> UnknownName:
+    def of(cls, kind: str, name: object, known: Iterable[str], see: str = "") -> "UnknownName":
         """The error for `name`, with the nearest of the `known` names if there is one (see `suggestion`)."""
         return cls(f"unknown {kind} {name!r}{suggestion(str(name), known, see)}")
 

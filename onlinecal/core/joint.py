@@ -1,7 +1,5 @@
 """The argument of measures: Γ, the joint distribution of predictions and outcomes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, wraps
@@ -84,7 +82,7 @@ class JointDistribution:
     @classmethod
     def from_samples(
         cls, p: ArrayLike, y: ArrayLike, *, weights: ArrayLike | None = None
-    ) -> JointDistribution:
+    ) -> "JointDistribution":
         """Γ of a list of predictions and outcomes.
 
         Parameters
@@ -125,7 +123,7 @@ class JointDistribution:
     @classmethod
     def from_counts(
         cls, predictions: ArrayLike, counts: ArrayLike, positives: ArrayLike
-    ) -> JointDistribution:
+    ) -> "JointDistribution":
         """Γ from the number of rounds, and of outcomes 1, for each prediction.
 
         Parameters
@@ -150,7 +148,7 @@ class JointDistribution:
         return cls.from_sorted_levels(v[order], n[order], s[order])
 
     @classmethod
-    def from_levels(cls, predictions: ArrayLike, mass: ArrayLike, means: ArrayLike) -> JointDistribution:
+    def from_levels(cls, predictions: ArrayLike, mass: ArrayLike, means: ArrayLike) -> "JointDistribution":
         """Γ of a theoretical example: mass and conditional mean of each prediction.
 
         Parameters
@@ -178,7 +176,7 @@ class JointDistribution:
         return cls._frozen(v + 0.0, w.copy(), w * q, q + 0.0)
 
     @classmethod
-    def from_sorted_keys(cls, keys: NDArray[np.int64]) -> JointDistribution:
+    def from_sorted_keys(cls, keys: NDArray[np.int64]) -> "JointDistribution":
         """Γ of samples given as the sorted integers of `encode`. For histories; nothing is checked."""
         bits, n, s = _levels_of_keys(keys)
         # Of forecasts that are all distinct the means are the outcomes: one array.
@@ -187,7 +185,7 @@ class JointDistribution:
     @classmethod
     def from_sorted_levels(
         cls, v: Floats, n: Floats, s: Floats, q: Floats | None = None
-    ) -> JointDistribution:
+    ) -> "JointDistribution":
         """Γ of weights with v ascending, ties and zero weights allowed; nothing is checked, nothing copied.
 
         Levels that stay alone keep their means q to the last digit, where these are given.
@@ -209,7 +207,7 @@ class JointDistribution:
         return cls._frozen(v, n, s, s / n if q is None else q)
 
     @classmethod
-    def _frozen(cls, *arrays: Floats) -> JointDistribution:
+    def _frozen(cls, *arrays: Floats) -> "JointDistribution":
         """Γ of these arrays, which have no other owner: read-only from here on."""
         gamma = object.__new__(cls)
         # A read-only array comes from another Γ, locked before.
@@ -253,7 +251,7 @@ class JointDistribution:
         """E[y]."""
         return float(self.positives.sum() / self.weight)
 
-    def merge(self, *others: JointDistribution) -> JointDistribution:
+    def merge(self, *others: "JointDistribution") -> "JointDistribution":
         """Γ of all the rounds together: total weights add, equal levels join.
 
         A level of one part keeps its mean to the last digit; the mean of joined ones lies between theirs.
@@ -266,14 +264,14 @@ class JointDistribution:
         order = np.argsort(v, kind="stable")
         return self.from_sorted_levels(v[order], n[order], s[order], q[order])
 
-    def round(self, m: int) -> tuple[JointDistribution, float]:
+    def round(self, m: int) -> "tuple[JointDistribution, float]":
         """Γ with each prediction moved to the nearest i/m (ties to the even i), and the mean distance moved."""
         m = integer("round", "m", m, 1, FINEST)
         grid = np.rint(self.predictions * m) / m
         moved = float(self.mass @ np.abs(grid - self.predictions))
         return self.from_sorted_levels(grid, self.counts, self.positives, self.means), moved
 
-    def flip(self) -> JointDistribution:
+    def flip(self) -> "JointDistribution":
         """Γ of 1 − v and 1 − y."""
         v, n, s, q = (getattr(self, part)[::-1] for part in _PARTS)
         if ((v := 1.0 - v)[1:] > v[:-1]).all():

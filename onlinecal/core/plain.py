@@ -98,11 +98,9 @@ def lifted(
     called: str | None = None,
     refuse: type[OnlinecalError] = InvalidParameter,
 ) -> tuple[Any, str, Any]:
-    """How objects with these methods (name → arguments) are made of a class, function, partial or object.
-
-    Returns `make`, called without arguments or with `horizon`, a name, and a sample. The sample is a class, an object,
-    or a finished specification. `called` is its name in messages, `refuse` the error for anything else.
-    """
+    """How objects with these methods (name → arguments) are made of a class, function, partial or object."""
+    # Returns `make`, called without arguments or with `horizon`, a name, and a sample. The sample is a class, an
+    # object, or a finished specification. `called` is its name in messages, `refuse` the error for anything else.
     has = " and ".join(f"{method}({arguments})" for method, arguments in methods.items())
     expected = f"expected a {role.capitalize()}, or a class with {has}"
     function, arguments = thing, ()

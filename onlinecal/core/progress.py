@@ -1,7 +1,5 @@
 """Progress of work: bars on terminals and in notebooks, lines in files; and pictures in notebooks."""
 
-from __future__ import annotations
-
 import html
 import io
 import sys
@@ -38,7 +36,7 @@ class Progress:
         self._lock, self._over = threading.Lock(), threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True) if ticks and self._wanted else None
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> "Progress":
         if self._clock is not None:
             self._clock.start()
         return self

@@ -1,7 +1,5 @@
 """Rows of a file as columns of numbers, dates, outcomes and texts, as they are written in its cells."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence
@@ -27,7 +25,7 @@ class Rows:
     """Rows of a file; columns are read when they are asked for."""
 
     def __init__(
-        self, name: str, columns: Sequence[str], frame: pl.DataFrame, delimiter: str = "", first: int = 0
+        self, name: str, columns: Sequence[str], frame: "pl.DataFrame", delimiter: str = "", first: int = 0
     ) -> None:
         self.name, self.columns, self.frame = name, list(columns), frame
         self.delimiter, self.first = delimiter, first
@@ -160,14 +158,14 @@ class Rows:
         except pl.exceptions.PolarsError:  # cells of a Parquet file may be lists
             return 0
 
-    def _cells(self, column: str) -> pl.Series:
+    def _cells(self, column: str) -> "pl.Series":
         import polars as pl
 
         cells = self.frame[str(self.columns.index(column))]
         return cells.cast(pl.String) if isinstance(cells.dtype, pl.Categorical | pl.Enum) else cells
 
 
-def distinct(cells: pl.Series) -> tuple[Ints, list[str]]:
+def distinct(cells: "pl.Series") -> tuple[Ints, list[str]]:
     """The place of each cell among the different ones, and these as texts; "" for none."""
     import polars as pl
 
@@ -179,11 +177,9 @@ def distinct(cells: pl.Series) -> tuple[Ints, list[str]]:
     return place.to_numpy().astype(np.int64), ["" if value is None else str(value) for value in found]
 
 
-def _numbers(cells: pl.Series, words: bool = True) -> tuple[Floats, bool, NDArray[np.bool_]]:
-    """A column as numbers, NaN for none; whether some have per cent signs; and which are empty.
-
-    A date is no number. Polars reads plain numbers to the float64 next to them; all else is read once for each text.
-    """
+def _numbers(cells: "pl.Series", words: bool = True) -> tuple[Floats, bool, NDArray[np.bool_]]:
+    """A column as numbers, NaN for none; whether some have per cent signs; and which are empty."""
+    # A date is no number. Polars reads plain numbers to the float64 next to them; all else is read once for each text.
     import polars as pl
 
     if cells.dtype.is_temporal():
@@ -204,11 +200,9 @@ def _numbers(cells: pl.Series, words: bool = True) -> tuple[Floats, bool, NDArra
     return values, marked, empty
 
 
-def moments(cells: pl.Series) -> tuple[Floats, bool, NDArray[np.bool_]]:
-    """A column of times, as `as_time` reads each cell. NaN stands for no time, and for another kind than the first.
-
-    Also False, and which cells are empty, as `_numbers`.
-    """
+def moments(cells: "pl.Series") -> tuple[Floats, bool, NDArray[np.bool_]]:
+    """A column of times, as `as_time` reads each cell. NaN stands for no time, and for another kind than the first."""
+    # Also False, and which cells are empty, as `_numbers`.
     import polars as pl
 
     if cells.dtype.is_temporal():
@@ -230,7 +224,7 @@ def moments(cells: pl.Series) -> tuple[Floats, bool, NDArray[np.bool_]]:
     return days[place], False, np.array([word.strip().lower() in EMPTY for word in words], dtype=bool)[place]
 
 
-def _plain_dates(texts: pl.Series) -> Floats | None:
+def _plain_dates(texts: "pl.Series") -> Floats | None:
     """Days since 1970 of dates in one plain form, near enough to 1970 to be exact; None where one is in another."""
     if not texts.str.contains(_PLAIN).all():
         return None
@@ -251,10 +245,8 @@ WORDS = {"true": 1.0, "false": 0.0}
 
 
 def as_number(cell: str) -> tuple[float | None, bool]:
-    """The float64 next to a text, and whether that has a per cent sign. NaN is nothing, None no number.
-
-    A decimal comma will do. Python would read 1_0 as 10, and digits of every script.
-    """
+    """The float64 next to a text, and whether that has a per cent sign. NaN is nothing, None no number."""
+    # A decimal comma will do. Python would read 1_0 as 10, and digits of every script.
     text = cell.strip()
     if text.lower() in EMPTY:
         return math.nan, False
@@ -271,10 +263,8 @@ def as_number(cell: str) -> tuple[float | None, bool]:
 
 
 def as_outcome(cell: str, positive: str | None = None) -> float | None:
-    """0 or 1; NaN for nothing, None for what is no outcome.
-
-    With `positive`, the word for 1 in any letters (2 is also 2.0), all else is 0.
-    """
+    """0 or 1; NaN for nothing, None for what is no outcome."""
+    # With `positive`, the word for 1 in any letters (2 is also 2.0), all else is 0.
     text = cell.strip().lower()
     if text in EMPTY:
         return math.nan
@@ -293,10 +283,8 @@ def _equal(text: str, other: str) -> bool:
 
 
 def as_time(cell: str) -> tuple[float | None, bool]:
-    """The number of a cell that holds a time, or None; and whether it is a date: days since 1970.
-
-    Reads ISO 8601, with or without a zone; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
-    """
+    """The number of a cell that holds a time, or None; and whether it is a date: days since 1970."""
+    # Reads ISO 8601, with or without a zone; 2024/2/3 and 2024.2.3 are 2024-02-03, and 2024-02 is its first day.
     text = cell.strip()
     try:
         number = float(text)

@@ -38,10 +38,8 @@ def parameters(strategy: Any) -> dict[str, Any]:
 
 
 def strategy_key(strategy: Any) -> str:
-    """The player as text: ``bernoulli(q=0.5)``, with the digest of a file that it reads, its `fingerprint`.
-
-    Players of one text face the same randomness. Which parameters are in it: `keyed_fields`.
-    """
+    """The player as text: ``bernoulli(q=0.5)``, with the digest of a file that it reads, its `fingerprint`."""
+    # Players of one text face the same randomness. Which parameters are in it: `keyed_fields`.
     keyed = {field.name for field in keyed_fields(strategy)}
     values = [f"{key}={_text(value)}" for key, value in sorted(parameters(strategy).items()) if key in keyed]
     fingerprint = getattr(strategy, "fingerprint", None)

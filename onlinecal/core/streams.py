@@ -1,7 +1,5 @@
 """Randomness without state: a stream is a function of what it is for, never of what was drawn before it."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np
@@ -29,16 +27,16 @@ class Stream:
         #: (runs, 2): the two words of each run's key, for `onlinecal.core.uniforms`
         self.keys = np.array([(key & _WORD, key >> 64) for key in keys], np.uint64).reshape(-1, 2)
 
-    def child(self, *path: str) -> Stream:
+    def child(self, *path: str) -> "Stream":
         """A stream for a part of the owner of this one; earlier draws from this one do not matter."""
         seed, above, runs = self._origin
         return Stream(seed, (*above, *path), runs)
 
-    def over(self, runs: range) -> Stream:
+    def over(self, runs: range) -> "Stream":
         """The stream of the same seed and path for other runs; a common one stays as it is."""
         return self if self._together else Stream(*self._origin[:2], runs)
 
-    def common(self, *path: str) -> Stream:
+    def common(self, *path: str) -> "Stream":
         """A stream of one column for all runs together, the same in whatever batch they are played."""
         seed, above, _ = self._origin
         stream = Stream(seed, (*above, *path, "all runs"), range(1))

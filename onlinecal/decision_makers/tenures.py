@@ -1,7 +1,5 @@
 """Decision makers that join and leave, and groups of them that come at random."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -78,7 +76,7 @@ class Group:
     label: str = ""
 
     @classmethod
-    def of(cls, spec: Any) -> Group:
+    def of(cls, spec: Any) -> "Group":
         """A group from a mapping with these keys, a `Tenure`, or a task."""
         if isinstance(spec, Group):
             return spec
@@ -183,7 +181,7 @@ class People:
     seed: int = 0
 
     @classmethod
-    def of(cls, specs: Any, seed: int) -> People:
+    def of(cls, specs: Any, seed: int) -> "People":
         """Decision makers from a list of what `Group.of` takes, or a single one."""
         single = isinstance(specs, Mapping | Group | Tenure | str) or is_task(specs)
         single = single or not isinstance(specs, Iterable)

@@ -197,11 +197,9 @@ def _reached(edges, values, n, step):
 
 @kernel
 def _nearest(steps, w, q):
-    """Dynamic programming. The least loss of the levels so far if κ of the last is x, convex in x.
-
-    Its derivative is linear between knots. A step to the next level moves the falling part to the left and the rising
-    one to the right.
-    """
+    """Dynamic programming. The least loss of the levels so far if κ of the last is x, convex in x."""
+    # Its derivative is linear between knots. A step to the next level moves the falling part to the left and the rising
+    # one to the right.
     k = len(w)
     lowest = np.empty(k)
     at, slope = np.empty(2 * k + 1), np.empty(2 * k + 1)

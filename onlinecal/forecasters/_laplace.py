@@ -118,11 +118,9 @@ def _new_node(state, words):
 
 @part_of_kernel
 def _gap_root(low, high, exponential, rising, falling, scale):
-    """The point of [low, high] at which S, positive at low and not at high, vanishes, to the last digit.
-
-    S(low + d) = up·e^{−d/scale} + down·e^{d/scale} + ½ − low − d. Newton steps inside the bracket, or bisection, until
-    a step leaves about δ²·S″/2S′, less than two floats are apart.
-    """
+    """The point of [low, high] at which S, positive at low and not at high, vanishes, to the last digit."""
+    # S(low + d) = up·e^{−d/scale} + down·e^{d/scale} + ½ − low − d. Newton steps inside the bracket, or bisection,
+    # until a step leaves about δ²·S″/2S′, less than two floats are apart.
     up, down, room = rising / exponential, exponential * falling, high - low
     begin, end, d, growth, last = 0.0, room, 0.0, 1.0, 2.0 * room
     for _ in range(200):

@@ -43,11 +43,9 @@ def state_stationary(run, flow, count, members, share):
 
 @kernel
 def shares(flow, count, share):
-    """The stationary law of a closed set that the first point leads to, in `share`; returns where the set begins.
-
-    Elimination without subtraction (Grassmann, Taksar and Heyman 1985): every weight is right to nearly all digits. A
-    point without flow to those before it ends the search: it is in a closed set with those eliminated earlier.
-    """
+    """The stationary law of a closed set that the first point leads to, in `share`; returns where the set begins."""
+    # Elimination without subtraction (Grassmann, Taksar and Heyman 1985): every weight is right to nearly all digits. A
+    # point without flow to those before it ends the search: it is in a closed set with those eliminated earlier.
     root = 0
     for n in range(count - 1, 0, -1):
         out = 0.0
@@ -115,11 +113,9 @@ LAST, OUTDATED, ROAMING, STATE = 0, 1, 2, 3
 
 
 def pairwise_player(m: int) -> CompiledForecaster:
-    """A player on the grid of m steps.
-
-    The state, after its first places: m·E_i; n_i; how far regrets go, in steps; kinds of points; the points played
-    last. Columns without a point make rows a multiple of 16 long.
-    """
+    """A player on the grid of m steps."""
+    # The state, after its first places: m·E_i; n_i; how far regrets go, in steps; kinds of points; the points played
+    # last. Columns without a point make rows a multiple of 16 long.
     points, columns = m + 1, (m // 16 + 1) * 16
     recent = list(range(min(max(8, m // 3), 20, points)))
     memory = Memory(
@@ -240,10 +236,8 @@ def _fill(state, low, high, flow, members):
 
 @kernel
 def _censor(state, recent, matrix, kind, members, share, row):
-    """Makes all points cold but the recent ones; rows of cold ones are then of walks from there.
-
-    These are the probabilities of hot points to be the first, and the times in cold ones before.
-    """
+    """Makes all points cold but the recent ones; rows of cold ones are then of walks from there."""
+    # These are the probabilities of hot points to be the first, and the times in cold ones before.
     for i in range(len(matrix)):
         kind[i] = WAITING
     for k in range(len(recent)):

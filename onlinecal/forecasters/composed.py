@@ -333,11 +333,9 @@ class ExpertAggregation(OfExperts):
 
 @kernel
 def agreed(experts, regret):
-    """The forecast p at which the potential of `ExpertAggregation` is the same after either outcome.
-
-    It is the root of Σ w_k (q_k/p − (1 − q_k)/(1 − p)) + Σ v_k (exp(2((1 − p)² − (1 − q_k)²)) − exp(2(p² − q_k²))),
-    which falls in p. Newton's steps, and halves of the bracket where they leave it.
-    """
+    """The forecast p at which the potential of `ExpertAggregation` is the same after either outcome."""
+    # It is the root of Σ w_k (q_k/p − (1 − q_k)/(1 − p)) + Σ v_k (exp(2((1 − p)² − (1 − q_k)²)) − exp(2(p² − q_k²))),
+    # which falls in p. Newton's steps, and halves of the bracket where they leave it.
     size, low, high = len(experts), experts.min(), experts.max()
     most, total, p = regret.max(), 0.0, 0.0
     ones, zeros, up, down = 0.0, 0.0, 0.0, 0.0

@@ -60,13 +60,10 @@ class Clustered(Resample):
         return mass[held] ** 2 / squares[held], mass[held] / self.gamma.weight
 
     def samples_near(self, kernel: Floats | None, place: Ints, means: Floats) -> Floats:
-        """Samples of equal weight with the variance of the mean outcome by clusters, as seen around `means`.
-
-        They are at most those of independent rows. They are at least those of clusters of equal outcomes, which are
-        taken where they are below 30.
-
-        Source: Korn & Graubard 1998.
-        """
+        """Samples of equal weight with the variance of the mean outcome by clusters, as seen around `means`."""
+        # They are at most those of independent rows. They are at least those of clusters of equal outcomes, which are
+        # taken where they are below 30.
+        # Source: Korn & Graubard 1998.
         count = int(place.max()) + 1 if kernel is None else kernel.shape[1]
         mass = self._table(place[self.level], count, self._weights).T.tocsr()
         ones = self._table(place[self.level], count, self._weights * self.ones).T.tocsr()

@@ -266,12 +266,9 @@ def replicates(
     times: int,
     generator: np.random.Generator,
 ) -> Floats:
-    """(times, measures, 2): lower and upper ends.
-
-    Progress is shown after two seconds.
-
-    The catalogue's measures are found by as many threads as there are cores; functions of your own by this one alone.
-    """
+    """(times, measures, 2): lower and upper ends."""
+    # Progress is shown after two seconds.
+    # The catalogue's measures are found by as many threads as there are cores; functions of your own by this one alone.
     out = np.empty((times, len(functions), 2))
     if not functions:
         return out

@@ -30,15 +30,12 @@ _TIE = 1e-12
 def calibration_test(
     gamma: JointDistribution, seed: int, squares: Floats | None = None, resample: Resample | None = None
 ) -> float | None:
-    """A p-value of the hypothesis that forecasts are calibrated, by their cutoff calibration error.
-
-    Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n. For more than
-    `DRAWN_LEVELS` levels, or with weights, it is the limit for large n. Where that is not `near_normal`, outcomes are
-    drawn at this number of groups of levels; with weights there is no p-value. With `resample`, of clusters, residuals
-    of clusters are multiplied by normal numbers.
-
-    Source: Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
-    """
+    """A p-value of the hypothesis that forecasts are calibrated, by their cutoff calibration error."""
+    # Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n. For more than
+    # `DRAWN_LEVELS` levels, or with weights, it is the limit for large n. Where that is not `near_normal`, outcomes are
+    # drawn at this number of groups of levels; with weights there is no p-value. With `resample`, of clusters,
+    # residuals of clusters are multiplied by normal numbers.
+    # Source: Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
     if resample is not None:
         changes = resample.changes("calibrated", GROUP_DRAWS, np.random.default_rng([seed, 5]))
         spreads = (cutoff_norm(change.gamma, change.residuals) for change in changes)
@@ -86,10 +83,8 @@ def p_large_n(
 
 
 def near_normal(samples: float, variance: float) -> bool:
-    """Whether sums of errors are about normal: not of few samples, nor of rare outcomes, by their mean variance.
-
-    Source: Cochran 1977, §2.15 (samples for a skewness); Kish 1965 (weights).
-    """
+    """Whether sums of errors are about normal: not of few samples, nor of rare outcomes, by their mean variance."""
+    # Source: Cochran 1977, §2.15 (samples for a skewness); Kish 1965 (weights).
     return samples >= FEW - 1e-6 and samples * variance >= FEW * (1.0 - 4.0 * variance)
 
 
@@ -120,14 +115,11 @@ class Drift:
 
 
 def drift_test(p: Floats, y: Floats, weights: Floats | None = None) -> Drift:
-    """Tests the residuals of rows in order of time for a change of their mean.
-
-    The variance of the correlation is the larger one of two: 1/n, and that seen of products of neighbours. The first
-    holds for rare outcomes, the second for errors that are larger at some times than at others.
-
-    Source: Brown, Durbin & Evans 1975 (sums of residuals); Kolmogorov's law of the greatest value of a Brownian bridge;
-    White 1980 (variances that differ).
-    """
+    """Tests the residuals of rows in order of time for a change of their mean."""
+    # The variance of the correlation is the larger one of two: 1/n, and that seen of products of neighbours. The first
+    # holds for rare outcomes, the second for errors that are larger at some times than at others.
+    # Source: Brown, Durbin & Evans 1975 (sums of residuals); Kolmogorov's law of the greatest value of a Brownian
+    # bridge; White 1980 (variances that differ).
     residuals = (y - p) * (1.0 if weights is None else weights / weights.max())
     centred = residuals - residuals.mean()
     n, power = len(centred), float((centred**2).sum())
@@ -142,14 +134,11 @@ def drift_test(p: Floats, y: Floats, weights: Floats | None = None) -> Drift:
 
 
 def dependence_test(p: Floats, y: Floats, seed: int) -> float:
-    """A p-value of the hypothesis that rows are independent in their order, against errors alike in near rows.
-
-    The products of errors of rows up to `LAGS` apart are added. Errors are permuted among rows of similar forecasts,
-    from which their mean is taken. So miscalibration and forecasts in an order are no evidence. Of more than
-    `TESTED` rows these are the first.
-
-    Source: Wald & Wolfowitz 1943.
-    """
+    """A p-value of the hypothesis that rows are independent in their order, against errors alike in near rows."""
+    # The products of errors of rows up to `LAGS` apart are added. Errors are permuted among rows of similar forecasts,
+    # from which their mean is taken. So miscalibration and forecasts in an order are no evidence. Of more than `TESTED`
+    # rows these are the first.
+    # Source: Wald & Wolfowitz 1943.
     p, y = p[:TESTED], y[:TESTED]
     _, starts = grouped(JointDistribution.from_samples(p, y), SIMILAR)
     group = np.searchsorted(np.unique(p)[starts], p, side="right") - 1
@@ -170,10 +159,8 @@ def dependence_test(p: Floats, y: Floats, seed: int) -> float:
 
 
 def bridge_exceeds(x: float) -> float:
-    """P(max |B| ≥ x) of a Brownian bridge on [0, 1]: 2 Σ_{k ≥ 1} (−1)^{k−1} exp(−2 k² x²).
-
-    Source: Kolmogorov 1933.
-    """
+    """P(max |B| ≥ x) of a Brownian bridge on [0, 1]: 2 Σ_{k ≥ 1} (−1)^{k−1} exp(−2 k² x²)."""
+    # Source: Kolmogorov 1933.
     if x <= 0.15:  # 1 to the last digit
         return 1.0
     terms = ((-1.0) ** (k - 1) * math.exp(-2.0 * (k * x) ** 2) for k in range(1, math.ceil(5.0 / x) + 2))
@@ -194,12 +181,9 @@ class Difference:
 
 
 def paired_p(mean: float, error: float, skewness: float, samples: float, rate: float) -> float | None:
-    """The two-sided p-value of a mean difference by Student's law; None where outcomes are not `near_normal`.
-
-    It is the larger one of two: of t, and of t without what the skewness of the mean does to it.
-
-    Source: Student 1908; Hall 1992 (skewness).
-    """
+    """The two-sided p-value of a mean difference by Student's law; None where outcomes are not `near_normal`."""
+    # It is the larger one of two: of t, and of t without what the skewness of the mean does to it.
+    # Source: Student 1908; Hall 1992 (skewness).
     from scipy.special import stdtr
 
     if not near_normal(samples, rate * (1.0 - rate)):
@@ -229,12 +213,9 @@ def score_differences(
     lags: int = 0,
     clusters: NDArray[np.int64] | None = None,
 ) -> list[Difference]:
-    """Paired tests of all pairs of columns, by Brier score and by log score.
-
-    Totals of clusters are independent, or depend on those of up to `lags` more clusters.
-
-    Source: Liang & Zeger 1986 (clusters); Diebold & Mariano 1995; Newey & West 1987; Holm 1979.
-    """
+    """Paired tests of all pairs of columns, by Brier score and by log score."""
+    # Totals of clusters are independent, or depend on those of up to `lags` more clusters.
+    # Source: Liang & Zeger 1986 (clusters); Diebold & Mariano 1995; Newey & West 1987; Holm 1979.
     found: list[tuple[str, str, str, float, float, float | None]] = []
     share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
     of_cluster = share if clusters is None else np.bincount(clusters, share)

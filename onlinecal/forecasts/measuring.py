@@ -1,7 +1,5 @@
 """The report of a log of forecasts: its columns, by group and over time, and side by side."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -148,7 +146,7 @@ class Column:
     drift: Drift | None = None
 
     @classmethod
-    def of(cls, log: Log, name: str) -> Column:
+    def of(cls, log: Log, name: str) -> "Column":
         """That of all rows of a log."""
         p, y, w = log.forecasts[name], log.outcomes, log.weights
         gamma = JointDistribution.from_samples(p, y, weights=w)
@@ -166,7 +164,7 @@ class Column:
             weighted=w is not None, blocks=blocks, drift=drift,
         )  # fmt: skip
 
-    def on_grid(self, steps: int) -> Column:
+    def on_grid(self, steps: int) -> "Column":
         """The same of rows without weights, with every forecast at the nearest i/steps."""
         if self.moved is not None:
             return self
@@ -257,12 +255,10 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
 
 
 def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
-    """The report of each group, corrected for their number.
-
-    Intervals are those of Clopper and Pearson for the mean probability of events, less the mean forecast. Their level
-    is 1 − (1 − level)/k of k parts (Bonferroni). They hold for every number of rows, also of different probabilities
-    (Hoeffding 1956, Theorem 5). With weights or clusters they count samples, and hold for many of them.
-    """
+    """The report of each group, corrected for their number."""
+    # Intervals are those of Clopper and Pearson for the mean probability of events, less the mean forecast. Their level
+    # is 1 − (1 − level)/k of k parts (Bonferroni). They hold for every number of rows, also of different probabilities
+    # (Hoeffding 1956, Theorem 5). With weights or clusters they count samples, and hold for many of them.
     found = list[Part]()
     for name, (rows, gamma, squares, resample) in groups.items():
         v = gamma.predictions

@@ -3,8 +3,6 @@
 Sums of parts are merged in any order to those of the whole: counts exactly, means up to rounding.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -102,7 +100,7 @@ def report_of(
     )
 
 
-def _of_cluster(source: str, asked: Asked, settings: Settings, size: int | None, address: str) -> Sums:
+def _of_cluster(source: str, asked: Asked, settings: Settings, size: int | None, address: str) -> "Sums":
     from onlinecal.study.executors.cluster import Cluster
 
     path = str(local(source).absolute())
@@ -153,7 +151,7 @@ class Pair:
     power: float
     cubes: float
 
-    def merge(self, other: Pair) -> Pair:
+    def merge(self, other: "Pair") -> "Pair":
         """Of the rows of both (Chan, Golub & LeVeque 1983; Pébay 2008)."""
         count = self.count + other.count
         if count == 0:

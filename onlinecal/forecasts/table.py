@@ -1,7 +1,5 @@
 """The table of all measures of one list of forecasts."""
 
-from __future__ import annotations
-
 import html
 import math
 import textwrap
@@ -60,7 +58,7 @@ class Evaluation:
     )
     # how many groups of levels draws of calibrated outcomes were measured at, and the mean distance from their means
     grouped: tuple[int, float] | None = None
-    resample: Resample | None = None  # of samples with weights or clusters
+    resample: "Resample | None" = None  # of samples with weights or clusters
 
     def __getitem__(self, name: str) -> Value:
         """The value of a measure by its name in the table."""
@@ -71,7 +69,7 @@ class Evaluation:
     def _drawn(self) -> bool:
         return any(row.p_value is not None for row in self.rows)
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """One row per measure, indexed by name.
 
         Columns: `value` (NaN of a bracket), `lower`, `upper`; `symbol`, `source` and `decisions` at the end. With

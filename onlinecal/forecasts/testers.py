@@ -1,7 +1,5 @@
 """Tests of calibration with bounds for their errors, and how fast a measure on samples comes near its value."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -354,7 +352,7 @@ class SampleErrors:
             return math.nan
         return float(np.polyfit(np.log(self.samples), np.log(self.mean), 1)[0])
 
-    def table(self) -> DataFrame:
+    def table(self) -> "DataFrame":
         """One row for each n: mean error, 95 % interval, standard deviation, mean error times √n."""
         from pandas import DataFrame
 

@@ -82,12 +82,10 @@ def threshold_regret(gamma: JointDistribution) -> float:
 
 @kernel
 def _worst(slope, scale, mass, other):
-    """The largest (slope_i (mass_j − mass_i) + other_j − other_i)/scale_i over i < j, with i and j.
-
-    Slopes and masses ascend, so that the best j of an i does not descend with i. It is searched between the best ones
-    of the nearest known indices on either side. A comparison that rounding turns costs the rounding, once for each of
-    log₂ k rounds.
-    """
+    """The largest (slope_i (mass_j − mass_i) + other_j − other_i)/scale_i over i < j, with i and j."""
+    # Slopes and masses ascend, so that the best j of an i does not descend with i. It is searched between the best ones
+    # of the nearest known indices on either side. A comparison that rounding turns costs the rounding, once for each of
+    # log₂ k rounds.
     k = len(slope)
     best = np.empty(k, np.int64)
     step = 1

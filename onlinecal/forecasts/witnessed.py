@@ -13,8 +13,6 @@ deviation is at most the largest of any g that may be the best. Swaps lead from 
 Intervals of Clopper and Pearson hold these means for all levels together.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
@@ -50,7 +48,7 @@ class Block(NamedTuple):
     mass: Floats
     squares: Floats
 
-    def __add__(self, other: Block) -> Block:  # type: ignore[override]
+    def __add__(self, other: "Block") -> "Block":  # type: ignore[override]
         return Block(self.mass + other.mass, self.squares + other.squares)
 
 
@@ -243,10 +241,8 @@ def _above_task(
 
 
 def _grid_deviation(gamma: JointDistribution, squares: Floats, fails: float, m: int, soft: bool) -> float:
-    """The largest standard deviation of a mean gain at a threshold, by the points that may lie beyond it.
-
-    A sample between two points is taken as drawn to one of them, which varies more.
-    """
+    """The largest standard deviation of a mean gain at a threshold, by the points that may lie beyond it."""
+    # A sample between two points is taken as drawn to one of them, which varies more.
     v, each = gamma.predictions, squares.sum(axis=0)
     j, part, _ = points(v, each, each * gamma.means, m, soft)
     same, n, s = points(v, gamma.counts, gamma.positives, m, soft)

@@ -63,10 +63,8 @@ def differences(values: Floats) -> Pairs:
 
 
 def adjusted(families: Sequence[Pairs]) -> list[Floats]:
-    """P-values of the orders of each family, (k, k), adjusted for all pairs of all families (Holm 1979).
-
-    A pair is two one-sided hypotheses. So all signs with p-values of at most α are right with probability 1 − α.
-    """
+    """P-values of the orders of each family, (k, k), adjusted for all pairs of all families (Holm 1979)."""
+    # A pair is two one-sided hypotheses. So all signs with p-values of at most α are right with probability 1 − α.
     below = [np.tril_indices(len(pairs.means), -1) for pairs in families]
     one_sided = np.concatenate([pairs.p[at] for pairs, at in zip(families, below, strict=True)]) / 2.0
     order = np.argsort(one_sided, kind="stable")

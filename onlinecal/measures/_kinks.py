@@ -52,11 +52,9 @@ def falling(t, last, n, q, out):
 
 @kernel
 def _lines(t, end, n, q, out, way):
-    """Add lines n (q − t) from where they begin to where t reaches q, in the direction `way`, 1 or −1.
-
-    Where `end` is empty, each begins at its own point. The joint slope is a sum of whole numbers where n are counts, so
-    that no large sums cancel.
-    """
+    """Add lines n (q − t) from where they begin to where t reaches q, in the direction `way`, 1 or −1."""
+    # Where `end` is empty, each begins at its own point. The joint slope is a sum of whole numbers where n are counts,
+    # so that no large sums cancel.
     # Point c of the way is `start + way·c`, and there `way` times what is there: the same digits in a mirror.
     size, levels = t.shape[0], n.shape[0]
     start, s = 0 if way > 0 else size - 1, np.empty(size)
@@ -135,11 +133,9 @@ def density(v, n, q):
 
 @kernel
 def external_density(v, n, q):
-    """max(R_ext, 0) at the level sets, weighted by n: the larger of Σ_{v ≤ t} n (q − t) and Σ_{v ≥ t} n (t − q).
-
-    A level at t may be left out of either sum, to the decision maker's harm. The sum without it lies on a line that is
-    in the envelope anyway.
-    """
+    """max(R_ext, 0) at the level sets, weighted by n: the larger of Σ_{v ≤ t} n (q − t) and Σ_{v ≥ t} n (t − q)."""
+    # A level at t may be left out of either sum, to the decision maker's harm. The sum without it lies on a line that
+    # is in the envelope anyway.
     k = v.shape[0]
     out = np.zeros(k)
     total, rest, count = 0.0, 0.0, 0.0
@@ -161,10 +157,8 @@ def external_density(v, n, q):
 
 @kernel
 def at_half(v, r):
-    """The points where the upper concave envelope of the (v_i, r_i), (0, 0) and (1, 0) touches above 1/2.
-
-    Returns λ, t1, r1, t2, r2 with t1 ≤ 1/2 ≤ t2 and λ t1 + (1 − λ) t2 = 1/2; t1 = t2 = 1/2 for one touching point.
-    """
+    """The points where the upper concave envelope of the (v_i, r_i), (0, 0) and (1, 0) touches above 1/2."""
+    # Returns λ, t1, r1, t2, r2 with t1 ≤ 1/2 ≤ t2 and λ t1 + (1 − λ) t2 = 1/2; t1 = t2 = 1/2 for one touching point.
     k = v.shape[0]
     t, h, top = np.empty(k + 2), np.empty(k + 2), 0
     t[0] = 0.0

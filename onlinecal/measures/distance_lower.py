@@ -54,11 +54,9 @@ def _moving_cost(v, w, q, nodes, arriving):
 def dual_value(
     gamma: JointDistribution, nodes: Floats, ones: Floats, zeros: Floats
 ) -> tuple[float, Floats, Floats, Floats, Floats]:
-    """The lower bound of potentials at the nodes, the potentials made 1-Lipschitz, their excess by gap, and where.
-
-    They are lowered by the greatest u a(u) + (1 − u) b(u). Between nodes they are linear; where all levels are nodes,
-    they fall as steeply as they can.
-    """
+    """The lower bound of potentials at the nodes, the potentials made 1-Lipschitz, their excess by gap, and where."""
+    # They are lowered by the greatest u a(u) + (1 − u) b(u). Between nodes they are linear; where all levels are nodes,
+    # they fall as steeply as they can.
     ones, zeros = lipschitz(nodes, ones), lipschitz(nodes, zeros)
     excess, where = _linear_excess(nodes, ones, zeros)
     if np.isin(gamma.predictions, nodes).all():
@@ -85,11 +83,9 @@ def _linear_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, 
 
 
 def _steep_excess(nodes: Floats, ones: Floats, zeros: Floats) -> tuple[Floats, Floats]:
-    """The same for a and b that fall from both ends of a gap with slope 1 until they meet.
-
-    Only with a from the left and b from the right is it largest inside: −2u² + (α − β + 1) u + β. Here α = a + u at the
-    left end, β = b − u at the right one.
-    """
+    """The same for a and b that fall from both ends of a gap with slope 1 until they meet."""
+    # Only with a from the left and b from the right is it largest inside: −2u² + (α − β + 1) u + β. Here α = a + u at
+    # the left end, β = b − u at the right one.
     x, y = nodes[:-1], nodes[1:]
     alpha, beta = ones[:-1] + x, zeros[1:] - y
     at_nodes = nodes * ones + (1.0 - nodes) * zeros
@@ -107,11 +103,9 @@ def _largest(nodes: Floats, at_nodes: Floats, top: Floats, inside: Callable[[Flo
 
 
 def near_bounds(gamma: JointDistribution) -> tuple[Floats, Floats, Floats, Floats]:
-    """Nodes, arriving mass and potentials found at once: no wider apart than from smCE/2 to ECE and to intCE.
-
-    Above: each level, or group of the best partition, moved to its mean outcome. Below: multiples of ((1 − u) ω(u), −u
-    ω(u)) with a weight ω that attains smCE.
-    """
+    """Nodes, arriving mass and potentials found at once: no wider apart than from smCE/2 to ECE and to intCE."""
+    # Above: each level, or group of the best partition, moved to its mean outcome. Below: multiples of ((1 − u) ω(u),
+    # −u ω(u)) with a weight ω that attains smCE.
     k = gamma.levels
     starts = (
         best_partition(gamma, "mean", None)[1]
@@ -262,11 +256,9 @@ def distance_lower_witness(
 
 
 def _transport(change: Change, **options: float) -> Floats:
-    """∫ |D_1[0, x]| dx + ∫ |D_0(x, 1]| dx, for 1-Lipschitz potentials a, b with a(1) = b(0) = 0 of a change.
-
-    In the dual a(v) = min over u of |u − v| + (1 − u) s(u) and b(v) of |u − v| − u s(u), |s| ≤ 1: they are such
-    potentials.
-    """
+    """∫ |D_1[0, x]| dx + ∫ |D_0(x, 1]| dx, for 1-Lipschitz potentials a, b with a(1) = b(0) = 0 of a change."""
+    # In the dual a(v) = min over u of |u − v| + (1 − u) s(u) and b(v) of |u − v| − u s(u), |s| ≤ 1: they are such
+    # potentials.
     v = change.gamma.predictions
     ones, zeros = np.abs(np.cumsum(change.ones, axis=1)), np.abs(np.cumsum(change.zeros[:, ::-1], axis=1))
     return (ones @ np.diff(v, append=1.0) + zeros[:, ::-1] @ np.diff(v, prepend=0.0))[:, None]

@@ -32,10 +32,8 @@ def with_ends(*places: Floats) -> Floats:
 
 
 def hats(gamma: JointDistribution, nodes: Floats) -> tuple[Floats, Floats]:
-    """Mass of ones and zeros at the nodes, each level split linearly onto its two neighbours.
-
-    The split keeps E[a(v) y] for every a that is linear between nodes, and the cost of moving to any node.
-    """
+    """Mass of ones and zeros at the nodes, each level split linearly onto its two neighbours."""
+    # The split keeps E[a(v) y] for every a that is linear between nodes, and the cost of moving to any node.
     j = np.clip(np.searchsorted(nodes, gamma.predictions, side="right") - 1, 0, len(nodes) - 2)
     share = (gamma.predictions - nodes[j]) / (nodes[j + 1] - nodes[j])
     parts: list[Floats] = []
@@ -183,11 +181,9 @@ class Program:
 def interior_plan(
     nodes: Floats, ones: Floats, zeros: Floats, gap: float
 ) -> tuple[Floats, Floats, Floats] | None:
-    """Potentials and arriving mass with values about `gap` apart, nearly feasible; None where it is not reached.
-
-    Maximises E[a] over the ones + E[b] over the zeros by Mehrotra's predictor and corrector (1992). Constraints join a
-    node to itself or the next one: steps are tridiagonal in blocks of two.
-    """
+    """Potentials and arriving mass with values about `gap` apart, nearly feasible; None where it is not reached."""
+    # Maximises E[a] over the ones + E[b] over the zeros by Mehrotra's predictor and corrector (1992). Constraints join
+    # a node to itself or the next one: steps are tridiagonal in blocks of two.
     a, b, arriving, reached = _interior(nodes, ones, zeros, gap, _STEPS, _BACK)
     return (a, b, arriving) if reached else None
 

@@ -146,10 +146,8 @@ def _feasible(apart, a, b):
 
 
 def _excess(u: Floats, a: Floats, b: Floats, metric: Metric) -> float:
-    """How much u a(u) + (1 − u) b(u) is above 0 somewhere at most, with a and b linear in h between nodes.
-
-    Where h is infinite at an end they are constant. Between two places the sum is between its values at four corners.
-    """
+    """How much u a(u) + (1 − u) b(u) is above 0 somewhere at most, with a and b linear in h between nodes."""
+    # Where h is infinite at an end they are constant. Between two places the sum is between its values at four corners.
     parts = max(_PLACES // len(u), 8)
     shares = np.arange(parts + 1) / parts
     worst = max(float((u * a + (1.0 - u) * b).max()), 0.0)

@@ -241,10 +241,8 @@ def true_distance(p: ArrayLike, y: ArrayLike, *, order: float = 1.0, max_rounds:
 
 @kernel
 def _cheapest(ones, zeros, order):
-    """Σ |p − mean of p's group|^order, or the largest |p − mean|, least over all partitions into groups.
-
-    `ones` and `zeros` are sorted. What remains to be settled is how many of each the groups take one after another.
-    """
+    """Σ |p − mean of p's group|^order, or the largest |p − mean|, least over all partitions into groups."""
+    # `ones` and `zeros` are sorted. What remains to be settled is how many of each the groups take one after another.
     of_ones, of_zeros = _moved(ones, len(zeros), order, True), _moved(zeros, len(ones), order, False)
     least = np.full((len(ones) + 1, len(zeros) + 1), np.inf)
     least[0, 0] = 0.0
@@ -265,11 +263,9 @@ def _cheapest(ones, zeros, order):
 
 @kernel
 def _moved(own, others, order, positive):
-    """[end, i, j]: the cost of the last of `end` rounds in a group of i ones and j zeros, without a common divisor.
-
-    No term is ever subtracted, so that small costs keep their digits. A window of length n is the end of one block of n
-    and the beginning of the next.
-    """
+    """[end, i, j]: the cost of the last of `end` rounds in a group of i ones and j zeros, without a common divisor."""
+    # No term is ever subtracted, so that small costs keep their digits. A window of length n is the end of one block of
+    # n and the beginning of the next.
     n = len(own)
     most_ones, most_zeros = (n, others) if positive else (others, n)
     cost = np.full((n + 1, most_ones + 1, most_zeros + 1), np.inf)

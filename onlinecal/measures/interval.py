@@ -68,12 +68,10 @@ def least_max_width(
 
 @kernel
 def _narrow(prefix, rank, low, high, starts, widest):
-    """Least cost of groups of which none is wider than `widest`, in O(k log k).
-
-    cost[b] = min of cost[a] + |P_b − P_a| over a window of a. An a is dropped when a later a' costs no more: then it
-    never wins. For those kept |cost[a'] − cost[a]| ≤ |P_a' − P_a|, so the best a is next to P_b in the order of P,
-    above or below.
-    """
+    """Least cost of groups of which none is wider than `widest`, in O(k log k)."""
+    # cost[b] = min of cost[a] + |P_b − P_a| over a window of a. An a is dropped when a later a' costs no more: then it
+    # never wins. For those kept |cost[a'] − cost[a]| ≤ |P_a' − P_a|, so the best a is next to P_b in the order of P,
+    # above or below.
     k = len(low)
     members = np.zeros(starts[-1] + 1, np.int64)
     owner = np.full(k + 1, -1, np.int64)  # the a kept at a rank

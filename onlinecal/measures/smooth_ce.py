@@ -108,11 +108,9 @@ def _sink(at, mass, size, key, weight):
 
 @kernel
 def chain_dual(distances, r):
-    """smCE for any distances, and the interval [low_i, high_i] to which the way back clips the dual's g_i.
-
-    H_i(g), the least dual objective with g_i = g, is convex with break points of total mass 2. Level i adds 2 d_i at
-    P_i; |g_{i+1} − g_i| then takes d_i at each end.
-    """
+    """smCE for any distances, and the interval [low_i, high_i] to which the way back clips the dual's g_i."""
+    # H_i(g), the least dual objective with g_i = g, is convex with break points of total mass 2. Level i adds 2 d_i at
+    # P_i; |g_{i+1} − g_i| then takes d_i at each end.
     k = len(r)
     low, high = np.zeros(k), np.zeros(k)
     at = np.zeros(k)  # node 0 is the start, node i the level i

@@ -204,10 +204,8 @@ def _provable(line: Line) -> float:
 def _root(
     line: Line, low: float, high: float, mesh: int, accuracy: float, around: float | None = None
 ) -> tuple[float, float]:
-    """σ with |smECE_σ − σ| ≤ accuracy on this mesh, and that difference: a secant, with the middle now and then.
-
-    F(σ) = smECE_σ − σ falls with slope ≤ −1, so σ + F(σ) lies beyond the root: each evaluation gives both ends.
-    """
+    """σ with |smECE_σ − σ| ≤ accuracy on this mesh, and that difference: a secant, with the middle now and then."""
+    # F(σ) = smECE_σ − σ falls with slope ≤ −1, so σ + F(σ) lies beyond the root: each evaluation gives both ends.
     sigma = around if around is not None else 0.5 * (low + high)
     points: list[tuple[float, float]] = []
     for _ in range(60):

@@ -81,10 +81,8 @@ def _averages(v, rows, row, epsilon):
 
 @part_of_kernel
 def _moved(v, prefix, epsilon, leave, enter, left, integral):
-    """The window [x, x + ε), with levels leave … enter − 1, moved to where the next level enters or leaves.
-
-    `left` is the way of x to the next one that leaves: of differences of near levels, which hardly round.
-    """
+    """The window [x, x + ε), with levels leave … enter − 1, moved to where the next level enters or leaves."""
+    # `left` is the way of x to the next one that leaves: of differences of near levels, which hardly round.
     here = v[index(leave)]
     width = v[index(enter)] - here
     sooner = min(width - epsilon, 0.0)

@@ -1,7 +1,5 @@
 """Alarms of a monitor: where predictions are off, by how much, and a decision task in which that costs."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence
@@ -49,7 +47,7 @@ class Witness:
     slope: float | None = None
 
     @classmethod
-    def of(cls, bettors: Bettors, bank: Floats, sums: Floats, before: int) -> Witness:
+    def of(cls, bettors: Bettors, bank: Floats, sums: Floats, before: int) -> "Witness":
         """Of a bank (of several, of their sum) in which something was put, and the sums of the epoch, (4, K).
 
         `before` is how many events there were before the epoch.
@@ -147,7 +145,7 @@ class Alarm:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Alarm:
+    def from_json(cls, values: dict[str, Any]) -> "Alarm":
         """From what `as_json` gave."""
         return cls(**{**values, "witness": Witness(**values["witness"])})
 

@@ -1,7 +1,5 @@
 """Bets against calibrated forecasts: a mixture over intervals of predictions, biases and slopes, and starts."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -46,7 +44,7 @@ class Bettors:
     lifts: Floats  # e^δ, then slopes: (2, D)
 
     @classmethod
-    def of(cls, edges: Floats) -> Bettors:
+    def of(cls, edges: Floats) -> "Bettors":
         """On all intervals between these edges."""
         cells = len(edges) - 1
         ends = np.array([(a, a + size) for size in range(1, cells + 1) for a in range(cells - size + 1)])

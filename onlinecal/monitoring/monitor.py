@@ -1,7 +1,5 @@
 """A watch on forecasts: an alarm when they are not calibrated, with a stated probability of a false one, for ever."""
 
-from __future__ import annotations
-
 import json
 import math
 import zipfile
@@ -311,7 +309,7 @@ class Monitor:
             np.savez(file, said=json.dumps(said), edges=self.bettors.edges, **arrays)
 
     @classmethod
-    def load(cls, path: str | Path) -> Monitor:
+    def load(cls, path: str | Path) -> "Monitor":
         """A monitor from a file that `save` wrote; `StoreError` where it is no such file."""
         try:
             with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:

@@ -1,7 +1,5 @@
 """Recalibration as an estimator of scikit-learn."""
 
-from __future__ import annotations
-
 import copy
 from typing import Any
 
@@ -83,7 +81,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any) -> RecalibratedClassifier:
+    def fit(self, X: Any, y: Any) -> "RecalibratedClassifier":
         """Fits the classifier to all rows, and the recalibrator to forecasts of rows that were not seen."""
         X, y = validate_data(self, X, y)
         self._start(y)
@@ -106,7 +104,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     @available_if(
         lambda self: isinstance(self.estimator, str | None) or hasattr(self.estimator, "partial_fit")
     )
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> RecalibratedClassifier:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> "RecalibratedClassifier":
         """Goes on with more rows; `classes` are all labels, at the first call."""
         first = not hasattr(self, "classes_")
         X, y = validate_data(self, X, y, reset=first)

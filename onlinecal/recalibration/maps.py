@@ -217,12 +217,10 @@ FITS: dict[str, Callable[[Floats, Floats], RecalibrationMap]] = {
 
 
 def _with_a_one(counts: list[int], ones: list[int]) -> Points:
-    """For each level, isotonic regression's value there with one more 1 in it, as (count, ones) of its block.
-
-    The value is a slope of the greatest convex minorant of the cumulative sums. Those before the level are moved by
-    (−1, −1). From level to level one point moves, and the corners to the right of it stay a stack. All takes O(levels)
-    steps (Vovk, Petej and Fedorova 2015, Algorithms 1 and 2).
-    """
+    """For each level, isotonic regression's value there with one more 1 in it, as (count, ones) of its block."""
+    # The value is a slope of the greatest convex minorant of the cumulative sums. Those before the level are moved by
+    # (−1, −1). From level to level one point moves, and the corners to the right of it stay a stack. All takes
+    # O(levels) steps (Vovk, Petej and Fedorova 2015, Algorithms 1 and 2).
     sums: Points = [(0, 0)]
     for count, one in zip(counts, ones, strict=True):
         sums.append((sums[-1][0] + count, sums[-1][1] + one))

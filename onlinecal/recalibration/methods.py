@@ -1,7 +1,5 @@
 """Recalibrating forecasters by name, made fit for a stream of unknown length; batch methods that are fitted again."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 from collections.abc import Mapping
@@ -71,7 +69,7 @@ class Refitted(Forecaster):
             raise InvalidParameter(f"of = {self.of!r}; expected one of {', '.join(map(repr, FITS))}")
         number("", "growth", self.growth, 1.0001, 2.0)
 
-    def start(self, horizon: int, stream: Stream) -> _Refitted:
+    def start(self, horizon: int, stream: Stream) -> "_Refitted":
         """Starts a player that says what it is told until it has learnt."""
         return _Refitted(self)
 

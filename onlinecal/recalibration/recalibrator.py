@@ -1,7 +1,5 @@
 """A forecaster that is given forecasts one by one, and their outcomes when they are known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -28,7 +26,7 @@ class Asked:
 
     __slots__ = ("_asked", "_drawn", "_owner", "base", "forecast", "mean")
 
-    def __init__(self, owner: Recalibrator, asked: ByHand, base: float, drawn: int) -> None:
+    def __init__(self, owner: "Recalibrator", asked: ByHand, base: float, drawn: int) -> None:
         self._owner, self._asked, self._drawn, self.base = owner, asked, drawn, base
         self.forecast, self.mean = float(asked.values[0, drawn]), _mean(asked)
 

@@ -1,7 +1,5 @@
 """When questions are asked and their outcomes become known: what arrivals and delays are, and the clock of a game."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable
@@ -166,7 +164,7 @@ class Schedule:
                 f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
             )
 
-    def clock(self, horizon: int, seed: int) -> Clock:
+    def clock(self, horizon: int, seed: int) -> "Clock":
         """The times of a game: a function of the schedule, the horizon and the seed alone."""
         return Clock(self, horizon, seed)
 

@@ -1,7 +1,5 @@
 """Natures with free parameters: tables as in a scenario, in which numbers may be ranges."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
@@ -76,7 +74,7 @@ class Space:
     free: tuple[_Free, ...]
 
     @classmethod
-    def of(cls, spec: Any) -> Space:
+    def of(cls, spec: Any) -> "Space":
         """Of a name, or a table with a name in which numbers may be ranges."""
         name, options = named_table("nature", spec)
         free: list[_Free] = []

@@ -5,8 +5,6 @@ prediction. Whole numbers have the bytes that the largest of them needs, all low
 zlib. What comes back is the same to the last bit.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -69,7 +67,7 @@ class _Levels(NamedTuple):
     counts: Ints
     positives: Ints
 
-    def since(self, before: _Levels | None) -> _Levels | None:
+    def since(self, before: "_Levels | None") -> "_Levels | None":
         """Levels that have been added; None where others have changed."""
         if before is None or before.m != self.m:
             return None
@@ -84,7 +82,7 @@ class _Levels(NamedTuple):
         new = counts > 0
         return _Levels(self.m, self.code[new], counts[new], positives[new])
 
-    def plus(self, more: _Levels) -> _Levels:
+    def plus(self, more: "_Levels") -> "_Levels":
         """With what has been added since."""
         code, where = np.unique(np.concatenate([self.code, more.code]), return_inverse=True)
         counts, positives = np.zeros((2, len(code)), np.int64)

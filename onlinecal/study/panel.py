@@ -1,7 +1,5 @@
 """Measures read at a checkpoint: measures and decision tasks, as named columns of totals."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -78,7 +76,7 @@ class Panel:
     @classmethod
     def of(
         cls, measures: Iterable[Any] = (), tasks: Iterable[Any] = (), *, rounds: int | None = None
-    ) -> Panel:
+    ) -> "Panel":
         """Of names, named tables, functions and tasks; a measure exact up to `rounds` levels has one column."""
         panel = cls(
             tuple(_asked(spec, rounds) for spec in listed(measures)),
@@ -96,7 +94,7 @@ class Panel:
                 measured(asked.name, asked.function, _sample())
         return panel
 
-    def of_moved(self) -> Panel:
+    def of_moved(self) -> "Panel":
         """The same for Γ that may have been moved, with brackets; refused without a modulus or a random response."""
         for task in self.tasks:
             if getattr(task, "sensitivity", None) is None:
@@ -145,19 +143,19 @@ class Panel:
     def _held(self) -> dict[tuple[str, ...], Mapping[Column, Held]]:
         return {}
 
-    def only(self, columns: Container[Column]) -> Panel:
+    def only(self, columns: Container[Column]) -> "Panel":
         """Those of its measures and tasks that have one of these columns; itself where that is all of them."""
         return self._with(
             tuple(asked for asked in self.measures if any(c in columns for c in asked.columns)),
             tuple(task for task in self.tasks if any(c in columns for c in self._account(task))),
         )
 
-    def of_gamma(self) -> Panel | None:
+    def of_gamma(self) -> "Panel | None":
         """Without measures of rounds; None where nothing else is in it."""
         panel = self._with(tuple(asked for asked in self.measures if asked.needs is None), self.tasks)
         return panel if panel.measures or panel.tasks else None
 
-    def _with(self, measures: tuple[Asked, ...], tasks: tuple[Task, ...]) -> Panel:
+    def _with(self, measures: tuple[Asked, ...], tasks: tuple[Task, ...]) -> "Panel":
         whole = len(measures) == len(self.measures) and len(tasks) == len(self.tasks)
         return self if whole else replace(self, measures=measures, tasks=tasks)
 

@@ -1,7 +1,5 @@
 """A study as a list of cells, each a pure function of its description."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -46,7 +44,7 @@ class Entry:
     longest: int | None = None
 
     @classmethod
-    def of(cls, strategy: Any, label: str | None = None, longest: int | None = None) -> Entry:
+    def of(cls, strategy: Any, label: str | None = None, longest: int | None = None) -> "Entry":
         """With its own name where no label is given."""
         return cls(strategy, label or strategy_label(strategy), longest)
 

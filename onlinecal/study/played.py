@@ -1,7 +1,5 @@
 """The results of the cells of a study, as numbers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -70,7 +68,7 @@ class Joined(_ByNumber):
     #: (k, runs): the total over its tenure; no swap regret of a best response is above it
     cdl: Floats
 
-    def of_runs(self, runs: int, labels: Sequence[str]) -> Joined:
+    def of_runs(self, runs: int, labels: Sequence[str]) -> "Joined":
         """The accounts of the first runs, under these labels."""
         entries = {name: entry[:, :, :runs] for name, entry in self.entries.items()}
         return replace(self, labels=tuple(labels), entries=entries, cdl=self.cdl[:, :runs])

@@ -1,7 +1,5 @@
 """Playing a plan into its results file, from the beginning or from where it stopped."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -49,7 +47,7 @@ class Session:
         *,
         resume: bool = False,
         overwrite: bool = False,
-    ) -> Session:
+    ) -> "Session":
         """A new or empty file, or one that `resume` (games of the same `Cell.key` stay) or `overwrite` allows."""
         if resume and overwrite:
             raise StoreError(
@@ -79,7 +77,7 @@ class Session:
             session._stack = stack.pop_all()
         return session
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> "Session":
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -1,7 +1,5 @@
 """The state of a study: cells that are done, failed or left, and the process that writes them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +27,7 @@ class Status:
     writer: str
 
     @classmethod
-    def of(cls, path: Path) -> Status:
+    def of(cls, path: Path) -> "Status":
         """The state of a file."""
         with Store.open(path) as store:
             meta, plan, held, failures = store.meta, store.plan(), store.held(), store.failures()

@@ -1,7 +1,5 @@
 """Specifications of worlds: simulated systems that ask, hear the forecasts, and answer later."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
@@ -37,7 +35,7 @@ class World(Nature):
     #: the most questions that are ever open at once, or None: bounds for open questions need it
     open_at_once: ClassVar[Any] = None
 
-    def run(self, env: Any, market: Market) -> Generator[Any, Any, Any]:
+    def run(self, env: Any, market: "Market") -> Generator[Any, Any, Any]:
         """Runs one run of the world as a simpy process, which may start others.
 
         Parameters

@@ -1,7 +1,5 @@
 """The place where a world asks its questions and answers them."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,7 +47,7 @@ class Market:
         Questions after which the run ends.
     """
 
-    def __init__(self, course: Course, env: simpy.Environment, stream: Stream) -> None:
+    def __init__(self, course: "Course", env: simpy.Environment, stream: Stream) -> None:
         self._course, self._env, self._stream = course, env, stream
         self.horizon, self.rng = course.horizon, self.generator()
 

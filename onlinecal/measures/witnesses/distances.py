@@ -206,10 +206,8 @@ def lipschitz(v: Floats, values: Floats) -> Floats:
 
 
 def _largest(v: Floats, a: Floats, b: Floats) -> float:
-    """max over u in [0, 1] of u a(u) + (1 − u) b(u), a and b extended from the levels as low as 1-Lipschitz can be.
-
-    In a gap each first falls with slope 1 and then rises. Only where a falls while b rises can it be largest inside.
-    """
+    """max over u in [0, 1] of u a(u) + (1 − u) b(u), a and b extended from the levels as low as 1-Lipschitz can be."""
+    # In a gap each first falls with slope 1 and then rises. Only where a falls while b rises can it be largest inside.
     # The ends of the line stand for levels: there the potentials are what the next level leaves.
     x = np.concatenate(([0.0], v, [1.0]))
     a = np.concatenate(([a[0] - v[0]], a, [a[-1] - (1.0 - v[-1])]))

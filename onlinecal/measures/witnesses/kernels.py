@@ -122,10 +122,8 @@ def _check_norm(square: float) -> None:
 
 
 def _along(v: Floats, c: Floats, scale: float) -> tuple[Floats, float]:
-    """Coordinates of Σ c_i K(v_i, ·) for the Laplace kernel, and the norm of their error; it is Markov:
-
-    K(v_i, ·) = ρ K(v_{i+1}, ·) + sqrt(1 − ρ²) × a new direction, ρ = exp(−(v_{i+1} − v_i)/scale).
-    """
+    """Coordinates of Σ c_i K(v_i, ·) for the Laplace kernel, and the norm of their error."""
+    # It is Markov: K(v_i, ·) = ρ K(v_{i+1}, ·) + sqrt(1 − ρ²) × a new direction, ρ = exp(−(v_{i+1} − v_i)/scale).
     with np.errstate(over="ignore"):  # levels infinitely many scales apart do not meet
         fall = np.expm1(-np.diff(v) / scale)
     coordinates, errors = _carry(fall, c)
@@ -157,10 +155,8 @@ def _carry(fall, c):
 
 
 def _series(v: Floats, c: Floats, scale: float) -> tuple[Floats, float]:
-    """Coordinates of Σ c_i K(v_i, ·) for the Gaussian kernel, and the norm of their error.
-
-    With z = sqrt(2)(v − middle)/scale these are Σ c_i exp(−z²/2) zⁿ/sqrt(n!), cut where a Poisson tail leaves 1e-34.
-    """
+    """Coordinates of Σ c_i K(v_i, ·) for the Gaussian kernel, and the norm of their error."""
+    # With z = sqrt(2)(v − middle)/scale these are Σ c_i exp(−z²/2) zⁿ/sqrt(n!), cut where a Poisson tail leaves 1e-34.
     z = (v - 0.5 * (v[0] + v[-1])) * (math.sqrt(2.0) / scale)
     mean = max(float((z * z).max()), 1e-300)
     terms = math.ceil(2.0 * mean) + 2

@@ -1,7 +1,5 @@
 """The interface of all executors, the units that they play, and the executor of this process."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections import deque
@@ -63,7 +61,7 @@ class Fault(NamedTuple):
     lines: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, error: BaseException) -> Fault:
+    def of(cls, error: BaseException) -> "Fault":
         """The fault of an error that was raised while the unit was played."""
         if isinstance(error, OnlinecalError):
             return cls(type(error).__name__, " ".join(str(error).split()), tuple(user_lines(error)))
@@ -124,7 +122,7 @@ class Executor(ABC):
     #: how it was played, where that is worth a note, a line each
     remarks: list[str]
 
-    def __enter__(self) -> Executor:
+    def __enter__(self) -> "Executor":
         return self
 
     def __exit__(self, *_: object) -> None:

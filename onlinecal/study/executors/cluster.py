@@ -4,8 +4,6 @@ Dask's scheduler gives units to workers, and those of a worker that dies to othe
 the scheduler has them made again wherever they are missing.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import logging
@@ -60,7 +58,7 @@ class Cluster(Executor):
         self._submitted = 0
         self._mark = f"onlinecal-{uuid.uuid4().hex}"  # several may play the same on one cluster
 
-    def __enter__(self) -> Cluster:
+    def __enter__(self) -> "Cluster":
         self._silence()
         self._client = self._connected()
         try:

@@ -5,8 +5,6 @@ pool of its own: of one that dies it is known which unit it played. They are spa
 and threads do not survive a fork, and do not run the script again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import multiprocessing
 import os
@@ -124,7 +122,7 @@ class Processes(base.Executor):
             if self._waiting and worker.unit is None:
                 worker.play(self._waiting.popleft())
 
-    def _taken(self, worker: _Worker, unit: Unit) -> Event:
+    def _taken(self, worker: "_Worker", unit: Unit) -> Event:
         """The result of a process, or that it is gone and another takes its place."""
         worker.unit = None
         try:
