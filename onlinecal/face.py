@@ -87,9 +87,7 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
     if isinstance(strategy, Mapping):
         strategy, table = named_table("strategy", strategy)
         if twice := sorted(table.keys() & parameters.keys()):
-            raise InvalidParameter(
-                f"{strategy!r}: {twice[0]} stands in the table and beside it; expected one of them"
-            )
+            raise InvalidParameter(f"{strategy!r}: {twice[0]} is in the table and beside it; expected once")
         label, parameters = table.pop("label", label), table | parameters
     thing, kind = _found(strategy)
     own = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
@@ -119,7 +117,7 @@ def _found(strategy: Any) -> tuple[Any, str]:
     kind = kind_of(strategy)
     if not kind:
         raise InvalidParameter(
-            f"{in_one_line(strategy)} is neither a forecaster nor a nature; expected one of them"
+            f"{in_one_line(strategy)} is neither forecaster nor nature; expected one of them"
         )
     return strategy, kind
 

@@ -133,9 +133,7 @@ class Scenario(BaseModel):
     @model_validator(mode="after")
     def _one_kind_of_horizon(self) -> "Scenario":
         if (self.horizon is None) == (self.horizons is None):
-            raise ValueError(
-                "give either horizon (one game, read on the way) or horizons (a game of each), one of the two"
-            )
+            raise ValueError("give either horizon (one game, read on the way) or horizons (a game of each)")
         return self
 
 

@@ -289,9 +289,7 @@ def _bound(g: Guarantee, strategy: str, horizon: int) -> float:
             f"{strategy}: {g.short} has no value at T = {horizon}: {failure(error)}"
         ) from error
     if math.isnan(value) or (g.upper and value <= 0.0):
-        raise InvalidParameter(
-            f"{strategy}: {g.short} is {value} at T = {horizon}; expected a number above 0"
-        )
+        raise InvalidParameter(f"{strategy}: {g.short} is {value} at T = {horizon}; expected more than 0")
     return value
 
 

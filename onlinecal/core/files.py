@@ -104,9 +104,7 @@ def unpacking(name: str) -> Iterator[None]:
     try:
         yield
     except _UNPACKED as error:
-        raise InvalidData(
-            f"{name} cannot be unpacked: {str(error).strip()}; expected a whole packed file"
-        ) from None
+        raise InvalidData(f"{name} cannot be unpacked: {str(error).strip()}; expected a whole file") from None
     except OSError as error:
         raise InvalidData(f"{name} cannot be read: {error.strerror or error}") from None
 

@@ -119,9 +119,7 @@ class Guarantee:
         if isinstance(self.column, str):
             object.__setattr__(self, "column", Column("measure", self.column))
         if not isinstance(self.column, Column):
-            raise InvalidParameter(
-                f"a guarantee on {self.column!r}; expected a Column or the name of a measure"
-            )
+            raise InvalidParameter(f"a guarantee on {self.column!r}; expected a Column or a measure's name")
         if not isinstance(self.against, Sight | Forecasters | OnGrid):
             expected = "a Sight, Forecasters.EVERY or Forecasters.DETERMINISTIC"
             raise InvalidParameter(

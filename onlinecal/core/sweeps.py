@@ -310,9 +310,7 @@ def ranged(name: str, spec: Mapping[str, Any], *, whole: bool = False) -> list[i
     said = f"{name} = {dict(spec)!r}"
     log = check_range(name, spec, ENDS, whole)
     if ("steps" in spec) == ("step" in spec):
-        raise InvalidParameter(
-            f"{said}; expected either steps (how many) or step (how far apart), one of the two"
-        )
+        raise InvalidParameter(f"{said}; expected either steps (how many) or step (how far apart)")
     low, high = _exact(spec["from"]), _exact(spec["to"])
     if low > high:
         raise InvalidParameter(f"{said}: from is above to; expected from ≤ to")

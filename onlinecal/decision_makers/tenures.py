@@ -89,9 +89,7 @@ class Group:
             if key not in known:
                 raise InvalidParameter(f"decision makers have no {key!r}{suggestion(str(key), known)}")
         if "task" not in spec:
-            raise InvalidParameter(
-                f"decision makers {dict(spec)!r} have no task; expected task = a name or a table"
-            )
+            raise InvalidParameter(f"decision makers {dict(spec)!r} have no task; expected a name or a table")
         return cls(**spec)
 
     def __post_init__(self) -> None:
@@ -190,7 +188,7 @@ class People:
         for tenure in people.tenures:
             if tenure.label in seen:
                 raise InvalidParameter(
-                    f"two decision makers are called {tenure.label!r}; give one of them another label"
+                    f"two decision makers are called {tenure.label!r}; expected other labels"
                 )
             seen.add(tenure.label)
         return people

@@ -28,9 +28,7 @@ def regret(
         best = max(task.account(moved).payoff for moved in _swapped(f"{where}: swaps", gamma, swaps))
         return min(best - account.payoff, account.swap)
     if swaps not in ("monotone", "lipschitz"):
-        raise InvalidParameter(
-            f"{where}: swaps = {swaps!r}; expected 'monotone', 'lipschitz' or a list of swaps"
-        )
+        raise InvalidParameter(f"{where}: swaps = {swaps!r}; expected 'monotone', 'lipschitz' or a list")
     free, rate = swaps == "monotone", number(where, "lipschitz", lipschitz, 0.0)
     if not free and rate == 0.0:
         return account.external  # every κ is constant, and so is its response, on a kink too
@@ -94,15 +92,13 @@ def _pool(x, weights, mean, mass, first):
 def _swapped(where: str, gamma: JointDistribution, swaps: Any) -> list[JointDistribution]:
     """Γ with predictions κ(v), for each κ of a list."""
     if callable(swaps) or not isinstance(swaps, Iterable):
-        raise InvalidParameter(f"{where} = {swaps!r}; expected 'monotone', 'lipschitz' or a list of swaps")
+        raise InvalidParameter(f"{where} = {swaps!r}; expected 'monotone', 'lipschitz' or a list")
     found = []
     for j, swap in enumerate(swaps):
         given, shape = swap(gamma.predictions) if callable(swap) else swap, (gamma.levels,)
         values = vector(f"{where}[{j}]", given, InvalidParameter)
         if values.shape != shape:
-            raise InvalidParameter(
-                f"{where}[{j}] has shape {values.shape}; expected one value per level, {shape}"
-            )
+            raise InvalidParameter(f"{where}[{j}] has shape {values.shape}; expected one per level, {shape}")
         inside = (values >= 0.0) & (values <= 1.0)
         if not inside.all():
             i = int(np.argmin(inside))

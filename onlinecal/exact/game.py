@@ -80,7 +80,7 @@ class Solution:
         """Optimal play with `left` rounds left."""
         if self._game is None:
             raise InvalidParameter(
-                f"a game of {self.measure} that was not solved; expected a result of solve"
+                f"a game of {self.measure} that was not solved; expected what solve returns"
             )
         return self._game.look(ends, count("left", left, 1, self.horizon))
 

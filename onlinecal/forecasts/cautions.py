@@ -52,7 +52,7 @@ def cautions(
             said.append(f"there are no {several}")
         elif there < FEW:
             said.append(
-                f"only {count} {one if count == '1' else several}: whatever depends on them is known badly"
+                f"only {count} {one if count == '1' else several}: what depends on them is known badly"
             )
     v = gamma.predictions
     # Weights do not tell how many rows a level has; at least this number have one of their own.

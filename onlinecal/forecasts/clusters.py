@@ -225,6 +225,4 @@ def labels_of(clusters: ArrayLike, rows: int) -> Ints:
         _, first, place = np.unique(given, return_index=True, return_inverse=True)
         return np.asarray(np.argsort(np.argsort(first))[place], dtype=np.int64)
     except TypeError:
-        raise InvalidParameter(
-            "evaluate: clusters holds labels of several types; expected numbers or strings"
-        ) from None
+        raise InvalidParameter("evaluate: clusters of several types; expected numbers or strings") from None

@@ -125,15 +125,13 @@ def evaluate(
                 "forecasts does not tell; expected measures of a JointDistribution"
             )
         if column.name in [name for name, *_ in named]:
-            raise InvalidParameter(
-                f"evaluate: {column.name!r} is asked for twice; expected each measure once"
-            )
+            raise InvalidParameter(f"evaluate: {column.name!r} is asked for twice; expected each once")
         named.append((column.name, function, record, options))
     samples = None
     if isinstance(p, JointDistribution):
         if y is not None or weights is not None or clusters is not None:
             raise InvalidParameter(
-                "evaluate: y, weights or clusters beside a JointDistribution, which holds them already"
+                "evaluate: y, weights or clusters beside a JointDistribution, which holds them"
             )
         gamma = p
     elif y is None:

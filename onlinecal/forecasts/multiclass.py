@@ -65,7 +65,7 @@ def binary_forecasts(
     label = _places(labels, classes, k)
     if len(label) != n:
         raise InvalidData(
-            f"probabilities have {n} rows and labels {len(label)} values; expected as many of each"
+            f"probabilities have {n} rows, labels {len(label)} values; expected as many of each"
         )
     if reduction == "class_wise":
         return table, (np.arange(k) == label[:, None]).astype(np.float64)

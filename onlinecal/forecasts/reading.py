@@ -115,9 +115,7 @@ def rows_of(table: Rows, asked: Asked) -> Log:
         weights = table.numbers(asked.weight, gaps=np.nan, words=False)
         table.refuse(asked.weight, weights, (weights >= 0.0) | ~keep, "expected a finite weight ≥ 0")
         if not (weights[keep] > 0.0).any():
-            raise InvalidData(
-                f"{table.name}: all weights in column {asked.weight!r} are 0; expected a positive one"
-            )
+            raise InvalidData(f"{table.name}: all weights in {asked.weight!r} are 0; expected a positive one")
     if asked.time is not None:
         times = table.numbers(asked.time, dates=True)
     if asked.resolved is not None:
@@ -304,7 +302,7 @@ def columns_of(
     if one and len(forecasts) > 1:
         listed = _listed(forecasts, 6)
         raise InvalidData(
-            f"{table.name}: columns {listed} might all be the forecasts; expected one: --forecast COLUMN"
+            f"{table.name}: columns {listed} might be the forecasts; expected one: --forecast COLUMN"
         )
     return replace(asked, forecasts=tuple(forecasts), outcome=outcome), said
 

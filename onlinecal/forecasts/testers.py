@@ -166,9 +166,7 @@ def _rate(where: str, name: str, value: float) -> float:
 
 def _whole(where: str, *weights: Floats) -> None:
     if any((part != part.round()).any() for part in weights):
-        raise InvalidData(
-            f"{where}: weights that are no whole numbers; expected independent samples of weight 1"
-        )
+        raise InvalidData(f"{where}: weights that are no whole numbers; expected samples of weight 1")
 
 
 @dataclass(frozen=True)
@@ -334,9 +332,7 @@ class SampleErrors:
         record = MEASURES[self.measure]
         wide, times = record.largest - record.least, self.errors.shape[1]
         if math.isinf(wide):
-            raise InvalidParameter(
-                f"measure {self.measure!r} has no largest value; expected a bounded measure"
-            )
+            raise InvalidParameter(f"measure {self.measure!r} has no largest value; expected a bounded one")
         tail = 1.0 - confidence
         radius = np.full(len(self.samples), wide * math.sqrt(math.log(4.0 / tail) / (2.0 * times)))
         if times > 1:

@@ -94,7 +94,7 @@ def exponents(
             distances = _distances(family, size)
             if not distances[0] > 0.0:
                 raise InvalidParameter(
-                    f"{where}: family {name!r} is calibrated at size {size:g}; expected another"
+                    f"{where}: family {name!r} is calibrated at {size:g}; expected another"
                 )
             found.append((_middle(measured(gamma)), *distances))
         (high, *upper), (low, *lower) = found

@@ -190,9 +190,7 @@ def _fixed_modulus(moved: float, *, transform: Transform = "identity") -> float:
 def _in_probabilities(name: str, transform: str) -> None:
     if transform != "identity":
         # No average of |v − v'| bounds the distance in log odds.
-        raise InvalidParameter(
-            f"{name}: moved predictions with transform = {transform!r}; expected 'identity'"
-        )
+        raise InvalidParameter(f"{name}: moved predictions, transform = {transform!r}; expected 'identity'")
 
 
 def _provable(line: Line) -> float:

@@ -295,9 +295,7 @@ class Feed:
         if key in opened:
             return self.monitor.tell(opened.pop(key), y)
         if math.isnan(p):
-            raise InvalidData(
-                f"{where}: no forecast for question {key!r} is open; expected it before its outcome"
-            )
+            raise InvalidData(f"{where}: no forecast for {key!r} is open; expected it before its outcome")
         return self.monitor.update(p, y)
 
 

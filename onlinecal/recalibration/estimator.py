@@ -161,9 +161,7 @@ class RecalibratedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             return GaussianNB()
         if isinstance(self.estimator, str):
             if self.estimator != "passthrough":
-                raise InvalidParameter(
-                    f"estimator = {self.estimator!r}; expected a classifier or 'passthrough'"
-                )
+                raise InvalidParameter(f"estimator = {self.estimator!r}; expected one, or 'passthrough'")
             return self.estimator
         return clone(self.estimator)
 

@@ -65,9 +65,7 @@ def recalibrate_file(
     places: Any = log.places
     _write_new(table, column, places, made.forecasts, output, overwrite)
     if unknown := int(np.isnan(log.outcomes).sum()):
-        said.append(
-            f"{number_of(unknown, 'row')} of {log.rows} without an outcome: recalibrated, and in no measure"
-        )
+        said.append(f"{number_of(unknown, 'row')} of {log.rows} without outcome: recalibrated, in no measure")
     return made, (*said, *log.said)
 
 
@@ -106,9 +104,7 @@ def _opened(source: str, output: Path, column: str, asked: Asked, overwrite: boo
     check_new(output, overwrite)
     table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
     if column in table.columns:
-        raise InvalidParameter(
-            f"{table.name} has a column {column!r} already; expected another name (--column)"
-        )
+        raise InvalidParameter(f"{table.name} has a column {column!r}; expected another name (--column)")
     if output.suffix == ".parquet" and len(set(table.columns)) < len(table.columns):
         raise InvalidParameter(
             f"{table.name} has two columns of one name, which Parquet has no room for; expected a name that ends with "

@@ -127,7 +127,7 @@ def load_recalibration(path: str | Path) -> RecalibrationMap:
         ) from None
     if version != VERSION:
         raise StoreError(
-            f"{path} is of version {version!r}, and this onlinecal reads {VERSION}; fit and save it again"
+            f"{path} is of version {version!r}, not {VERSION}; fit and save it again with this onlinecal"
         )
     if digest != _digest(said):
         raise StoreError(f"{path} is damaged: its checksum differs; fit and save it again")

@@ -121,9 +121,7 @@ def method(
         count("bins", bins, most=10**4)
     name = repr(strategy_name(found))
     if missing := sorted(found.needs - {"base", "stream"}):
-        raise InvalidParameter(
-            f"forecaster {name} needs {', '.join(missing)}, which forecasts of somebody do not tell"
-        )
+        raise InvalidParameter(f"forecaster {name} needs {', '.join(missing)}, which forecasts do not tell")
     if isinstance(found, Refitted) and found.of != "smooth" and importlib.util.find_spec("sklearn") is None:
         raise InvalidParameter(
             f"{found.of!r} is fitted by scikit-learn, which is not installed; install it (pip install scikit-learn)"

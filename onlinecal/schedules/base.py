@@ -124,7 +124,7 @@ class Schedule:
     def __post_init__(self) -> None:
         if not isinstance(self.arrivals, Arrivals) or not isinstance(self.delays, Delays):
             raise InvalidParameter(
-                f"a schedule of {self.arrivals!r} and {self.delays!r}; expected Arrivals and Delays"
+                f"a schedule of {self.arrivals!r}, {self.delays!r}; expected Arrivals, Delays"
             )
 
     @property

@@ -50,9 +50,7 @@ class Session:
     ) -> "Session":
         """A new or empty file, or one that `resume` (games of the same `Cell.key` stay) or `overwrite` allows."""
         if resume and overwrite:
-            raise StoreError(
-                "--resume keeps what is there and --overwrite destroys it; expected one of the two"
-            )
+            raise StoreError("--resume keeps what is there and --overwrite destroys it; expected one of them")
         meta = {**meta, "version": onlinecal.__version__}
         if isinstance(cells, Plan) and cells.incompatible:
             meta["incompatible"] = json.dumps(cells.incompatible)
@@ -93,9 +91,7 @@ class Session:
             old = []
             self.remarks.append(str(error))
         before, now = (each.get("options") or "no options" for each in (store.meta, meta))
-        options = (
-            "" if before == now else f"the scenario was played with {before} before, and is now with {now}"
-        )
+        options = "" if before == now else f"the scenario was played with {before}, and is now with {now}"
         finished = [cell for cell in old if cell.played(held.get(cell.key, {})) >= cell.runs]
         self.remarks += self._reasons(plan, finished, held, damaged, options)
         store.forget(damaged)

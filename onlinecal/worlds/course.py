@@ -151,7 +151,7 @@ class Course:
         self._certify(self.horizon)
         if not self._told:
             raise self.misuse(
-                f"resolved none of its {self.horizon} questions; expected market.resolve(question, outcome)"
+                f"resolved none of {self.horizon} questions; expected market.resolve(question, outcome)"
             )
 
     def _step(self, env: simpy.Environment) -> bool:

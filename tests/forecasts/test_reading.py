@@ -123,7 +123,7 @@ COLUMNS = [
     ("t,r,p,y\n2,1,0.5,1\n", "line 2: the outcome is known (1) before the question is asked (2)",
      {"time": "t", "resolved": "r"}),
     ("w,p,y\n-1,0.5,1\n", "line 2: column 'w' holds -1; expected a finite weight", {"weight": "w"}),
-    ("w,p,y\n0,0.5,1\n", "all weights in column 'w' are 0", {"weight": "w"}),
+    ("w,p,y\n0,0.5,1\n", "all weights in 'w' are 0", {"weight": "w"}),
 ]  # fmt: skip
 THREE = "a,b,c,y\n.5,.3,.2,a\n.2,.5,.3,b\n"
 CLASSES = [

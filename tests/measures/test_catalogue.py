@@ -365,8 +365,8 @@ def test_every_measure_has_a_modulus_or_jumps():
     ("name", "options", "moved", "said"),
     [
         ("smooth_ce", {"metric": "logit"}, 0.1, "moved predictions with .*expected"),
-        ("smooth_ece", {"transform": "logit"}, 0.1, "moved predictions with .*expected"),
-        ("smooth_ece_at", {"sigma": 0.1, "transform": "logit"}, 0.1, "moved predictions with .*expected"),
+        ("smooth_ece", {"transform": "logit"}, 0.1, "moved predictions, .*expected"),
+        ("smooth_ece_at", {"sigma": 0.1, "transform": "logit"}, 0.1, "moved predictions, .*expected"),
         ("scdl_binned", {"soft": False}, 0.1, "moved predictions with .*expected"),
         (
             "soft_binned_loss",

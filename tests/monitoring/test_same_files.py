@@ -123,7 +123,7 @@ def test_several_columns_of_forecasts_are_not_guessed_among(tmp_path):
     path = tmp_path / "f.csv"
     path.write_text("p,q,forecast,y\n0.5,0.5,0.5,1\n")
     for read in ways(path, Asked())[1:]:
-        with pytest.raises(InvalidData, match="columns 'p', 'forecast' might all be the forecasts; expected"):
+        with pytest.raises(InvalidData, match="columns 'p', 'forecast' might be the forecasts; expected"):
             read()
 
 
@@ -163,7 +163,7 @@ def test_rows_that_are_left_out_or_sorted_stay_in_their_places(tmp_path):
         't;p;y;x;x;recalibrated\n3;0,5;yes;NA;"a;b";0.25\n1;0,5;no;;;0.5\n2;;no;;;\n2;0,5;;;;0.25\n4;0,5;yes;;;0.5\n'
     )
     assert "1 of 5 rows have no forecast and are left out" in said
-    assert "1 row of 4 without an outcome: recalibrated, and in no measure" in said
+    assert "1 row of 4 without outcome: recalibrated, in no measure" in said
     assert "rows are brought into the order of 't'" in said
     with pytest.raises(OnlinecalError, match="two columns of one name"):
         recalibrate_file(str(path), tmp_path / "out.parquet", "calibeating", asked=asked)

@@ -98,7 +98,7 @@ def test_files_that_are_refused(tmp_path):
         (text[:-9], "is cut off"),
         ("[]", "is no file of a recalibration"),
         ("{}", "is no file of a recalibration"),
-        (json.dumps(said | {"version": 2}), "is of version 2, and this onlinecal reads 1"),
+        (json.dumps(said | {"version": 2}), "is of version 2, not 1"),
         (text.replace("0.2", "0.3"), "is damaged"),
     ):
         file.write_text(wrong)

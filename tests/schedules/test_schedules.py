@@ -148,7 +148,7 @@ REFUSED = [
     (lambda: Constant(-1), "delay = -1"), (lambda: Constant(math.inf), "delay = inf"),
     (lambda: Geometric(-0.5), "mean = -0.5"), (lambda: Pareto(scale=3, cap=2), "cap = 2 is below scale = 3"),
     (lambda: Pareto(shape=0), "shape = 0"), (lambda: Bursts(0), "size = 0"), (lambda: Bursts(3, 0.0), r"every = 0"),
-    (lambda: Schedule(Constant(1)), "expected Arrivals and Delays"),
+    (lambda: Schedule(Constant(1)), "expected Arrivals, Delays"),
     (lambda: as_delays(True), "delay = True; expected a number, a name, or a table"),
     (lambda: as_arrivals(3), "arrivals = 3; expected a name"),
     (lambda: as_delays({"name": "constant", "length": 3}), "delay 'constant' has no parameter 'length'"),

@@ -33,7 +33,7 @@ def test_strategies_by_tables():
     assert several.forecasters == ["mine, p = 0.2", "mine, p = 0.5"]
     swept = [entry.strategy for entry in oc.sweep({"name": "delayed", "slots": 3}, of=["constant", hedging])]
     assert swept == [F.Delayed(F.Constant(), 3), F.Delayed(F.ForecastHedging(8), 3)]
-    with pytest.raises(InvalidParameter, match="slots stands in the table and beside it"):
+    with pytest.raises(InvalidParameter, match="slots is in the table and beside it"):
         oc.sweep({"name": "delayed", "slots": 3}, slots=[4])
     for bad in ({"m": 8}, {"name": 8}):
         with pytest.raises(OnlinecalError, match="forecaster has no name"):

@@ -140,7 +140,7 @@ def test_ours_are_good(file):
         ("[10, 20]", "[]", "no horizons"),
         ("[10, 20]", "{from = 100, to = 10, count = 3}", "horizons = .*: from = 100 is above to = 10"),
         ("horizons = [10, 20]", "horizon = 1000000000000", "horizon = 1000000000000: expected at most 1000000000"),
-        ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "one of the two"),
+        ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "give either horizon"),
         ("[10, 20]", "{from = 1, to = 9, count = 3, step = 1}", "unknown key 'step'"),
         ('"ece"', '"eec"', "unknown measure 'eec'; did you mean 'ece'"),
         ("bins = 5", "bin = 5", "no option 'bin'; did you mean 'bins'"),

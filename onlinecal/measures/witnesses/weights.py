@@ -147,9 +147,7 @@ class LipschitzWeights(Witness):
         excess = np.maximum(steps - apart, 0.0)
         if len(excess) and excess.max() > WRONG:
             i = int(np.argmax(excess))
-            raise InvalidData(
-                f"weights[{i}] and weights[{i + 1}] differ by {excess[i]:g} more than v; expected less"
-            )
+            raise InvalidData(f"weights[{i}] and weights[{i + 1}] differ by {excess[i]:g} more than v")
         r = residuals(gamma)
         size = total(np.abs(r))
         broken = total(excess) + SLACK * total(np.minimum(steps, apart))
@@ -258,9 +256,7 @@ def _steps_given(metric: Any, v: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         h = given_vector("metric(v)", metric(v), InvalidParameter)
     if h.shape != v.shape:
-        raise InvalidParameter(
-            f"metric(v) has shape {h.shape}; expected one number per prediction, {v.shape}"
-        )
+        raise InvalidParameter(f"metric(v) has shape {h.shape}; expected one per prediction, {v.shape}")
     with np.errstate(invalid="ignore"):
         steps = np.diff(h)
     # Neighbouring floats may have the same h.

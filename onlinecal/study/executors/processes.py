@@ -176,7 +176,7 @@ class _Worker:
                 self.future = self._pool.submit(_play, *self._kit, unit)
         except OSError as error:
             raise WorkerError(
-                f"no process can be begun: {error.strerror or error}; expected fewer jobs"
+                f"no process can begin: {error.strerror or error}; expected fewer jobs"
             ) from None
         except BrokenProcessPool as error:
             self.future = Future()
