@@ -30,6 +30,7 @@ def cautions(
     rows: int | None = None,
     level: float = 0.05,
     clusters: float | None = None,
+    blocks: int = 0,
 ) -> list[str]:
     """Warnings about a column of forecasts, in sentences; `rows` of weights tell as much as `samples` of equal ones."""
     said = []
@@ -74,13 +75,16 @@ def cautions(
             f"the bias changes over time (p = {drift.p_value:.2g}): one table for all rows is an average over "
             "different times"
         )
-    if drift is not None and drift.correlation_p < level:
+    if blocks:
         said.append(
-            f"errors of neighbouring rows depend on each other (correlation {drift.correlation:.2f}, "
-            f"p = {drift.correlation_p:.2g}): intervals and p-values take "
-            + ("rows" if clusters is None else "clusters of rows")
-            + " as independent"
-            + (" and are too optimistic" if drift.correlation > 0.0 and clusters is None else "")
+            f"errors near each other in time are alike: {number_of(blocks, 'block')} of rows are taken as independent"
+        )
+    elif drift is not None and drift.correlation_p < level:
+        unit = "rows" if clusters is None else "clusters"
+        said.append(
+            f"errors of neighbouring {unit} depend on each other (correlation {drift.correlation:.2f}, "
+            f"p = {drift.correlation_p:.2g}): intervals and p-values take {unit} as independent"
+            + (" and are too optimistic" if drift.correlation > 0.0 else "")
         )
     return said
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.arrays import Floats, Ints
+from onlinecal.core.joint import JointDistribution
+from onlinecal.forecasts.clusters import labels_of
 from onlinecal.forecasts.resampling import FEW, Resample, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
@@ -19,6 +20,8 @@ DRAWN_LEVELS = 2000
 GROUP_DRAWS = 9999
 #: rows apart, rows at most, groups of similar forecasts, and permutations of the test of dependence
 LAGS, TESTED, SIMILAR, PERMUTED = 10, 20_000, 20, 199
+#: draws of the test of drift, and stretches of time that it compares sums of
+DRIFT_DRAWS, STRETCHES = 999, 200
 # Numbers drawn at once.
 _AT_ONCE = 1 << 20
 # Outcomes of a level with at most this number of rows are drawn one by one, which is quicker.
@@ -109,28 +112,46 @@ class Drift:
     """Whether the bias of forecasts changes over time."""
 
     statistic: float
-    p_value: float  # its probability under the law of Kolmogorov, if there is no change: right for many rows
-    correlation: float  # of outcome − prediction in neighbouring rows
-    correlation_p: float  # two-sided, by its being normal for independent rows
+    p_value: float  # how often it would be as large without a change: right for many rows or clusters
+    correlation: float  # of outcome − prediction in neighbouring rows, or of sums of it in clusters
+    correlation_p: float  # two-sided, by its being normal for independent rows or clusters
 
 
-def drift_test(p: Floats, y: Floats, weights: Floats | None = None) -> Drift:
-    """Tests the residuals of rows in order of time for a change of their mean."""
-    # The variance of the correlation is the larger one of two: 1/n, and that seen of products of neighbours. The first
-    # holds for rare outcomes, the second for errors that are larger at some times than at others.
-    # Source: Brown, Durbin & Evans 1975 (sums of residuals); Kolmogorov's law of the greatest value of a Brownian
-    # bridge; White 1980 (variances that differ).
-    residuals = (y - p) * (1.0 if weights is None else weights / weights.max())
-    centred = residuals - residuals.mean()
+def drift_test(
+    p: Floats, y: Floats, weights: Floats | None = None, clusters: Ints | None = None, seed: int = 0
+) -> Drift:
+    """Tests the residuals of rows in order of time, or their sums in clusters, for a change of their mean."""
+    # By draws: residuals are multiplied by normal numbers, and added in at most `STRETCHES` stretches of time. The
+    # variance of the correlation is the larger one of two: 1/n, and that seen of products of neighbours. The first
+    # holds for rare outcomes. The second holds for errors that are larger at some times than at others, as the draws
+    # do. Clusters are in the order of their first rows. A positive correlation makes the draws larger.
+    # Source: Brown, Durbin & Evans 1975 (sums of residuals); Wu 1986 and White 1980 (variances that differ); Newey &
+    # West 1987 (neighbours).
+    w = np.ones(len(p)) if weights is None else weights / weights.max()
+    errors = w * (y - p)
+    if clusters is not None:
+        first = labels_of(clusters, len(p))
+        errors, w = np.bincount(first, errors), np.bincount(first, w)
+    even = w / w.sum()
+    centred = errors - even * errors.sum()
     n, power = len(centred), float((centred**2).sum())
     if n < 2 or power <= 1e-24 * n:
         return Drift(0.0, 1.0, 0.0, 1.0)
-    statistic = float(np.abs(np.cumsum(centred)).max()) / math.sqrt(power)
+    place = np.arange(n) * min(n, STRETCHES) // n
+    total, square, even = (np.bincount(place, part) for part in (centred, centred**2, even))
+    drawn = np.random.default_rng([seed, 8]).standard_normal((DRIFT_DRAWS, len(total))) * np.sqrt(square)
+    drawn -= drawn.sum(axis=1)[:, None] * even
     products = centred[1:] * centred[:-1]
     together = float(products.sum())
+    drawn *= math.sqrt(1.0 + max(together / power, 0.0))
+    as_large = np.abs(np.cumsum(drawn, axis=1)).max(axis=1) >= np.abs(np.cumsum(total)).max() - _TIE
     variance = max(power * power / n, float(products @ products))
-    two_sided = math.erfc(abs(together) / math.sqrt(2.0 * variance))
-    return Drift(statistic, bridge_exceeds(statistic), together / power, two_sided)
+    return Drift(
+        float(np.abs(np.cumsum(centred)).max()) / math.sqrt(power),
+        (1 + int(as_large.sum())) / (1 + DRIFT_DRAWS),
+        together / power,
+        math.erfc(abs(together) / math.sqrt(2.0 * variance)),
+    )
 
 
 def dependence_test(p: Floats, y: Floats, seed: int) -> float:
@@ -156,15 +177,6 @@ def dependence_test(p: Floats, y: Floats, seed: int) -> float:
         drawn[order] = errors[np.argsort(group + generator.random(len(p)))]
         as_large += total(drawn) >= seen - _TIE
     return (1 + as_large) / (1 + PERMUTED)
-
-
-def bridge_exceeds(x: float) -> float:
-    """P(max |B| ≥ x) of a Brownian bridge on [0, 1]: 2 Σ_{k ≥ 1} (−1)^{k−1} exp(−2 k² x²)."""
-    # Source: Kolmogorov 1933.
-    if x <= 0.15:  # 1 to the last digit
-        return 1.0
-    terms = ((-1.0) ** (k - 1) * math.exp(-2.0 * (k * x) ** 2) for k in range(1, math.ceil(5.0 / x) + 2))
-    return min(max(2.0 * math.fsum(terms), 0.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -211,7 +223,7 @@ def score_differences(
     y: Floats,
     weights: Floats | None = None,
     lags: int = 0,
-    clusters: NDArray[np.int64] | None = None,
+    clusters: Ints | None = None,
 ) -> list[Difference]:
     """Paired tests of all pairs of columns, by Brier score and by log score."""
     # Totals of clusters are independent, or depend on those of up to `lags` more clusters.

@@ -144,24 +144,25 @@ class Column:
     weighted: bool = False
     blocks: dict[str, Some] = field(default_factory=dict)
     drift: Drift | None = None
+    blocked: bool = False  # whether blocks of times are clusters, for errors near each other are alike
 
     @classmethod
-    def of(cls, log: Log, name: str) -> "Column":
+    def of(cls, log: Log, name: str, seed: int = 0) -> "Column":
         """That of all rows of a log."""
         p, y, w = log.forecasts[name], log.outcomes, log.weights
         gamma = JointDistribution.from_samples(p, y, weights=w)
-        blocks, drift = dict[str, Some](), None
+        blocks, drift, given = dict[str, Some](), None, log.clusters
         if log.times is not None:
             if log.cluster in ("", log.time):
                 residuals = (y - p) * (1.0 if w is None else w)
                 log = replace(log, clusters=blocks_in_time(residuals, log.clusters))
-            blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w)
+            blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w, log.clusters, seed)
         samples = (
             None if w is None and log.clusters is None else (p, y, np.ones(log.rows) if w is None else w)
         )
         return cls(
             gamma, _some(log, name, log.groups or {}), samples=samples, clusters=log.clusters,
-            weighted=w is not None, blocks=blocks, drift=drift,
+            weighted=w is not None, blocks=blocks, drift=drift, blocked=log.clusters is not given,
         )  # fmt: skip
 
     def on_grid(self, steps: int) -> "Column":
@@ -188,7 +189,7 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     settings = settings or Settings()
     groups = log.groups or {}
     few_groups(log.source, log.by, len(groups))
-    columns = [measured(name, Column.of(log, name), settings) for name in log.forecasts]
+    columns = [measured(name, Column.of(log, name, settings.seed), settings) for name in log.forecasts]
     if log.times is None and log.clusters is None:
         for one in columns:
             test = dependence_test(log.forecasts[one.name], log.outcomes, settings.seed)
@@ -249,7 +250,7 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
     return Measured(
         name, gamma, evaluation, decomposition(gamma), decomposition(gamma, "log"), worst_threshold(gamma), by_chance,
         share, told(share), " ".join(str(worst_decision_task(gamma)).split()) if cdl else "",
-        cautions(gamma, column.drift, samples, rows, clusters=clusters),
+        cautions(gamma, column.drift, samples, rows, clusters=clusters, blocks=column.blocked and resample.clusters),
         _parts(dict(sorted(column.groups.items())), settings), _parts(column.blocks, settings), column.drift,
     )  # fmt: skip
 

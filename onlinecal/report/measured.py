@@ -147,9 +147,10 @@ def grids(report: Report, column: Measured) -> list[Table]:
     if column.groups:
         found.append(_parts(f"By {report.by}", column.groups))
     if column.drift is not None:
+        unit = "clusters" if evaluation.resample and evaluation.resample.clusters else "rows"
         drift = (
             f"Drift: the greatest sum of errors beyond an even course is {column.drift.statistic:.3g} √n σ, p = "
-            f"{column.drift.p_value:.3g}; errors of neighbouring rows have correlation "
+            f"{column.drift.p_value:.3g}; errors of neighbouring {unit} have correlation "
             f"{column.drift.correlation:.3g}, p = {column.drift.correlation_p:.3g}."
         )
         found.append(_parts(f"Over {report.time}", column.blocks, drift))
