@@ -28,26 +28,23 @@ def pytest_configure(config):
 
 #: rooms of tests of compiled code, whose slow tests `.ci/run` plays with checks of bounds
 COMPILED = {"core", "engine", "exact", "exploit", "forecasters", "forecasts", "measures", "natures", "rounds"}
-#: k → files of dear tests, which are marked `one_in(k)`
-DEAR = {
-    4: """
-    checks/facts checks/guarantees core/content engine/game engine/memory engine/people exact/brackets exact/players
-    exact/solve forecasters/delayed forecasters/deterministic forecasters/guarantees forecasters/in_flight
-    forecasters/internal_regret forecasters/proofs forecasters/recalibration forecasters/threshold_hedging
-    forecasts/intervals forecasts/reading forecasts/regression growth/growth growth/orders measures/catalogue
-    measures/decision measures/distance measures/distance_metric measures/interval measures/sampling measures/smooth
-    measures/subsampled measures/witnesses monitoring/monitor monitoring/sequences natures/rules papers/bhnu26
-    papers/bn24 papers/estimators papers/exact recalibration/adapters recalibration/replay report/forecast_plots
-    report/late report/measured report/page report/pictures report/ranking report/run_plots schedules/by_outcome
-    search/search study/cluster study/copies study/files study/gammas study/later study/moved_columns study/results
-    whole/late_scenarios whole/options whole/results_cli whole/terminals worlds/worlds
-    """,
-    6: """
-    forecasts/clusters forecasts/measuring monitoring/watching report/plots study/executors whole/commands
-    """,
-}
-ONE_IN = {f"tests/{path.replace('/', '/test_')}.py": k for k, paths in DEAR.items() for path in paths.split()}
-ONE_IN["docs/gallery.md"] = 6
+#: files of dear tests, which are marked `one_in(8)`
+DEAR = """
+    checks/every_strategy checks/facts checks/guarantees core/content engine/game engine/memory engine/people
+    exact/brackets exact/players exact/solve forecasters/delayed forecasters/deterministic
+    forecasters/guarantees forecasters/in_flight forecasters/internal_regret forecasters/proofs
+    forecasters/recalibration forecasters/threshold_hedging forecasts/clusters forecasts/evaluation
+    forecasts/intervals forecasts/measuring forecasts/reading forecasts/regression growth/growth growth/orders
+    measures/catalogue measures/decision measures/distance measures/distance_metric measures/interval
+    measures/sampling measures/smooth measures/subsampled measures/witnesses monitoring/monitor
+    monitoring/sequences monitoring/watching natures/rules papers/bhnu26 papers/bn24 papers/estimators
+    papers/exact recalibration/adapters recalibration/replay report/forecast_plots report/late report/measured
+    report/page report/paired report/pictures report/plots report/ranking report/run_plots report/style
+    schedules/by_outcome search/search study/cluster study/copies study/executors study/files study/gammas
+    study/later study/moved_columns study/results whole/commands whole/late_scenarios whole/options
+    whole/results_cli whole/terminals worlds/worlds
+"""
+ONE_IN = {f"tests/{path.replace('/', '/test_')}.py": 8 for path in DEAR.split()} | {"docs/gallery.md": 8}
 
 
 @pytest.hookimpl(tryfirst=True)

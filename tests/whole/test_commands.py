@@ -433,7 +433,7 @@ def test_what_plug_ins_print_is_not_among_the_results(tmp_path):
 @pytest.mark.slow
 def test_control_c_in_compiled_code_keeps_what_is_finished(tmp_path):
     (tmp_path / "long.toml").write_text(SCENARIO.replace("[100, 200, 400]", "[100, 200, 300000000]"))
-    database = tmp_path / "results/long.db"
+    database = tmp_path / "my results.db"
 
     def short_ones_are_played():  # which are first
         if not (database.exists() and database.stat().st_size > 0):
@@ -441,13 +441,13 @@ def test_control_c_in_compiled_code_keeps_what_is_finished(tmp_path):
         with Store.open(database) as store:
             return len(store.finished()) >= 8
 
-    running = begun("run", "long.toml", cwd=tmp_path, when=short_ones_are_played)
+    running = begun("run", "long.toml", "-o", database.name, cwd=tmp_path, when=short_ones_are_played)
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=60)[1]
     assert running.returncode == 130, said
-    assert "stopped: 8 of 12 cells are finished and kept in results/long.db; go on with: " in said
-    assert "onlinecal run long.toml --resume" in said
+    go_on = "onlinecal run long.toml --output 'my results.db' --resume\n"  # can be pasted
+    assert f"stopped: 8 of 12 cells are finished and kept in my results.db; go on with: {go_on}" in said
     assert "Traceback" not in said
     assert len(read(database).cells) == 8
 

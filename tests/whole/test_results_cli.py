@@ -1,9 +1,8 @@
-"""Results files as users meet them: edits between runs, two processes, kills, full disks."""
+"""Results files as users meet them: edits between runs, and a disk that is read-only."""
 
 import json
 import os
 import shutil
-import signal
 import subprocess
 import sys
 
@@ -11,7 +10,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.study.store import Store
-from tests.command_line import begun, onlinecal
+from tests.command_line import onlinecal
 from tests.readme import ROOT
 from tests.results import equal, read
 
@@ -120,48 +119,6 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
     assert again() == ""
 
 
-# ---------------------------------------------------------------- two processes, and one that is killed
-
-
-WAITS = """
-import os, time
-class Same:
-    def __init__(self, horizon): self.horizon = horizon
-    def forecast(self):
-        if self.horizon == 40 and not os.path.exists("go"):
-            open("waiting", "w").close()
-            while not os.path.exists("go"): time.sleep(0.01)
-        return 0.5
-    def update(self, forecast, outcome): pass
-"""
-
-
-@pytest.fixture
-def waiting(folder):
-    (folder / "own.py").write_text(WAITS)
-    return folder
-
-
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["kill", "interrupt"])
-def test_a_process_that_is_stopped_leaves_what_is_finished_and_no_lock(waiting, how):
-    # It has finished a cell, and waits in the next until there is a file "go".
-    first = begun(
-        "run", "s.toml", "--output", "my results.db", cwd=waiting, when=(waiting / "waiting").exists
-    )
-    first.send_signal(how)
-    err = first.communicate(timeout=60)[1]
-    assert first.returncode == (130 if how == signal.SIGINT else -how)
-    if how == signal.SIGINT:  # the way to go on can be pasted
-        assert err == (
-            "stopped: 1 of 4 cells are finished and kept in my results.db; go on with: onlinecal run s.toml "
-            "--output 'my results.db' --resume\n"
-        )
-    assert len(read(waiting / "my results.db").cells) == 1
-    (waiting / "go").touch()
-    assert onlinecal("run s.toml -o 'my results.db' --resume", cwd=waiting).stderr == ""
-    assert equal(read(waiting / "my results.db"), fresh(waiting))
-
-
 # ---------------------------------------------------------------- disks
 
 
@@ -198,41 +155,6 @@ def mounted(folder, script):
     done = space(f'exec "{sys.executable}" script')
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
-
-
-@pytest.mark.slow
-def test_a_disk_that_is_full(folder):
-    errors, left = mounted(
-        folder,
-        """
-oc("run s.toml -o disk/a.db")
-shutil.copy("disk/a.db", "kept.db")
-with open("disk/filler", "wb", 0) as filler:
-    try:
-        while filler.write(bytes(1024)): pass
-    except OSError: pass
-edit(("20, 40", "20, 40, 80, 160, 320"), ("runs = 2", "runs = 60"))
-oc("run s.toml -o disk/a.db --resume", rc=2)
-oc("run s.toml -o disk/a.db --overwrite", rc=2)
-oc("run s.toml -o disk/b.db", rc=2)
-shutil.copy("disk/a.db", "after.db")
-os.remove("disk/filler")
-edit(("runs = 60", "runs = 2"))
-oc("run s.toml -o disk/a.db --resume")
-shutil.copy("disk/a.db", "end.db")
-print(json.dumps([errors, os.listdir("disk")]))
-""",
-    )
-    assert ".a.db.new" not in left
-    assert len(errors) == 3
-    for error in errors:
-        assert "full" in error or "No space left on device" in error or "cannot be" in error, error
-    # What was there is there.
-    with Store.open(folder / "kept.db") as before, Store.open(folder / "after.db") as after:
-        assert len(before.runs()) == 4
-        assert all(after.runs()[key] >= runs for key, runs in before.runs().items())
-        assert after.damaged() == set()
-    assert equal(read(folder / "end.db"), fresh(folder))
 
 
 @pytest.mark.slow
