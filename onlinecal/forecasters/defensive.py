@@ -31,11 +31,9 @@ class DefensiveForecasting(Forecaster):
     Guarantee: For every sequence T·kCE ≤ √(Σ p_t(1 − p_t)) ≤ √T/2, with kCE in the same kernel. With the Laplace kernel
     of scale 1 T·smCE ≤ √2·√T/2, since smCE ≤ √2·kCE. The middle term is tracked as ``kernel_ce_certificate``.
 
-    With delays, T·kCE ≤ √(Σ p_t(1 − p_t) + 2 Σ b_t |y_t − p_t|), b_t questions being open when t is asked. With at
-    most b open at once, the one being asked included, this is at most √((1/4 + 2(b − 1))T). Proof: in the order of the
-    questions, round t adds (y_t − p_t)² + 2(y_t − p_t) Σ_{s<t} K(p_t, p_s)(y_s − p_s) to the squared norm. Over the s
-    with a known outcome that is at most p_t(1 − p_t), by the choice of p_t. Each other s adds at most 2|y_t − p_t|. The
-    certificate has these terms.
+    With delays, T·kCE ≤ √(Σ p_t(1 − p_t) + 2 Σ b_t |y_t − p_t|), b_t questions being open when t is asked. With at most
+    b open at once, the one being asked included, this is at most √((1/4 + 2(b − 1))T). The certificate has these terms.
+    Proof: docs/proofs.md.
 
     Information: Laplace: O(log t) time a round, and 45 to 64 bytes a round and run. Beyond the room set aside the tree
     is moved, and takes twice as much meanwhile. Gaussian: O(terms) time and memory, 18 terms at scale 1.

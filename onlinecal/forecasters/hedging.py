@@ -267,9 +267,8 @@ class AlmostOneStepAhead(OnGrid):
     also where √T is rounded up, as E_0 and E_m stay 0. The imagined forecasts are the certificate: the player tracks
     Σ|p_t − p̃_t| + Σ|E_i| as ``distance_certificate``.
 
-    With at most b questions open at once, the one being asked included, it is at most T/m + b(m − 1). Proof: in the
-    order of the questions a bias is lowered only if it is not negative without open rounds. Each of these, b − 1 at
-    most, moves it by 1 at most. So it stays above −b, and likewise below b. At m = √(T/b) that is 2√(bT).
+    With at most b questions open at once, the one being asked included, it is at most T/m + b(m − 1). Proof:
+    docs/proofs.md. At m = √(T/b) that is 2√(bT).
 
     Source: Arunachaleswaran, Collina, Roth and Shi 2025, "An elementary predictor obtaining distance to calibration".
 

@@ -39,9 +39,8 @@ class FosterVohra(OnGrid):
     positive regret, |E_i| ≤ n_i/(2m), may be played alone.
 
     Guarantee: With ``swaps="next"``: E[T·ECE] ≤ T/(2m) + √(2(m + 1)T), about (1/2 + √2)·T^{2/3} at m = T^{1/3}, against
-    natures that see the law. Proof: Φ = Σ max(R_ij, 0)² has no first-order growth. A round that plays i adds at most
-    the squares of its two losses against the neighbours, 2·(2/m)². And |E_i| ≤ n_i/(2m) + (m/2) max_j R_ij. With
-    ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m + 1)T), which is T^{5/6} at best: none is stated.
+    natures that see the law. Proof: docs/proofs.md. With ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m +
+    1)T), which is T^{5/6} at best: none is stated.
 
     Information: 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` (m +
     1)² floats a run, O(m²) steps a round, and O(m³) when a point comes back into use.
@@ -191,11 +190,8 @@ class BlumMansourLog(InSteps):
 
     Guarantee: Let P_t(i) be the weight of z_i in the law of round t, S_i = Σ P_t(i) y_t and n_i = Σ P_t(i). The swap
     regret that is weighed by the law, Σ n_i KL(S_i/n_i ‖ z_i), is O(T^{1/3} log T) for m = T^{1/3}, against natures
-    that see the law. As the law is stationary, it is the regret of all learners and the cost of rounding. The forecast
-    of a learner is the mean of its posterior. So its regret is at most ln B(z_i, 1 − z_i) − ln B(z_i + S_i, 1 − z_i +
-    n_i − S_i) − n_i H(S_i/n_i). That is O(log T), by Jensen: exp of minus a loss of weight at most 1 is concave in x.
-    Rounding x costs O(1/m²) a round up to a logarithm. KL calibration itself, `oc.measures.bregman`, is of the
-    forecasts that were drawn; this adds noise of O(log T) a point. No constant is stated.
+    that see the law. Argument: docs/proofs.md. KL calibration itself, `oc.measures.bregman`, is of the forecasts that
+    were drawn; this adds noise of O(log T) a point. No constant is stated.
 
     Source: Luo, Senapati and Sharan 2025, "Simultaneous swap regret minimization via KL-calibration"; Blum and Mansour
     2007 (the reduction). Deviations: grid, learners and argument are ours.

@@ -39,11 +39,9 @@ class PerturbedLeader(Forecaster):
 
     Guarantee: E[T·U-calibration] = O(√T) against natures that see the history; the source states no constant.
 
-    None holds against natures that see the law, whatever `atoms` is: they see the sampled forecasts. Let nature play
-    y = 0 if at least half of the atoms lie above 1/2, and else y = 1. This forces T·E|B/K − 1/2| with K = `atoms` and
-    B binomial(K, 1/2), about T/√(2πK). Proof: let a fraction f of the atoms be above 1/2. Acting where the forecast is
-    above 1/2 loses |f − 1/2|/2 a round on average against the better constant action. U-calibration is at least twice
-    that, and the binomial has the least mean distance from 1/2. `ThresholdHedging` has a bound against such natures.
+    None holds against natures that see the law, whatever `atoms` is: they see the sampled forecasts. Let nature play y
+    = 0 if at least half of the atoms lie above 1/2, and else y = 1. This forces T·E|B/K − 1/2| with K = `atoms` and B
+    binomial(K, 1/2), about T/√(2πK). Proof: docs/proofs.md. `ThresholdHedging` has a bound against such natures.
 
     Source: Daskalakis and Syrgkanis 2016, "Learning in auctions: regret is hard, envy is easy". Luo, Senapati and
     Sharan 2024, "Optimal multiclass U-calibration error". Deviations: the finite law described above; 1/2 where the

@@ -36,11 +36,7 @@ class KinkApproach(Nature):
     times y = 1, and then y = 0. Below the kink it looks at the lowest one, with 0 and 1 exchanged. (Above or below is
     the middle between the two; at c itself it tosses a fair coin.)
 
-    Notes: Take a hedge that keeps all biases below √(3nL). A level with n rounds at a distance d from the kink adds
-    √(3nL) − nd to its regret: at most 3L/(4d), at n = 3L/(4d²). On the grid with m = √T steps d = k/m, so the gains add
-    up to (3L/4)√T Σ 1/k, half a ln T on each side. The bound of `CDLMinimiser` has the same arithmetic.
-
-    Source: This package: after a random search among policies on the pair that the CDL minimiser plays.
+    Source: This package: after a random search among policies on the CDL minimiser's pair. Why: docs/proofs.md.
 
     Parameters
     ----------
@@ -108,11 +104,7 @@ class SparseBias(Nature):
     neighbours u < v forecast, from the top down: y = 1 while Σ (y − u), the bias of u, is less than u, and else y = 0.
     So u, with a bias near 0, is drawn nearly always, and v now and then, mostly with y = 0. When u has been drawn N
     times, y = 0 until the pair below has its turn; N is such that all pairs take 0.85 T. Further up y = 0, below the
-    kink y = 1.
-
-    Notes: Hedging with plain biases a ≥ 0 and −b plays v with probability a/(a + b). In the mean a² + b² grows by 1/4 a
-    round. With a near 0 for N rounds b becomes √N/2, in some 2√N rounds of v. With N of order √T at √T levels the
-    regret of the kink is of order T^(3/4), as the bound on twice the ECE.
+    kink y = 1. Why it works: docs/proofs.md.
 
     Parameters
     ----------
