@@ -12,51 +12,34 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 # Where each public name is. It is imported when first asked for: the command line answers before numba is loaded.
-_HOMES = {
-    "JointDistribution": "onlinecal.core.joint",
-    "binary_forecasts": "onlinecal.forecasts.multiclass",
-    "evaluate": "onlinecal.forecasts.evaluation",
-    "decomposition": "onlinecal.forecasts.regression",
-    "alpha_n": "onlinecal.forecasts.testers",
-    "isotonic": "onlinecal.forecasts.regression",
-    "samples_to_test": "onlinecal.forecasts.testers",
-    "t_cal": "onlinecal.forecasts.testers",
-    "tolerant_test": "onlinecal.forecasts.testers",
-    "compiled": "onlinecal.rounds.compiled",
-    "play": "onlinecal.face",
-    "sweep": "onlinecal.face",
-    "load": "onlinecal.face",
-    "Study": "onlinecal.report.curves",
-    "Curve": "onlinecal.report.curves",
-    "Guarantee": "onlinecal.core.guarantee",
-    "OnlinecalError": "onlinecal.core.errors",
-    "of_rounds": "onlinecal.core.transcript",
-    "Recalibrator": "onlinecal.recalibration.recalibrator",
-    "recalibrate": "onlinecal.recalibration.replay",
-    "fit_recalibration": "onlinecal.recalibration.maps",
-    "load_recalibration": "onlinecal.recalibration.maps",
-    "smooth_recalibration": "onlinecal.recalibration.smoothing",
-    "Monitor": "onlinecal.monitoring.monitor",
-    "RecalibratedClassifier": "onlinecal.recalibration.estimator",
-    "RiverRecalibrator": "onlinecal.recalibration.river_model",
-}
+_NAMES = {
+    "core.errors": "OnlinecalError", "core.guarantee": "Guarantee", "core.joint": "JointDistribution",
+    "core.transcript": "of_rounds", "face": "load play sweep", "forecasts.evaluation": "evaluate",
+    "forecasts.multiclass": "binary_forecasts", "forecasts.regression": "decomposition isotonic",
+    "forecasts.testers": "alpha_n samples_to_test t_cal tolerant_test", "monitoring.monitor": "Monitor",
+    "recalibration.estimator": "RecalibratedClassifier", "recalibration.maps": "fit_recalibration load_recalibration",
+    "recalibration.recalibrator": "Recalibrator", "recalibration.replay": "recalibrate",
+    "recalibration.river_model": "RiverRecalibrator", "recalibration.smoothing": "smooth_recalibration",
+    "report.curves": "Curve Study", "rounds.compiled": "compiled",
+}  # fmt: skip
+_HOMES = {name: f"onlinecal.{home}" for home, names in _NAMES.items() for name in names.split()}
 _ROOMS = {
-    "errors": "onlinecal.core.errors",
-    "exact": "onlinecal.exact",
-    "exploit": "onlinecal.exploit",
-    "forecasters": "onlinecal.forecasters",
-    "growth": "onlinecal.growth",
-    "measures": "onlinecal.measures",
-    "natures": "onlinecal.natures",
-    "plots": "onlinecal.report.plots",
-    "rates": "onlinecal.growth.rates",
-    "responses": "onlinecal.decision_makers.responses",
-    "schedules": "onlinecal.schedules",
-    "search": "onlinecal.search",
-    "study": "onlinecal.study",
-    "tasks": "onlinecal.decisions.tasks",
-    "worlds": "onlinecal.worlds",
-}
+    "errors": "onlinecal.core.errors", "plots": "onlinecal.report.plots", "rates": "onlinecal.growth.rates",
+    "responses": "onlinecal.decision_makers.responses", "tasks": "onlinecal.decisions.tasks",
+}  # fmt: skip
+_OWN = (
+    "exact",
+    "exploit",
+    "forecasters",
+    "growth",
+    "measures",
+    "natures",
+    "schedules",
+    "search",
+    "study",
+    "worlds",
+)
+_ROOMS |= {room: f"onlinecal.{room}" for room in _OWN}
 
 # A star imports nothing that needs a library which may not be there.
 __all__ = sorted({*_HOMES, *_ROOMS} - {"RecalibratedClassifier", "RiverRecalibrator"})

@@ -87,15 +87,13 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
     if isinstance(strategy, Mapping):
         strategy, table = named_table("strategy", strategy)
         if twice := sorted(table.keys() & parameters.keys()):
-            raise InvalidParameter(f"{strategy!r}: {twice[0]} is in the table and beside it; expected once")
+            raise InvalidParameter(f"{strategy!r}: {twice[0]} is in the table and beside it; expected one")
         label, parameters = table.pop("label", label), table | parameters
     thing, kind = _found(strategy)
     own = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
     find = finder()
     top = Thing(title(thing), kinds(thing))
-    combined = expand(
-        kind, {"name": "", **own}, lambda role, table: find(role, table) if table["name"] else top
-    )
+    combined = expand(kind, {"name": "", **own}, lambda role, t: find(role, t) if t["name"] else top)
 
     def build(table: dict[str, Any]) -> Any:
         return as_strategy(
@@ -116,9 +114,7 @@ def _found(strategy: Any) -> tuple[Any, str]:
         strategy = locate("forecaster or nature", strategy)
     kind = kind_of(strategy)
     if not kind:
-        raise InvalidParameter(
-            f"{in_one_line(strategy)} is neither forecaster nor nature; expected one of them"
-        )
+        raise InvalidParameter(f"{in_one_line(strategy)} is neither a forecaster nor a nature; expected one")
     return strategy, kind
 
 

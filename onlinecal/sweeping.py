@@ -90,9 +90,7 @@ def _entries(kind: str, table: str | Mapping[str, Any], folder: Path) -> list[En
     options: dict[str, Any] = {"name": table} if isinstance(table, str) else dict(table)
     name, label, longest = (options.get(key) for key in RESERVED)
     if not isinstance(name, str):
-        raise ScenarioError(
-            f"a {kind} has no name: {table!r}; expected name = one of those that `{LIST} {kind}s` shows"
-        )
+        raise ScenarioError(f"a {kind} has no name: {table!r}; expected one of `{LIST} {kind}s`")
     if label is not None and not (isinstance(label, str) and label.isprintable()):
         raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text in one line")
     if longest is not None:

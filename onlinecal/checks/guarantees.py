@@ -285,11 +285,9 @@ def _bound(g: Guarantee, strategy: str, horizon: int) -> float:
     try:
         value = float(g.bound(horizon))
     except Exception as error:
-        raise InvalidParameter(
-            f"{strategy}: {g.short} has no value at T = {horizon}: {failure(error)}"
-        ) from error
+        raise InvalidParameter(f"{strategy}: {g.short} at T = {horizon}: {failure(error)}") from error
     if math.isnan(value) or (g.upper and value <= 0.0):
-        raise InvalidParameter(f"{strategy}: {g.short} is {value} at T = {horizon}; expected more than 0")
+        raise InvalidParameter(f"{strategy}: {g.short} is {value} at T = {horizon}; expected a number > 0")
     return value
 
 

@@ -42,7 +42,5 @@ def bounds_in_world(
             if promise.kind != "rate":
                 kept.append(promise)
                 if np.any(sign * (totals - promise.bound) > slack):
-                    faults.append(
-                        f"{cell.forecaster.label}: {promise.text}, but {totals} > {promise.bound:.6g}"
-                    )
+                    faults.append(f"{cell.forecaster.label}: {promise.text}: {totals} > {promise.bound:.6g}")
     return Finding(f"bounds for open questions ({len(kept)} apply)", "; ".join(faults))

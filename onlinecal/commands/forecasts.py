@@ -58,9 +58,7 @@ def measure(
         "--in-parts/--in-memory",
         show_default=False,
     ),
-    scheduler: str | None = option(
-        "of a Dask cluster that reads the file in parts", "--scheduler", metavar="ADDRESS"
-    ),
+    scheduler: str | None = option("of a Dask cluster that reads in parts", "--scheduler", metavar="ADDRESS"),
     html: Path | None = option("an .html page as well, which needs no other file", "--output", "-o"),
     as_json: bool = JSON,
 ) -> None:
@@ -99,9 +97,7 @@ def measure(
 
 def watch(
     file: Path = argument("a CSV file with forecasts and outcomes, or - for standard input", "FILE"),
-    forecast: str | None = option(
-        "column of forecasts; default forecast, p, probability, …", "--forecast", "-f"
-    ),
+    forecast: str | None = option("column of forecasts; default forecast, p, …", "--forecast", "-f"),
     outcome: str | None = option("column of outcomes; default outcome, y, label, …", "--outcome", "-y"),
     key: str | None = option("column that tells questions apart; outcomes may come in later lines", "--id"),
     time: str | None = option("column of times, which must not descend"),
@@ -112,13 +108,9 @@ def watch(
     encoding: str | None = ENCODING,
     alpha: float | None = option("probability of a false alarm, for ever; default 0.05"),
     restart: str | None = option("after an alarm: spend (default), same or never; see oc.Monitor"),
-    open_at_once: int | None = option(
-        "the number of open questions that are bet on; nothing is assumed of their outcomes"
-    ),
+    open_at_once: int | None = option("the number of open questions bet on; nothing is assumed of outcomes"),
     follow: bool = flag("wait for more lines at the end", "--follow"),
-    state: Path | None = option(
-        "a file in which the watch is kept; from it the same watch goes on where it ended"
-    ),
+    state: Path | None = option("a file that keeps the watch; from it the same watch goes on where it ended"),
     as_json: bool = JSON,
 ) -> None:
     """Watch forecasts: an alarm when they are miscalibrated.
@@ -208,9 +200,7 @@ def _print_watch(monitor: Any, as_json: bool) -> None:
 
 def recalibrate(
     file: str = argument("a CSV (.gz) or Parquet file of forecasts and outcomes, or - for stdin", "FILE"),
-    output: Path = option(
-        "a .csv or .parquet file: all columns, and one more", "--output", "-o", default=...
-    ),
+    output: Path = option("a .csv or .parquet file: all columns and one more", "--output", "-o", default=...),
     overwrite: bool = OVERWRITE,
     forecaster: str = option(
         "aggregated (default), calibeating, platt, tracking, isotonic_refitted, platt_refitted, "
@@ -220,9 +210,7 @@ def recalibrate(
         default="aggregated",
     ),
     bins: int | None = option("the number of bins of the base forecast, each with a copy of the forecaster"),
-    forecast: str | None = option(
-        "column of forecasts; default forecast, p, probability, …", "--forecast", "-f"
-    ),
+    forecast: str | None = option("column of forecasts; default forecast, p, …", "--forecast", "-f"),
     outcome: str | None = option(
         "column of outcomes, empty if not known yet; default outcome, y, label, …", "--outcome", "-y"
     ),
@@ -231,12 +219,8 @@ def recalibrate(
     resolved: str | None = option("column of times at which outcomes became known; default --time"),
     column: str = option("name of the new column", default="recalibrated"),
     save: Path | None = option("a file for the map of a ..._refitted method, fitted to all known outcomes"),
-    apply: Path | None = option(
-        "recalibrate by the map in a file of --save; outcomes are not needed or read"
-    ),
-    horizon: int | None = option(
-        "the number of forecasts, for forecasters that are tuned to it; default unknown"
-    ),
+    apply: Path | None = option("recalibrate by the map in a file of --save; outcomes are not needed"),
+    horizon: int | None = option("the number of forecasts, for forecasters tuned to it; default unknown"),
     percent: bool = PERCENT,
     skip_missing: bool = flag("leave out rows without a forecast", "--skip-missing"),
     sort: bool = flag("take rows in the order of --time", "--sort"),

@@ -15,16 +15,10 @@ from onlinecal.core.words import at_least, at_most, number_of, with_error
 def solve(
     m: int = option("steps of the grid 0, 1/m, …, 1", "--m", default=...),
     horizon: int = option("T", default=...),
-    measure: str = option(
-        "the measure of the total T·μ that the forecaster pays", "--measure", "-m", default="ece"
-    ),
-    sight: str = option(
-        "what nature sees before it chooses: law, draw, or history (both choose at once)", default="law"
-    ),
+    measure: str = option("the measure μ; the forecaster pays T·μ", "--measure", "-m", default="ece"),
+    sight: str = option("the sight of nature: law, draw, or history (both choose at once)", default="law"),
     after: str = option("rounds that have been played, as forecast:outcome: 0.5:1,0.25:0", default=""),
-    clip: float | None = option(
-        "for longer games: a certified bracket of the value; biases of more are not told apart"
-    ),
+    clip: float | None = option("for longer games: a bracket; larger biases are not told apart"),
     as_json: bool = JSON,
 ) -> None:
     """Solve the calibration game on a grid exactly.
@@ -86,9 +80,7 @@ def exploit(
     forecaster: str = argument("a name, or a table { name = ..., ... } as in a scenario"),
     horizon: int = option("T", default=...),
     m: int | None = option("the forecaster's parameter m, steps of its grid", "--m"),
-    measure: str = option(
-        "the measure of the total T·μ that the forecaster pays", "--measure", "-m", default="ece"
-    ),
+    measure: str = option("the measure μ; the forecaster pays T·μ", "--measure", "-m", default="ece"),
     sight: str = option("what nature sees before it chooses: law or draw", default="law"),
     as_json: bool = JSON,
 ) -> None:
@@ -133,13 +125,9 @@ def exploit(
 
 
 def search(
-    against: str = option(
-        "a forecaster: its name, or a table { name = ..., ... } as in a scenario", default=...
-    ),
+    against: str = option("a forecaster: its name, or a table { name = ..., ... }", default=...),
     horizon: int = option("T", default=...),
-    measure: str = option(
-        "the measure of the total T·μ that is made large", "--measure", "-m", default="cdl"
-    ),
+    measure: str = option("the measure of the total T·μ made large", "--measure", "-m", default="cdl"),
     nature: list[str] | None = option(
         "where to look: a name, or a table with ranges { from = ..., to = ... }; repeat it for several; "
         "default: thresholds and ratchets on biases, coins, Markov chains, pieces, mixtures"
@@ -176,9 +164,7 @@ def search(
     names = (
         "against", "measure", "horizon", "nature", "mean", "seed", "fresh_seed", "evaluations", "interrupted",
     )  # fmt: skip
-    tried = [
-        {"nature": each.label, "evaluations": each.evaluations, "best": each.best} for each in found.tried
-    ]
+    tried = [{"nature": e.label, "evaluations": e.evaluations, "best": e.best} for e in found.tried]
     more = {"low": low, "high": high, "fresh": len(found.totals), "tried": tried}
     answer(as_json, {name: getattr(found, name) for name in names} | more, lambda: _searched(found, output))
     if found.interrupted:

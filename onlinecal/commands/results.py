@@ -27,9 +27,7 @@ NAMED = 5
 
 
 def run(
-    scenario: Path = argument(
-        "a TOML file, or one of `onlinecal list scenarios`, such as quickstart", "SCENARIO"
-    ),
+    scenario: Path = argument("a TOML file, or a name in `onlinecal list scenarios`", "SCENARIO"),
     output: Path | None = option("results file; default results/NAME.db", "--output", "-o"),
     resume: bool = flag("go on with an unfinished results file", "--resume"),
     overwrite: bool = flag("replace an existing results file", "--overwrite"),
@@ -169,9 +167,7 @@ def compare(
     pareto: tuple[str, str] | None = option(
         "who is not dominated in two measures", "--pareto", metavar="MEASURE MEASURE"
     ),
-    markdown: bool = flag(
-        "as Markdown; by itself the exponents of all columns beside the proven ones", "--markdown"
-    ),
+    markdown: bool = flag("as Markdown; alone, all exponents beside the proven ones", "--markdown"),
     paired: bool = flag("differences between forecasters on the same outcomes, run by run", "--paired"),
     people: bool = flag("the swap regret of those who join and leave", "--people"),
     as_json: bool = JSON,
@@ -189,9 +185,7 @@ def compare(
 
 
 def plot(
-    results: Path = argument(
-        "a results file, such as results/quickstart.db; with --questions a scenario", "RESULTS"
-    ),
+    results: Path = argument("a results file; with --questions a scenario", "RESULTS"),
     output: Path | None = option(".png, .svg or .pdf; default beside the results", "--output", "-o"),
     measure: list[str] | None = option("which columns; may be repeated", "--measure", "-m"),
     forecaster: list[str] | None = option("which forecasters; may be repeated"),
@@ -207,9 +201,7 @@ def plot(
     tasks: bool = flag("the regrets of each task instead", "--tasks"),
     runs: bool = flag("every single run instead", "--runs"),
     slopes: bool = flag("how fast totals grow from T to T instead", "--slopes"),
-    against: str | None = option(
-        "values against a parameter of forecasters or natures, or against T, instead"
-    ),
+    against: str | None = option("values against a parameter of forecasters or natures, or T"),
     bars: str | None = option("of --against: deviation (default), quartiles, or interval"),
     run: int | None = option("which run of a picture of levels; default all", min=0),
     round: int | None = option("which checkpoint of it; default the last"),

@@ -231,17 +231,9 @@ def _forget_stale(folder: Path) -> None:
 
 #: rooms of which no kernel of another file takes a function or a number; a test holds it
 APART = {
-    "checks",
-    "commands",
-    "exploit",
-    "forecasts",
-    "growth",
-    "monitoring",
-    "recalibration",
-    "report",
-    "search",
-}
-APART |= {"study", "worlds"}
+    "checks", "commands", "exploit", "forecasts", "growth", "monitoring", "recalibration", "report", "search", "study",
+    "worlds",
+}  # fmt: skip
 #: lines that say nothing to a compiler: comments and docstrings
 _WORDS = re.compile(rb'^ *(?:#.*|r?"""[^"]*(?:"{1,2}[^"]+)*""")$', re.MULTILINE)
 

@@ -48,7 +48,7 @@ class Column:
     def __post_init__(self) -> None:
         if self.kind not in _KINDS or self.end not in _ENDS:
             expected = f"kind {', '.join(map(repr, _KINDS))} and end 'lower', 'upper' or ''"
-            raise InvalidParameter(f"a {self.kind!r} column with end {self.end!r}; expected {expected}")
+            raise InvalidParameter(f"column of kind {self.kind!r} with end {self.end!r}; expected {expected}")
         if bool(self.task) != self.of_task or (self.of_task and self.measure not in ACCOUNT):
             expected = f"the name of the task and one of {', '.join(ACCOUNT)}" if self.of_task else "no task"
             said = f"a {self.kind} column {self.measure!r} with task {self.task!r}"

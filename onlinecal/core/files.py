@@ -44,9 +44,7 @@ def located(file: str) -> Path:
     package, _, path = resource.partition("/")
     spec = importlib.util.find_spec(package) if package.isidentifier() else None
     if spec is None or not spec.submodule_search_locations:
-        raise InvalidData(
-            f"{file}: the Python package {package!r} is not installed; install it (pip install {package})"
-        )
+        raise InvalidData(f"{file}: the Python package {package!r} is not installed; pip install {package}")
     return Path(spec.submodule_search_locations[0]) / path
 
 

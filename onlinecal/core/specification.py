@@ -113,9 +113,7 @@ def listed(name: str, values: Any, what: str, many: int | None = None) -> tuple[
     """The values as a tuple, refused unless they are a list of `many` things, or of at least one."""
     good = isinstance(values, Sequence) and not isinstance(values, str)
     if not good or (len(values) != many if many is not None else not values):
-        raise InvalidParameter(
-            f"{name} = {values!r}; expected {'a list of' if many is None else many} {what}"
-        )
+        raise InvalidParameter(f"{name} = {values!r}; expected {many or 'a list of'} {what}")
     return tuple(values)
 
 

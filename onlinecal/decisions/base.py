@@ -193,7 +193,7 @@ def _actions(task: str, actions: Any, count: int) -> tuple[str, ...]:
         raise InvalidParameter(f"{where}: actions = {actions!r}; expected a list of names")
     names = tuple(actions) or tuple(f"action {a}" for a in range(count))
     if len(names) != count:
-        raise InvalidParameter(f"{where}: {len(names)} action names; expected {count}, one per payoff row")
+        raise InvalidParameter(f"{where}: {len(names)} action names; expected {count}, one a row of payoffs")
     for a, name in enumerate(names):
         if not isinstance(name, str) or not name:
             raise InvalidParameter(f"{where}: actions[{a}] = {name!r}; expected a non-empty string")

@@ -98,7 +98,7 @@ def _swapped(where: str, gamma: JointDistribution, swaps: Any) -> list[JointDist
         given, shape = swap(gamma.predictions) if callable(swap) else swap, (gamma.levels,)
         values = vector(f"{where}[{j}]", given, InvalidParameter)
         if values.shape != shape:
-            raise InvalidParameter(f"{where}[{j}] has shape {values.shape}; expected one per level, {shape}")
+            raise InvalidParameter(f"{where}[{j}] has shape {values.shape}; expected {shape}")
         inside = (values >= 0.0) & (values <= 1.0)
         if not inside.all():
             i = int(np.argmin(inside))

@@ -79,9 +79,7 @@ class Solution:
     def at(self, ends: Any, left: int) -> Round:
         """Optimal play with `left` rounds left."""
         if self._game is None:
-            raise InvalidParameter(
-                f"a game of {self.measure} that was not solved; expected what solve returns"
-            )
+            raise InvalidParameter(f"a game of {self.measure} that is not solved; expected a result of solve")
         return self._game.look(ends, count("left", left, 1, self.horizon))
 
     @property

@@ -232,9 +232,7 @@ def intervals(
         one, record = asked[i], asked[i].record
         source: Any = record.sampling
         if parts is None:
-            found[i] = Interval(
-                None, "none: no bound with explicit constants is known; use method 'bootstrap'"
-            )
+            found[i] = Interval(None, "none: no bound with constants is known; use method 'bootstrap'")
             continue
         of_mean = getattr(source, "losses", None) is not None  # whose source is that of draws
         how = FINITE if of_mean else source.source + ("" if bootstrap else f"; {FINITE}")

@@ -64,9 +64,7 @@ def binary_forecasts(
     n, k = table.shape
     label = _places(labels, classes, k)
     if len(label) != n:
-        raise InvalidData(
-            f"probabilities have {n} rows, labels {len(label)} values; expected as many of each"
-        )
+        raise InvalidData(f"probabilities have {n} rows and labels {len(label)} values; expected as many")
     if reduction == "class_wise":
         return table, (np.arange(k) == label[:, None]).astype(np.float64)
     top = table.argmax(axis=1)

@@ -57,7 +57,5 @@ class Reference:
             counts, positives = self.gamma.counts, ones.astype(np.float64)
         else:
             gamma = self.resample.calibrated(generator, self._chances)
-            counts, positives = (
-                np.add.reduceat(part, self.starts) for part in (gamma.counts, gamma.positives)
-            )
+            counts, positives = (np.add.reduceat(x, self.starts) for x in (gamma.counts, gamma.positives))
         return JointDistribution.from_sorted_levels(self.gamma.predictions, counts, positives)

@@ -28,9 +28,8 @@ class Decomposition(NamedTuple):
     score: float
     # MCB ≥ 0: by how much the best monotone recalibration would lower the score; infinite where the log score is
     miscalibration: float
-    discrimination: (
-        float  # DSC ≥ 0: by how much the recalibrated forecasts are better than the base rate alone
-    )
+    # DSC ≥ 0: by how much the recalibrated forecasts are better than the base rate alone
+    discrimination: float
     uncertainty: float  # UNC: the score of the base rate
 
 

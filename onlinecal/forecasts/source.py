@@ -197,9 +197,7 @@ def _sums(
 
 def sums_of(log: Log, settings: Settings) -> Sums:
     """The sums of some rows."""
-    columns = {
-        name: _merged([Column.of(log, name)], settings) for name in (log.forecasts if log.rows else ())
-    }
+    columns = {name: _merged([Column.of(log, name)], settings) for name in log.forecasts if log.rows}
     largest = {name: float(p.max(initial=0.0)) for name, p in log.forecasts.items()}
     return Sums(log.total, log.rows, frozenset(log.zeros), largest, columns, tuple(_pairs(log)))
 

@@ -50,12 +50,10 @@ class Evaluation:
     gamma: JointDistribution
     rows: tuple[Row, ...]
     intervals: str = ""  # the meaning of the intervals, in a sentence; "" without any
-    refused: tuple[
-        str, ...
-    ] = ()  # measures of which nothing is proved when predictions move, where they were moved
-    moved: tuple[int, float] | None = (
-        None  # m and δ: predictions were moved to the nearest i/m, by δ on average
-    )
+    # measures of which nothing is proved when predictions move, where they were moved
+    refused: tuple[str, ...] = ()
+    # m and δ: predictions were moved to the nearest i/m, by δ on average
+    moved: tuple[int, float] | None = None
     # how many groups of levels draws of calibrated outcomes were measured at, and the mean distance from their means
     grouped: tuple[int, float] | None = None
     resample: "Resample | None" = None  # of samples with weights or clusters

@@ -36,9 +36,8 @@ MOST = 10_000_000
 class TolerantTest:
     """The outcome of `tolerant_test`."""
 
-    verdict: (
-        Verdict  # "far" if the value is above the threshold; "undecided" if its bracket holds the threshold
-    )
+    # "far" if the value is above the threshold; "undecided" if its bracket holds the threshold
+    verdict: Verdict
     value: float | Bracket
     threshold: float
     samples: int
@@ -166,22 +165,19 @@ def _rate(where: str, name: str, value: float) -> float:
 
 def _whole(where: str, *weights: Floats) -> None:
     if any((part != part.round()).any() for part in weights):
-        raise InvalidData(f"{where}: weights that are no whole numbers; expected samples of weight 1")
+        raise InvalidData(f"{where}: weights are not whole; expected independent samples of weight 1")
 
 
 @dataclass(frozen=True)
 class TCal:
     """The outcome of `t_cal`."""
 
-    p_value: (
-        float  # exact: calibrated forecasts have one as small with at most this probability, for any `draws`
-    )
-    bins: tuple[
-        int, ...
-    ]  # m of each scale: 2, 4, 8, …, without those that hold the same levels as one before
-    errors: tuple[
-        float, ...
-    ]  # the estimate of the squared binned error; without bias, so that it may be negative
+    # exact: calibrated forecasts have one as small with at most this probability, for any `draws`
+    p_value: float
+    # m of each scale: 2, 4, 8, …, without those that hold the same levels as one before
+    bins: tuple[int, ...]
+    # the estimate of the squared binned error; without bias, so that it may be negative
+    errors: tuple[float, ...]
     samples: int
     draws: int
 

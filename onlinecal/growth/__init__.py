@@ -183,9 +183,7 @@ class Growth:
         if self.shape == "curved":
             near = "" if self.bent else f", if by no more than {SMOOTH:.0%} of the totals"
             parts.append(f"no power law over these T{near}: slopes {self.bow} over their first and last half")
-            parts += [
-                f"if {form}, the asymptotic exponent is in {_ends(*e)}" for form, e in self.fits.items()
-            ]
+            parts += [f"if {f}, the asymptotic exponent is in {_ends(*e)}" for f, e in self.fits.items()]
         if self.shape == "jagged":
             parts.append("jagged: the totals scatter around the line by more than their runs do")
         if not self.clear:
@@ -197,17 +195,8 @@ class Growth:
     def as_json(self) -> dict[str, Any]:
         """The numbers under their names."""
         names = (
-            "value",
-            "lower",
-            "upper",
-            "level",
-            "straightness",
-            "scatter",
-            "shape",
-            "early",
-            "late",
-            "form",
-        )
+            "value", "lower", "upper", "level", "straightness", "scatter", "shape", "early", "late", "form",
+        )  # fmt: skip
         limit = None if self.limit is None else list(self.limit)
         return {name: getattr(self, name) for name in names} | {"limit": limit, "remark": self.remark}
 

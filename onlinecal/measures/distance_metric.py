@@ -155,9 +155,8 @@ def _excess(u: Floats, a: Floats, b: Floats, metric: Metric) -> float:
     x[:, -1] = u[1:]
     x = np.maximum.accumulate(x, axis=1)
     flat = x.ravel()
-    new = (
-        np.diff(flat, prepend=-1.0) > 0.0
-    )  # neighbouring gaps share an end, and narrow ones have fewer places
+    # neighbouring gaps share an end, and narrow ones have fewer places
+    new = np.diff(flat, prepend=-1.0) > 0.0
     steps = steps_of(metric, flat[new])
     free = ~np.isfinite(steps[[0, -1]])
     along = np.concatenate(([0.0], np.cumsum(np.where(np.isfinite(steps), steps, 0.0))))

@@ -211,9 +211,8 @@ def atb(gamma: JointDistribution) -> float:
 def _squares(gamma: JointDistribution, residuals: Floats) -> Floats:
     """ATB of each row of residuals (B, k)."""
     v = gamma.predictions
-    wide = np.diff(
-        v, prepend=0.0, append=1.0
-    )  # the edge is below the first level, between two, or above the last
+    # the edge is below the first level, between two, or above the last
+    wide = np.diff(v, prepend=0.0, append=1.0)
     none = np.zeros((len(residuals), 1))
     below = np.concatenate((none, np.cumsum(residuals, axis=1)), axis=1)
     above = np.concatenate((np.cumsum(residuals[:, ::-1], axis=1)[:, ::-1], none), axis=1)

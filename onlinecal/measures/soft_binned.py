@@ -89,9 +89,7 @@ class SoftRounding(Witness):
     def __str__(self) -> str:
         if self.bins is None:
             return "best-respond to the prediction itself"
-        return (
-            f"round the prediction at random to a neighbouring multiple of 1/{self.bins}, then best-respond"
-        )
+        return f"round at random to a neighbouring multiple of 1/{self.bins}, then best-respond"
 
 
 def rounded_down(gamma: JointDistribution, m: int) -> JointDistribution:

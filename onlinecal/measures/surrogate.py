@@ -50,9 +50,8 @@ def _by_width(gamma: JointDistribution, residuals: Floats, widths: Sequence[floa
     """`random_interval_ce` of each row of residuals (B, k) at each width, (B, widths)."""
     apart = float(np.diff(gamma.predictions).min()) if gamma.levels > 1 else math.inf
     wide, size = np.flatnonzero(np.array(widths) > apart), len(residuals)
-    found = np.repeat(
-        np.abs(residuals).sum(axis=1)[:, None], len(widths), axis=1
-    )  # where no levels share a bin
+    # where no levels share a bin
+    found = np.repeat(np.abs(residuals).sum(axis=1)[:, None], len(widths), axis=1)
     row, epsilon = np.repeat(np.arange(size), len(wide)), np.tile(np.array(widths)[wide], size)
     levels = np.append(gamma.predictions, np.inf)
     found[:, wide] = _averages(levels, locked(residuals), row, epsilon).reshape(size, len(wide))

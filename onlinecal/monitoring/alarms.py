@@ -38,9 +38,8 @@ class Witness:
     events: int  # this and the next two: of all predictions in the interval in the whole epoch
     mean_forecast: float
     mean_outcome: float
-    threshold: (
-        float  # an edge: to act when p ≥ threshold pays 1 − threshold if y = 1 and costs threshold if y = 0
-    )
+    # an edge: to act when p ≥ threshold pays 1 − threshold if y = 1 and costs threshold if y = 0
+    threshold: float
     regret: float  # the cost of acting by the predictions, per prediction on the wrong side of the threshold
     acts: bool  # whether that is the cost of acting, else of not acting
     # where slopes won more for their share than intervals, their mean by winnings: below 1 where predictions are bold

@@ -84,9 +84,7 @@ class Feed:
     def begin_again(self) -> None:
         """Begins with a header of its own: the next piece of standard input."""
         if self.offset and not self._note["piped"]:
-            raise InvalidData(
-                f"{self.name}: the state is of a watch of a file; expected that file, or another --state"
-            )
+            raise InvalidData(f"{self.name}: the state is of a file; expected that file, or another --state")
         self._note.update(offset=0, line=0, header=None, encoding=None, piped=True)
         self._digest, self._columns = hashlib.sha256(), []
 
@@ -312,9 +310,7 @@ def _kept(asked: Asked) -> dict[str, Any]:
 def _differs(option: str, before: Any, now: Any) -> InvalidParameter:
     given = option if now is True else f"{option} {now}"
     was = f"{option} {before}" if before else f"no {option}"
-    return InvalidParameter(
-        f"{given}, but the state is of a watch with {was}; expected the same, or another --state"
-    )
+    return InvalidParameter(f"{given}, but the state has {was}; expected the same, or another --state")
 
 
 def _lines(data: bytes, end: bytes) -> list[bytes]:

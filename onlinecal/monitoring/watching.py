@@ -42,9 +42,7 @@ def watch(
         follow = False
         feed.begin_again()
         if monitor.events:
-            say(
-                f"{name} goes on after {number_of(monitor.events, 'event')}: none of its lines may be one of these"
-            )
+            say(f"{name} goes on after {number_of(monitor.events, 'event')}: no line may be one of these")
     alarms, saved = len(monitor.alarms), time.monotonic()
     with _standard_input() if source is None else _opened(source, feed, follow) as read:
         try:

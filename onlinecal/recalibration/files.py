@@ -104,7 +104,7 @@ def _opened(source: str, output: Path, column: str, asked: Asked, overwrite: boo
     check_new(output, overwrite)
     table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
     if column in table.columns:
-        raise InvalidParameter(f"{table.name} has a column {column!r}; expected another name (--column)")
+        raise InvalidParameter(f"{table.name} has a column {column!r} already; expected another --column")
     if output.suffix == ".parquet" and len(set(table.columns)) < len(table.columns):
         raise InvalidParameter(
             f"{table.name} has two columns of one name, which Parquet has no room for; expected a name that ends with "

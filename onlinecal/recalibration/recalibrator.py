@@ -113,7 +113,7 @@ class Recalibrator:
         if not (isinstance(outcome, bool | np.bool_) or is_number(outcome)) or outcome not in (0, 1):
             raise InvalidData(f"outcome = {outcome!r}; expected 0 or 1")
         if not isinstance(asked, Asked) or asked._owner is not self:
-            raise InvalidParameter(f"{asked!r} was not asked of this one; expected what its `ask` returned")
+            raise InvalidParameter(f"{asked!r} was not asked of this recalibrator; expected one of its `ask`")
         number = asked._asked.number
         if number not in self._open:
             raise InvalidParameter(f"question {number} has its outcome; expected each once")

@@ -94,7 +94,7 @@ def smooth_recalibration(
     array([0.72, 0.85])
     """
     if isinstance(p, JointDistribution) and y is not None:
-        raise InvalidParameter("y beside a JointDistribution, which holds it; expected one or the other")
+        raise InvalidParameter("y beside a JointDistribution, which holds it already; expected one of them")
     if not isinstance(p, JointDistribution) and y is None:
         raise InvalidParameter("y is missing; expected the outcomes of the forecasts p")
     given: Any = p, y

@@ -34,9 +34,7 @@ def as_delays(spec: Any) -> Delays:
     if is_number(spec):
         return Constant(spec)
     name, options = named_table("delay =", spec, "a number, a name, or a table with a name")
-    nested = {
-        key: as_delays(value) if isinstance(value, Mapping) else value for key, value in options.items()
-    }
+    nested = {k: as_delays(v) if isinstance(v, Mapping) else v for k, v in options.items()}
     return build("delay", DELAYS, name, nested)
 
 

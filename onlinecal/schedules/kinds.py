@@ -114,7 +114,7 @@ class Pareto(Delays):
         for name in ("shape", "scale", "cap"):
             _check_above_zero(name, getattr(self, name), 1e15)
         if self.cap < self.scale:
-            raise InvalidParameter(f"cap = {self.cap!r} is below scale = {self.scale!r}; expected no less")
+            raise InvalidParameter(f"cap = {self.cap!r} < scale = {self.scale!r}; expected cap ≥ scale")
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         return asked + np.minimum(self.scale * (1.0 - uniforms) ** (-1.0 / self.shape), self.cap)

@@ -167,4 +167,4 @@ def toml(value: Any) -> str:
         return "[" + ", ".join(map(toml, value)) + "]"
     if isinstance(value, int | float):
         return repr(value)
-    raise InvalidParameter(f"{value!r} cannot stand in a scenario; expected a number, text, list or table")
+    raise InvalidParameter(f"{value!r} cannot be written in a scenario; expected number, text, list or table")

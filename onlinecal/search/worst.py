@@ -153,9 +153,7 @@ def search(
         count("fresh", fresh, 2),
         count("evaluations", evaluations),
     )
-    families = [
-        _Family(space, games, np.random.default_rng([games.seed, i])) for i, space in enumerate(spaces)
-    ]
+    families = [_Family(one, games, np.random.default_rng([games.seed, i])) for i, one in enumerate(spaces)]
     # About how many games there are.
     work = max(evaluations, sum(family.cube.size for family in families)) * runs + (CHOSEN_FROM + 2) * fresh
     interrupted, totals = False, np.zeros(0)

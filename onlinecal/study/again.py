@@ -180,9 +180,7 @@ def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, s
         if not finished:
             raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
         # Columns that are there, and not shown, need not be computed.
-        now = [
-            _with_those_there(cell, held[cell.key], panel) if cell.key in finished else cell for cell in plan
-        ]
+        now = [_with_those_there(c, held[c.key], panel) if c.key in finished else c for c in plan]
         cells, shown = store.results(now).cells, {cell.key: cell.columns for cell in now}
         reasons: dict[tuple[str, str], list[str]] = {}
         with Progress(sum(cell.horizon for cell in cells)) as progress:

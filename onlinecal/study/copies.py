@@ -96,9 +96,7 @@ def _meta(stores: Sequence[Store], remarks: list[str]) -> dict[str, str]:
                 "--resume` plays them again"
             )
         if own.get("version") != meta.get("version"):
-            remarks.append(
-                f"{path} was made by onlinecal {own.get('version')}, {first} by {meta.get('version')}"
-            )
+            remarks.append(f"{path} is of onlinecal {own.get('version')}, {first} of {meta.get('version')}")
         if any(own.get(key) != meta.get(key) for key in ("scenario", "options")):
             remarks.append(f"{path} has another scenario; that of {first} is kept")
         if "people" in own and meta.setdefault("people", own["people"]) != own["people"]:

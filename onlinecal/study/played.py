@@ -223,9 +223,7 @@ class Played(_ByNumber):
         """A table for notebooks: mean totals at each checkpoint."""
         import pandas as pd
 
-        means = pd.DataFrame(
-            {name: each.mean(axis=1) for name, each in self.totals.items()}, index=self.rounds
-        )
+        means = pd.DataFrame({name: y.mean(axis=1) for name, y in self.totals.items()}, index=self.rounds)
         said = f"{self.forecaster} against {self.nature}: mean totals over {number_of(self.runs, 'run')}"
         return f"<p>{escape(said)}</p>" + means.rename_axis("T").to_html(float_format="{:.4g}".format)
 

@@ -20,7 +20,7 @@ def promises(cell: Cell) -> tuple[Promise, ...]:
     stated = [(entry, g) for entry in players for g in entry.guarantees if g.binds(*strategies)]
     for _, guarantee in stated:
         if math.isnan(guarantee.bound(cell.horizon)):
-            raise InvalidParameter(f"the bound of '{guarantee}' is NaN at T = {cell.horizon}")
+            raise InvalidParameter(f"the bound '{guarantee}' is NaN at T = {cell.horizon}; expected a number")
     own = [g for _, g in stated]
     late = None if cell.immediate else _under_delay(own, cell)
     found = []

@@ -50,7 +50,7 @@ class Session:
     ) -> "Session":
         """A new or empty file, or one that `resume` (games of the same `Cell.key` stay) or `overwrite` allows."""
         if resume and overwrite:
-            raise StoreError("--resume keeps what is there and --overwrite destroys it; expected one of them")
+            raise StoreError("--resume keeps what is there and --overwrite destroys it; expected one")
         meta = {**meta, "version": onlinecal.__version__}
         if isinstance(cells, Plan) and cells.incompatible:
             meta["incompatible"] = json.dumps(cells.incompatible)
@@ -91,7 +91,7 @@ class Session:
             old = []
             self.remarks.append(str(error))
         before, now = (each.get("options") or "no options" for each in (store.meta, meta))
-        options = "" if before == now else f"the scenario was played with {before}, and is now with {now}"
+        options = "" if before == now else f"the scenario was played with {before} before, now with {now}"
         finished = [cell for cell in old if cell.played(held.get(cell.key, {})) >= cell.runs]
         self.remarks += self._reasons(plan, finished, held, damaged, options)
         store.forget(damaged)
@@ -118,9 +118,7 @@ class Session:
         # The cells under labels of before may be there under others.
         good = {key for key, columns in held.items() if columns}
         new = {cell[1:5]: cell.key for cell in plan if cell.key not in good}
-        changed = {
-            cell.key: new[cell[1:5]] for cell in finished if cell.key not in wanted and cell[1:5] in new
-        }
+        changed = {c.key: new[c[1:5]] for c in finished if c.key not in wanted and c[1:5] in new}
         contents = self._store.contents(changed.keys())
         played, measured = f"played again, {_CHANGED} ({{}})", f"measured again, {_CHANGED} ({{}})"
         for cell in finished:
@@ -194,9 +192,7 @@ class Session:
                     failed[key] = Fault.of(error)
                 progress.advance(cell.work)
         # Measures that fail on Γ that is kept would fail again where it is played.
-        keys = {
-            id(task.cell): key for key in todo.keys() - failed.keys() for task in todo[key] if not task.kept
-        }
+        keys = {id(task.cell): k for k in todo.keys() - failed.keys() for task in todo[k] if not task.kept}
         rest = [task.cell for key in todo for task in todo[key] if id(task.cell) in keys]
         for key, fault in failed.items():
             self._store.fail(key, fault.text)

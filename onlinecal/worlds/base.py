@@ -87,9 +87,9 @@ class Simulated(OfPlain, World):
         self.sight  # noqa: B018  # refuses what is none
         reveals, most = getattr(self.origin, "reveals", ()), getattr(self.origin, "open_at_once", None)
         if isinstance(reveals, str) or not all(isinstance(kind, str) for kind in _listed(reveals)):
-            raise InvalidParameter(f"world {self.name!r} has reveals = {reveals!r}; expected a set of names")
+            raise InvalidParameter(f"world {self.name!r} reveals {reveals!r}; expected a set of names")
         if self.streams and "stream" not in reveals:
-            raise InvalidParameter(f"world {self.name!r} has streams; expected 'stream' in what it reveals")
+            raise InvalidParameter(f"world {self.name!r} has streams; expected it to reveal 'stream'")
         if most is not None and (not is_whole(most) or most < 1):
             raise InvalidParameter(
                 f"world {self.name!r} declares open_at_once = {most!r}; expected an integer ≥ 1, or None"

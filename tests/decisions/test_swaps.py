@@ -179,7 +179,7 @@ def test_any_task_takes_a_list():
         ({"swaps": np.square}, "expected 'monotone', 'lipschitz' or a list"),
         ({"swaps": 3}, "expected 'monotone', 'lipschitz' or a list"),
         ({"swaps": []}, "is empty; expected at least one swap"),
-        ({"swaps": [[0.1, 0.2, 0.3]]}, r"swaps\[0\] has shape \(3,\); expected one per level, \(2,\)"),
+        ({"swaps": [[0.1, 0.2, 0.3]]}, r"swaps\[0\] has shape \(3,\); expected \(2,\)"),
         ({"swaps": [np.square, [0.1, 1.5]]}, r"swaps\[1\]\[1\] = 1.5; expected a number in \[0, 1\]"),
         ({"swaps": [[0.1, math.nan]]}, r"swaps\[0\]\[1\] = nan; expected a number in \[0, 1\]"),
         ({"swaps": [lambda v: 0.5]}, r"swaps\[0\] has shape \(\)"),

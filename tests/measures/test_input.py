@@ -69,7 +69,7 @@ REFUSED = [
     ("smooth_ce", {"metric": lambda v: 0.0 * v + np.inf}, "does not increase"),
     ("smooth_ce", {"metric": lambda v: np.where(v > 0.5, np.nan, v)}, "does not increase at v = 0.4"),
     ("smooth_ce", {"metric": lambda v: 1.0}, r"has shape \(\)"),
-    ("smooth_ce", {"metric": lambda v: v[:1]}, r"has shape \(1,\); expected one per prediction, \(2,\)"),
+    ("smooth_ce", {"metric": lambda v: v[:1]}, r"has shape \(1,\); expected a number per prediction, \(2,\)"),
     *(("smooth_ece_at", {"sigma": x}, "sigma") for x in (0.0, 9e-5, 11.0, math.nan, "1")),
     ("smooth_ece", {"transform": "probit"}, "transform"),
     *(("distance_lower", {"tolerance": x}, "tolerance") for x in (0.0, -1.0, math.nan, "1")),

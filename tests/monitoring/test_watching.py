@@ -119,7 +119,7 @@ BAD = [
     ("a,y\n,1\n", {}, "cannot tell which column has the forecasts: no column is named so; expected"),
     ("p,p,y\n,1\n", {}, "(there are several 'p')"),
     ("p,y\n,1\n", {"key": "id"}, "no column 'id'"),
-    ("p,y,id\n,1,a\n", {"key": "id"}, "no forecast for question 'a' is open"),
+    ("p,y,id\n,1,a\n", {"key": "id"}, "no forecast for 'a' is open"),
     ("p,y,id\n,,a\n", {"key": "id"}, "neither forecast nor outcome"),
     ("p,y,id\n0.5,,a\n0.5,,a\n", {"key": "id"}, "line 3: question 'a' is open already"),
     ("p,y,t\n.5,1,2026-01-02\n.5,1,2026-01-01\n", {"time": "t"}, "line 3: goes back in time"),
@@ -359,7 +359,7 @@ def test_another_test_does_not_go_on(kept):
                 assert "another --state" in error
     error = refused("-", input="t,p,y\n3,50,0\n")
     assert (
-        "standard input: the state is of a watch of a file; expected that file, or another --state" in error
+        "standard input: the state is of a file; expected that file, or another --state" in error
     )
     for text in ("p,q,y,z,t,k\n10,20,1,0,1,a\n20,10,1,1,2,b\n30,30,1,1,3,c\n", "p,q,y,z,t,k\n", ""):
         (kept / "a.csv").write_text(text)

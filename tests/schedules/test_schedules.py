@@ -146,7 +146,7 @@ def check(*parts, horizon=5):
 REFUSED = [
     (lambda: Poisson(0), "rate = 0; expected a number above 0"), (lambda: Poisson(math.nan), "rate = nan"),
     (lambda: Constant(-1), "delay = -1"), (lambda: Constant(math.inf), "delay = inf"),
-    (lambda: Geometric(-0.5), "mean = -0.5"), (lambda: Pareto(scale=3, cap=2), "cap = 2 is below scale = 3"),
+    (lambda: Geometric(-0.5), "mean = -0.5"), (lambda: Pareto(scale=3, cap=2), "cap = 2 < scale = 3"),
     (lambda: Pareto(shape=0), "shape = 0"), (lambda: Bursts(0), "size = 0"), (lambda: Bursts(3, 0.0), r"every = 0"),
     (lambda: Schedule(Constant(1)), "expected Arrivals, Delays"),
     (lambda: as_delays(True), "delay = True; expected a number, a name, or a table"),

@@ -237,6 +237,6 @@ def test_a_file_of_another_version_and_of_another_scenario_are_said(tmp_path):
     with Store.open(b, write=True) as store:
         store.put_plan(store.meta | {"version": "0.0.9", "scenario": "other"}, store.plan())
     assert merge([a, b], tmp_path / "m.db") == [
-        f"{b} was made by onlinecal 0.0.9, {a} by {oc.__version__}",
+        f"{b} is of onlinecal 0.0.9, {a} of {oc.__version__}",
         f"{b} has another scenario; that of {a} is kept",
     ]

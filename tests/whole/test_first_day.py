@@ -56,10 +56,10 @@ def test_options_in_place_of_keys_are_told_with_the_results(tmp_path, monkeypatc
     # Without the options it is another study.
     said = onlinecal("run small.toml --resume", cwd=tmp_path, rc=2).stderr
     assert "nothing that is in it fits the scenario any more" in said
-    assert f"the scenario was played with {options}, and is now with no options" in said
+    assert f"the scenario was played with {options} before, now with no options" in said
     three = options.replace("--runs 2", "--runs 3")
     said = onlinecal(f"run small.toml --resume {three}", cwd=tmp_path).stderr
-    assert f"was played with {options}, and is now with {three}" in said
+    assert f"was played with {options} before, now with {three}" in said
     # One horizon: one game, read on the way.
     rows = json.loads(onlinecal("run small.toml --horizon 60 -o o.db --json", cwd=tmp_path).stdout)
     assert {row["horizon"] for row in rows} == {60}

@@ -748,7 +748,7 @@ def declaring(**facts):
         ({"reveals": "base"}, "reveals = 'base'; expected a set of names"),
         ({"reveals": 5}, "reveals = 5"),
         ({"reveals": None}, "reveals = None"),
-        ({"streams": ("a", "b")}, "expected 'stream' in what it reveals"),
+        ({"streams": ("a", "b")}, "expected it to reveal 'stream'"),
         ({"open_at_once": "20"}, "open_at_once = '20'"),
         ({"open_at_once": 2.5}, "open_at_once = 2.5"),
         ({"open_at_once": 0}, "open_at_once = 0"),

@@ -278,7 +278,7 @@ class LeastCosts(Witness):
         mass = np.concatenate((start, running(masses(gamma))))
         undercut, where = _undercut(costs, prefix, mass, gamma.predictions)
         if undercut > WRONG * max(1.0, costs[-1]):
-            raise InvalidData(f"costs[{where - 1}] is above that of a partition; expected the least costs")
+            raise InvalidData(f"costs[{where - 1}] is above that of a partition; expected lower ones")
         # Each step of a partition is rounded.
         slack = 24.0 * UNIT * (1.0 + float(np.abs(costs).max()))
         return float(costs[-1]) - undercut - gamma.levels * slack, math.inf

@@ -345,9 +345,8 @@ def _seen(x, changes, first, sigma):
         sign = first if start % 2 == 0 else -first
         value = sign
         for j in range(start, end):
-            value -= sign * math.erfc(
-                (changes[j] - x[i]) * narrow
-            )  # the jump −2 sign, times P(x + σZ > change)
+            # the jump −2 sign, times P(x + σZ > change)
+            value -= sign * math.erfc((changes[j] - x[i]) * narrow)
             sign = -sign
         out[i] = value
         widest = max(widest, end - start)

@@ -256,7 +256,7 @@ def _steps_given(metric: Any, v: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         h = given_vector("metric(v)", metric(v), InvalidParameter)
     if h.shape != v.shape:
-        raise InvalidParameter(f"metric(v) has shape {h.shape}; expected one per prediction, {v.shape}")
+        raise InvalidParameter(f"metric(v) has shape {h.shape}; expected a number per prediction, {v.shape}")
     with np.errstate(invalid="ignore"):
         steps = np.diff(h)
     # Neighbouring floats may have the same h.
@@ -326,9 +326,7 @@ class PrefixSums(Witness):
         prefix = running(r)
         outside = max(lower - min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0) - upper, 0.0)
         if outside > WRONG:
-            raise InvalidData(
-                f"a sum of residuals is {outside!r} outside of [{lower!r}, {upper!r}]; expected none"
-            )
+            raise InvalidData(f"a sum of residuals is {outside!r} off [{lower!r}, {upper!r}]; expected none")
         outside += SLACK * total(np.abs(r))
         thresholds = word("measure", self.measure, ("cutoff_ce", "step_ce")) == "step_ce"
         return -math.inf, max(-lower, upper) + outside if thresholds else upper - lower + 2.0 * outside

@@ -86,9 +86,7 @@ class Cluster(Executor):
         except (TimeoutError, OSError, ValueError) as error:
             what = f"no Dask scheduler answers at {self.address} within {PATIENCE:g} s ({_line(error)})"
         except Exception:  # whatever a server that is something else has sent
-            what = (
-                f"what answers at {self.address} is no Dask scheduler (its dashboard has a port of its own)"
-            )
+            what = f"what answers at {self.address} is no Dask scheduler (its dashboard has another port)"
         self.close()
         raise WorkerError(f"{what}; begin one with `dask scheduler`, and give its address as tcp://host:port")
 

@@ -175,9 +175,7 @@ class _Worker:
             with _apart():
                 self.future = self._pool.submit(_play, *self._kit, unit)
         except OSError as error:
-            raise WorkerError(
-                f"no process can begin: {error.strerror or error}; expected fewer jobs"
-            ) from None
+            raise WorkerError(f"no process begins: {error.strerror or error}; expected fewer jobs") from None
         except BrokenProcessPool as error:
             self.future = Future()
             self.future.set_exception(error)
