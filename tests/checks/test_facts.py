@@ -299,9 +299,7 @@ def test_whom_a_guarantee_binds():
     assert not mine.binds(hedging, n.Contrarian("draw"))
     with pytest.raises(InvalidParameter, match=r"against .forecasters on Sundays.; expected a Sight"):
         Guarantee("ece", "T", float, "deterministic", "forecasters on Sundays", "", upper=False)
-    with pytest.raises(
-        InvalidParameter, match="a guarantee on 7; expected a Column or a measure's name"
-    ):
+    with pytest.raises(InvalidParameter, match="a guarantee on 7; expected a Column or a measure's name"):
         Guarantee(7, "T", float, "deterministic", Sight.LAW, "")
 
 

@@ -358,9 +358,7 @@ def test_another_test_does_not_go_on(kept):
                 assert was in error
                 assert "another --state" in error
     error = refused("-", input="t,p,y\n3,50,0\n")
-    assert (
-        "standard input: the state is of a file; expected that file, or another --state" in error
-    )
+    assert "standard input: the state is of a file; expected that file, or another --state" in error
     for text in ("p,q,y,z,t,k\n10,20,1,0,1,a\n20,10,1,1,2,b\n30,30,1,1,3,c\n", "p,q,y,z,t,k\n", ""):
         (kept / "a.csv").write_text(text)
         assert "a.csv does not begin with the 40 bytes taken; expected it to grow" in refused("a.csv")

@@ -745,9 +745,9 @@ def declaring(**facts):
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ({"reveals": "base"}, "reveals = 'base'; expected a set of names"),
-        ({"reveals": 5}, "reveals = 5"),
-        ({"reveals": None}, "reveals = None"),
+        ({"reveals": "base"}, "reveals 'base'; expected a set of names"),
+        ({"reveals": 5}, "reveals 5"),
+        ({"reveals": None}, "reveals None"),
         ({"streams": ("a", "b")}, "expected it to reveal 'stream'"),
         ({"open_at_once": "20"}, "open_at_once = '20'"),
         ({"open_at_once": 2.5}, "open_at_once = 2.5"),
