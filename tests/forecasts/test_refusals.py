@@ -56,7 +56,7 @@ REFUSED = [
         ([[0.5, 0.4, 0.05]], [0], r"probabilities\[0\] sum to 0.95; expected 1"),
         ([[0.5, 0.5]], [2], r"labels\[0\] = 2.0 is no class; expected an integer from 0 to 1"),
         ([[0.5, 0.5]], ["a"], "is not a number"),
-        ([[0.5, 0.5]], [0, 1], "1 rows, labels 2 values"),
+        ([[0.5, 0.5]], [0, 1], "1 rows and labels 2 values"),
         ([["a", "b"]], [0], "is not a number"),
         (np.ma.masked_less([[0.2, 0.8]], 0.5), [0], "masked"),
         (pd.DataFrame(P), pd.Series([0, 1, 2, 2], index=[3, 2, 1, 0]), "different indices"),

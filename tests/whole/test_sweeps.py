@@ -99,7 +99,7 @@ def test_sweep_in_python():
     labels = [entry.label for entry in oc.sweep(F.Rounded, of=parts, m=3)]
     assert labels == ["rounded (m=3), of = constant", "rounded (m=3), of = forecast hedging (m=4)"]
     for thing, said in (
-        ("bernouli", "did you mean 'bernoulli'"), (3, "3 is neither forecaster nor nature"),
+        ("bernouli", "did you mean 'bernoulli'"), (3, "3 is neither a forecaster nor a nature"),
         (F.Constant(0.2), "has been made and takes no parameter 'p'"),
     ):  # fmt: skip
         with pytest.raises(OnlinecalError, match=said):
