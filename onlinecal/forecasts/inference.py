@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.clusters import labels_of
+from onlinecal.forecasts.clusters import blocks_in_time, labels_of
 from onlinecal.forecasts.resampling import FEW, Resample, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
@@ -189,7 +189,8 @@ class Difference:
     mean: float  # mean difference, and its standard error
     error: float
     p_value: float | None  # two-sided, that the expected difference is 0 (`paired_p`)
-    adjusted: float | None  # the same for all pairs and scores at once (Holm)
+    adjusted: float | None = None  # the same for all pairs and scores at once (Holm)
+    blocks: int = 0  # blocks of times that are taken as independent; 0 where rows or clusters are
 
 
 def paired_p(mean: float, error: float, skewness: float, samples: float, rate: float) -> float | None:
@@ -212,44 +213,45 @@ def skewness_of(cubes: float, squares: float) -> float:
     return cubes / squares**1.5 if squares > 1e-100 else 0.0
 
 
-def differences_of(found: Sequence[tuple[str, str, str, float, float, float | None]]) -> list[Difference]:
-    """Differences with the p-value of each, corrected for the number of tests."""
-    adjusted = iter(holm([each[-1] for each in found if each[-1] is not None]))
-    return [Difference(*each, None if each[-1] is None else next(adjusted)) for each in found]
+def corrected(found: Sequence[Difference]) -> list[Difference]:
+    """Differences with p-values that are corrected for their number."""
+    adjusted = iter(holm([each.p_value for each in found if each.p_value is not None]))
+    return [each if each.p_value is None else replace(each, adjusted=next(adjusted)) for each in found]
 
 
 def score_differences(
     forecasts: Mapping[str, Floats],
     y: Floats,
     weights: Floats | None = None,
-    lags: int = 0,
     clusters: Ints | None = None,
+    in_time: bool = False,
 ) -> list[Difference]:
-    """Paired tests of all pairs of columns, by Brier score and by log score."""
-    # Totals of clusters are independent, or depend on those of up to `lags` more clusters.
-    # Source: Liang & Zeger 1986 (clusters); Diebold & Mariano 1995; Newey & West 1987; Holm 1979.
-    found: list[tuple[str, str, str, float, float, float | None]] = []
+    """Paired tests of all pairs of columns, by Brier score and log score. With `in_time` rows are in order."""
+    # Totals of clusters are independent, or those of blocks of times, where differences near each other are alike.
+    # Source: Liang & Zeger 1986 (clusters); Diebold & Mariano 1995; Holm 1979.
+    found = list[Difference]()
     share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
-    of_cluster = share if clusters is None else np.bincount(clusters, share)
-    samples = 1.0 / float(of_cluster @ of_cluster)
     of = {name: scores(p, y) for name, p in forecasts.items()}
     for a, b in combinations(forecasts, 2):
         for score in ("brier", "log"):
             first, second = of[a][score], of[b][score]
-            if samples < 1.0 + 1e-9 or not (np.isfinite(first).all() and np.isfinite(second).all()):
+            if not (np.isfinite(first).all() and np.isfinite(second).all()):
                 continue
             difference = first - second
             mean = float(share @ difference)
-            centred = share * (difference - mean)
-            centred = centred if clusters is None else np.bincount(clusters, centred)
-            power = float(centred @ centred)
-            for lag in range(1, min(lags, len(centred) - 1) + 1):
-                power += 2.0 * (1.0 - lag / (lags + 1.0)) * float(centred[lag:] @ centred[:-lag])
-            error = math.sqrt(max(power, 0.0) * samples / (samples - 1.0))
-            skewness = skewness_of(float((centred**3).sum()), float(centred @ centred))
+            centred, weight = share * (difference - mean), share
+            units = blocks_in_time(centred, clusters) if in_time else clusters
+            if units is not None:
+                centred, weight = np.bincount(units, centred), np.bincount(units, share)
+            samples, power = 1.0 / float(weight @ weight), float(centred @ centred)
+            if samples < 1.0 + 1e-9:
+                continue
+            error = math.sqrt(power * samples / (samples - 1.0))
+            skewness = skewness_of(float((centred**3).sum()), power)
             p_value = paired_p(mean, error, skewness, samples, float(share @ y))
-            found.append((score, a, b, mean, error, p_value))
-    return differences_of(found)
+            blocks = 0 if units is clusters else len(centred)
+            found.append(Difference(score, a, b, mean, error, p_value, blocks=blocks))
+    return corrected(found)
 
 
 def scores(p: Floats, y: Floats) -> dict[str, Floats]:

@@ -109,7 +109,6 @@ class Report:
     rows: int
     columns: list[Measured]
     differences: list[Difference]  # of the scores of all pairs of columns
-    lags: int  # up to which distance, in rows, their errors are taken to depend on each other
     by: str  # the columns of groups and of times, "" for none
     time: str
     said: list[str]  # what was guessed, left out or sorted
@@ -197,14 +196,13 @@ def measure_log(log: Log, settings: Settings | None = None, more_columns: bool =
     if log.weights is None and log.unresolved:
         for one in columns:
             one.cautions.extend(unresolved_caution(one.gamma, log.unresolved[one.name]))
-    clusters = log.rows if log.clusters is None else len(np.unique(log.clusters))
     # Clusters of a column of their own are in no order of time.
-    lags = 0 if log.times is None or log.cluster not in ("", log.time) else math.floor(math.cbrt(clusters))
-    differences = score_differences(log.forecasts, log.outcomes, log.weights, lags, log.clusters)
+    in_time = log.times is not None and log.cluster in ("", log.time)
+    differences = score_differences(log.forecasts, log.outcomes, log.weights, log.clusters, in_time)
     said = duplicates(log.duplicates, log.rows, more_columns, [column.gamma for column in columns])
     said += tiny_groups({name: len(rows) for name, rows in groups.items()})
     return Report(
-        log.source, log.outcome, log.rows, columns, differences, lags, log.by, log.time, list(log.said), said,
+        log.source, log.outcome, log.rows, columns, differences, log.by, log.time, list(log.said), said,
         settings, log.cluster,
     )  # fmt: skip
 

@@ -18,7 +18,7 @@ from onlinecal.core.files import ROOM, Table, is_parquet, local, parquet_rows, p
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.forecasts.cautions import tiny_groups
-from onlinecal.forecasts.inference import differences_of, paired_p, scores, skewness_of
+from onlinecal.forecasts.inference import Difference, corrected, paired_p, scores, skewness_of
 from onlinecal.forecasts.measuring import Column, Report, Settings, Some, few_groups, measure_log, measured
 from onlinecal.forecasts.multiclass import logs_of_classes
 from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log, remarks, rows_of
@@ -260,7 +260,7 @@ def _report(source: str, asked: Asked, guessed: Sequence[str], sums: Sums, setti
     """The report of all rows; `guessed` is what was said of the columns."""
     ones = int(next((c.gamma.positives.sum() for c in sums.columns.values()), 0))
     said = remarks(source, asked, sums.total, sums.rows, ones, sums.largest, sums.zeros)
-    by, sizes, found = ", ".join(asked.by), dict[str, float](), []
+    by, sizes, found = ", ".join(asked.by), dict[str, float](), list[Difference]()
     for column in sums.columns.values():
         few_groups(source, by, len(column.groups))
         sizes = {name: some.rows for name, some in sorted(column.groups.items())}
@@ -270,8 +270,8 @@ def _report(source: str, asked: Asked, guessed: Sequence[str], sums: Sums, setti
             error = math.sqrt(one.power / (sums.rows - 1.0) / sums.rows)
             skewness = skewness_of(one.cubes, one.power)
             p_value = paired_p(one.mean, error, skewness, sums.rows, ones / sums.rows)
-            found.append((*one.named, one.mean, error, p_value))
+            found.append(Difference(*one.named, one.mean, error, p_value))
     return Report(
-        source, str(asked.outcome), sums.rows, columns, differences_of(found), 0, by, "", [*guessed, *said],
+        source, str(asked.outcome), sums.rows, columns, corrected(found), by, "", [*guessed, *said],
         tiny_groups(sizes), settings,
     )  # fmt: skip

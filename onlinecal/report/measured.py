@@ -176,22 +176,23 @@ def differences(report: Report) -> list[Table]:
     ]  # fmt: skip
     few = any(d.p_value is None for d in report.differences)
     unit = "cluster" if report.cluster else "row"
-    apart = number_of(report.lags, unit)
-    how = (
-        f"with errors that depend on each other up to {apart} apart"
-        if report.lags
-        else f"{unit}s independent"
-    )
+    blocks = sorted(d.blocks for d in report.differences if d.blocks)
     note = (
-        f"Negative: the first is better. Paired tests by Student's law, {how}, and by Hall's correction for a skewness "
-        "where that is less sure; p (Holm) is for all of them at once."
+        f"Negative: the first is better. Paired tests by Student's law, {unit}s independent, and by Hall's correction "
+        "for a skewness where that is less sure; p (Holm) is for all of them at once."
     )
-    rest = (
-        f" Too few: rows that tell as much as fewer than {FEW} {unit}s of equal weight, or hold fewer than about {FEW} "
-        "outcomes of a rare kind, are not tested."
-    )
+    if blocks:
+        many = " to ".join(f"{each:,}" for each in dict.fromkeys((blocks[0], blocks[-1])))
+        note += (
+            f" Where differences near each other in time are alike, {many} blocks of rows are independent."
+        )
+    if few:
+        note += (
+            f" Too few: rows that tell as much as fewer than {FEW} {unit}s of equal weight, or blocks, or hold fewer "
+            f"than about {FEW} outcomes of a rare kind, are not tested."
+        )
     headings = ("difference", "score", "mean", "error", "p", "p (Holm)")
-    return [Table("Differences of scores on the same rows", headings, rows, [note + rest * few])] * bool(rows)
+    return [Table("Differences of scores on the same rows", headings, rows, [note])] * bool(rows)
 
 
 def number(x: float | None) -> str:
@@ -212,7 +213,7 @@ def data(report: Report) -> dict[str, Any]:
         "cautions": report.cautions,
         "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
         "forecasts": [_column_data(column) for column in report.columns],
-        "differences": [asdict(d) for d in report.differences], "lags": report.lags,
+        "differences": [asdict(d) for d in report.differences],
         "by": report.by, "time": report.time, "cluster": report.cluster, "classes": report.classes,
     }  # fmt: skip
 

@@ -175,16 +175,18 @@ def test_differences_of_few_rows_are_not_tested():
     assert "too few" not in document_of(enough).text()
 
 
-@pytest.mark.parametrize(
-    ("rows", "apart"), [(2, "1 row apart"), (7, "1 row apart"), (8, "2 rows apart"), (64, "4 rows apart")]
-)
-def test_how_far_apart_errors_may_depend_on_each_other(rows, apart):
-    """Up to ∛n, rounded down."""
-    p, times = np.linspace(0.1, 0.9, rows), np.arange(rows, dtype=float)
-    forecasts, y = {"p": p, "q": p**2}, np.arange(rows) % 2
+def test_a_note_says_what_paired_tests_take_as_independent():
+    """Rows, or blocks of times where differences near each other are alike: as by the four times that each is there."""
+    p, times = np.repeat(np.random.default_rng(0).random(200), 4), np.arange(800.0)
+    forecasts, y = {"p": p, "q": 0.8 * p}, np.repeat(np.arange(200) % 2, 4)
     found = report_of(forecasts, y, times=times, time_words=str, time="t")
-    assert apart in document_of(found).text()
-    assert "rows independent" in " ".join(document_of(report_of(forecasts, y)).text().split())
+    blocks = sorted({d.blocks for d in found.differences})
+    (note,) = differences(found)[0].notes
+    assert f"alike, {' to '.join(map(str, blocks))} blocks of rows are independent" in note
+    assert [d["blocks"] for d in data(found)["differences"]] == [d.blocks for d in found.differences]
+    (note,) = differences(report_of(forecasts, y))[0].notes
+    assert "rows independent" in note
+    assert "blocks" not in note
 
 
 def test_no_task_is_called_the_worst_where_none_regrets_anything():
