@@ -94,6 +94,8 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
         try:
             try:
                 function(*args, **kwargs)
+            except typer.Exit:
+                raise  # of a command that has said how to go on
             except Exception as error:
                 if (interrupt := _interrupt(error)) is not None:
                     raise interrupt from None
