@@ -378,7 +378,7 @@ def value_caption(found: Games) -> str:
 
 def plot_values(found: Games) -> Figure:
     """Values against T for each grid, with their lower envelope."""
-    fig, axis = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
+    fig, axis = plt.subplots(figsize=(6.5, 4.2))
     handles = []
     for k, m in enumerate(sorted(found.solved)):
         values = found.values(m)
@@ -428,18 +428,17 @@ def law_grid(horizon: int = LAWS) -> np.ndarray:
 def plot_law() -> Figure:
     """The optimal law on three points as a function of the bias and of the rounds left."""
     weights = law_grid()
-    fig, axes = plt.subplots(1, 3, figsize=(7.0, 3.0), sharey=True, layout="constrained")
+    fig, axes = plt.subplots(1, 3, figsize=(6.2, 3.0), sharey=True)
     span = LAWS / 2.0
     for axis, grid, point in zip(axes, weights, ("0", "1/2", "1"), strict=True):
-        image = axis.imshow(
+        axis.imshow(
             grid, origin="lower", aspect="auto", cmap="viridis", vmin=0.0, vmax=1.0, interpolation="nearest",
             extent=(-span - 0.25, span + 0.25, 0.5, LAWS + 0.5),
         )  # fmt: skip
         axis.set_title(f"forecast {point}", fontsize=9)
         plain(axis, "bias E of 1/2", "rounds left" if point == "0" else "")
         axis.set_xlim(-span / 2, span / 2)
-    fig.colorbar(image, ax=axes, label="probability").ax.tick_params(labelsize=8)
-    finish(fig, "How the best forecaster plays on 0, 1/2, 1", "")
+    finish(fig, "How the best forecaster plays on 0, 1/2, 1", "", bar="probability")
     return fig
 
 
@@ -452,9 +451,7 @@ EXPLOIT_CAPTION = (
 def plot_exploited(found: Games) -> Figure:
     """The payments of forecasters to their worst natures, a panel for each grid."""
     grids = sorted(found.exploited)
-    fig, axes = plt.subplots(
-        1, len(grids), figsize=(3.5 * len(grids), 3.4), squeeze=False, layout="constrained"
-    )
+    fig, axes = plt.subplots(1, len(grids), figsize=(3.5 * len(grids), 3.4), squeeze=False)
     names: dict[str, Line2D] = {}
     for axis, m in zip(axes.flat, grids, strict=True):
         mine = found.exploited[m]

@@ -73,7 +73,7 @@ def plot_curves(curves: Sequence[Curve], *, power: float = 0.0) -> Picture:
     by = f" / $T^{{{power:.3g}}}$" if power else ""
     return of_curves(
         table, " ".join(said), words="natures × measures", row="nature", column="measure", heading=headings(curves),
-        labels=("T", f"total $T\\cdot\\mu${by}"), named=len(table.groupby(["nature", "measure"])) == 1,
+        labels=("T", f"total T·μ{by}"), named=len(table.groupby(["nature", "measure"])) == 1,
     )  # fmt: skip
 
 

@@ -15,14 +15,13 @@ import numpy as np
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.writing import whole
-from onlinecal.naming import measure_of, said_table, task_of
-from onlinecal.study.again import measured_later
 from onlinecal.study.copies import save
-from onlinecal.study.panel import Panel, listed
 from onlinecal.study.played import Played, Results
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from onlinecal.study.panel import Panel
 #: endings of a file's name
 FORMATS = ".csv", ".parquet"
 #: the words on a column
@@ -166,6 +165,9 @@ class Kept(Results):
 
         Measures and tasks are as `play` takes them. A cell in which something cannot be computed is without it.
         """
+        from onlinecal.study.again import measured_later
+        from onlinecal.study.panel import listed
+
         panel = panel_of(
             listed(measures), listed(tasks), max((cell.horizon for cell in self.cells), default=None)
         )
@@ -195,6 +197,9 @@ class Kept(Results):
 
 def panel_of(measures: Iterable[Any], tasks: Iterable[Any], rounds: int | None) -> Panel:
     """A panel of measures and tasks as `play` takes them, or as words of the command line: tables in braces."""
+    from onlinecal.naming import measure_of, said_table, task_of
+    from onlinecal.study.panel import Panel
+
     return Panel.of(
         [measure_of(said_table("--measure", spec)) for spec in measures],
         [task_of(said_table("--task", spec)) for spec in tasks],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,6 @@ from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.validation import count
 from onlinecal.core.words import number_of
-from onlinecal.engine.horizon import check_horizon
 from onlinecal.growth.rates import KnownRate, best_known
 from onlinecal.growth.words import literal
 from onlinecal.report.curve_plot import edges, of_curves, of_runs
@@ -26,8 +25,10 @@ from onlinecal.report.curves import Curve, Study, columns_of, open_at_the_end, r
 from onlinecal.report.frames import EMPTY, Part, curve_parts, games, symbol
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.style import GREY, paper
-from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
+
+if TYPE_CHECKING:
+    from onlinecal.schedules import Schedule
 
 Floats = NDArray[np.float64]
 #: the label of the line of a game in which every outcome is known before the next question
@@ -102,6 +103,8 @@ def _by_open(
 
 def _copies(cells: Sequence[Played]) -> int | None:
     """1 + the delay if it is constant, whole and shorter than all games, with a question every unit; else None."""
+    from onlinecal.schedules import Constant, Schedule
+
     delay = open_at_the_end(cells[-1])
     constant = Schedule(delays=Constant(delay)).label
     return 1 + delay if all(c.schedule[1] == constant and c.horizon > delay for c in cells) else None
@@ -174,7 +177,7 @@ def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
     return of_curves(
         table, literal(caption), words="rows × columns", row="row", column="column",
         heading=lambda row, column: heads.get((row, column), ""),
-        labels=("1 + questions open at the end" if across else "T", "total $T\\cdot\\mu$"),
+        labels=("1 + questions open at the end" if across else "T", "total T·μ"),
         # The legend of the figure has the lines of all panels where these are the same.
         named=len(heads) == 1 or len(set(panels)) > 1, dotted="b·R(T/b)",
         colours=None if across else [to_hex(colormaps["viridis"](x)) for x in several],
@@ -212,6 +215,8 @@ def question_bars(schedule: Schedule, horizon: int, seed: int = 0, first: int = 
 
     A delay that depends on the outcome is the longer of the two.
     """
+    from onlinecal.engine.horizon import check_horizon
+
     check_horizon(horizon)
     number = min(count("first", first, most=BARS), horizon)
     if schedule.length is not None and horizon > schedule.length:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,7 +88,8 @@ def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) ->
             if (given := kind.given(some, shown, grown, found.left)) is None:
                 continue
             picture = getattr(plots, name).picture(*given[0], **given[1])
-            svg = drawing(partial(_figure, picture))
+            # Four diagrams are two lines of two.
+            svg = drawing(picture, 6.5 if picture.column == "label" and len(picture.keys[0]) == 4 else None)
             title = kind.title.format(nature=group[0], **{k: "".join(v) for k, v in names.items()})
             found.others.append(Picture(title, picture.caption + whose, svg, name != "slopes"))
             progress.advance(1)
@@ -102,15 +101,9 @@ def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) ->
     return found
 
 
-def _figure(picture: Any, dark: bool) -> Any:
-    # Four diagrams are two lines of two.
-    width = 6.5 if picture.column == "label" and len(picture.keys[0]) == 4 else None
-    return np.ravel(picture.draw(None, "", dark, width, None, False))[0].figure
-
-
 def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progress: Progress) -> None:
     """Each measure against each nature, and the sentences that all their captions share."""
-    from onlinecal.report.curve_plot import sentences
+    from onlinecal.report.curve_plot import plot_curves, sentences
 
     pairs = [(nature, measure) for nature in study.natures for measure in shown]
     most = min(room, max(4, LINES // min(len(study.forecasters), FORECASTERS)))
@@ -122,8 +115,10 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
         if len(curves) < len(every):
             fewer = max(fewer, len(every))
         if curves:
-            svg = drawing(partial(_curve_figure, curves))
-            drawn.append((f"{measure} against {nature}", sentences(curves), svg))
+            # The page has the heading above.
+            picture = replace(plot_curves.picture(curves), heading=lambda *_: "", widest=5.2)
+            svg = drawing(picture, 5.2)
+            drawn.append((f"{measure} against {nature}", sentences(curves, picture.table), svg))
         progress.advance(1)
     if len(pairs) > most:
         found.left.append(
@@ -139,20 +134,6 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
     found.shared = " ".join(common)
     for title, said, svg in drawn:
         found.curves.append(Picture(title, " ".join(each for each in said if each not in common), svg))
-
-
-def _curve_figure(curves: Sequence[Curve], dark: bool) -> Any:
-    from matplotlib.figure import Figure
-
-    from onlinecal.report.curve_plot import plot_curves
-    from onlinecal.report.style import page
-
-    with page(dark):
-        figure = Figure(figsize=(5.2, 4.6 + 0.12 * len(curves)), layout="constrained")
-        axis = figure.subplots()
-        plot_curves(curves, ax=axis)
-    axis.set_title("")  # the page says it above
-    return figure
 
 
 def lowest(curves: Sequence[Curve], most: int) -> list[Curve]:
@@ -263,7 +244,7 @@ def _of_log(plot: str, title: str, found: Any, **options: Any) -> Picture:
     from onlinecal.report import plots
 
     picture = getattr(plots, plot).picture(found, **options)
-    return Picture(title, picture.caption, drawing(partial(_figure, picture)))
+    return Picture(title, picture.caption, drawing(picture))
 
 
 def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:
@@ -281,23 +262,18 @@ def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple
     return some.only([who for who in some.forecasters if who in order]), whose
 
 
-def drawing(figure: Callable[..., Any]) -> str:
-    """A figure as SVG; its colours follow the page. The same figure gives the same text.
+def drawing(picture: Any, width: float | None = None) -> str:
+    """A picture as SVG; its colours follow the page. The same picture gives the same text.
 
     It is drawn for a dark page, where matplotlib leaves out no colour because it is the default.
     """
-    import matplotlib as mpl
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from onlinecal.report.style import PAIRS, written
 
-    from onlinecal.report.style import PAIRS, VECTOR
-
-    buffer = io.BytesIO()
-    with mpl.rc_context(VECTOR):
-        # `savefig` would draw twice: for the layout, which is in the single draw here, and again.
-        FigureCanvasSVG(figure(dark=True)).print_svg(buffer, metadata={"Date": None})
-    svg = buffer.getvalue().decode()
+    figure = np.ravel(picture.draw(None, "", True, width, None, False))[0].figure
+    svg = written(figure, "svg").decode()
     for what, small in _SMALLER:
         svg = re.sub(what, small, svg)
+    svg = re.sub("<[^<>]*>", lambda tag: re.sub(r"(\.\d\d)\d+", r"\1", tag[0]), svg)
     light, dark = ("".join(f"--c{i}:{pair[k]};" for i, pair in enumerate(PAIRS)) for k in (0, 1))
     for i, (_, bright) in enumerate(PAIRS):
         svg = re.sub(f"{bright}\\b", f"var(--c{i})", svg, flags=re.IGNORECASE)
@@ -305,15 +281,10 @@ def drawing(figure: Callable[..., Any]) -> str:
     return svg.replace("</style>", f"svg{{{light}}}{at_dark}</style>", 1)
 
 
-def _rounded(number: re.Match[str]) -> str:
-    return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
-
-
-#: patterns of SVG text that a page does without, and their replacements; a number is one of 1/72 inch
+#: patterns of SVG text that a page does without, and their replacements
 _SMALLER: tuple[tuple[str, Any], ...] = (
     (r"(?s)<\?xml.*?\?>|<!DOCTYPE.*?>|<metadata>.*?</metadata>|<!--.*?-->", ""),
     (r"'DejaVu Sans', [^;\"]*sans-serif", "'DejaVu Sans', sans-serif"),
-    (r"-?\d+\.\d{3,}", _rounded),
     (r"\s*\n\s*", " "),
     ("> <", "><"),
 )

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
@@ -32,6 +31,10 @@ WIDTH = 3.4
 NARROW, LOW = 2.2, 1.1
 #: the height of a page of a paper, as a multiple of its width
 PAGE = 1.35
+#: inches of a bar of colours
+BAR = 0.8
+#: inches around each panel and all that is written beside it
+GAP = 0.055
 
 
 class Mark(NamedTuple):
@@ -188,15 +191,12 @@ class Picture:
         wide = asked or self.wide[0] + self.wide[1] * columns
         side = min(self.widest, wide / columns - 0.75)
         with page(dark):
-            fig = Figure(figsize=(wide, self._height(side, columns)), layout="constrained", dpi=150)
+            fig = Figure(figsize=(wide - BAR * bool(self.bar), self._height(side, columns)), dpi=150)
+            fig.set_layout_engine("none")  # `finish` lays it out
             panels, below = self._laid_out(fig, columns)
             self._fill(panels, side, below, new=True)
-            images = [image for axis in fig.axes for image in axis.images]
-            if self.bar and images:
-                # Of one row it is an inch high.
-                fig.colorbar(images[0], ax=fig.axes, shrink=0.6).set_label(self.bar, fontsize=7.5)
             lines = [*handles(self.names, colours=self.colours, **self.look), *self.more()]
-            finish(fig, title, self.caption if caption else "", lines)
+            finish(fig, title, self.caption if caption else "", lines, self.bar)
             fig.set_label(self.caption)
         return panels.flat[0] if self.single else panels
 
@@ -225,7 +225,7 @@ class Picture:
             first = {"row": panels[i, 0] if j and self.row else None, "column": panels[0, j]}.get(self.shared)
             place: Any = grid[i * lines + j // columns, j % columns]
             if self.lower:
-                pair = place.subgridspec(2, 1, height_ratios=[1.0, self.lower], hspace=0.0)
+                pair = place.subgridspec(2, 1, height_ratios=[1.0, self.lower], hspace=0.15)
                 panels[i, j] = fig.add_subplot(pair[0])
                 below[panels[i, j]] = fig.add_subplot(pair[1], sharex=panels[i, j])
             else:
@@ -244,7 +244,8 @@ class Picture:
             first, size = i % columns == 0 or (spec is not None and spec.is_first_col()), _size(side)
             show(axis, rows, self.marks, self.x, self.y, self.series)
             plain(axis, "" if self.lower else self.labels[0], self.labels[1] if first else "")
-            axis.set_title(wrapped(self.heading(*key), side, size), fontsize=size)
+            # A title with a height is not moved: that would measure all ticks.
+            axis.set_title(wrapped(self.heading(*key), side, size), fontsize=size, y=1.0)
             if self.after is not None:
                 self.after(axis, rows, Place(side, new, first, below.get(axis, axis)))
             axis.set_visible(True)
@@ -319,41 +320,81 @@ def _given_axes(axes: Any, shape: tuple[int, ...], words: str, title: str) -> Pa
     return array.reshape(shape)
 
 
-def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()) -> None:
-    """Adds title, caption and legend to a figure with a constrained layout, which becomes as much higher."""
+def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = (), bar: str = "") -> None:
+    """Lays the panels of a figure out, and makes it larger by title, legend, caption and bar of colours.
+
+    The sizes of these are known. Panels are measured once; an engine does it whenever the figure is drawn.
+    """
+    places = _places(fig)
     wide, high = map(float, fig.get_size_inches())
-    size = 12.0 if wide > 5 else 9.5
-    said = wrapped(title, wide, size) if title else ""
-    if caption:
-        explained = wrapped(caption, wide - 0.2, 7.5)
-        fig.supxlabel(explained, fontsize=7.5, color=paper().faint)
-        high += 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1)
+    beside = BAR * bool(bar)
+    size = 12.0 if wide + beside > 5 else 9.5
+    said, explained = wrapped(title, wide + beside, size), wrapped(caption, wide + beside - 0.2, 7.5)
     top = 0.05 + (1.3 * size / 72 * (said.count("\n") + 1) + 0.04 if said else 0.0)
-    if not handles:
-        if said:
-            fig.suptitle(said, fontsize=size)
-        fig.set_figheight(high + top)
-        return
-    for handle in handles:
-        handle.set_label(entry(str(handle.get_label()), letters(wide - 0.7, 8)))
-    texts = [str(handle.get_label()).split("\n") for handle in handles]
-    longest = max(len(line) for text in texts for line in text)
-    columns = max(1, min(len(handles), int(wide * 72 / (0.56 * 8 * (longest + 8)))))
-    each = -(-len(texts) // columns)
-    lines = max(sum(map(len, texts[i : i + each])) for i in range(0, len(texts), each))
-    # Matplotlib would put title and legend at the upper edge, one over the other.
-    above = top + 0.1 + 0.165 * lines
-    high += above
-    fig.set_figheight(high)
+    bottom = 0.1 + 1.25 * 7.5 / 72 * (explained.count("\n") + 1) if caption else 0.0
+    above = top
+    if handles:
+        for handle in handles:
+            handle.set_label(entry(str(handle.get_label()), letters(wide + beside - 0.7, 8)))
+        texts = [str(handle.get_label()).split("\n") for handle in handles]
+        longest = max(len(line) for text in texts for line in text)
+        columns = max(1, min(len(handles), int((wide + beside) * 72 / (0.56 * 8 * (longest + 8)))))
+        each = -(-len(texts) // columns)
+        lines = max(sum(map(len, texts[i : i + each])) for i in range(0, len(texts), each))
+        above += 0.1 + 0.165 * lines
+    across, up = wide + beside, bottom + high + above
+    fig.set_size_inches(across, up)
+    for axis, (left, low, width, height) in places.items():
+        axis.set_position((left / across, (bottom + low) / up, width / across, height / up))
     if said:
-        fig.suptitle(said, fontsize=size, y=1.0 - 0.05 / high, va="top").set_in_layout(False)
-    fig.legend(
-        handles=handles, loc="upper center", bbox_to_anchor=(0.5, 1.0 - top / high), ncols=columns, fontsize=8,
-        frameon=False, handlelength=2.8, borderaxespad=0.0, borderpad=0.2,
-    )  # fmt: skip
-    engine = fig.get_layout_engine()
-    assert isinstance(engine, ConstrainedLayoutEngine)
-    engine.set(rect=(0.0, 0.0, 1.0, 1.0 - above / high))
+        fig.suptitle(said, fontsize=size, y=1.0 - 0.05 / up, va="top")
+    if caption:
+        fig.supxlabel(explained, fontsize=7.5, color=paper().faint, y=0.05 / up)
+    if handles:
+        fig.legend(
+            handles=handles, loc="upper center", bbox_to_anchor=(0.5, 1.0 - top / up), ncols=columns, fontsize=8,
+            frameon=False, handlelength=2.8, borderaxespad=0.0, borderpad=0.2,
+        )  # fmt: skip
+    images = [image for axis in fig.axes for image in axis.images]
+    if bar and images:
+        place = fig.add_axes((1.0 - 0.8 * beside / across, 0.3, 0.14 / across, 0.4))
+        fig.colorbar(images[0], cax=place).set_label(bar, fontsize=7.5)
+        place.tick_params(labelsize=8)
+
+
+def _places(fig: Figure) -> dict[Axes, tuple[float, float, float, float]]:
+    """The places of axes (left, bottom, width, height, in inches): cells of a size, but for the heights of rows.
+
+    Each row and column has room for what is written beside its widest and highest cell.
+    """
+    size, found = np.array(fig.get_size_inches()), {}
+    specs = {axis: at.get_topmost_subplotspec() for axis in fig.axes if (at := axis.get_subplotspec())}
+    rows, columns = next(iter(specs.values())).get_gridspec().get_geometry()
+    before, behind = ((np.zeros(columns), np.zeros(rows)) for _ in range(2))
+    shares = np.zeros(rows)
+    for axis, spec in specs.items():
+        cell, i, j = spec.get_position(fig), spec.rowspan.start, spec.colspan.start
+        shares[i] = cell.height
+        drawn = axis.get_tightbbox(for_layout_only=True)
+        if drawn is None:  # of hidden axes
+            continue
+        own = drawn.transformed(fig.transFigure.inverted())
+        for k, line, low, high in (
+            (0, j, cell.x0 - own.x0, own.x1 - cell.x1),
+            (1, i, own.y1 - cell.y1, cell.y0 - own.y0),
+        ):
+            before[k][line] = max(before[k][line], low * size[k] + GAP)
+            behind[k][line] = max(behind[k][line], high * size[k] + GAP)
+    across, up = (size[k] - before[k].sum() - behind[k].sum() for k in (0, 1))
+    widths, heights = np.full(columns, across / columns), up * shares / shares.sum()
+    rights = np.cumsum(before[0] + widths + behind[0]) - behind[0]
+    lows = size[1] - np.cumsum(before[1] + heights + behind[1]) + behind[1]
+    for axis, spec in specs.items():
+        cell, own, i, j = spec.get_position(fig), axis.get_position(), spec.rowspan.start, spec.colspan.start
+        wide, high = widths[j] / cell.width, heights[i] / cell.height
+        left, low = rights[j] - (cell.x1 - own.x0) * wide, lows[i] + (own.y0 - cell.y0) * high
+        found[axis] = (left, low, own.width * wide, own.height * high)
+    return found
 
 
 def handles(places: Mapping[str, int], *, colours: Sequence[str] | None = None, **look: Any) -> list[Line2D]:

@@ -115,7 +115,7 @@ def plot_runs(curves: Sequence[Curve], *, scale: Scale = "log") -> Picture:
 
     return Picture(
         table=table, caption=caption, x="T", y="total", row="nature", column="measure", marks=RUNS, after=scaled,
-        heading=headings(curves), labels=("T", "total $T\\cdot\\mu$"), words="natures × measures",
+        heading=headings(curves), labels=("T", "total T·μ"), words="natures × measures",
         names=names_of(table), look={"markersize": 4, "linewidth": 2.0},
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogFormatterSciNotation, LogLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter, in_one_line
@@ -159,8 +159,10 @@ def plain(axis: Axes, across: str = "", up: str = "") -> None:
     axis.grid(True, which="major", color=paper(axis).grid, linewidth=0.6)
     axis.set_axisbelow(True)
     axis.tick_params(labelsize=8)
-    for side in ("top", "right"):
-        axis.spines[side].set_visible(False)
+    for side, spine in axis.spines.items():
+        spine.set_visible(side not in ("top", "right"))
+        # To measure a spine updates all ticks, and it is no wider than its axes.
+        spine.set_in_layout(False)
 
 
 #: in a label, and no `literal` dollar
@@ -192,12 +194,21 @@ def tick(value: float, _: object = None) -> str:
     return f"{value:,.0f}" if whole else f"{value:g}"
 
 
+def decade(value: float, _: object = None) -> str:
+    """A power of ten beside an axis, as text: a formula takes as long to parse as its axis to draw."""
+    return "10" + f"{np.log10(value):.0f}".translate(_RAISED)
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
 def log_ticks(which: Any, ratio: float) -> None:
     """Labels of a logarithmic axis; the ratio is that of its ends."""
     # Less than a decade and a half would leave one label or none.
     narrow = ratio < 30
     which.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12))
-    which.set_major_formatter(FuncFormatter(tick) if narrow else LogFormatterSciNotation())
+    which.set_major_formatter(FuncFormatter(tick if narrow else decade))
+    which.set_minor_locator(NullLocator() if narrow else LogLocator(base=10.0, subs=(2.0, 5.0), numticks=12))
     which.set_minor_formatter(NullFormatter())
 
 

@@ -115,7 +115,7 @@ def pictures_of(report, title):
 
 
 def test_few_levels_are_points_and_not_smoothed(monkeypatch):
-    monkeypatch.setattr(page_pictures, "drawing", lambda plot: "")
+    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "")
     log = Log("f", {"p": np.array([0.2, 0.8, 0.8])}, np.array([0.0, 1.0, 0.0]), "y")
     pictures = pictures_of(measure_log(log, Settings(draws=0, measures=("brier",))), "p")
     assert [one.title for one in pictures] == [
@@ -128,7 +128,7 @@ def test_few_levels_are_points_and_not_smoothed(monkeypatch):
 
 
 def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters(monkeypatch):
-    monkeypatch.setattr(page_pictures, "drawing", lambda plot: "")
+    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "")
     rng = np.random.default_rng(0)
     p = np.repeat(rng.random(100), 2)
     log = Log(
@@ -199,7 +199,7 @@ def test_no_task_is_called_the_worst_where_none_regrets_anything():
 
 def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(monkeypatch):
     drawn = []
-    monkeypatch.setattr(page_pictures, "drawing", lambda plot: "")
+    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "")
     monkeypatch.setattr(page_pictures, "of_column", lambda name, found: drawn.append(name) or [])
     many = report_of({f"p{i}": [0.2, 0.8] for i in range(measured.DRAWN + 1)}, [0, 1])
     page = document_of(many, drawn=True).html()

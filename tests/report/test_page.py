@@ -84,14 +84,14 @@ def page(rich):
     """The page of the rich study with three curves, not drawn."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(page_pictures, "MOST", 13)
-        patch.setattr(page_pictures, "drawing", lambda figure: "<svg></svg>")
+        patch.setattr(page_pictures, "drawing", lambda *_: "<svg></svg>")
         return page_of(rich, META, len(rich.cells), "x.db")
 
 
 @pytest.fixture
 def undrawn(monkeypatch):
     """Pictures have their captions but are not drawn, for what looks at all else."""
-    monkeypatch.setattr(page_pictures, "drawing", lambda figure: "<svg></svg>")
+    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "<svg></svg>")
 
 
 # ---------------------------------------------------------------- tables and sentences
@@ -269,14 +269,15 @@ def test_a_picture_on_a_light_page_has_the_colours_of_one_that_is_drawn_for_it(r
     """Of every picture; matplotlib leaves out black, which is the default, so that the control has nearly black ink."""
     drawn, real, nearly = [], page_pictures.drawing, "#010101"
 
-    def both(figure):
+    def both(picture, width=None):
         with monkeypatch.context() as patched:
             patched.setattr(style, "_LIGHT_PAPER", style._LIGHT_PAPER._replace(ink=nearly))
             with mpl.rc_context(
                 {key: {style.DARK: "#FFFFFF", style.LIGHT: nearly}[v] for key, v in style._DARK.items()}
             ):
-                light = style.written(figure(dark=False), "svg").decode()
-        svg = real(figure)
+                axes = picture.draw(None, "", False, width, None, False)
+                light = style.written(np.ravel(axes)[0].figure, "svg").decode()
+        svg = real(picture, width)
         values = dict(re.findall(r"(--c\d+):(#\w+)", svg.partition("@media")[0]))
         assert set(values.values()) == {light for light, _ in style.PAIRS}
         body = svg.partition("</style>")[2]

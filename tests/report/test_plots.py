@@ -361,7 +361,7 @@ def test_totals_divided_by_a_power_of_t(study):
             assert any(len(y) == len(scaled) and np.allclose(y, scaled) for y in shown)
     level = [line for line in drawn[0, 0].lines if np.allclose(line.get_ydata(), line.get_ydata()[0])]
     assert len(level) == 1  # the best known upper rate of the ECE
-    assert drawn[0, 0].get_ylabel() == r"total $T\cdot\mu$ / $T^{0.667}$"
+    assert drawn[0, 0].get_ylabel() == "total T·μ / $T^{0.667}$"
     said = words(drawn[0, 0].figure)[1]
     assert "Totals, bounds and rates are divided by T^0.667; exponents are those of the totals." in said
     with pytest.raises(InvalidParameter, match="power"):

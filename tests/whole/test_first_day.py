@@ -46,7 +46,7 @@ def test_options_in_place_of_keys_are_told_with_the_results(tmp_path, monkeypatc
     options = "--horizon 50 --horizon 70 --runs 2 --seed 7"
     rows = json.loads(onlinecal(f"run small.toml {options} --json", cwd=tmp_path).stdout)
     assert {(row["runs"], row["horizon"]) for row in rows} == {(2, 70)}
-    monkeypatch.setattr(page_pictures, "drawing", lambda figure: "")  # the words are looked at
+    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "")  # the words are looked at
     onlinecal("report results/small.db", cwd=tmp_path)
     assert f"onlinecal run small.toml {options}" in (tmp_path / "results" / "small.html").read_text()
     # The same as a file that says so.
