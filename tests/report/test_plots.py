@@ -255,7 +255,7 @@ def test_the_picture_says_what_it_shows(study):
     caption = words(fig)[1]
     for said in (
         "mean of 6 runs", "5th to 95th percentile of the runs", "Dashed: proven bound.", "half the lowest curve",
-        "Exponent: mean growth over these T, where that is clear.",
+        "Exponent: mean growth over these T, where that is clear. The 6 curves are tested together, with 95 %;",
         "In the colour of the text: what the nature forces.",
         f"Proved against every nature that sees the law: {HEDGING}.",
     ):  # fmt: skip
@@ -271,6 +271,7 @@ def test_the_picture_says_what_it_shows(study):
     assert len(limits) == 1
     assert [t.get_text() for t in fig.axes[0].get_legend().get_texts()].count("$T^{0.98}$") == 1
     alone = figure([study.curve("ece", "almost one step ahead", "contrarian")])
+    assert "tested together" not in words(alone)[1]
     assert (alone.legends, words(alone)[0][0]) == ([], "almost one step ahead $T^{0.98}$")
     # Against the contrarian it matters whether 1/2 is on its grid: four horizons do not tell an exponent.
     assert not study.exponent("ece", "forecast hedging", "contrarian").clear
@@ -366,6 +367,20 @@ def test_totals_divided_by_a_power_of_t(study):
     assert "Totals, bounds and rates are divided by T^0.667; exponents are those of the totals." in said
     with pytest.raises(InvalidParameter, match="power"):
         plot_curves(curves, power=np.nan)
+
+
+def test_more_curves_in_a_picture_have_fewer_exponents_that_are_clear_or_bent(study):
+    """The level of one curve among n is that of n statements, as in a table of n: never more of either is said."""
+    every = study.curves(["ece", "smooth_ce", "cdl"])
+    drawn = curves_table(every)
+    assert drawn["exponent"].notna().any()
+    for curve in every:
+        alone, among = curve.exponent(), curve.exponent(simultaneous(len(every)))
+        assert alone.clear >= among.clear and alone.bent >= among.bent
+        mine = drawn[(drawn["forecaster"] == curve.forecaster) & (drawn["nature"] == curve.nature)]
+        mine = mine[(mine["measure"] == curve.measure) & (mine["mark"] == "mean")]
+        assert (mine["bent"] == (among.clear and among.bent)).all()
+        assert (mine["exponent"].notna() == among.clear).all()
 
 
 # ---------------------------------------------------------------- the parity of a grid
