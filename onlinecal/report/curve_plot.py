@@ -147,7 +147,7 @@ def sentences(curves: Sequence[Curve], table: pd.DataFrame | None = None) -> lis
         games(curves),
         *of_runs({curve.totals.shape[1] for curve in curves}, any(len(curve.rounds) > 1 for curve in curves)),
         f"Exponent: mean growth over {which}, where that is clear." * len(clear[:1]),
-        f"The {len(curves)} curves are tested together, with 95 %; in a table of more, fewer exponents are clear or a…b."
+        f"The {len(curves)} curves are tested together (95 %); in a table of more, fewer exponents are clear or a…b."
         * (len(clear) > 0 and len(curves) > 1),
         f"a…b: no power law, {BEYOND}, but these slopes over their first and last half."
         * bool(clear["bent"].any()),
