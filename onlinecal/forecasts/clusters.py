@@ -1,12 +1,13 @@
 """Samples that are independent by clusters only: their resamples, and labels of clusters."""
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
@@ -94,11 +95,23 @@ class Clustered(Resample):
 
     def calibrated(self, generator: np.random.Generator, chances: Floats | None = None) -> JointDistribution:
         """The same predictions, and each outcome 1 with the probability predicted, by a normal copula in clusters."""
+        return self._gamma(self._weights, self._drawn(1, generator)[0])
+
+    def residuals(self, times: int, generator: np.random.Generator) -> Iterator[Floats]:
+        """Residuals at each level of outcomes that are drawn like this, some draws at a time."""
+        order = np.argsort(self.level, kind="stable")
+        starts = np.searchsorted(self.level[order], np.arange(len(self.v)))
+        rows = max(AT_ONCE // len(order), 1)
+        for start in range(0, times, rows):
+            ones = self._drawn(min(rows, times - start), generator)
+            errors = (self._weights * (ones - self.v[self.level]))[:, order]
+            yield np.add.reduceat(errors, starts, axis=1) / self.gamma.weight
+
+    def _drawn(self, rows: int, generator: np.random.Generator) -> NDArray[np.bool_]:
         limits = scipy.special.ndtri(self.v)[self.level]
-        common = generator.standard_normal(self.clusters)[self.of]
-        single = generator.standard_normal(len(self.of))
-        drawn = self.correlation**0.5 * common + (1.0 - self.correlation) ** 0.5 * single
-        return self._gamma(self._weights, drawn < limits)
+        common = generator.standard_normal((rows, self.clusters))[:, self.of]
+        single = generator.standard_normal((rows, len(self.of)))
+        return np.asarray(self.correlation**0.5 * common + (1.0 - self.correlation) ** 0.5 * single < limits)
 
     @cached_property
     def correlation(self) -> float:

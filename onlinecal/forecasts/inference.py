@@ -9,19 +9,21 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.clusters import blocks_in_time, labels_of
-from onlinecal.forecasts.resampling import FEW, Resample, grouped
+from onlinecal.forecasts.clusters import Clustered, blocks_in_time, labels_of
+from onlinecal.forecasts.resampling import FEW, grouped
 from onlinecal.measures import cutoff_ce
 from onlinecal.measures.cutoff import cutoff_norm, range_exceeds
 
 #: the most levels for which outcomes are drawn; beyond, the law for large n is used
 DRAWN_LEVELS = 2000
-#: draws, so that also with many groups a p-value can be small
-GROUP_DRAWS = 9999
+#: draws, so that also with many groups a p-value can be small; the least of clusters with many rows
+GROUP_DRAWS, FEW_DRAWS = 9999, 499
 #: rows apart, rows at most, groups of similar forecasts, and permutations of the test of dependence
 LAGS, TESTED, SIMILAR, PERMUTED = 10, 20_000, 20, 199
 #: draws of the test of drift, and stretches of time that it compares sums of
 DRIFT_DRAWS, STRETCHES = 999, 200
+# Outcomes of clusters that are drawn in all.
+_DRAWN_ROWS = 5_000_000
 # Numbers drawn at once.
 _AT_ONCE = 1 << 20
 # Outcomes of a level with at most this number of rows are drawn one by one, which is quicker.
@@ -31,19 +33,19 @@ _TIE = 1e-12
 
 
 def calibration_test(
-    gamma: JointDistribution, seed: int, squares: Floats | None = None, resample: Resample | None = None
+    gamma: JointDistribution, seed: int, squares: Floats | None = None, resample: Clustered | None = None
 ) -> float | None:
     """A p-value of the hypothesis that forecasts are calibrated, by their cutoff calibration error."""
     # Outcomes are drawn at the same predictions `GROUP_DRAWS` times, which is right for every n. For more than
     # `DRAWN_LEVELS` levels, or with weights, it is the limit for large n. Where that is not `near_normal`, outcomes are
-    # drawn at this number of groups of levels; with weights there is no p-value. With `resample`, of clusters,
-    # residuals of clusters are multiplied by normal numbers.
+    # drawn at this number of groups of levels; with weights there is no p-value. With `resample`, of clusters, outcomes
+    # are drawn by its copula, down to `FEW_DRAWS` times.
     # Source: Arrieta-Ibarra et al. 2022 (ECCE-R, Kuiper); Bröcker & Smith 2007 for the draws.
     if resample is not None:
-        changes = resample.changes("calibrated", GROUP_DRAWS, np.random.default_rng([seed, 5]))
-        spreads = (cutoff_norm(change.gamma, change.residuals) for change in changes)
-        value = cutoff_ce(resample.gamma)
-        return (1 + sum(int((each >= value - _TIE).sum()) for each in spreads)) / (1 + GROUP_DRAWS)
+        value, draws = cutoff_ce(gamma), min(max(_DRAWN_ROWS // len(resample.of), FEW_DRAWS), GROUP_DRAWS)
+        residuals = resample.residuals(draws, np.random.default_rng([seed, 5]))
+        as_large = sum(int((cutoff_norm(gamma, each) >= value - _TIE).sum()) for each in residuals)
+        return (1 + as_large) / (1 + draws)
     if squares is not None or gamma.levels > DRAWN_LEVELS:
         limit = p_large_n(
             range_exceeds, cutoff_ce(gamma), gamma, gamma.counts if squares is None else squares

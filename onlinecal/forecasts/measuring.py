@@ -124,7 +124,7 @@ class Some(NamedTuple):
     rows: int
     gamma: JointDistribution
     squares: Floats | None = None
-    resample: Resample | None = None  # of clusters
+    resample: Clustered | None = None  # of clusters
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +264,7 @@ def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
         power = float(((gamma.counts if squares is None else squares) * v * (1.0 - v)).sum())
         forecast, error = float(gamma.mass @ v), math.sqrt(power) / gamma.weight
         p: float | None = None
-        if isinstance(resample, Clustered):
+        if resample is not None:
             error = resample.error
         interval = None
         if resample is None or not resample.too_few:
