@@ -15,7 +15,7 @@ import numpy as np
 
 
 def _kernel(function: Callable[..., Any]) -> Any:
-    """Compiles a function of arrays and numbers when it is first called."""
+    """Compiles a function of arrays and numbers when it is first called: from its text, if it states its result."""
     return _compiled(function)
 
 

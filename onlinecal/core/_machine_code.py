@@ -11,20 +11,29 @@ import warnings
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
+import numpy as np
 from numba import extending, njit, types
 from numba._dynfunc import make_function
 from numba.core import typed_passes, untyped_passes
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.core.errors import NumbaError
+from numpy.typing import NDArray
 
 from onlinecal.core._compile import spent
+from onlinecal.core._lowering import from_text
 
 #: a function of a kernel by its machine code; untyped, since its call has fewer arguments than its definition
 intrinsic: Any = extending.intrinsic
 
+#: the types of results, and numba's for them
+_KINDS: dict[Any, Any] = {
+    bool: types.boolean, int: types.int64, float: types.float64,
+    NDArray[np.int64]: types.int64[::1], NDArray[np.float64]: types.float64[::1],
+}  # fmt: skip
 _HOW: Any = {"error_model": "numpy", "nogil": True, "no_cfunc_wrapper": True}
 
 
@@ -41,7 +50,15 @@ extending.register_model(Called)(extending.models.OpaqueModel)
 
 def whole(function: Callable[..., Any]) -> Any:
     """The function that Python calls."""
-    return _cached(function, _Whole)
+    result = get_type_hints(function).get("return")
+    return _cached(function if result is None else from_text(function, _kind(result)), _Whole)
+
+
+def _kind(result: Any) -> Any:
+    """The type of a result as numba has it."""
+    if get_origin(result) is tuple:
+        return types.BaseTuple.from_types(tuple(map(_kind, get_args(result))))
+    return _KINDS[result]
 
 
 def part(function: Callable[..., Any], inlined: dict[str, Any]) -> Any:
@@ -51,8 +68,12 @@ def part(function: Callable[..., Any], inlined: dict[str, Any]) -> Any:
 
 def native(signature: Any, function: Callable[..., Any]) -> tuple[int, Any]:
     """Compiles a function (result and error by address, then arguments) that returns 0 without error; its address."""
-    kept = _cached(function, _Step)
-    kept.compile(signature)
+    kept = _cached(from_text(function, signature.return_type), _Step)
+    try:
+        kept.compile(signature)
+    except NumbaError:  # other text is left to numba, or refused by it with its place
+        kept = _cached(function, _Step)
+        kept.compile(signature)
     made = kept.overloads[signature.args]
     return int(made.library.get_pointer_to_function(made.fndesc.llvm_func_name)), kept
 
@@ -142,6 +163,8 @@ class _Whole(_Kernel):
         collecting, began = gc.isenabled(), time.perf_counter()
         gc.disable()
         self.state.flags = _Flags(self.state.flags)
+        self.state.library = _WholeLibrary(self.state.targetctx.codegen(), function.__qualname__)
+        self.state.library.enable_object_caching()
         _functions.get_call_type = _find_once
         try:
             made = super().compile_extra(function)
@@ -184,6 +207,17 @@ class _Part(_Kernel):
         )
         made.target_context.insert_user_function(name, made.fndesc, [made.library])
         return made._replace(entry_point=name)
+
+
+class _WholeLibrary(JITCodeLibrary):
+    """Code that is optimised once: numba would do so three times, to count fewer references to arrays."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        passes, builder = self._codegen._module_pass_manager()
+        passes.run(self._final_module, builder)
 
 
 class _PartLibrary(JITCodeLibrary):

@@ -333,7 +333,7 @@ def encode(p: Floats, y: Floats) -> NDArray[np.int64]:
 
 
 @kernel
-def _in_order(v, n, s, least, most):
+def _in_order(v, n, s, least, most) -> bool:
     """Whether v ascends strictly in [0, 1], 0 ≤ s ≤ n, and the total of n is in [least, most]."""
     total = 0.0
     before = -1.0
@@ -346,7 +346,7 @@ def _in_order(v, n, s, least, most):
 
 
 @kernel
-def _levels_of_keys(keys):
+def _levels_of_keys(keys) -> tuple[NDArray[np.int64], Floats, Floats]:
     """The bits of the levels, counts and positives of sorted keys."""
     k = 0
     last = np.int64(-1)

@@ -292,7 +292,7 @@ def _levels_on_kinks(v, w, q, payoffs, low, high, on, above):
 
 
 @kernel
-def account_of_levels(v, w, q, best, payoffs, low, high):
+def account_of_levels(v, w, q, best, payoffs, low, high) -> tuple[float, float, float, float]:
     """Payoff and external, action swap and swap regret, for the envelope of a table of payoffs."""
     actions = payoffs.shape[0]
     on, above = np.empty(actions, np.int64), np.empty(actions, np.int64)

@@ -146,7 +146,7 @@ def of_counts(grid: Floats, counts: NDArray[Any], positives: NDArray[Any]) -> It
 def move_to(value, outcome, counts, positives, sums):
     """Counts a forecast at the nearest point of a grid, and adds the distance by Neumaier's sum."""
     m = len(counts) - 1
-    i = int(np.rint(value * m))
+    i = np.int64(np.rint(value * m))
     counts[i] += 1
     positives[i] += outcome
     moved, total = abs(value - i / m), sums[0]

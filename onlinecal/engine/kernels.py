@@ -22,12 +22,16 @@ from onlinecal.rounds.steps import (
     UNIFORM,
     VALUES,
     WEIGHTS,
-    address_of,
     call_hear,
     call_law,
     call_learn,
     call_move,
     call_reveal,
+)
+from onlinecal.rounds.steps import TIME as FIELD_TIME
+from onlinecal.rounds.words import (
+    address_of,
+    bits_of,
     float_at,
     floats_at,
     int_at,
@@ -36,7 +40,6 @@ from onlinecal.rounds.steps import (
     run_at,
     words_at,
 )
-from onlinecal.rounds.steps import TIME as FIELD_TIME
 
 #: the table. Lanes, their words, the address of the first. The runs from first to last. Events, rows (0 where there is
 #: one part) and which of them. Questions before. The steps. Whether nature sees the draw (1), or the side of the mean
@@ -70,14 +73,14 @@ FINE, BAD_SIZE, BAD_LAW, BAD_PROBABILITY, BAD_LEARN, BAD_HEAR, BAD_REVEAL = rang
 
 
 @kernel
-def play_runs(table, lane_of, late):
+def play_runs(table_of, lane_of, late) -> int:
     """Plays the events of a table in all its runs; what stopped the first run that was stopped, or `FINE`.
 
     It is compiled twice: without `late` each question is resolved before the next.
 
     The lane of run r at address a begins with ``lane_of[0] + r·lane_of[1] + a·lane_of[2]``.
     """
-    table, first = address_of(table), address_of(lane_of)
+    table, first = address_of(table_of), address_of(lane_of)
     more, relative, r = first + 8 * VECTORS, first + 16 * VECTORS, int_at(table, FIRST_RUN)
     while r < int_at(table, LAST_RUN):
         playing = min(int_at(table, LANES), int_at(table, LAST_RUN) - r)
@@ -350,11 +353,17 @@ def _tell(lane, number, steps, facts, y, row):
         put(counts, i, int_at(counts, i) + 1)
         put(ones, i, int_at(ones, i) + y)
     elif moved > 0:
-        sums, counts = floats_at(int_at(lane, TO_KEYS), 2), ints_at(int_at(lane, TO_COUNTS), moved)
-        move_to(forecast, y, counts, ints_at(int_at(lane, TO_ONES), moved), sums)
+        counted, positives = int_at(lane, TO_COUNTS), int_at(lane, TO_ONES)
+        move_to(
+            forecast,
+            y,
+            ints_at(counted, moved),
+            ints_at(positives, moved),
+            floats_at(int_at(lane, TO_KEYS), 2),
+        )
     else:
         # The bits of the value; the encoding of joint.encode.
-        key = np.float64(forecast).view(np.int64) << 1 | y
+        key = bits_of(forecast) << 1 | y
         put(int_at(lane, TO_KEYS), told if row < 0 else row, key)
     log, words = facts[6], facts[8]
     if log != 0:

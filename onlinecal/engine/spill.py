@@ -19,7 +19,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.errors import StoreError
 from onlinecal.core.joint import JointDistribution
-from onlinecal.rounds.steps import ints_at
+from onlinecal.rounds.words import ints_at
 
 Keys = NDArray[np.int64]
 

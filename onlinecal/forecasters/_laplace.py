@@ -12,11 +12,8 @@ from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.memory import free_memory
 from onlinecal.rounds.steps import (
     Memory,
-    address_of,
     floats,
-    floats_at,
     ints,
-    ints_at,
     law,
     law_values,
     law_weights,
@@ -25,6 +22,7 @@ from onlinecal.rounds.steps import (
     scratch,
     shared,
 )
+from onlinecal.rounds.words import address_of, floats_at, ints_at
 
 #: the most children of an inner node, with the bits of their number, and the most points in a leaf
 WIDE, BITS, LEAF = 32, 5, 20

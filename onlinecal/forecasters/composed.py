@@ -14,7 +14,15 @@ from onlinecal.core.specification import STEPS, allow, expression, number, part,
 from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, OfOthers, OnGrid, grid_of
-from onlinecal.rounds.parts import Parts, part_law, prepare_parts, reserve_parts, state_part, tell_part
+from onlinecal.rounds.parts import (
+    Parts,
+    first_above,
+    part_law,
+    prepare_parts,
+    reserve_parts,
+    state_part,
+    tell_part,
+)
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.protocol import begin
 from onlinecal.rounds.steps import (
@@ -165,9 +173,9 @@ def _state_rounded(run, number):
         if how == NEAREST:
             atoms[j], shares[j] = np.int64(np.rint(values[j] * m)), weights[j]
         elif how == DOWN:
-            atoms[j], shares[j] = np.searchsorted(grid, values[j], side="right") - 1, weights[j]
+            atoms[j], shares[j] = first_above(grid, values[j]) - 1, weights[j]
         else:
-            i = min(max(np.searchsorted(grid, values[j], side="right") - 1, 0), m - 1)
+            i = min(max(first_above(grid, values[j]) - 1, 0), m - 1)
             up = min(1.0, max(0.0, (values[j] - grid[i]) / (grid[i + 1] - grid[i])))
             atoms[2 * j], atoms[2 * j + 1] = i, i + 1
             shares[2 * j], shares[2 * j + 1] = weights[j] * (1.0 - up), weights[j] * up

@@ -187,7 +187,9 @@ def _state(run, number):
 def _state_vast(run):
     """The same by logarithms, point by point from the last, where the sums are no floats."""
     biases, rate = ints(run), shared(run)[0]
-    m, before = len(biases) - 1, biases.sum()
+    m, before = len(biases) - 1, 0
+    for i in range(m + 1):
+        before += biases[i]
     plus_end = minus_end = over = under = -math.inf
     for i in range(m, -1, -1):
         over, under = _either(over, rate * before), _either(under, -rate * before)

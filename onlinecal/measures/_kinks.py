@@ -61,8 +61,11 @@ def _lines(t, end, n, q, out, way):
     for c in range(size):
         s[c] = way * t[start + way * c]
     # Lines that each begin at a point of their own need no memory for it. Their ends need some.
-    own = len(end) < levels
-    jump, slope = np.zeros(0 if own else size), np.zeros(0 if own else size)
+    own, room = len(end) < levels, 0
+    for i in range(levels):
+        if not own or s[i] < way * q[i if way > 0 else levels - 1 - i] <= s[size - 1]:
+            room = size
+    jump, slope = np.zeros(room), np.zeros(room)
     for i in range(levels):
         at = i if way > 0 else levels - 1 - i
         a, goal, count = (i if own else way * (end[at] - start)), way * q[at], n[at]
@@ -74,8 +77,6 @@ def _lines(t, end, n, q, out, way):
             slope[a] += count
         if last < goal:
             continue
-        if len(jump) < size:
-            jump, slope = np.zeros(size), np.zeros(size)
         # The first point at or above q: a guess as if points were evenly spaced, then steps that double.
         low, high = a, size - 1
         guess = a + np.int64((goal - begin) / (last - begin) * (high - a))

@@ -134,7 +134,7 @@ def _twice(touch: Any, weight: float) -> float:
 
 
 @kernel
-def cdl_of_levels(v, n, q):
+def cdl_of_levels(v, n, q) -> tuple[float, float, float, float, float]:
     """The points where the envelope of R touches, for levels of weight n: CDL is `_twice` that, over the weight."""
     r, wrong = density(v, n, q)
     if not wrong:

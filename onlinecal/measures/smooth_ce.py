@@ -13,22 +13,22 @@ from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWe
 
 
 @kernel
-def isotonic_duals(v, rows):
+def isotonic_duals(v, rows) -> Floats:
     """smCE in the identity metric, for each row of residuals.
 
     The level set {g > s} of the optimal g starts at the last maximum of Σ_{j≥i} d_j sign(P_j − s). With Q_s the queue
     at the end of that walk, fed where P > s and drained where P < s, smCE = Σ d_i |P_i| + ∫ (1 − Q_s) ds over s from 0
     to P_k.
     """
-    out = np.empty(rows.shape[0])
+    out, at, mass = np.empty(rows.shape[0]), np.empty(len(v)), np.empty(len(v))
     for b in range(rows.shape[0]):
-        out[b] = _isotonic_dual(v, rows[b])
+        out[b] = _isotonic_dual(v, rows[b], at, mass)
     return out
 
 
 @kernel
-def _isotonic_dual(v, r):
-    k = len(v)
+def _isotonic_dual(v, r, at, mass):
+    k, size = len(v), 0
     end = 0.0
     for i in range(k):
         end += r[i]
@@ -36,7 +36,6 @@ def _isotonic_dual(v, r):
     if end < 0.0:
         sign = -1.0
         end = -end
-    at, mass, size = np.empty(k), np.empty(k), 0
     above = 0.0  # mass at or above P_k, which need not be told apart
     area, p = 0.0, 0.0
     for i in range(k - 1):

@@ -14,6 +14,7 @@ from onlinecal.core._compile import index, kernel, part_of_kernel
 from onlinecal.core.guarantee import Sight
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, Step, ints, law_values, law_weights
+from onlinecal.rounds.words import bits_of
 
 #: levels that a fresh state has room for, and places of its table in use; powers of two
 FIRST, PLACES = 64, 32
@@ -93,7 +94,7 @@ def enter(run, forecast):
 @part_of_kernel
 def _bits(value):
     """The bits of a value; the level of −0 is that of 0."""
-    return np.float64(value + 0.0).view(np.int64)
+    return bits_of(value + 0.0)
 
 
 @kernel

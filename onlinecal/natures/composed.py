@@ -36,10 +36,10 @@ from onlinecal.rounds.steps import (
     ints,
     move,
     reveal,
-    run_of,
     shared,
     shared_ints,
 )
+from onlinecal.rounds.words import run_of
 
 #: shared numbers of a part: its three steps or 0; whether it sees laws, draws; places of room, memo and context
 FIRST, HEARS, REVEALS, SEES_LAW, SEES_DRAW, ROOM_AT, MEMO_AT, LISTED, PART = range(9)

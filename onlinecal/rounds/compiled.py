@@ -39,9 +39,9 @@ from onlinecal.rounds.steps import (
     call_move,
     law_values,
     law_weights,
-    run_of,
 )
 from onlinecal.rounds.translation import Translation
+from onlinecal.rounds.words import run_of
 
 #: rounds that are played both ways before a player begins
 REHEARSED = 400

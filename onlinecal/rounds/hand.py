@@ -20,15 +20,12 @@ from onlinecal.rounds.steps import (
     TIME,
     VALUES,
     WEIGHTS,
-    address_of,
     call_law,
     call_learn,
-    floats_at,
-    ints_at,
     is_law,
     raised,
-    run_of,
 )
+from onlinecal.rounds.words import address_of, floats_at, ints_at, run_of
 
 #: rounds for which a state that grows has room made at a time
 BLOCK = 1024

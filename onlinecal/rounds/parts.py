@@ -33,14 +33,12 @@ from onlinecal.rounds.steps import (
     call_law,
     call_learn,
     context,
-    floats_at,
     ints,
-    ints_at,
     is_law,
     memo,
-    run_of,
     shared_ints,
 )
+from onlinecal.rounds.words import floats_at, ints_at, run_of
 
 #: the whole's shared numbers of a part: its two steps, the most atoms of its law, its grid. How many kinds of context
 #: it takes, and where these are listed. Where its room and its memo begin.

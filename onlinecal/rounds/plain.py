@@ -25,10 +25,8 @@ from onlinecal.rounds.steps import (
     WEIGHTS,
     Memory,
     asked_at,
-    floats_at,
     hear,
     ints,
-    ints_at,
     law,
     law_values,
     law_weights,
@@ -36,6 +34,7 @@ from onlinecal.rounds.steps import (
     move,
     reveal,
 )
+from onlinecal.rounds.words import floats_at, ints_at
 
 #: the whole numbers of a run: two methods of its seat, the one that reveals context, and its words
 FIRST, SECOND, THIRD, WORDS_AT = range(4)

@@ -25,7 +25,7 @@ A code is 0, or negative: the round is none of this player's. A step that raises
 Indices are not checked: a step that goes beyond an array breaks the process, or plays with numbers of others. With
 ``NUMBA_BOUNDSCHECK=1`` and an empty folder as ``NUMBA_CACHE_DIR`` the step raises an error.
 
-Functions and comprehensions within a step are not compiled: the game ends with an error of numba.
+Functions and comprehensions within a step are refused.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from functools import cached_property, partial
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.np.arrayobj import populate_array
 
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core._machine_code import intrinsic, native
@@ -48,15 +48,13 @@ from onlinecal.core.streams import Stream
 from onlinecal.core.uniforms import fill_uniforms, next_uniform, uniform
 from onlinecal.core.validation import is_whole
 from onlinecal.rounds.law import Floats, Unplayable
+from onlinecal.rounds.words import FLOAT, INT, RUN, WORD, real_of, vector
 
-_RUN, _INT, _FLOAT = types.CPointer(types.int64), types.int64, types.float64
-_WORD = types.uint64
-
-LAW = _INT(_RUN, _INT)
-LEARN = _INT(_RUN, _INT, _INT, _INT, _INT)
-MOVE = _FLOAT(_RUN, _INT, _INT, _FLOAT)
-HEAR = _INT(_RUN, _INT, _INT, _FLOAT, _INT)
-REVEAL = _INT(_RUN, _INT)
+LAW = INT(RUN, INT)
+LEARN = INT(RUN, INT, INT, INT, INT)
+MOVE = FLOAT(RUN, INT, INT, FLOAT)
+HEAR = INT(RUN, INT, INT, FLOAT, INT)
+REVEAL = INT(RUN, INT)
 
 #: the places of a run's arrays: the address of each, and its length behind
 INTS, FLOATS, SHARED_INTS, SHARED, SCRATCH, KEYS, CONTEXT, ATOMS, VALUES, WEIGHTS, MEMO = range(0, 22, 2)
@@ -82,6 +80,13 @@ class Step:
     @cached_property
     def compiled(self) -> tuple[int, Any]:
         """Where its code is in memory, and what keeps it there."""
+        code = self.function.__code__
+        for inner in code.co_consts:
+            if isinstance(inner, CodeType):
+                raise InvalidParameter(
+                    f"{self.__qualname__} ({code.co_filename}:{inner.co_firstlineno}): a function or comprehension "
+                    "within a step is not compiled; expected a loop, or a kernel of the module"
+                )
         return native(self.signature, self.function)
 
     @property
@@ -128,57 +133,6 @@ else:
 # ---------------------------------------------------------------- what a step sees
 
 
-def _vector(builder: Any, context: Any, kind: Any, address: Any, length: Any) -> Any:
-    """The vector of this length at an address."""
-    made = context.make_array(types.Array(kind, 1, "C"))(context, builder)
-    size = context.get_constant(types.intp, 8)
-    data = builder.inttoptr(address, context.get_data_type(kind).as_pointer())
-    populate_array(made, data=data, shape=[length], strides=[size], itemsize=size, meminfo=None)
-    return made._getvalue()
-
-
-def _at(kind: Any) -> Any:
-    """A function (address, length) ↦ vector. As an intrinsic it is compiled in its caller, in no time of its own."""
-
-    @intrinsic
-    def at(typingctx: Any, address: Any, length: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return _vector(builder, context, kind, *args)
-
-        return types.Array(kind, 1, "C")(types.int64, types.int64), codegen
-
-    return at
-
-
-def _word(kind: Any) -> Any:
-    """A function (address, place) ↦ the word there, which is compiled in less time than an entry of an array."""
-
-    @intrinsic
-    def word(typingctx: Any, address: Any, place: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            return builder.load(_place(builder, context, kind, *args))
-
-        return kind(types.int64, types.int64), codegen
-
-    return word
-
-
-def _place(builder: Any, context: Any, kind: Any, address: Any, place: Any) -> Any:
-    return builder.gep(builder.inttoptr(address, context.get_data_type(kind).as_pointer()), [place])
-
-
-@intrinsic
-def put(typingctx: Any, address: Any, place: Any, value: Any) -> Any:
-    """Writes a whole or a real number into the word at this place from an address on."""
-    kind = _FLOAT if isinstance(value, types.Float) else _INT
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        builder.store(args[2], _place(builder, context, kind, *args[:2]))
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, kind), codegen
-
-
 def _field(kind: Any, place: int) -> Any:
     """A function run ↦ the vector of which this field has the address, and the next one the length."""
 
@@ -189,29 +143,26 @@ def _field(kind: Any, place: int) -> Any:
                 builder.load(builder.gep(args[0], [context.get_constant(types.intp, at)]))
                 for at in (place, place + 1)
             )
-            return _vector(builder, context, kind, address, length)
+            return vector(builder, context, kind, address, length)
 
-        return types.Array(kind, 1, "C")(_RUN), codegen
+        return types.Array(kind, 1, "C")(RUN), codegen
 
     return field
 
 
-#: whole numbers, real numbers and words of 64 bits at an address
-ints_at, floats_at, words_at = _at(_INT), _at(_FLOAT), _at(_WORD)
-int_at, float_at = _word(_INT), _word(_FLOAT)
 #: the whole and the real numbers of the run's state
-ints, floats = _field(_INT, INTS), _field(_FLOAT, FLOATS)
+ints, floats = _field(INT, INTS), _field(FLOAT, FLOATS)
 #: numbers that all runs share; only to be read
-shared_ints, shared = _field(_INT, SHARED_INTS), _field(_FLOAT, SHARED)
+shared_ints, shared = _field(INT, SHARED_INTS), _field(FLOAT, SHARED)
 #: room that is not kept from one step to the next
-scratch = _field(_FLOAT, SCRATCH)
+scratch = _field(FLOAT, SCRATCH)
 #: the context of the round: what nature reveals, or a forecaster needs, in the order of the kinds
-context = _field(_FLOAT, CONTEXT)
+context = _field(FLOAT, CONTEXT)
 #: the atoms of the law as indices of the grid, or their values; and their probabilities
-law_atoms, law_values, law_weights = _field(_INT, ATOMS), _field(_FLOAT, VALUES), _field(_FLOAT, WEIGHTS)
+law_atoms, law_values, law_weights = _field(INT, ATOMS), _field(FLOAT, VALUES), _field(FLOAT, WEIGHTS)
 #: numbers that the step at the question leaves for the one at the resolution of the same round
-memo = _field(_FLOAT, MEMO)
-_keys = _field(_WORD, KEYS)
+memo = _field(FLOAT, MEMO)
+_keys = _field(WORD, KEYS)
 
 
 @kernel
@@ -237,7 +188,7 @@ def own_uniforms(run, first, out):
 @kernel
 def asked_at(run):
     """The time at which the question is asked, on the game's clock."""
-    return np.int64(run[TIME]).view(np.float64)
+    return real_of(run[TIME])
 
 
 @kernel
@@ -247,7 +198,7 @@ def drawn_by(run):
     A law step may then state that atom alone, with weight 1. It is the first at which the summed weights are above the
     uniform. `CompiledForecaster` must know that it does (`alone`).
     """
-    return np.int64(run[UNIFORM]).view(np.float64) if run[ALONE] != 0 else -1.0
+    return real_of(run[UNIFORM]) if run[ALONE] != 0 else -1.0
 
 
 @part_of_kernel
@@ -296,34 +247,6 @@ def _caller(signature: Any) -> Any:
 
 call_law, call_learn, call_move = _caller(LAW), _caller(LEARN), _caller(MOVE)
 call_hear, call_reveal = _caller(HEAR), _caller(REVEAL)
-
-
-def _start_of(kind: Any, word: bool) -> Any:
-    """A function array ↦ where its first number is, as a pointer or as a `word`."""
-
-    @intrinsic
-    def start(typingctx: Any, array: Any) -> Any:
-        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            data = context.make_array(signature.args[0])(context, builder, args[0]).data
-            return builder.ptrtoint(data, ir.IntType(64)) if word else data
-
-        return kind(array), codegen
-
-    return start
-
-
-#: the run with the fields of this vector, as steps take it; the address of an array's first number
-run_of, address_of = _start_of(_RUN, False), _start_of(_INT, True)
-
-
-@intrinsic
-def run_at(typingctx: Any, address: Any) -> Any:
-    """The run with the fields at an address, as steps take it."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return builder.inttoptr(args[0], context.get_value_type(_RUN))
-
-    return _RUN(types.int64), codegen
 
 
 # ---------------------------------------------------------------- memory

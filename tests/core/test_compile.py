@@ -29,7 +29,7 @@ def test_a_kernel_is_renewed_when_one_that_it_calls_changes(tmp_path, elsewhere)
     (package / "core").mkdir(parents=True)
     for folder in (package, package / "core"):
         (folder / "__init__.py").write_text("")
-    for name in ("_compile.py", "_machine_code.py"):
+    for name in ("_compile.py", "_expressions.py", "_lowering.py", "_machine_code.py"):
         shutil.copy(Path(onlinecal.__file__).parent / "core" / name, package / "core")
     (package / "core" / "caller.py").write_text(CALLER)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}

@@ -1,0 +1,151 @@
+"""Functions that are compiled from their text: the same numbers as by numba from their bytecode."""
+
+import math
+from importlib import import_module
+from pkgutil import iter_modules
+
+import numpy as np
+import pytest
+from numba import njit, types
+from numba.core.errors import NumbaError
+from numba.core.runtime import nrt
+
+from onlinecal import forecasters, natures
+from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core._lowering import from_text
+from onlinecal.core.joint import _levels_of_keys
+from onlinecal.measures.decision import cdl_of_levels
+from onlinecal.rounds.steps import Step
+
+STEP = 3
+HOW = {"error_model": "numpy"}
+
+
+@part_of_kernel
+def half(x, by=2.0):
+    return x / by
+
+
+@kernel
+def signed(x):
+    if x > 0.0:
+        return 1, x
+    return -1, -x
+
+
+def branches(x, n):
+    total, flag = 0.0, False
+    for i in range(n, -n, -STEP):
+        if i == 2:
+            continue
+        if not (0 <= i < 7 or flag):
+            total += half(x)
+        elif i in (3, 5):
+            flag |= x > 0.5
+            total -= half(x, 3.0) if flag else 1.0
+        else:
+            total = total * 1.5 + i // 2 - i % 3 + abs(-x) ** 2 - x**0.5
+        if total > 1e6:
+            break
+    while n > 0 and total < 50.0:
+        n -= 1
+        total += math.exp(-x) * max(x, 0.25, n) + min(n, 3)
+    return total
+
+
+def tuples(x, n):
+    (sign, size), rest = signed(x - 0.5), n
+    facts, total = (size, n, (2.5, 1)), 0.0
+    for a, b in ((sign, 2.0), (n, size)):
+        total += a * b
+    rest, n = n & 5 | 2 ^ n << 1, rest
+    return total + facts[0] + facts[2][0] * rest - np.int64(x * 10.0) + ~n
+
+
+def arrays(x, n):
+    values, counts = np.zeros(n + 2), np.empty((2, n), np.int64)
+    for i in range(n):
+        counts[0, i], counts[1, i] = i, n - i
+        values[i + 1] += x * counts[1, i]
+    ends, total = values[1 : n + 1], 0.0
+    for value in ends:
+        total += value
+    return total + len(ends) + counts.shape[1] + values.view(np.int64)[1]
+
+
+@pytest.mark.parametrize("function", [branches, tuples, arrays])
+def test_the_numbers_are_those_of_numba(function):
+    plain = njit(**HOW)(function)
+    made = njit(**HOW)(from_text(function, types.float64))
+    for x in (0.0, 0.3, 0.5, 0.75, 17.0):
+        for n in (1, 2, 9):
+            assert made(x, n) == plain(x, n)
+
+
+def two_types(x, n):
+    x = 1
+    return x
+
+
+def late(x, n):
+    while n > 0:
+        if n < 2:
+            x += before  # noqa: F821
+        n, before = n - 1, x  # noqa: F841
+    return x
+
+
+def in_a_loop(x, n):
+    for _ in range(n):
+        x += len(np.empty(n))
+    return x
+
+
+def sums(x, n):
+    return (np.zeros(n) + x).sum()
+
+
+def inner(x, n):
+    return sum([x for _ in range(n)])
+
+
+@pytest.mark.parametrize("function", [two_types, late, in_a_loop, sums, inner])
+def test_what_is_not_listed_is_left_to_numba(function):
+    with pytest.raises(NumbaError, match="Unlisted"):
+        njit(**HOW)(from_text(function, types.float64))(1.0, 2)
+
+
+def test_a_function_of_another_text_is_left_to_numba():
+    def changed(x, n):
+        return x
+
+    changed.__code__ = changed.__code__.replace(co_consts=(None, 2.0), co_code=late.__code__.co_code)
+    with pytest.raises(NumbaError, match="another"):
+        njit(**HOW)(from_text(changed, types.float64))(1.0, 2)
+
+
+def test_arrays_are_given_back_and_results_belong_to_the_caller():
+    v, q, keys = np.linspace(0, 1, 50), np.full(50, 0.5), np.arange(2**40, 2**40 + 99)
+
+    def play():
+        cdl_of_levels(v, np.ones(50), q)
+        return _levels_of_keys(keys)
+
+    play()  # compiles
+    nrt._nrt.memsys_enable_stats()
+    before, levels = nrt.rtsys.get_allocation_stats(), play()
+    assert levels[1].sum() == 99.0
+    del levels
+    after = nrt.rtsys.get_allocation_stats()
+    assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 0
+
+
+@pytest.mark.slow
+def test_no_step_of_the_package_is_left_to_numba():
+    steps = []
+    for room in (forecasters, natures):
+        for module in iter_modules(room.__path__):
+            found = vars(import_module(f"{room.__name__}.{module.name}")).values()
+            steps += [each for each in found if isinstance(each, Step)]
+    assert len(steps) > 80
+    assert not [step.__qualname__ for step in steps if not hasattr(step.compiled[1].py_func, "__wrapped__")]
