@@ -342,7 +342,7 @@ def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()
         each = -(-len(texts) // columns)
         lines = max(sum(map(len, texts[i : i + each])) for i in range(0, len(texts), each))
         above += 0.1 + 0.165 * lines
-    across, up = wide + beside, bottom + high + above
+    across, up = round(wide + beside, 9), bottom + high + above
     fig.set_size_inches(across, up)
     for axis, (left, low, width, height) in places.items():
         axis.set_position((left / across, (bottom + low) / up, width / across, height / up))

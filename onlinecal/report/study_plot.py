@@ -8,13 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import (
-    FuncFormatter,
-    LogFormatterSciNotation,
-    MaxNLocator,
-    NullFormatter,
-    SymmetricalLogLocator,
-)
+from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, fixed
@@ -25,7 +19,17 @@ from onlinecal.report.curves import Study, columns_of, left_out, runs_of, summar
 from onlinecal.report.frames import symbol
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.ranking import Front, fronts, remarks
-from onlinecal.report.style import GREY, contrast, letters, paper, shortened, tick, typeset, wrapped
+from onlinecal.report.style import (
+    GREY,
+    contrast,
+    letters,
+    log_ticks,
+    paper,
+    shortened,
+    tick,
+    typeset,
+    wrapped,
+)
 
 #: half an interval from which on a cell is faded
 FADED = 0.15
@@ -207,8 +211,8 @@ def plot_pareto(study: Study, measures: Sequence[str]) -> Picture:
         ):
             if len(points) and points[name].min() > 0.0 and points[name].max() > FACTOR * points[name].min():
                 scale("log")
-                which.set_major_formatter(LogFormatterSciNotation())
-                which.set_minor_formatter(NullFormatter())
+                low, high = which.get_view_interval()
+                log_ticks(which, high / low)
             else:
                 which.set_major_locator(MaxNLocator(5 if k else 4))
                 which.set_major_formatter(FuncFormatter(tick))
