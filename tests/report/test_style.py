@@ -58,22 +58,10 @@ def test_forecasters_are_told_apart_and_in_grey_too(dark):
 
 #: what is seen without one of the three cones, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1)
 BLIND = {
-    "protan": [
-        [0.152286, 1.052583, -0.204868],
-        [0.114503, 0.786281, 0.099216],
-        [-0.003882, -0.048116, 1.051998],
-    ],
-    "deutan": [
-        [0.367322, 0.860646, -0.227968],
-        [0.280085, 0.672501, 0.047413],
-        [-0.011820, 0.042940, 0.968881],
-    ],
-    "tritan": [
-        [1.255528, -0.076749, -0.178779],
-        [-0.078411, 0.930809, 0.147602],
-        [0.004733, 0.691367, 0.303900],
-    ],
-}
+    "protan": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "deutan": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "tritan": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}  # fmt: skip
 #: linear RGB to the cones of Oklab (Ottosson 2020), and their cube roots to it
 CONES = [[0.4122, 0.5363, 0.0514], [0.2119, 0.6807, 0.1074], [0.0883, 0.2817, 0.6300]]
 OKLAB = [[0.2105, 0.7936, -0.0041], [1.9780, -2.4286, 0.4506], [0.0259, 0.7828, -0.8087]]
@@ -111,9 +99,6 @@ def test_a_forecaster_looks_the_same_whatever_is_selected(study):
 
 
 # ---------------------------------------------------------------- pages and widths
-
-
-# Each in the narrowest and in the widest; the curves, which alone have as many panels as there is room for, in all.
 
 
 LONG = {"a word": "x_" * 55, "words": "a label of which $every_word$ is needed, and some more words " * 2}
