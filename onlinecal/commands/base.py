@@ -159,11 +159,14 @@ def answer(as_json: bool, data: Any, lines: Callable[[], Iterable[str]]) -> None
 
 
 def page_name(path: Path | None) -> None:
-    """Refuse a name that is not of a page."""
+    """Refuse a name that is not of a page, or where none can be written."""
     from onlinecal.core.errors import InvalidParameter
+    from onlinecal.core.writing import check_new
 
     if path is not None and path.suffix.lower() not in (".html", ".htm"):
         raise InvalidParameter(f"{path}: expected a name that ends in .html")
+    if path is not None:
+        check_new(path, overwrite=True)
 
 
 def study_of(path: Path) -> Any:

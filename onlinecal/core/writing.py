@@ -13,9 +13,12 @@ EXISTS = "exists; expected the name of a new file, or --overwrite"
 
 
 def check_new(path: Path, overwrite: bool = False) -> None:
-    """Refuse a file that is there, unless it is to be replaced."""
+    """Refuse a file that is there and not to be replaced, or that cannot be made."""
     if not overwrite and os.path.lexists(path):
         raise InvalidParameter(f"{path} {EXISTS}")
+    folder = next((each for each in path.absolute().parents if os.path.exists(each)), path)
+    if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
+        raise InvalidParameter(f"{path} cannot be written: {folder} is not a folder that may be written to")
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.writing import EXISTS, whole
+from onlinecal.core.writing import EXISTS, check_new, whole
 from tests.command_line import onlinecal
 
 
@@ -49,6 +49,16 @@ def test_a_file_is_replaced_only_if_it_may_be(tmp_path):
     with whole(path) as new:
         new.write_text("mine")
     assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.txt", "mine")]
+
+
+def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    with pytest.raises(InvalidParameter, match="file is not a folder that may be written to"):
+        check_new(tmp_path / "file" / "new" / "a.html")
+    check_new(tmp_path / "new" / "a.html")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # of a folder that is for reading alone
+    with pytest.raises(InvalidParameter, match=f"{tmp_path} is not a folder"):
+        check_new(tmp_path / "new" / "a.html", overwrite=True)
 
 
 def files(folder):
