@@ -50,8 +50,8 @@ extending.register_model(Called)(extending.models.OpaqueModel)
 
 def whole(function: Callable[..., Any]) -> Any:
     """The function that Python calls."""
-    result = get_type_hints(function).get("return")
-    return _cached(function if result is None else from_text(function, _kind(result)), _Whole)
+    result = get_type_hints(function).get("return", Any)
+    return _cached(function if result is Any else from_text(function, _kind(result)), _Whole)
 
 
 def _kind(result: Any) -> Any:
