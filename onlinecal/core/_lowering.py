@@ -59,15 +59,25 @@ def _parsed(function: Any) -> tuple[Any, set[str]]:
     text, own = textwrap.dedent(inspect.getsource(function)), function.__code__
     tree: Any = ast.parse(text).body[0]
     tree.decorator_list = []
-    # A file may have changed since it was read, and functions that are made elsewhere have no text of their own. Python
-    # has other code for a call of what a file imports.
+    # A file may have changed since it was read, and functions that are made elsewhere have no text of their own. Code
+    # differs for calls of what a file imports, and for names of a function around this one.
     modules = [name for name in own.co_names if isinstance(function.__globals__.get(name), ModuleType)]
-    lines = ";".join(f"import {name}" for name in modules) + f"\n{ast.unparse(tree)}"
-    code = next(each for each in compile(lines, "", "exec").co_consts if isinstance(each, CodeType))
-    if not own.co_freevars and (code.co_code, code.co_consts) != (own.co_code, own.co_consts):
+    around = [f"import {name}" for name in modules]
+    code: Any = compile("\n".join([*around, ast.unparse(tree)]), "", "exec")
+    if own.co_freevars:
+        inner = [f"{name} = None" for name in own.co_freevars] + [ast.unparse(tree)]
+        lines = [*around, "def around():", textwrap.indent("\n".join(inner), " ")]
+        code = _code_in(compile("\n".join(lines), "", "exec"))
+    code = _code_in(code)
+    if (code.co_code, code.co_consts) != (own.co_code, own.co_consts):
         raise Unlisted("its text is another")
     names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
     return tree, {node.id for node in names if isinstance(node.ctx, ast.Store)}
+
+
+def _code_in(code: Any) -> Any:
+    """The code of the function that is defined in this code."""
+    return next(each for each in code.co_consts if isinstance(each, CodeType))
 
 
 class _Call(Expressions):

@@ -1,7 +1,10 @@
 """Functions that are compiled from their text: the same numbers as by numba from their bytecode."""
 
 import math
+import random
+import re
 from importlib import import_module
+from itertools import chain
 from pkgutil import iter_modules
 
 import numpy as np
@@ -149,3 +152,97 @@ def test_no_step_of_the_package_is_left_to_numba():
             steps += [each for each in found if isinstance(each, Step)]
     assert len(steps) > 80
     assert not [step.__qualname__ for step in steps if not hasattr(step.compiled[1].py_func, "__wrapped__")]
+
+
+# ---------------------------------------------------------------- random functions
+
+
+class Writes:
+    """Writes random functions of a float and an integer."""
+
+    def __init__(self, seed):
+        self.random, self.loops = random.Random(seed), 0
+
+    def any(self, *forms):
+        """One of these forms, with other expressions at the places of F, N and B: float, integer and boolean."""
+        form = self.random.choice(forms)
+        return re.sub("[FNB]", lambda at: {"F": self.float, "N": self.whole, "B": self.truth}[at[0]](), form)
+
+    def simple(self, *names):
+        return self.random.choice(names) if self.random.random() < 0.65 else None
+
+    def float(self):
+        return self.simple("x", "f", "g", "0.3", "-0.5", "1e300") or self.any(
+            "(F + F)", "(F - N)", "(F * F)", "(F / F)", "(N / N)", "(F // N)", "(F % F)", "max(F, N)", "min(F, F)",
+            "abs(F)", "math.sqrt(F)", "(F if B else F)", "(F) ** 2", "(-F)", "pair[0]",
+        )  # fmt: skip
+
+    def whole(self):
+        return self.simple("n", "i", "j", "0", "-2", "7") or self.any(
+            "(N + N)", "(N * N)", "(N // N)", "(N % N)", "(N & N)", "(N ^ N)", "(N << 1)", "(N >> 3)", "(~N)",
+            "min(N, N)", "(N if B else N)", "np.int64(min(max(F, -1e6), 1e6))",
+        )  # fmt: skip
+
+    def truth(self):
+        return self.simple("b", "True") or self.any(
+            "(F < F)", "(N <= N < N)", "(not B)", "(B and B)", "(B or F == N)"
+        )
+
+    def lines(self, depth, within=False):
+        return list(chain(*(self.line(depth, within) for _ in range(self.random.randrange(1, 4)))))
+
+    def line(self, depth, within):
+        kind = self.random.randrange(6) if depth else 5
+        if kind == 0:
+            head, other = self.any("if B:"), ["else:", *self.below(depth, within)]
+            return [head, *self.below(depth, within), *(other if self.random.random() < 0.5 else [])]
+        if kind == 1:
+            return [self.any("for i in range(4):", "for i in range(n, -3, -2):"), *self.below(depth, True)]
+        if kind == 2:
+            self.loops += 1
+            name = f"k{self.loops}"
+            head = [f"{name} = 0", self.any(f"while {name} < 5 and B:"), f"    {name} += 1"]
+            return [*head, *self.below(depth, True)]
+        if kind == 3:
+            leave = self.any("return F", "break", "continue") if within else self.any("return F")
+            return [self.any("if B:"), f"    {leave}"]
+        return [
+            self.any(
+                "f = F", "g = F", "j = N", "b = B", "f += F", "g -= N", "j *= N", "f, g = g, f", "pair = (F, N)",
+                "(f, j), g = (g, i), f", "b |= B",
+            )
+        ]  # fmt: skip
+
+    def below(self, depth, within):
+        return [f"    {line}" for line in self.lines(depth - 1, within)]
+
+    def function(self, name):
+        lines = ["f, g, i, j, b, pair = 0.5, x, 2, n, x > 0.0, (1.5, 3)", *self.lines(3), *self.lines(2)]
+        lines += ["return f - 2.0 * g + i - 3 * j + pair[0] * pair[1] + (0.5 if b else 0.0)"]
+        return "\n    ".join([f"def {name}(x, n):", *lines]) + "\n"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings(
+    "ignore"
+)  # of Python: numbers are compared with `is`, and divided by 0, at random
+def test_random_functions_have_the_numbers_of_numba(tmp_path, monkeypatch, seed):
+    """To the last bit. A function in which a name has two types is left to numba, as are a few of these."""
+    writes, count = Writes(seed), 12
+    text = "".join(writes.function(f"random_{i}") for i in range(count))
+    (tmp_path / f"random_{seed}.py").write_text(f"import math\n\nimport numpy as np\n\n{text}")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module, same = import_module(f"random_{seed}"), 0
+    for i in range(count):
+        function = getattr(module, f"random_{i}")
+        plain = njit(**HOW)(function)
+        try:
+            numbers = [(x, n) for x in (0.0, 0.3, -1.7, 25.0) for n in (0, 1, 4, -5)]
+            expected = [plain(*each) for each in numbers]
+            made = njit(**HOW)(from_text(function, types.float64))
+            found = [made(*each) for each in numbers]
+        except NumbaError:
+            continue
+        np.testing.assert_array_equal(found, np.array(expected, float), str(function))
+        same += 1
+    assert same >= count / 3
