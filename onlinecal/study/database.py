@@ -108,7 +108,7 @@ class Database:
             hint = "" if path.exists() else "; `onlinecal run SCENARIO` makes one"
             raise StoreError(f"{path}: {'not a file' if path.exists() else 'no such results file'}{hint}")
         if (size := path.stat().st_size) < 512:  # the least that a database has; SQLite would make one of it
-            raise StoreError(f"{path} is {'cut short' if size else 'empty'}: no results file of onlinecal")
+            raise StoreError(f"{path} is {'cut short' if size else 'empty'}, not a results file of onlinecal")
         with _explained(path):
             database = cls(path, _connect(path.resolve()))
             try:

@@ -245,6 +245,7 @@ ONE = JointDistribution.from_levels([0.875], [1.0], [0.95])
         (PrefixSums(-1e-3, 1e-3, "cutoff_ce"), TWO, "outside of"),
         (RegretBound(0.0, 0.0, "cdl"), TWO, "the kink .* regrets"),
         (KernelWeights(TWO.predictions, np.array([3.0, 3.0]), "laplace", 1.0), TWO, "squared norm"),
+        (KernelWeights(TWO.predictions, np.array([0.0, 0.0]), None, 1e-9), TWO, "kernel = None"),
         (CalibratedCoupling([0.0, 0.5, 1.0], [-0.5, 2.0, -0.5], np.zeros(3), np.zeros(3)), TWO, "negative"),
         (SoftRounding(3), TWO, "a power of two"),
         (SoftRounding(None), TWO, "not calibrated"),

@@ -400,7 +400,7 @@ class Odd:
         ("kind", r"gave the context \['y'\] with question 2; expected the kinds that it `reveals`, \['x'\]"),
         ("nan", "gave x = nan with question 2; expected a finite number"),
         ("swallows", r"gave the context \['z'\]"),
-        ("never", "run 3, resolved none of its 40 questions"),
+        ("never", "run 3, resolved none of 40 questions"),
         ("late", "resolved question 22, asked at 21 with 0 at nan"),
         ("json", r"failed in round 22, run 3: JSONDecodeError.*test_worlds.py"),
     ],

@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import scipy
@@ -26,6 +26,7 @@ from onlinecal.measures.witnesses.base import (
     total,
     vector,
     whole,
+    word,
 )
 
 Kernel = Literal["laplace", "gaussian", "polynomial"]
@@ -84,7 +85,7 @@ class KernelWeights(Witness):
         c = vector("coefficients", self.coefficients, gamma.levels)
         scale = number("scale", self.scale, 5e-324)
         r = residuals(gamma)
-        narrow = self.kernel == "gaussian" and scale < _NARROW
+        narrow = word("kernel", self.kernel, get_args(Kernel)) == "gaussian" and scale < _NARROW
         # By a power of two, which loses nothing, so that squares of tiny residuals are not lost.
         size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
         lower, upper = (_by_pairs if narrow else self._by_coordinates)(gamma.predictions, size * r, c, scale)

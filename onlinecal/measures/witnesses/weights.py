@@ -326,7 +326,7 @@ class PrefixSums(Witness):
         prefix = running(r)
         outside = max(lower - min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0) - upper, 0.0)
         if outside > WRONG:
-            raise InvalidData(f"a sum of residuals is {outside!r} off [{lower!r}, {upper!r}]; expected none")
+            raise InvalidData(f"a sum of residuals is {outside!r} outside of [{lower!r}, {upper!r}]")
         outside += SLACK * total(np.abs(r))
         thresholds = word("measure", self.measure, ("cutoff_ce", "step_ce")) == "step_ce"
         return -math.inf, max(-lower, upper) + outside if thresholds else upper - lower + 2.0 * outside
