@@ -27,19 +27,8 @@ _ROOMS = {
     "errors": "onlinecal.core.errors", "plots": "onlinecal.report.plots", "rates": "onlinecal.growth.rates",
     "responses": "onlinecal.decision_makers.responses", "tasks": "onlinecal.decisions.tasks",
 }  # fmt: skip
-_OWN = (
-    "exact",
-    "exploit",
-    "forecasters",
-    "growth",
-    "measures",
-    "natures",
-    "schedules",
-    "search",
-    "study",
-    "worlds",
-)
-_ROOMS |= {room: f"onlinecal.{room}" for room in _OWN}
+_OWN = "exact exploit forecasters growth measures natures schedules search study worlds"
+_ROOMS |= {room: f"onlinecal.{room}" for room in _OWN.split()}
 
 # A star imports nothing that needs a library which may not be there.
 __all__ = sorted({*_HOMES, *_ROOMS} - {"RecalibratedClassifier", "RiverRecalibrator"})

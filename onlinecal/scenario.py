@@ -125,7 +125,7 @@ class Scenario(BaseModel):
     worlds: list[Named] = []
 
     @model_validator(mode="after")
-    def _somebody_to_play(self) -> "Scenario":
+    def _a_nature_or_a_world(self) -> "Scenario":
         if not self.natures and not self.worlds:
             raise ValueError("natures = []: expected at least one, or one of worlds")
         return self

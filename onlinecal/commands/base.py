@@ -163,10 +163,11 @@ def page_name(path: Path | None) -> None:
     from onlinecal.core.errors import InvalidParameter
     from onlinecal.core.writing import check_new
 
-    if path is not None and path.suffix.lower() not in (".html", ".htm"):
+    if path is None:
+        return
+    if path.suffix.lower() not in (".html", ".htm"):
         raise InvalidParameter(f"{path}: expected a name that ends in .html")
-    if path is not None:
-        check_new(path, overwrite=True)
+    check_new(path, overwrite=True)
 
 
 def study_of(path: Path) -> Any:

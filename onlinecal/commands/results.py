@@ -278,7 +278,7 @@ def report(
 ) -> None:
     """Write a study as one HTML page.
 
-    What was asked, a summary, tables, pictures, and how to repeat it.
+    The question, a summary, tables, pictures, and the commands that repeat it.
     """
     from onlinecal.report.page import page_of
     from onlinecal.study.status import Status

@@ -152,7 +152,7 @@ class Pair:
     cubes: float
 
     def merge(self, other: "Pair") -> "Pair":
-        """Of the rows of both (Chan, Golub & LeVeque 1983; Pébay 2008)."""
+        """The sums of the rows of both (Chan, Golub & LeVeque 1983; Pébay 2008)."""
         count = self.count + other.count
         if count == 0:
             return self
