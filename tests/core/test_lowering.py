@@ -127,6 +127,22 @@ def test_a_function_of_another_text_is_left_to_numba():
         njit(**HOW)(from_text(changed, types.float64))(1.0, 2)
 
 
+def around(a):
+    def within(x, n):
+        return x * n + a
+
+    return within
+
+
+def test_the_text_of_a_function_with_a_closure_is_compared_too():
+    within = around(0.25)
+    assert njit(**HOW)(from_text(within, types.float64))(1.5, 2) == 3.25
+    changed = around(0.25)
+    changed.__code__ = changed.__code__.replace(co_consts=(None, 2.0))
+    with pytest.raises(NumbaError, match="another"):
+        njit(**HOW)(from_text(changed, types.float64))(1.5, 2)
+
+
 def test_arrays_are_given_back_and_results_belong_to_the_caller():
     v, q, keys = np.linspace(0, 1, 50), np.full(50, 0.5), np.arange(2**40, 2**40 + 99)
 
