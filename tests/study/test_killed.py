@@ -92,11 +92,12 @@ def alone(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_the_process_that_plays_a_study_is_killed_again_and_again(folder, alone, seed, full):
+def test_the_process_that_plays_a_study_is_killed_again_and_again_and_interrupted(folder, alone, seed, full):
+    """An interrupt ends all processes and keeps what is finished; the study goes on to the same bytes."""
     random.seed(seed)
     path = folder / "results" / "s.db"
     orphans = []
-    for i in range(10 if full else 4):
+    for i in range(10 if full else 2):
         playing = begin(folder, "--jobs", "2", *(["--resume"] if i else []))
         # Half of the kills come while processes begin, or before.
         if i % 2:
@@ -110,6 +111,26 @@ def test_the_process_that_plays_a_study_is_killed_again_and_again(folder, alone,
         playing.kill()
         playing.communicate()
         all_gone(orphans)
+    playing = begin(folder, "--jobs", "2", "--resume")
+    more_is_done(playing, path, Status.of(path).done)
+    status = Status.of(path)
+    assert f"process {playing.pid} on " in status.writer
+    assert status.left == status.cells - status.done
+    assert 0 < status.run_rounds_left < 6 * 4 * (40 + 50 + 60 + 70 + 80)
+    workers = workers_of(playing.pid)
+    assert len(workers) == 2
+    playing.send_signal(signal.SIGINT)
+    began = time.monotonic()
+    _, err = playing.communicate(timeout=30)
+    assert playing.returncode == 130
+    assert time.monotonic() - began < 3.0
+    all_gone(workers)
+    done = Status.of(path)
+    assert err.endswith(
+        f"stopped: {done.done} of 30 cells are finished and kept in results/s.db; go on with: onlinecal run s.toml "
+        "--resume\n"
+    )
+    assert done.writer == ""
     ended(begin(folder, "--jobs", "2", "--resume"))
     assert tables(path) == alone
 
@@ -120,7 +141,7 @@ def test_workers_are_killed_again_and_again(folder, alone, seed, full, monkeypat
     monkeypatch.setattr(sys, "path", list(sys.path))
     planned = load(folder / "s.toml")
     executor, killed, lost, dead = Processes(2, alone=0), 0, {}, []
-    kills = 10 if full else 4
+    kills = 10 if full else 2
 
     # However long a new worker takes to begin, the study is not over before.
     slow = folder / "slow"
@@ -154,38 +175,14 @@ def test_workers_are_killed_again_and_again(folder, alone, seed, full, monkeypat
     assert tables(path) == alone
 
 
-@pytest.mark.slow
-def test_an_interrupt_ends_all_processes_and_keeps_what_is_finished(folder):
-    playing = begin(folder, "--jobs", "2")
-    path = folder / "results" / "s.db"
-    wait_for(lambda: playing.poll() is not None or (path.exists() and Status.of(path).done))
-    status = Status.of(path)
-    assert f"process {playing.pid} on " in status.writer
-    assert status.left == status.cells - status.done
-    assert 0 < status.run_rounds_left < 6 * 4 * (40 + 50 + 60 + 70 + 80)
-    workers = workers_of(playing.pid)
-    assert len(workers) == 2
-    playing.send_signal(signal.SIGINT)
-    began = time.monotonic()
-    _, err = playing.communicate(timeout=30)
-    assert playing.returncode == 130
-    assert time.monotonic() - began < 3.0
-    all_gone(workers)
-    done = Status.of(path)
-    assert err.endswith(
-        f"stopped: {done.done} of 30 cells are finished and kept in results/s.db; go on with: onlinecal run s.toml "
-        "--resume\n"
-    )
-    assert done.writer == ""
-
-
 # ---------------------------------------------------------------- on a Dask cluster
 
 
-@pytest.fixture
-def dask(tmp_path):
+@pytest.fixture(scope="module")
+def dask(tmp_path_factory):
+    """One cluster for all of them; the last test ends its scheduler."""
     pytest.importorskip("distributed")
-    cluster = Dask(tmp_path / "dask")
+    cluster = Dask(tmp_path_factory.mktemp("cluster") / "dask")
     yield cluster
     cluster.end()
 
