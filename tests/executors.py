@@ -10,7 +10,9 @@ import subprocess
 import sys
 import time
 import warnings
+from collections import Counter
 from contextlib import closing
+from functools import partial
 
 from onlinecal.study.executors.base import Executor, Lost, attempt
 from onlinecal.study.executors.kit import opened, packed
@@ -24,31 +26,23 @@ class Disorderly(Executor):
 
     def __init__(self, seed=0, workers=3, loses=lambda unit: 0):
         self.workers, self.remarks = workers, []
-        self._random, self._loses, self._held, self._lost = random.Random(seed), loses, [], {}
-        self.order = []
+        self._random, self._loses, self.order = random.Random(seed), loses, []
 
-    def begin(self, cells, worked):
-        self._kit, self._worked = packed(cells), worked
-
-    @property
-    def room(self):
-        return 2 * self.workers - len(self._held)
-
-    def submit(self, unit):
-        assert self.room > 0
-        self._held.append(unit)
-
-    def events(self):
-        unit = self._held.pop(self._random.randrange(len(self._held)))
-        if self._lost.setdefault(unit, 0) < self._loses(unit):
-            self._lost[unit] += 1
-            return [Lost(unit, "it was lost")]
-        self.order.append(unit)
-        cell = opened(*self._kit)[unit.cell]
-        return [attempt(cell, unit, 1, lambda rounds: self._worked(unit, rounds))]
-
-    def close(self):
-        self._held.clear()
+    def play(self, work):
+        kit, held, lost = packed(work.cells), [], Counter()
+        while True:
+            while len(held) < 2 * self.workers and (unit := work.following()) is not None:
+                held.append(unit)
+            if not held:
+                return
+            unit = held.pop(self._random.randrange(len(held)))
+            if lost[unit] < self._loses(unit):
+                lost[unit] += 1
+                yield [(unit, Lost("it was lost"))]
+            else:
+                self.order.append(unit)
+                cell = opened(*kit)[unit.cell]
+                yield [(unit, attempt(cell, unit, 1, partial(work.worked, unit)))]
 
 
 def tables(path):

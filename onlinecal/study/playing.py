@@ -5,7 +5,7 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 
 from onlinecal.core.progress import Progress
-from onlinecal.study.executors.base import Done, Event, Executor, Failed, Fault, Unit, units
+from onlinecal.study.executors.base import Executor, Fault, Lost, Outcome, Unit, Work, units
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Batch, Played, together
 from onlinecal.study.run import result
@@ -26,7 +26,7 @@ def play_cells(
     cells : sequence of Cell
     progress : Progress
     executor : Executor
-        Within its context. Closed at the end, also where the caller stops before.
+        Within its context. It ends what it plays also where the caller stops before.
 
     Yields
     ------
@@ -41,71 +41,59 @@ def play_cells(
 
 def play_groups(
     cells: Sequence[Cell], progress: Progress, executor: Executor
-) -> Generator[list[tuple[Cell, Batch | Fault]], None, None]:
+) -> Generator[list[tuple[Cell, Batch | Fault]]]:
     """The same in lists of all that has been finished since the last, as numbers."""
+    if not cells:
+        return
+    fresh = units(cells, executor.workers, executor.beside)
     again: deque[Unit] = deque()
     under_way: dict[Unit, int] = {}  # and how many run-rounds of them have been told
     lost: dict[Unit, int] = defaultdict(int)
-    played: dict[int, list[Done]] = defaultdict(list)
+    played: dict[int, dict[Unit, Batch]] = defaultdict(dict)
     failed: set[int] = set()
+
+    def following() -> Unit | None:
+        """Of cells that have not failed: first the units that are played again."""
+        while unit := again.popleft() if again else next(fresh, None):
+            if unit.cell not in failed:
+                cell, under_way[unit] = cells[unit.cell], 0
+                progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}")
+                return unit
+        return None
 
     def worked(unit: Unit, rounds: int) -> None:
         if unit in under_way:
             under_way[unit] += rounds
             progress.advance(rounds)
 
-    def following(fresh: Iterator[Unit]) -> Unit | None:
-        """Of cells that have not failed: first the units that are played again."""
-        while again:
-            if (unit := again.popleft()).cell not in failed:
-                return unit
-        return next((unit for unit in fresh if unit.cell not in failed), None)
-
-    def taken(event: Event) -> Batch | Fault | None:
+    def taken(unit: Unit, outcome: Outcome) -> Batch | Fault | None:
         """The result of its cell, if it is known now."""
-        unit, cell = event.unit, cells[event.unit.cell]
-        told = under_way.pop(unit)
+        cell, told = cells[unit.cell], under_way.pop(unit)
+        whole = isinstance(outcome, Batch)
+        progress.advance((cell.horizon * (unit.last - unit.first) if whole else 0) - told)
         if unit.cell in failed:
             return None
-        if isinstance(event, Done):
-            progress.advance(cell.horizon * (unit.last - unit.first) - told)
-            parts = played[unit.cell]
-            parts.append(event)
-            if sum(part.unit.last - part.unit.first for part in parts) < cell.runs - cell.first:
-                return None
-            del played[unit.cell]
-            return together(sorted((part.batch for part in parts), key=lambda batch: batch.first))
-        progress.advance(-told)
-        if isinstance(event, Failed):
-            fault = event.fault
-        else:
-            lost[unit] += event.times
+        if isinstance(outcome, Lost):
+            lost[unit] += outcome.times
             if lost[unit] <= AGAIN:
                 again.append(unit)
                 return None
-            gone = f"its worker was gone {lost[unit]} times ({event.why})"
+            gone = f"its worker was gone {lost[unit]} times ({outcome.why})"
             said = f"{gone}; expected that it fits into memory and does not end its process"
-            fault = Fault("WorkerError", said)
-        failed.add(unit.cell)
-        played.pop(unit.cell, None)
-        return fault
+            outcome = Fault("WorkerError", said)
+        if isinstance(outcome, Fault):
+            failed.add(unit.cell)
+            return outcome
+        parts = played[unit.cell]
+        parts[unit] = outcome
+        if sum(part.last - part.first for part in parts) < cell.runs - cell.first:
+            return None
+        return together(
+            [batch for _, batch in sorted(played.pop(unit.cell).items(), key=lambda each: each[0])]
+        )
 
-    try:
-        if not cells:
-            return
-        executor.begin(cells, worked)
-        fresh = units(cells, executor.workers, executor.beside)
-        unit = following(fresh)
-        while unit is not None or under_way:
-            while unit is not None and executor.room > 0:
-                under_way[unit] = 0
-                cell = cells[unit.cell]
-                progress.describe(f"{cell.forecaster.label} vs {cell.nature.label}, T = {cell.horizon:,}")
-                executor.submit(unit)
-                unit = following(fresh)
-            found = [(cells[event.unit.cell], taken(event)) for event in executor.events()]
+    with closing(executor.play(Work(cells, following, worked))) as events:
+        for group in events:
+            found = [(cells[unit.cell], taken(unit, outcome)) for unit, outcome in group]
             if finished := [(cell, what) for cell, what in found if what is not None]:
                 yield finished
-            unit = unit or following(fresh)
-    finally:
-        executor.close()

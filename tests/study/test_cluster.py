@@ -38,7 +38,7 @@ def totals(planned, executor):
 
 #: phase → the method with which it begins, of a client of Dask or of our executor, and when
 HOOKS = {
-    "begin": ("executor", "begin", lambda *_: True),
+    "begin": ("executor", "play", lambda *_: True),
     "sent": ("client", "submit", lambda _, function, *args: function is cluster._same),
     "given": ("executor", "submit", lambda *_: True),
     "played": ("executor", "_take", lambda _, happened: isinstance(happened, tuple | list)),

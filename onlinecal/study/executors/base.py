@@ -2,9 +2,9 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple, Self
 
 from onlinecal.core import errors
 from onlinecal.core.errors import CellError, InvalidParameter, OnlinecalError, failure, user_lines
@@ -75,45 +75,41 @@ class Fault(NamedTuple):
         return error
 
 
-class Done(NamedTuple):
-    """A unit has been played."""
-
-    unit: Unit
-    batch: Batch
-
-
-class Failed(NamedTuple):
-    """A unit cannot be played: it would fail again."""
-
-    unit: Unit
-    fault: Fault
-
-
 class Lost(NamedTuple):
     """The worker of a unit is gone, `times` times; it may be played again."""
 
-    unit: Unit
     why: str
     times: int = 1
 
 
-Event = Done | Failed | Lost
+Outcome = Batch | Fault | Lost
+Event = tuple[Unit, Outcome]
+
+
+class Work(NamedTuple):
+    """The units of some cells; both functions are called in the thread of the caller of `Executor.play`."""
+
+    cells: Sequence[Cell]
+    #: the next unit; None for none now, though one that is lost may follow again
+    following: Callable[[], Unit | None]
+    #: is told the run-rounds of a unit since it was last told
+    worked: Callable[[Unit, int], None]
 
 
 class Abandoned(BaseException):
     """A unit is not to be played to its end; raised from where progress is told, past every `except Exception`."""
 
 
-def attempt(cell: Cell, unit: Unit, threads: int, told: Callable[[int], None]) -> Done | Failed:
+def attempt(cell: Cell, unit: Unit, threads: int, told: Callable[[int], None]) -> Batch | Fault:
     """Plays a unit; what a player or measure raises is returned, not raised."""
     try:
-        return Done(unit, play_batch(cell, range(unit.first, unit.last), told, threads=threads))
+        return play_batch(cell, range(unit.first, unit.last), told, threads=threads)
     except (Exception, SystemExit) as error:  # players and measures may be any code
-        return Failed(unit, Fault.of(error))
+        return Fault.of(error)
 
 
 class Executor(ABC):
-    """Plays the units of one study at a time, within its context. All that it is told and tells is in one thread."""
+    """Plays the units of a study, within its context."""
 
     #: how many play at once; units are cut for this number
     workers: int
@@ -122,32 +118,15 @@ class Executor(ABC):
     #: how it was played, where that is worth a note, a line each
     remarks: list[str]
 
-    def __enter__(self) -> "Executor":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.close()
+        return  # nothing is held between plays
 
     @abstractmethod
-    def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
-        """Gets ready to play these cells; `worked` is told the run-rounds of a unit since it was last told."""
-
-    @property
-    @abstractmethod
-    def room(self) -> int:
-        """How many more units it takes now."""
-
-    @abstractmethod
-    def submit(self, unit: Unit) -> None:
-        """Takes a unit."""
-
-    @abstractmethod
-    def events(self) -> list[Event]:
-        """Waits until something has happened to units, for a second at most, and returns it."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Ends at once, whatever is being played."""
+    def play(self, work: Work) -> Generator[list[Event]]:
+        """Plays units, and yields lists of those that have ended, with their outcomes; its end ends all that plays."""
 
 
 class Serial(Executor):
@@ -158,24 +137,11 @@ class Serial(Executor):
     def __init__(self, threads: int | None = None) -> None:
         self.threads = cores() if threads is None else threads
         self.remarks = []
-        self._waiting: deque[Unit] = deque()
 
-    def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
-        self._cells, self._worked = cells, worked
-
-    @property
-    def room(self) -> int:
-        return 1 - len(self._waiting)
-
-    def submit(self, unit: Unit) -> None:
-        self._waiting.append(unit)
-
-    def events(self) -> list[Event]:
-        unit = self._waiting.popleft()
-        return [attempt(self._cells[unit.cell], unit, self.threads, lambda n: self._worked(unit, n))]
-
-    def close(self) -> None:
-        """Does nothing: nothing goes on."""
+    def play(self, work: Work) -> Generator[list[Event]]:
+        """Plays units as they come."""
+        while (unit := work.following()) is not None:
+            yield [(unit, attempt(work.cells[unit.cell], unit, self.threads, partial(work.worked, unit)))]
 
 
 def most_jobs() -> int:

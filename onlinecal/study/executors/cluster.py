@@ -12,14 +12,13 @@ import threading
 import time
 import uuid
 import warnings
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
 from onlinecal.core.errors import WorkerError
-from onlinecal.study.executors.base import Abandoned, Event, Executor, Lost, Unit, attempt
+from onlinecal.study.executors.base import Abandoned, Event, Executor, Lost, Outcome, Unit, Work, attempt
 from onlinecal.study.executors.kit import opened, packed
-from onlinecal.study.plan import Cell
 
 try:
     import distributed
@@ -51,9 +50,9 @@ class Cluster(Executor):
         self.remarks, self.workers = [], 0
         self._client: Any = None
         self._happened: queue.SimpleQueue[Any] = queue.SimpleQueue()
-        self._units: dict[Any, Unit] = {}
-        self._begun: dict[str, int] = defaultdict(int)
-        self._by_key: dict[str, Unit] = {}
+        #: by the keys of futures; and how many times one of them was begun
+        self._units: dict[str, tuple[Unit, Any]] = {}
+        self._begun = Counter[str]()
         self._levels: list[tuple[logging.Logger, int]] = []
         self._submitted = 0
         self._mark = f"onlinecal-{uuid.uuid4().hex}"  # several may play the same on one cluster
@@ -71,7 +70,7 @@ class Cluster(Executor):
                     "--nworkers auto --nthreads 1`"
                 )
         except BaseException:
-            self.close()
+            self.__exit__()
             raise
         return self
 
@@ -87,7 +86,7 @@ class Cluster(Executor):
             what = f"no Dask scheduler answers at {self.address} within {PATIENCE:g} s ({_line(error)})"
         except Exception:  # whatever a server that is something else has sent
             what = f"what answers at {self.address} is no Dask scheduler (its dashboard has another port)"
-        self.close()
+        self.__exit__()
         raise WorkerError(f"{what}; begin one with `dask scheduler`, and give its address as tcp://host:port")
 
     def _silence(self) -> None:
@@ -117,60 +116,65 @@ class Cluster(Executor):
             if time.monotonic() - self._seen > GONE:
                 raise self._gone()
 
-    def begin(self, cells: Sequence[Cell], worked: Callable[[Unit, int], None]) -> None:
-        self._worked = worked
-        self._name, blob = packed(cells)
+    def play(self, work: Work) -> Generator[list[Event]]:
+        """Gives a quarter more units than play: few wait for the next, and few are lost with a worker."""
+        self._work = work
+        self._name, blob = packed(work.cells)
         with self._explained(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that it is large: it is sent once
             self._client.subscribe_topic(self._mark, lambda event: self._happened.put(event[1]))
             self._blob = self._client.submit(_same, blob, key=f"kit-{self._mark}", pure=False)
-
-    @property
-    def room(self) -> int:
-        """A quarter more than play: few wait for the next, and few are lost with a worker."""
-        return self.workers + max(1, self.workers // 4) - len(self._units)
+        try:
+            while True:
+                room = self.workers + max(1, self.workers // 4)
+                while len(self._units) < room and (unit := work.following()) is not None:
+                    self.submit(unit)
+                if not self._units:
+                    return
+                events = []
+                with contextlib.suppress(queue.Empty):
+                    events += self._take(self._happened.get(timeout=1.0))
+                    while True:
+                        events += self._take(self._happened.get_nowait())
+                self._present()
+                yield events
+        finally:
+            # Workers see it, and stop soon; whatever is wrong with a cluster that is left.
+            with contextlib.suppress(Exception):
+                self._client.cancel([future for _, future in self._units.values()])
+            self._units.clear()
 
     def submit(self, unit: Unit) -> None:
+        """Gives a unit to the scheduler."""
         self._submitted += 1
         key = f"{self._mark}-{self._submitted}"
         with self._explained():
             future = self._client.submit(
                 _play, self._blob, self._name, unit, self._mark, key, key=key, pure=False
             )
-        self._units[future], self._by_key[key] = unit, unit
+        self._units[key] = unit, future
         future.add_done_callback(self._happened.put)
-
-    def events(self) -> list[Event]:
-        found: list[Event] = []
-        with contextlib.suppress(queue.Empty):
-            found += self._take(self._happened.get(timeout=1.0))
-            while True:
-                found += self._take(self._happened.get_nowait())
-        self._present()
-        return found
 
     def _take(self, happened: Any) -> list[Event]:
         if isinstance(happened, tuple | list):  # told by a worker
-            kind, key, rounds = happened
-            if key in self._by_key:
-                self._begun[key] += kind == "begun"
-                self._worked(self._by_key[key], rounds)
+            key, rounds = happened
+            if key in self._units:
+                self._begun[key] += rounds == 0
+                self._work.worked(self._units[key][0], rounds)
             return []
-        unit = self._units.pop(happened, None)
-        if unit is None:
+        if happened.key not in self._units:
             return []
-        self._by_key.pop(happened.key, None)
+        unit, _ = self._units.pop(happened.key)
         begun = self._begun.pop(happened.key, 0)
         try:
-            event: Event = happened.result(timeout=GONE)
-            return [event]
+            return [(unit, happened.result(timeout=GONE))]
         except KilledWorker:
             # Raised for all units that a worker had when it died; begun are those that it played.
-            return [Lost(unit, "it died", max(1, begun))]
+            return [(unit, Lost("it died", max(1, begun)))]
         except CANCELLED:
             if self._client.status != "running":
                 raise self._gone() from None
-            return [Lost(unit, "what it had played was lost with it")]
+            return [(unit, Lost("what it had played was lost with it"))]
         except WorkerError:
             raise
         except Exception as error:  # of Dask, such as that something cannot be unpickled
@@ -221,13 +225,9 @@ class Cluster(Executor):
         what = "the last worker" if running else "the scheduler"
         return WorkerError(f"{what} at {self.address} is gone; {self.after}")
 
-    def close(self) -> None:
-        """Cancels all units: their workers see it, and stop soon."""
+    def __exit__(self, *_: object) -> None:
         client, self._client = self._client, None
         if client is not None:
-            with contextlib.suppress(Exception):  # whatever is wrong with a cluster that is left
-                client.cancel(list(self._units))
-            self._units.clear()
             with contextlib.suppress(Exception):
                 client.close(timeout=2.0)
         for logger, level in self._levels:
@@ -243,14 +243,14 @@ def _same(blob: bytes) -> bytes:
     return blob
 
 
-def _play(blob: bytes, name: str, unit: Unit, topic: str, key: str) -> Event | None:
+def _play(blob: bytes, name: str, unit: Unit, topic: str, key: str) -> Outcome | None:
     """Plays a unit on a worker."""
     worker = distributed.get_worker()
     try:
         cells = opened(name, blob)
     except WorkerError as error:
         raise WorkerError(str(error).replace("a worker", f"the worker {worker.address}", 1)) from None
-    worker.log_event(topic, ("begun", key, 0))
+    worker.log_event(topic, (key, 0))
     told, last = 0, time.monotonic()
 
     def tell(rounds: int) -> None:
@@ -260,7 +260,7 @@ def _play(blob: bytes, name: str, unit: Unit, topic: str, key: str) -> Event | N
             raise Abandoned
         told += rounds
         if time.monotonic() - last >= TELL:
-            worker.log_event(topic, ("worked", key, told))
+            worker.log_event(topic, (key, told))
             told, last = 0, time.monotonic()
 
     try:
