@@ -4,18 +4,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, StoreError
 from onlinecal.core.progress import Progress
-from onlinecal.measures.base import bracket_of_moved, ends
 from onlinecal.study.entries import Planned
-from onlinecal.study.gammas import Kept, Packed, exact, unpacked
+from onlinecal.study.gammas import Packed, exact, unpacked
 from onlinecal.study.lock import writing
-from onlinecal.study.panel import Asked, Panel, measured
+from onlinecal.study.panel import Panel
 from onlinecal.study.plan import Cell
 from onlinecal.study.played import Floats, Played
 from onlinecal.study.store import Store
@@ -47,8 +46,8 @@ class Task(NamedTuple):
         """The totals, from packed level sets."""
         cell = self.cell
         whom = f"{cell.forecaster.label!r} against {cell.nature_label!r}"
-        own, runs = [*cell.panel.held().values()], range(cell.first, cell.runs)
-        return _totals(_read(cell.panel), own, gammas, runs, cell.times, cell.nature.strategy.streams, whom)
+        runs = range(cell.first, cell.runs)
+        return _totals(cell.panel, gammas, runs, cell.times, cell.nature.strategy.streams, whom)
 
 
 def tasks(cell: Cell, held: Mapping[Held, int], gammas: Callable[[], Packed]) -> list[Task]:
@@ -78,28 +77,20 @@ def _only(cell: Cell, columns: Sequence[Column]) -> Panel:
     return cell.panel.only({replace(column, stream="") if column.stream else column for column in columns})
 
 
-def _read(panel: Panel) -> Callable[[Kept], Sequence[float]]:
-    return lambda kept: panel.read(kept.gamma, None, kept.moved if panel.moved else None)  # type: ignore[arg-type]
-
-
 def _totals(
-    read: Callable[[Kept], Sequence[float]],
-    own: Sequence[Held],
-    gammas: Packed,
-    runs: range,
-    times: Sequence[int],
-    streams: Sequence[str],
-    whom: str,
+    panel: Panel, gammas: Packed, runs: range, times: Sequence[int], streams: Sequence[str], whom: str
 ) -> dict[Held, Floats]:
     """Totals of level sets of these runs, (n, runs) each, over all rounds and of each stream."""
+    own = [*panel.held().values()]
     totals = np.zeros((len(times), len(runs), 1 + len(streams), len(own)))
     for run in runs:
         for i, table in enumerate(unpacked(gammas[run])):
             for place, kept in enumerate(table):
                 if kept.gamma is None:
                     continue  # no outcome is known yet: totals are the empty sum
+                moved = kept.moved if panel.moved else None
                 try:
-                    totals[i, run - runs[0], place] = read(kept)
+                    totals[i, run - runs[0], place] = panel.read(kept.gamma, None, moved)
                 except OnlinecalError as error:
                     raise InvalidData(f"{error}; after round {times[i]} of {whom}, run {run}") from error
     return {
@@ -125,20 +116,21 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
     for name, alone in each:
         if known.issuperset(alone.columns):
             continue
-        own, read, why = [*alone.held().values()], _read(alone), ""
+        why = ""
         if alone.of_gamma() is None:
             why = "it reads the rounds one by one, which are not kept"
         elif not gammas.keys() >= set(runs):
             why = _NOT_KEPT
         elif not all(exact(gammas[run]) for run in runs):
-            brackets = _brackets(alone.measures[0]) if alone.measures else None
-            why = "" if brackets else _MOVED
-            own, read = brackets or (own, read)
+            try:
+                alone = alone.of_moved()
+            except InvalidParameter:
+                why = _MOVED
         if why:
             reasons.setdefault(why, []).append(name)
-        elif not known.issuperset(held.column for held in own):
+        elif not known.issuperset(alone.columns):
             whom = f"{played.forecaster!r} against {played.nature!r}"
-            found |= _totals(read, own, gammas, runs, played.rounds.tolist(), streams, whom)
+            found |= _totals(alone, gammas, runs, played.rounds.tolist(), streams, whom)
     if not found:
         return played, reasons
     # Behind those that were asked for before, and before what players certify.
@@ -149,28 +141,6 @@ def measured_later(played: Played, panel: Panel) -> tuple[Played, dict[str, list
     origin = played.origin and replace(played.origin, columns={**played.origin.columns, **new})
     totals = {c.name: totals[c.name] for c in columns}
     return replace(played, columns=tuple(columns), totals=totals, origin=origin), reasons
-
-
-def _brackets(asked: Asked) -> tuple[list[Held], Callable[[Kept], Sequence[float]]] | None:
-    """Both ends of a measure where predictions may have been moved; None where nothing is proved."""
-    options = {key: value for key, value in asked.options.items() if key != "max_levels"}
-    if asked.record.modulus is None:
-        return None
-    try:
-        asked.record.modulus(0.0, **options)
-    except InvalidParameter:
-        return None  # nothing is proved for these options
-
-    def read(kept: Kept) -> tuple[float, float]:
-        assert kept.gamma is not None
-        value: Any = measured(asked.name, asked.function, kept.gamma)
-        if kept.moved is not None:
-            value = bracket_of_moved(asked.record, kept.gamma, kept.moved, options)
-        low, high = ends(value)
-        return low * kept.gamma.weight, high * kept.gamma.weight
-
-    told = {**asked.content, "bracket": True, "moved": True}
-    return [Held.of(replace(asked.columns[0], end=end), told) for end in ("lower", "upper")], read
 
 
 def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, str], list[str]]]:

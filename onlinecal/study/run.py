@@ -18,7 +18,6 @@ from onlinecal.core.memory import cores, free_memory
 from onlinecal.core.transcript import Transcript
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
-from onlinecal.engine.keeping import OnGrid
 from onlinecal.engine.memory import bytes_of_run, check_players
 from onlinecal.engine.people import Accounts
 from onlinecal.engine.separate import Separate
@@ -157,12 +156,11 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     accounts = np.empty((len(ENTRIES), len(cell.times), len(cell.people.tenures), len(runs)))
     certified: dict[str, list[Any]] = {}
     told = None if progress is None else (lambda rounds: progress(rounds * len(runs)))
-    moved_to = cell.history.m if isinstance(cell.history, OnGrid) else None
-    packer = Packer(cell.keep, len(runs), len(streams), moved_to)
+    packer = Packer(cell.keep, len(runs), len(streams))
     for i, t in enumerate(cell.times):
         _advance(game, t, told)
         open.append(game.asked - game.resolved)
-        packer.begin(game.parts[0].ledger.grid)
+        packer.free = game.parts[0].ledger.grid is None
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
             for run, gamma, rounds, moved in levels(game, stream):

@@ -26,7 +26,7 @@ def same(one, other, parts=PARTS):
 
 def pack(packer, gammas, grid):
     """A checkpoint: Γ of each stream and run, nothing where no outcome is known."""
-    packer.begin(grid)
+    packer.free = grid is None
     for stream, known in enumerate(gammas):
         for run, gamma in enumerate(known):
             packer.take(stream, run, gamma)
