@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import StoreError
+from onlinecal.core.errors import OnlinecalError
 from onlinecal.study import Entry, plan, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.session import Session
@@ -90,8 +90,8 @@ def change(path, *statements):
 def refused(path, said, **options):
     """One clear line, and the file as it was."""
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=said) as raised:
+    with pytest.raises(OnlinecalError, match=said) as raised:
         session(path, cells(), **options)
     assert "\n" not in str(raised.value)
     assert path.read_bytes() == before
-    assert not path.with_name(f".{path.name}.new").exists()
+    assert not path.with_name(f".{path.name}.partial").exists()

@@ -16,7 +16,7 @@ from onlinecal.core.writing import EXISTS
 from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writing
 from onlinecal.study.played import Batch, Results
-from onlinecal.study.store import Store, check_replaceable
+from onlinecal.study.store import Store
 
 
 def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
@@ -55,12 +55,9 @@ def save(results: Results, path: Path, *, overwrite: bool = False) -> None:
 
 def _write(path: Path, fill: Callable[[Store], None], overwrite: bool) -> None:
     with writing(path):
-        if path.exists() and (path.stat().st_size or not path.is_file()):
-            if not overwrite:
-                raise StoreError(f"{path} {EXISTS}")
-            check_replaceable(path)
-        with Store.create(path, fill):
-            pass
+        if not overwrite and path.exists() and path.stat().st_size:
+            raise StoreError(f"{path} {EXISTS}")
+        Store.create(path, fill).close()
 
 
 def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> list[str]:
@@ -143,15 +140,9 @@ def _add(new: Store, store: Store, key: str, before: Sequence[Store]) -> None:
             f"{name}: {path} and {store.path} contradict each other in {where}; expected the same numbers of the same "
             "game; play one of them again"
         )
-    # The seconds of the file with more runs.
-    seconds = numbers.seconds
-    if old is not None:
-        seconds = seconds - old.seconds if _runs(numbers) > _runs(old) else 0.0
+    # Seconds are added to those that are there: of the file that took longer.
+    seconds = max(0.0, numbers.seconds - (0.0 if old is None else old.seconds))
     new.add(key, store.contents([key])[key], numbers._replace(seconds=seconds, gammas=store.gammas(key)))
-
-
-def _runs(numbers: Batch) -> int:
-    return max(totals.shape[1] for totals in numbers.totals.values())
 
 
 def _shown(

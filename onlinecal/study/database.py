@@ -20,15 +20,17 @@ which labels and in which order.
     results             a view: the totals of the cells of the plan, with their labels and the names of columns
 """
 
+import os
 import sqlite3
 import struct
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from onlinecal.core.errors import StoreError
+from onlinecal.core.writing import whole
 
 #: "ocal": tells results files from other databases
 APPLICATION = 0x6F63616C
@@ -78,27 +80,19 @@ class Database:
     def create(cls, path: Path, fill: Callable[[Self], None]) -> Self:
         """A new file, filled by `fill`, that takes the place of `path` when whole; for the holder of the lock."""
         path = path.resolve()
-        new = path.with_name(f".{path.name}.new")
-        try:
-            _remove(new)
-            with _explained(path), closing(_connect(new, create=True)) as connection:
+        _check_replaceable(path)
+        with whole(path) as new, _explained(path):
+            with closing(_connect(new)) as connection:
                 connection.executescript(
-                    f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; BEGIN; {SCHEMA} COMMIT;"
+                    f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {FORMAT}; "
+                    f"PRAGMA journal_mode = MEMORY; BEGIN; {SCHEMA} COMMIT;"
                 )
                 database = cls(path, connection)
                 with database.transaction():
                     fill(database)
-            if path.exists():
-                with _explained(path):
-                    _settle(path)
             # A journal that a killed process left behind would be taken for one of the new file, and change it.
-            _remove(*(path.with_name(path.name + end) for end in ("-journal", "-wal", "-shm")))
-            new.replace(path)
-        except OSError as error:
-            raise StoreError(f"{path} cannot be made: {error.strerror or error}") from None
-        finally:
-            with suppress(OSError):
-                _remove(new, new.with_name(new.name + "-journal"))
+            for end in ("-journal", "-wal", "-shm"):
+                path.with_name(path.name + end).unlink(missing_ok=True)
         return cls.open(path, write=True)
 
     @classmethod
@@ -123,11 +117,7 @@ class Database:
         if application != APPLICATION:
             raise StoreError(f"{self.path} is a database, but not a results file of onlinecal")
         if version != FORMAT:
-            whose = f"of {'a later' if version > FORMAT else 'an earlier'} onlinecal; this one reads format {FORMAT}"
-            more = "" if version > FORMAT else (
-                ": play the scenario again, with --overwrite or into another file with --output"
-            )  # fmt: skip
-            raise StoreError(f"{self.path} has format {version}, {whose}{more}")
+            raise StoreError(_of_another_version(self.path, version))
         if not write:
             self.run("BEGIN")
             self._insist("SELECT 1 FROM sqlite_master", 30.0)  # none can read while a writer commits
@@ -184,41 +174,40 @@ class Database:
 
 def format_of(path: Path) -> int | None:
     """The format of a results file, even a damaged one; None for any other file."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(72)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}") from None
+    with path.open("rb") as file:
+        head = file.read(72)
     if len(head) < 72 or not head.startswith(b"SQLite format 3\0"):
         return None
     version, application = struct.unpack(">60xI4xI", head)
     return version if application == APPLICATION else None
 
 
-def _connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
+def _check_replaceable(path: Path) -> None:
+    """Refuses to replace a file that is not empty, and no results file or one of a later version."""
+    if not path.exists() or not path.stat().st_size:
+        return
+    if not os.access(path, os.R_OK | os.W_OK):
+        raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
+    found = format_of(path)
+    if found is None:
+        raise StoreError(f"{path} is not a results file of onlinecal; --output chooses another file")
+    if found > FORMAT:
+        raise StoreError(_of_another_version(path, found))
+
+
+def _of_another_version(path: Path, version: int) -> str:
+    later = version > FORMAT
+    said = f"{path} has format {version}, of {'a later' if later else 'an earlier'} onlinecal; this one reads {FORMAT}"
+    again = ": play the scenario again, with --overwrite or into another file with --output"
+    return said if later else said + again
+
+
+def _connect(path: Path) -> sqlite3.Connection:
     # Not "ro", even to read: a transaction of a killed process is first taken back.
-    mode = "rwc" if create else "rw"
-    connection = sqlite3.connect(f"{path.as_uri()}?mode={mode}", uri=True, timeout=5.0, isolation_level=None)
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=5.0, isolation_level=None)
     # Damaged text is read, and found by its checksum.
     connection.text_factory = lambda text: text.decode(errors="replace")
     return connection
-
-
-def _settle(path: Path) -> None:
-    """Takes back a transaction that a killed process has left; refuses a file that another program writes."""
-    try:
-        with closing(_connect(path)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-    except UnicodeDecodeError:
-        pass  # damaged, and SQLite's message with it
-    except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise
-
-
-def _remove(*files: Path) -> None:
-    for file in files:
-        file.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -23,7 +23,7 @@ from onlinecal.study.plan import Cell, Plan
 from onlinecal.study.played import Batch, Results
 from onlinecal.study.playing import play_groups
 from onlinecal.study.run import planned
-from onlinecal.study.store import Store, check_replaceable
+from onlinecal.study.store import Store
 
 _WAY_OUT = "--overwrite replaces it, --output FILE leaves it"
 _CHANGED = "as the scenario or what it names has changed"
@@ -60,16 +60,13 @@ class Session:
         plan = [planned(cell, cell.key, cell.held.values()) for cell in cells]
         with ExitStack() as stack:
             stack.enter_context(writing(path))
-            there = path.exists() and (path.stat().st_size > 0 or not path.is_file())
-            if there and not overwrite:
+            if path.exists() and path.stat().st_size and not overwrite:
                 if not resume:
                     with Store.open(path):
                         raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
                 session = cls(cells, stack.enter_context(Store.open(path, write=True)))
                 session._adopt(meta, plan)
             else:
-                if there:
-                    check_replaceable(path)
                 store = Store.create(path, lambda store: store.put_plan(meta, plan))
                 session = cls(cells, stack.enter_context(store))
             session._stack = stack.pop_all()

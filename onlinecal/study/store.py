@@ -1,19 +1,16 @@
 """A results file: the plan and what was played, put away and found again; `database` says what is in it."""
 
 import json
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from sqlite3 import Connection
 from typing import Any
 
 from onlinecal.core.columns import Held, read_column, written
 from onlinecal.core.errors import StoreError
 from onlinecal.core.guarantee import Sight
-from onlinecal.study.database import FORMAT, Database, format_of
+from onlinecal.study.database import Database
 from onlinecal.study.entries import GAME, Planned, checksum, game_row, numbers_of, played, total_rows
 from onlinecal.study.gammas import Gammas, Packed
 from onlinecal.study.played import Batch, Floats, Origin, Played, Promise, Results, together
@@ -26,23 +23,6 @@ _CHANGED = (TypeError, ValueError, LookupError, AttributeError, RecursionError)
 
 class Store(Database):
     """An open results file; a transaction that fails leaves it as it was."""
-
-    def __init__(self, path: Path, connection: Connection) -> None:
-        super().__init__(path, connection)
-        # Read several times, and changed by this object alone.
-        self._plan: list[Planned] | None = None
-        self._sound: dict[str, Batch] = {}
-        self._columns_put: set[str] = set()
-
-    @contextmanager
-    def transaction(self, patience: float | None = None) -> Iterator[None]:
-        """Within it several changes are one transaction."""
-        try:
-            with super().transaction(patience):
-                yield
-        except BaseException:
-            self._plan, self._sound, self._columns_put = None, {}, set()
-            raise
 
     @property
     def meta(self) -> dict[str, str]:
@@ -65,7 +45,6 @@ class Store(Database):
         text = json.dumps({"cells": cells, "panels": keys, "promises": list(promises)})
         meta = {**{key: value for key, value in meta.items() if key not in _OF_PLAN}, "plan": text}
         meta["checksum"] = checksum(*sorted(meta.items()))
-        self._plan = None
         with self.transaction():
             self._put_columns(column for columns in panels for column in columns)
             self.run("DELETE FROM meta")
@@ -74,8 +53,7 @@ class Store(Database):
     def plan(self) -> list[Planned]:
         """The cells that are to be shown, in their order."""
         try:
-            self._plan = self._plan or self._read_plan()
-            return list(self._plan)
+            return self._read_plan()
         except _CHANGED:
             raise StoreError(
                 f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` writes it again"
@@ -104,13 +82,8 @@ class Store(Database):
         return {key: held for key, held in found.items() if isinstance(held.content, str) and held.key == key}
 
     def _put_columns(self, columns: Iterable[Held]) -> None:
-        rows = [
-            (h.key, h.column.name, written(h.column), h.content)
-            for h in columns
-            if h.key not in self._columns_put
-        ]
+        rows = ((h.key, h.column.name, written(h.column), h.content) for h in columns)
         self.run_many("INSERT OR REPLACE INTO columns VALUES (?, ?, ?, ?)", rows)
-        self._columns_put.update(key for key, *_ in rows)
 
     def held(self) -> dict[str, dict[Held, int]]:
         """Of everything that was played: key → column → how many runs."""
@@ -147,20 +120,15 @@ class Store(Database):
 
     def damaged(self) -> set[str]:
         """Keys of games with other numbers than were put there."""
-        found = {key: numbers for key, _, numbers in self._games()}
-        self._sound = {key: numbers for key, numbers in found.items() if numbers is not None}
-        return found.keys() - self._sound.keys()
+        return {key for key, _, numbers in self._games() if numbers is None}
 
     def _games(self, where: str = "", *values: str) -> Iterator[tuple[str, str, Batch | None]]:
         """Key, content and numbers of games; None where they are others than were put there."""
         rows = self.run(f"SELECT id, {', '.join(GAME)} FROM games {where}", values)
         columns = self._columns() if rows else {}
         for game, *row in rows:
-            numbers = self._sound.get(row[0])
-            if numbers is None:
-                order = 'SELECT total FROM totals WHERE game = ? ORDER BY "column", round, run'
-                numbers = numbers_of(row, self.run(order, (game,)), columns)
-            yield row[0], row[1], numbers
+            order = 'SELECT total FROM totals WHERE game = ? ORDER BY "column", round, run'
+            yield row[0], row[1], numbers_of(row, self.run(order, (game,)), columns)
 
     def add(self, key: str, content: Mapping[str, Any], batch: Batch) -> None:
         """Puts numbers of `Held` columns beside those of the same game; the runs that are there stay."""
@@ -186,7 +154,6 @@ class Store(Database):
 
     def _put(self, key: str, content: str, numbers: Batch) -> None:
         """Puts the numbers of a game in place of those before; they can be played after all."""
-        self._sound.pop(key, None)
         with self.transaction():
             self._put_columns(numbers.totals)
             changed = ", ".join(f"{name} = excluded.{name}" for name in GAME[1:])
@@ -203,7 +170,6 @@ class Store(Database):
         """Deletes the games of these keys."""
         if not keys:
             return
-        self._sound = {}
         with self.transaction():
             each = [(key,) for key in keys]
             for table in ("gammas", "totals"):
@@ -284,17 +250,3 @@ def _read_gammas(path: Path, key: str, whose: str, run: int | None) -> Packed:
 
 def _certifies(held: Held) -> bool:
     return held.column.kind == "certificate"
-
-
-def check_replaceable(path: Path) -> None:
-    """Refuses to replace what is no results file, what a later version has made, and what is protected."""
-    if not path.is_file():
-        raise StoreError(f"{path}: not a file")
-    found = format_of(path)
-    if found is None:
-        raise StoreError(f"{path} is not a results file of onlinecal; --output chooses another file")
-    if found > FORMAT:
-        with Store.open(path):  # raises
-            pass
-    if not os.access(path, os.W_OK):
-        raise StoreError(f"{path} is read-only; make it writable, or choose another file with --output")
