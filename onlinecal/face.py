@@ -24,7 +24,7 @@ from onlinecal.study.executors import Serial, executor_of
 from onlinecal.study.executors.base import Fault
 from onlinecal.study.gammas import KEEP
 from onlinecal.study.panel import Panel, listed
-from onlinecal.study.plan import Cell, Entry, plan
+from onlinecal.study.planning import Cell, Entry, plan
 from onlinecal.study.played import Origin
 from onlinecal.study.playing import play_cells
 from onlinecal.study.store import Store

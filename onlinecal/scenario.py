@@ -28,7 +28,7 @@ from onlinecal.engine.keeping import as_history
 from onlinecal.naming import located
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Plan, plan
+from onlinecal.study.planning import Plan, plan
 from onlinecal.sweeping import decision_makers_of, lineup, measures_of, schedules_of, tasks_of
 
 #: the two ways to say how long

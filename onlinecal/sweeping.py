@@ -17,7 +17,7 @@ from onlinecal.engine.horizon import check_horizon
 from onlinecal.measures import MEASURES
 from onlinecal.naming import STRATEGIES, decision_maker_of, foreign, located, measure_of, strategy_of, task_of
 from onlinecal.schedules import ARRIVALS, DELAYS, Arrivals, Delays, Schedule, as_arrivals, as_delays
-from onlinecal.study.plan import Entry
+from onlinecal.study.planning import Entry
 
 #: what can be named, by the role of its table
 _KNOWN: Mapping[str, Mapping[str, Any]] = {

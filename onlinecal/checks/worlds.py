@@ -9,7 +9,7 @@ import numpy as np
 from onlinecal.checks.conformance import Finding
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Entry, plan
+from onlinecal.study.planning import Entry, plan
 from onlinecal.study.promises import promises
 from onlinecal.study.run import play_cell
 

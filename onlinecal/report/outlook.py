@@ -8,7 +8,7 @@ from pathlib import Path
 from onlinecal.core.words import number_of
 from onlinecal.report.tables import print_json, say
 from onlinecal.study.outlook import Outlook, outlook
-from onlinecal.study.plan import Plan
+from onlinecal.study.planning import Plan
 from onlinecal.study.store import Store
 
 #: bytes from which disk and memory are worth a word

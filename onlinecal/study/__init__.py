@@ -1,13 +1,11 @@
 """Studies: a plan of cells, the executors that play them, the file that keeps them."""
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onlinecal.study.entries import Incompatible
-    from onlinecal.study.plan import Cell, Entry, Plan, plan
+    from onlinecal.study.planning import Cell, Entry, Plan, plan
     from onlinecal.study.played import Batch, Played, Promise, Results
     from onlinecal.study.playing import play_cells
     from onlinecal.study.run import play_batch, play_cell
@@ -26,15 +24,4 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'plan')}"), name)
-
-
-class _Package(ModuleType):
-    """The package, in which `plan` is the function and not the file of this name."""
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name != "plan":
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'planning')}"), name)

@@ -15,7 +15,7 @@ from onlinecal.study.entries import Planned
 from onlinecal.study.gammas import Packed, exact, unpacked
 from onlinecal.study.lock import writing
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Cell
+from onlinecal.study.planning import Cell
 from onlinecal.study.played import Floats, Played
 from onlinecal.study.store import Store
 

@@ -13,7 +13,7 @@ from onlinecal.core.words import number_of
 from onlinecal.engine.game import IMMEDIATE, Game
 from onlinecal.engine.separate import Separate
 from onlinecal.schedules import Schedule
-from onlinecal.study.plan import Cell, Plan
+from onlinecal.study.planning import Cell, Plan
 from onlinecal.study.run import batch_bytes, batch_size, begin, levels
 
 #: the largest number of pairs that are measured

@@ -6,7 +6,7 @@ from contextlib import closing
 
 from onlinecal.core.progress import Progress
 from onlinecal.study.executors.base import Executor, Fault, Lost, Outcome, Unit, Work, units
-from onlinecal.study.plan import Cell
+from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch, Played, together
 from onlinecal.study.run import result
 

@@ -9,7 +9,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee, following, tightest_of
 from onlinecal.core.validation import is_whole
 from onlinecal.schedules.base import load
-from onlinecal.study.plan import Cell
+from onlinecal.study.planning import Cell
 from onlinecal.study.played import Promise
 
 

@@ -25,7 +25,7 @@ from onlinecal.rounds.protocol import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.entries import Planned, played
 from onlinecal.study.gammas import Gammas, Packer
-from onlinecal.study.plan import Cell
+from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch, Joined, Played, together
 from onlinecal.study.promises import promises, steps
 from onlinecal.worlds.simulation import Simulation

@@ -19,7 +19,7 @@ from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial
 from onlinecal.study.executors.base import Fault
 from onlinecal.study.lock import writing
-from onlinecal.study.plan import Cell, Plan
+from onlinecal.study.planning import Cell, Plan
 from onlinecal.study.played import Batch, Results
 from onlinecal.study.playing import play_groups
 from onlinecal.study.run import planned

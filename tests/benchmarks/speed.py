@@ -21,7 +21,7 @@ from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import Game
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Entry, plan
+from onlinecal.study.planning import Entry, plan
 from onlinecal.study.run import play_cell
 from tests.readme import rewrite
 

@@ -10,7 +10,7 @@ from onlinecal.forecasters import as_forecaster
 from onlinecal.report.outlook import lines
 from onlinecal.study.outlook import measure, outlook
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Entry, plan
+from onlinecal.study.planning import Entry, plan
 from onlinecal.study.store import Store
 from onlinecal.sweeping import schedules_of
 from tests.results import PANEL, played

@@ -13,7 +13,7 @@ from onlinecal.schedules.base import Clock
 from onlinecal.study import panel as panels
 from onlinecal.study.outlook import outlook
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Entry
+from onlinecal.study.planning import Entry
 from onlinecal.study.promises import promises
 from tests.gammas_metric import many_levels
 from tests.results import F, N, cells, equal

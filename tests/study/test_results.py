@@ -224,7 +224,7 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
     assert only(runs=4) == base
     ece = replace(oc.measures.MEASURES["ece"], version=2)
     for change in (
-        lambda patch: patch.setattr(sys.modules["onlinecal.study.plan"], "VERSION", 2),
+        lambda patch: patch.setattr(sys.modules["onlinecal.study.planning"], "VERSION", 2),
         lambda patch: patch.setattr(F.Constant, "version", 2),
         lambda patch: patch.setattr(N.Drift, "version", 2),
         lambda patch: patch.setattr(decisions.DecisionTask, "version", 2),

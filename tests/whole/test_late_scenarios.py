@@ -10,7 +10,7 @@ import pytest
 from onlinecal.core.errors import StoreError
 from onlinecal.scenario import load
 from onlinecal.study import play_cell
-from onlinecal.study.plan import NOBODY
+from onlinecal.study.planning import NOBODY
 from onlinecal.study.session import Session
 from tests.results import equal, read
 

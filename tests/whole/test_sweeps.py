@@ -126,7 +126,7 @@ def test_errors_say_which_value(tmp_path, forecasters, said):
 
 
 def test_every_strategy_is_started_once(tmp_path, monkeypatch):
-    count, plans = [0], sys.modules["onlinecal.study.plan"]
+    count, plans = [0], sys.modules["onlinecal.study.planning"]
 
     def counted(role, *rest):
         count[0] += 1

@@ -11,7 +11,7 @@ from onlinecal.core.errors import CellError, InvalidParameter, OnlinecalError, f
 from onlinecal.core.memory import cores
 from onlinecal.core.validation import is_whole
 from onlinecal.core.words import number_of
-from onlinecal.study.plan import Cell
+from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch
 from onlinecal.study.run import batch_size, play_batch
 

@@ -27,7 +27,7 @@ from onlinecal.core import content as sources
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, WorkerError, failure
 from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, REVEAL, Step
 from onlinecal.study.panel import Panel
-from onlinecal.study.plan import Cell, Entry
+from onlinecal.study.planning import Cell, Entry
 
 #: packages on which the numbers depend
 PACKAGES = ("onlinecal", "numpy", "numba", "scipy")
