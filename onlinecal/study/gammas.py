@@ -92,12 +92,14 @@ class Packer:
             now, moved = _rounded(gamma.predictions, now.counts, self._keep - 1)
         before = self._before.get((stream, run), _Levels())
         code = np.union1d(before.code, now.code)
-        new, counts = np.delete(code, np.searchsorted(code, before.code)), now.among(code)
+        known, new, counts = np.searchsorted(code, before.code), np.ones(len(code), bool), now.among(code)
         self._before[stream, run] = _Levels(code, counts)
         self._exact[run] &= moved is None
-        head = _HEAD.pack(len(new), np.nan if moved is None else moved)
-        added = b"".join(map(_ints, counts - before.among(code)))
-        self._new[stream, run] = head + _ints(np.diff(new, prepend=0)) + added
+        new[known], added = False, counts.copy()
+        added[:, known] -= before.counts
+        numbers = np.diff(code[new], prepend=0), *added
+        head = _HEAD.pack(len(numbers[0]), np.nan if moved is None else moved)
+        self._new[stream, run] = head + b"".join(map(_ints, numbers))
 
     def end(self) -> None:
         """Packs the checkpoint; of runs that were not taken no outcome is known."""
