@@ -35,8 +35,7 @@ def print_outlook(plan: Plan, path: Path, *, resume: bool, as_json: bool) -> Non
 
 def lines(found: Outlook) -> Iterator[str]:
     """The lines of the answer."""
-    new = found.cells - found.finished - found.begun
-    parts = f"{number_of(found.cells, 'cell')}: {new:,} new"
+    parts = f"{number_of(found.cells, 'cell')}: {found.new:,} new"
     if found.begun:
         parts += f", {found.begun:,} of which some runs are there"
     if found.finished:
@@ -53,7 +52,7 @@ def lines(found: Outlook) -> Iterator[str]:
         f"{len(horizons)} from {horizons[0]:,} to {horizons[-1]:,}"
     )  # fmt: skip
     yield f"T = {shown}; {number_of(found.runs, 'run')}"
-    yield f"{found.work:,} run-rounds to be played"
+    yield f"{found.run_rounds:,} run-rounds to be played"
     if found.listed:
         width = max(len(who) for who, *_ in found.listed)
         for who, whom, loop in found.listed:
@@ -62,11 +61,11 @@ def lines(found: Outlook) -> Iterator[str]:
         yield "loops: " + ", ".join(
             f"{loop} for {number_of(count, 'pair')}" for loop, count in found.loops.items()
         )
-    if found.estimate is None:
-        yield "nothing is to be played" if not found.work else "time: nothing could be measured"
+    if found.seconds is None:
+        yield "nothing is to be played" if not found.run_rounds else "time: nothing could be measured"
     else:
-        low, middle, high = map(_duration, found.estimate[:3])
-        yield f"time: {middle if low == high else f'about {middle} ({low} to {high})'}, {found.estimate.how}"
+        low, middle, high = map(_duration, found.seconds.values())
+        yield f"time: {middle if low == high else f'about {middle} ({low} to {high})'}, {found.how}"
     if found.disk >= LARGE:
         yield f"results file: about {_bytes(found.disk)}"
     if found.memory >= LARGE:

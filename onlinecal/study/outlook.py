@@ -14,7 +14,7 @@ from onlinecal.engine.game import IMMEDIATE, Game
 from onlinecal.engine.separate import Separate
 from onlinecal.schedules import Schedule
 from onlinecal.study.planning import Cell, Plan
-from onlinecal.study.run import batch_bytes, batch_size, begin, levels
+from onlinecal.study.run import batch_size, begin, bytes_of, levels
 
 #: the largest number of pairs that are measured
 MEASURED = 24
@@ -30,13 +30,12 @@ TOTAL, CELL = 30, 8000
 LISTED = 40
 
 
-class Estimate(NamedTuple):
-    """How long a run may take, in seconds, and how that was found, in words."""
+class Listed(NamedTuple):
+    """A pair and the loop that plays it."""
 
-    lower: float
-    middle: float
-    upper: float
-    how: str
+    forecaster: str
+    nature: str
+    loop: str
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,9 @@ class Outlook:
     """The games that a run would play.
 
     Pairs are of a forecaster and a nature with its schedule. In the results file are all runs of `finished` cells, and
-    some of `begun` ones; `work` is in run-rounds. `loops` has the number of pairs of each loop. `listed` has
-    forecaster, nature and loop of each of few pairs. There is no estimate where nothing is to be played or measured.
-    `disk` is of the finished file without Γ, `memory` of the largest batch.
+    some of `begun` ones. `loops` has the number of pairs of each loop, and few pairs are `listed`. `seconds` are lower,
+    middle and upper, and `how` says how they were found; None where nothing is to be played or measured. `disk` is of
+    the finished file without Γ, `memory` of the largest batch.
     """
 
     forecasters: int
@@ -59,25 +58,18 @@ class Outlook:
     cells: int
     finished: int
     begun: int
-    work: int
+    new: int
+    run_rounds: int
     loops: dict[str, int]
-    listed: tuple[tuple[str, str, str], ...]
-    estimate: Estimate | None
+    listed: tuple[Listed, ...]
+    seconds: dict[str, float] | None
+    how: str | None
     disk: int
     memory: int
 
     def as_json(self) -> dict[str, Any]:
         """For `run --dry-run --json`."""
-        said = dict(vars(self))
-        seconds = said.pop("estimate") and self.estimate._asdict()  # type: ignore[union-attr]
-        how = seconds and seconds.pop("how")
-        return said | {
-            "run_rounds": said.pop("work"),
-            "new": self.cells - self.finished - self.begun,
-            "listed": [dict(zip(("forecaster", "nature", "loop"), row, strict=True)) for row in self.listed],
-            "seconds": seconds,
-            "how": how,
-        }
+        return vars(self) | {"listed": [pair._asdict() for pair in self.listed]}
 
 
 #: a pair, by the ids of its entries
@@ -104,6 +96,7 @@ def outlook(plan: Plan, budget: float, there: Mapping[str, int] = MappingProxyTy
     labels = {(cell.forecaster.label, cell.nature.label) for cell in longest.values()}
     refused = {pair[:2] for pair in plan.incompatible}
     chosen = _chosen([longest[pair] for pair in longest if pair in work])
+    seconds, how = _estimate(work, chosen, len(plan) - finished, budget)
     totals = sum(len(cell.times) for cell in plan) * len(plan[0].columns) * plan[0].runs
     return Outlook(
         forecasters=len({who for who, _ in labels | refused}),
@@ -116,55 +109,58 @@ def outlook(plan: Plan, budget: float, there: Mapping[str, int] = MappingProxyTy
         cells=len(plan),
         finished=finished,
         begun=begun,
-        work=work.total(),
+        new=len(plan) - finished - begun,
+        run_rounds=work.total(),
         loops=loops,
         listed=listed,
-        estimate=_estimate(work, chosen, len(plan) - finished, budget),
+        seconds=seconds,
+        how=how,
         disk=totals * TOTAL + len(plan) * CELL,
-        memory=max(map(batch_bytes, chosen), default=0),
+        memory=max((int(min(cell.runs, batch_size(cell)) * bytes_of(cell)) for cell in chosen), default=0),
     )
 
 
 def _loops(
     pairs: Mapping[_Pair, Cell], schedules: list[Schedule]
-) -> tuple[dict[str, int], tuple[tuple[str, str, str], ...]]:
+) -> tuple[dict[str, int], tuple[Listed, ...]]:
     """How many pairs each loop plays, and each of few pairs with its loop."""
     each = [
         (cell, "simpy" if cell.in_world else "compiled" if cell.in_steps else "python")
         for cell in pairs.values()
     ]
     counts = Counter(loop for _, loop in each)
-    listed = [
-        (cell.forecaster.label, ", ".join(filter(None, (cell.nature.label, schedule.label))), loop)
+    listed = tuple(
+        Listed(cell.forecaster.label, ", ".join(filter(None, (cell.nature.label, schedule.label))), loop)
         for cell, loop in (each if len(pairs) * len(schedules) <= LISTED else ())
         for schedule in schedules
-    ]
-    loops = {loop: len(schedules) * counts[loop] for loop in ("compiled", "python", "simpy") if counts[loop]}
-    return loops, tuple(listed)
+    )
+    return {name: len(schedules) * counts[name] for name in sorted(counts)}, listed
 
 
-def _estimate(work: Mapping[_Pair, int], chosen: list[Cell], left: int, budget: float) -> Estimate | None:
-    """Seconds, from the speeds of the pair, or else of pairs of its forecaster, or else of any."""
+def _estimate(
+    work: Mapping[_Pair, int], chosen: list[Cell], left: int, budget: float
+) -> tuple[dict[str, float] | None, str | None]:
+    """Seconds, from the speeds of the pair, or else of pairs of its forecaster, or else of any; and how, in words."""
     measured = list(_measured(chosen, budget)) if budget > 0 else []
     if not measured:
-        return None
+        return None, None
     speeds: dict[object, list[float]] = {}
     for pair, seconds in measured:
         for key in (pair, pair[0], None):
             speeds.setdefault(key, []).append(seconds)
-    alike = {pair: speeds.get(pair) or speeds.get(pair[0]) or speeds[None] for pair in work}
-    lower, middle, upper = (
-        EACH * left + sum(rounds * of(alike[pair]) for pair, rounds in work.items())
-        for of in (min, fmean, max)
-    )
-    others = "others taken for as fast as the slowest and the fastest of them, " * (
-        not speeds.keys() >= work.keys()
-    )
-    how = (
+    found = {
+        name: spread * (EACH * left + sum(
+            rounds * of(speeds.get(pair) or speeds.get(pair[0]) or speeds[None]) for pair, rounds in work.items()
+        ))
+        for name, of, spread in (("lower", min, 1.0 / SPREAD), ("middle", fmean, 1.0), ("upper", max, SPREAD))
+    }  # fmt: skip
+    others = "" if speeds.keys() >= work.keys() else (
+        "others taken for as fast as the slowest and the fastest of them, "
+    )  # fmt: skip
+    return found, (
         f"from the speed of {number_of(len(measured), 'pair')}, of which the first rounds were played just now, "
         f"{others}each taken for {SPREAD:g} times faster or slower; one process"
     )
-    return Estimate(lower / SPREAD, middle, upper * SPREAD, how)
 
 
 def _measured(cells: list[Cell], budget: float) -> Iterator[tuple[_Pair, float]]:

@@ -60,8 +60,8 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
     check_players(cell.forecaster.strategy, cell.nature.strategy, cell.horizon)
-    room = _room(at_once)
-    size = max(1, min(BATCH, int(room // _bytes_of_run(cell))))
+    room = min(ROOM, 4 * ROOM // at_once, free_memory() / (2 * at_once))
+    size = max(1, min(BATCH, int(room // bytes_of(cell))))
     if cell.people.groups:
         # Every stretch between two of their times has counts of its own, of each stream, and those before it.
         grid = getattr(
@@ -73,17 +73,8 @@ def batch_size(cell: Cell, at_once: int = 1) -> int:
     return size
 
 
-def batch_bytes(cell: Cell) -> int:
-    """About the number of bytes of the largest batch of a cell, but for those of decision makers."""
-    each = _bytes_of_run(cell)
-    return int(min(cell.runs, max(1, min(BATCH, _room(1) // each))) * each)
-
-
-def _room(at_once: int) -> float:
-    return min(ROOM, 4 * ROOM // at_once, free_memory() / (2 * at_once))
-
-
-def _bytes_of_run(cell: Cell) -> float:
+def bytes_of(cell: Cell) -> float:
+    """About the bytes of a run, but for those of decision makers."""
     kept = cell.history.bytes_of_run(cell.horizon)
     return bytes_of_run(cell.forecaster.strategy, cell.nature.strategy, cell.horizon, kept)
 

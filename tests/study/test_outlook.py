@@ -34,9 +34,9 @@ def test_counts(tmp_path):
     planned = small(horizons=(50, 100), runs=3)
     found = outlook(planned, 0.0)
     assert (found.forecasters, found.natures, found.pairs, found.cells, found.runs) == (2, 2, 4, 8, 3)
-    assert (found.finished, found.begun, found.work) == (0, 0, sum(cell.work for cell in planned))
+    assert (found.finished, found.begun, found.run_rounds) == (0, 0, sum(cell.work for cell in planned))
     assert found.horizons == (50, 100)
-    assert found.estimate is None  # nothing was to be measured
+    assert found.seconds is None  # nothing was to be measured
     assert found.as_json()["new"] == 8
     file = tmp_path / "a.db"
     played(file, planned)
@@ -44,12 +44,12 @@ def test_counts(tmp_path):
         there = store.runs()
     found = outlook(small(horizons=(50, 100, 200), runs=3), 0.0, there)
     assert (found.cells, found.finished, found.begun) == (12, 8, 0)
-    assert found.work == 4 * 200 * 3
+    assert found.run_rounds == 4 * 200 * 3
     found = outlook(small(horizons=(50, 100), runs=5), 0.0, there)
-    assert (found.finished, found.begun, found.work) == (0, 8, 4 * 150 * 2)
+    assert (found.finished, found.begun, found.run_rounds) == (0, 8, 4 * 150 * 2)
     assert "8 of which some runs are there" in next(lines(found))
     found = outlook(planned, 1.0, there)
-    assert (found.finished, found.work, found.estimate) == (8, 0, None)
+    assert (found.finished, found.run_rounds, found.seconds) == (8, 0, None)
     assert list(lines(found))[-1] == "nothing is to be played"
 
 
@@ -88,11 +88,12 @@ def test_a_time_is_stated_as_a_range_with_how_it_came_about():
     """Of a forecaster that sleeps a known time: the range holds it, with room for what a busy machine adds."""
     planned = plan([Entry.of(as_forecaster(Slow))], [Entry.of(N.Drift())], horizons=[1000], runs=2,
                    seed=1, panel=PANEL)  # fmt: skip
-    estimate = outlook(planned, 0.1).estimate
-    assert estimate.lower < estimate.middle < estimate.upper
-    assert estimate.lower <= 1.3 * 1000 * 2 * 0.01
-    assert estimate.upper >= 1000 * 2 * 0.01
-    assert "the first rounds were played just now" in estimate.how
+    found = outlook(planned, 0.1)
+    lower, middle, upper = found.seconds.values()
+    assert lower < middle < upper
+    assert lower <= 1.3 * 1000 * 2 * 0.01
+    assert upper >= 1000 * 2 * 0.01
+    assert "the first rounds were played just now" in found.how
     seconds, taken = measure(planned[0], 0.1)
     assert seconds >= 0.01
     assert taken >= 64 * 2 * 0.01
@@ -127,9 +128,9 @@ def test_many_cells_are_described():
     many = {"from": 0.01, "to": 0.99, "steps": 60}
     who, whom = oc.sweep(F.Constant, p=many), oc.sweep(N.Bernoulli, q=many)
     found = outlook(plan(who, whom, horizons=[10**6], runs=16, seed=1, panel=PANEL), 0.01)
-    assert (found.cells, found.work, found.loops) == (3600, 3600 * 16 * 10**6, {"compiled": 3600})
+    assert (found.cells, found.run_rounds, found.loops) == (3600, 3600 * 16 * 10**6, {"compiled": 3600})
     assert found.disk > 10**7
-    assert "others taken for as fast as the slowest" in found.estimate.how
+    assert "others taken for as fast as the slowest" in found.how
     assert "3,600 cells: 3,600 new" in "\n".join(lines(found))
 
 
