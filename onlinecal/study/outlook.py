@@ -43,9 +43,9 @@ class Outlook:
     """The games that a run would play.
 
     Pairs are of a forecaster and a nature with its schedule. In the results file are all runs of `finished` cells, and
-    some of `begun` ones. `loops` has the number of pairs of each loop, and few pairs are `listed`. `seconds` are lower,
-    middle and upper, and `how` says how they were found; None where nothing is to be played or measured. `disk` is of
-    the finished file without Γ, `memory` of the largest batch.
+    some of `begun` ones. `loops` has the number of pairs of each loop, and few pairs are `listed`. `seconds` has
+    lower, middle and upper; `how` says how they were found. There are neither where nothing is to be played or measured.
+    `disk` is of the finished file without Γ, `memory` of the largest batch.
     """
 
     forecasters: int

@@ -126,7 +126,7 @@ class Executor(ABC):
 
     @abstractmethod
     def play(self, work: Work) -> Generator[list[Event]]:
-        """Plays units, and yields lists of those that have ended, with their outcomes; its end ends all that plays."""
+        """Yields lists of units that have ended, with their outcomes; closed, it ends all that plays."""
 
 
 class Serial(Executor):

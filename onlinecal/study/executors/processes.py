@@ -185,7 +185,7 @@ def _apart() -> Iterator[None]:
 
 
 def _play(pipe: Any, name: str, blob: bytes) -> None:
-    """Plays the units that come through a pipe, and tells through it run-rounds, and Batch or Fault of each."""
+    """Plays the units that come through a pipe; run-rounds, and a Batch or Fault of each, go back through it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
         os.setpgid(0, 0)  # with what players begin in it
