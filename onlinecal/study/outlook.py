@@ -44,7 +44,7 @@ class Outlook:
 
     Pairs are of a forecaster and a nature with its schedule. In the results file are all runs of `finished` cells, and
     some of `begun` ones. `loops` has the number of pairs of each loop, and few pairs are `listed`. `seconds` has
-    lower, middle and upper; `how` says how they were found. There are neither where nothing is to be played or measured.
+    lower, middle and upper; `how` says how they were found. Without a measurement there are neither.
     `disk` is of the finished file without Γ, `memory` of the largest batch.
     """
 
@@ -140,7 +140,7 @@ def _loops(
 def _estimate(
     work: Mapping[_Pair, int], chosen: list[Cell], left: int, budget: float
 ) -> tuple[dict[str, float] | None, str | None]:
-    """Seconds, from the speeds of the pair, or else of pairs of its forecaster, or else of any; and how, in words."""
+    """Seconds from the speeds of the pair, else of pairs of its forecaster, else of any; and how they were found."""
     measured = list(_measured(chosen, budget)) if budget > 0 else []
     if not measured:
         return None, None
