@@ -140,7 +140,7 @@ def _loops(
 def _estimate(
     work: Mapping[_Pair, int], chosen: list[Cell], left: int, budget: float
 ) -> tuple[dict[str, float] | None, str | None]:
-    """Seconds from the speeds of the pair, else of pairs of its forecaster, else of any; and how they were found."""
+    """Seconds, from speeds of the pair, else of its forecaster, else of any; and how they were found."""
     measured = list(_measured(chosen, budget)) if budget > 0 else []
     if not measured:
         return None, None
