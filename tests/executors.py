@@ -80,11 +80,17 @@ def command_of(pid):
         return ""
 
 
-def workers_of(pid):
-    """The processes that a process has begun, and that play."""
+def _children(pid):
+    """The processes that a process has begun, and that have not ended."""
     done = subprocess.run(["ps", "-o", "pid=,stat=", "--ppid", str(pid)], capture_output=True, text=True)
-    rows = [line.split() for line in done.stdout.splitlines()]
-    return [int(own) for own, state in rows if state[0] != "Z" and "spawn_main" in command_of(own)]
+    return [int(own) for own, state in map(str.split, done.stdout.splitlines()) if state[0] != "Z"]
+
+
+def workers_of(pid):
+    """The processes that play for a process: forked from its server, elsewhere its own."""
+    begun = _children(pid)
+    servers = [own for own in begun if "forkserver" in command_of(own)]
+    return [own for own in begun if "spawn_main" in command_of(own)] + sum(map(_children, servers), [])
 
 
 def all_gone(pids, within=5.0):

@@ -1,8 +1,8 @@
 """Plays in processes beside this one, each with one thread.
 
 What is over soon is played here: a process takes longer to begin than a small study to be played. Each process has a
-pipe of its own: of one that dies it is known which unit it played. They are spawned, since compiled code
-and threads do not survive a fork, and do not run the script again.
+pipe of its own: of one that dies it is known which unit it played. Threads do not survive a fork: on Linux, processes
+are forked from one that has only imported this module. Elsewhere they are spawned. None runs the script again.
 """
 
 import atexit
@@ -30,7 +30,8 @@ ALONE = 1.0
 #: seconds of play by this process that are to be left, for others to be begun
 WORTH = 6.0
 
-_CONTEXT = multiprocessing.get_context("spawn")
+_FORKED = sys.platform == "linux"
+_CONTEXT = multiprocessing.get_context("forkserver" if _FORKED else "spawn")
 
 
 class Processes(base.Executor):
@@ -58,6 +59,11 @@ class Processes(base.Executor):
     def _here(self, work: Work) -> Generator[list[Event], None, bool]:
         """Plays in this process; returns whether others are to go on."""
         left, did, began = sum(map(base.seconds, work.cells)), 0.0, _now()
+        if _FORKED and left > self._alone + WORTH:
+            from multiprocessing import forkserver
+
+            with _apart():  # the process to fork imports while this one plays
+                forkserver.ensure_running()
 
         def tell(unit: Unit, rounds: int) -> None:
             nonlocal did
@@ -113,7 +119,7 @@ class _Worker:
         self.ready = False
         self.gone = False
         self.pipe, theirs = _CONTEXT.Pipe()
-        self._process = _CONTEXT.Process(target=_play, args=(theirs, name, blob))
+        self._process = _CONTEXT.Process(target=_play, args=(theirs, dict(os.environ), name, blob))
         try:
             with _apart():
                 self._process.start()
@@ -176,6 +182,8 @@ def _apart() -> Iterator[None]:
     masks = hasattr(signal, "pthread_sigmask")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()
     sys.modules["__main__"] = ModuleType("__main__")
+    if _FORKED:
+        _CONTEXT.set_forkserver_preload([__name__])  # no more than advice, where the server runs already
     try:
         yield
     finally:
@@ -184,8 +192,9 @@ def _apart() -> Iterator[None]:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _play(pipe: Any, name: str, blob: bytes) -> None:
+def _play(pipe: Any, environment: dict[str, str], name: str, blob: bytes) -> None:
     """Plays the units that come through a pipe; run-rounds, and a Batch or Fault of each, go back through it."""
+    os.environ.update(environment)  # that of the process that was forked may be older
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
         os.setpgid(0, 0)  # with what players begin in it
