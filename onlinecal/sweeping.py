@@ -75,7 +75,7 @@ def combinations(
     for case in found:
         own = found.label(case, label)
         try:
-            entries.append(Entry(build(case.table), own, longest))
+            entries.append(Entry(build(case.value), own, longest))
         except OnlinecalError as error:
             raise InvalidParameter(f"{kind} {own!r}: {error}") from error
     return entries
@@ -97,7 +97,7 @@ def _entries(kind: str, table: str | Mapping[str, Any], folder: Path) -> list[En
         check_horizon(longest)
     options = {key: value for key, value in options.items() if key not in RESERVED}
     found = sweep(kind, {"name": name, **options}, finder(folder))
-    if not found.axes:
+    if not found.several:
         return [Entry.of(strategy_of(kind, name, options, folder), label, longest)]
 
     def build(chosen: dict[str, Any]) -> Any:
@@ -110,7 +110,7 @@ def _cases(role: str, spec: Any, folder: Path | None) -> list[Any]:
     """The combinations of a table; anything else stands for itself."""
     if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
         return [spec]
-    return [case.table for case in sweep(role, spec, finder(folder))]
+    return [case.value for case in sweep(role, spec, finder(folder))]
 
 
 def measures_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
@@ -126,7 +126,7 @@ def tasks_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
             found.append(task_of(spec, folder))
             continue
         for case in sweep("task", spec, finder(folder)):
-            table = case.table
+            table = case.value
             if "payoffs" in table and case.text:
                 own = ", ".join(part for part in case.text.split(", ") if not part.startswith("response"))
                 table = table | ({"name": f"{table['name']}({own.replace(' = ', '=')})"} if own else {})
@@ -168,10 +168,10 @@ def decision_makers_of(specs: Iterable[Any], folder: Path = Path()) -> list[Any]
             continue
         combined = sweep("decision makers", spec, finder(folder))
         # Tasks and responses are part of the names that decision makers have by themselves.
-        named = all(axis.name.partition(".")[0] in ("task", "response") for axis in combined.axes)
+        named = {"task", "response"}.issuperset(combined.several)
         for case in combined:
-            table, label = case.table, spec.get("label")
-            if combined.axes and (label or not named):
+            table, label = case.value, spec.get("label")
+            if combined.several and (label or not named):
                 task = table.get("task")
                 label = label or (task.get("name") if isinstance(task, Mapping) else task)
                 table = table | {"label": f"{label}, {case.text}"}

@@ -89,8 +89,8 @@ def _children(pid):
 def workers_of(pid):
     """The processes that play for a process: forked from its server, elsewhere its own."""
     begun = _children(pid)
-    servers = [own for own in begun if "forkserver" in command_of(own)]
-    return [own for own in begun if "spawn_main" in command_of(own)] + sum(map(_children, servers), [])
+    forked = [own for server in begun if "forkserver" in command_of(server) for own in _children(server)]
+    return [own for own in begun if "spawn_main" in command_of(own)] + forked
 
 
 def all_gone(pids, within=5.0):

@@ -120,10 +120,9 @@ def _value(node: ast.expr, horizon: int) -> Any:
         case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
             return _UNARY[type(op)](_value(operand, horizon))
         case ast.Call(func=ast.Name(id=name), args=[_, *_] as arguments, keywords=[]) if name in _FUNCTIONS:
+            values = [_value(a, horizon) for a in arguments]
             try:
-                return _FUNCTIONS[name](*(_value(a, horizon) for a in arguments))
-            except ValueError as error:
-                if "math domain" in str(error) or "expected a" in str(error):
-                    raise ArithmeticError(error) from None
-                raise
+                return _FUNCTIONS[name](*values)
+            except ValueError as error:  # of a logarithm of 0
+                raise ArithmeticError(error) from None
     raise ValueError

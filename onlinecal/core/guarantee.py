@@ -340,13 +340,9 @@ def _scaled(formula: str, scale: float) -> str:
     return value + word + where
 
 
-#: of a bracket, which bounds on the quantity hold for its end
-_BOUNDS: dict[str, tuple[bool, ...]] = {"": (False, True), "lower": (True,), "upper": (False,)}
-
-
 def applies(column: Column, upper: bool) -> bool:
-    """Whether bounds of this direction on the quantity of a column hold for the column."""
-    return upper in _BOUNDS[column.end]
+    """Whether bounds of this direction on the quantity of a column hold for the column, an end of a bracket."""
+    return column.end in ("", "lower" if upper else "upper")
 
 
 def tightest(guarantees: Iterable[Guarantee], column: Column, horizon: float) -> list[Guarantee]:

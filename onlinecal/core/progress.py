@@ -101,29 +101,22 @@ class Progress:
     def _bar(self) -> _Shown:
         """On a terminal, gone when it is done."""
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn
         from rich.table import Column
-        from rich.text import Text
 
-        unit = self._unit
-
-        class Rate(ProgressColumn):
-            def render(self, task: Any) -> Text:
-                speed = task.finished_speed or task.speed
-                return Text("" if speed is None else f"{_rate(speed)} {unit}/s", style="dim")
-
-        # A narrow terminal cuts the text, and nothing before it.
-        last = Column(ratio=1, no_wrap=True, overflow="ellipsis")
-        whole = Column(no_wrap=True)
+        # A narrow terminal cuts the text at its end.
+        line = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+        said = TextColumn("{task.description}", markup=False, table_column=line)
         bar = Progress(
-            TextColumn("{task.percentage:>3.0f} %"), BarColumn(bar_width=20), Rate(whole),
-            TimeRemainingColumn(table_column=whole.copy()),
-            TextColumn("left · {task.description}", markup=False, table_column=last), console=Console(stderr=True),
-            transient=True, expand=True,
-        )  # fmt: skip
+            BarColumn(bar_width=20), said, console=Console(stderr=True), transient=True, expand=True
+        )
         task = bar.add_task("", total=self._total)
         bar.start()
-        return lambda text: bar.update(task, completed=self._done, description=text), 0.0, bar.stop
+
+        def show(text: str) -> None:
+            bar.update(task, completed=self._done, description=self._so_far(text))
+
+        return show, 0.0, bar.stop
 
 
 def _rate(speed: float) -> str:

@@ -95,13 +95,7 @@ def expression(low: float, high: float) -> Check:
 
 def word(*known: str) -> Check:
     """One of these words."""
-
-    def check(name: str, value: Any) -> None:
-        if value not in known:
-            *first, last = map(repr, known)
-            raise InvalidParameter(f"{name} = {value!r}; expected {', '.join(first)} or {last}")
-
-    return check
+    return partial(validation.choice, "", known=known)
 
 
 def optional(check: Check) -> Check:
@@ -168,11 +162,26 @@ class Composition(Specification):
         return memory_of(self._parts)
 
 
+def declared(fact: str, kind: Callable[[Any], Any] | None = None) -> Any:
+    """A fact of the class of plain players: a set or tuple of what it names, by `kind`, else True, False or a text."""
+
+    def told(plain: "OfPlain") -> Any:
+        value = getattr(plain.origin, fact, None)
+        if kind is not None:
+            return kind(value or ())
+        return value if isinstance(value, bool | str) else None
+
+    return property(told)
+
+
 class OfPlain(Specification):
     """A specification that makes players in plain Python (`make`: see `lifted`), with the facts that they declare."""
 
     make: Callable[..., Any]
     name: str
+
+    safe_under_delay = declared("safe_under_delay")
+    memory = declared("memory")
 
     def __post_init__(self) -> None:
         missing = [key for key in required(self.make) if key != "horizon"]
@@ -194,25 +203,11 @@ class OfPlain(Specification):
         """The class of its players, or the object of which they are copies."""
         return getattr(self.make, "of", None) or getattr(self.make, "origin", self.make)
 
-    def _declared(self, fact: str, kind: type) -> Any:
-        declared = getattr(self.origin, fact, None)
-        return declared if isinstance(declared, kind) else None
-
     @property
     def needs_horizon(self) -> bool | None:  # type: ignore[override]
         """The declared fact, or else whether it is told the horizon."""
-        declared = self._declared("needs_horizon", bool)
-        return self.tuned if declared is None else declared
-
-    @property
-    def safe_under_delay(self) -> bool | None:  # type: ignore[override]
-        """The fact that its class declares."""
-        return self._declared("safe_under_delay", bool)
-
-    @property
-    def memory(self) -> str | None:  # type: ignore[override]
-        """The fact that its class declares."""
-        return self._declared("memory", str)
+        told = getattr(self.origin, "needs_horizon", None)
+        return told if isinstance(told, bool) else self.tuned
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.strategy import strategy_label
-from onlinecal.core.validation import integer, is_number, is_whole
+from onlinecal.core.validation import choice, integer, is_number, is_whole
 
 #: characters of a label, and of a value in one, at most where that is possible; longer values are numbered
 WIDTH, VALUE = 60, 30
@@ -63,44 +63,38 @@ Find = Callable[[str, Mapping[str, Any]], Thing]
 
 
 class Case(NamedTuple):
-    """One of the combinations: the table with single values, and those that were chosen, in words."""
+    """A table with single values, or a value in one; and what it says of the values that were chosen, in words."""
 
-    table: dict[str, Any]
-    text: str
-
-
-class Axis(NamedTuple):
-    """A parameter with several values; ``of.m`` is the `m` of what stands under `of`."""
-
-    name: str
-    values: tuple[Any, ...]
-    texts: tuple[str, ...]
-
-
-class _Place(NamedTuple):
-    """The place of the value of an axis."""
-
-    axis: int
+    value: Any
+    text: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Sweep:
-    """The combinations of a table; the values of the last of its axes change first."""
+    """The combinations of a table; the values of its last parameter with several change first."""
 
     title: str
-    #: the other parameters that are given, in words
+    #: the parameters that are given once, in words
     fixed: str
-    axes: tuple[Axis, ...]
-    template: Mapping[str, Any]
+    #: the values of each parameter
+    choices: Mapping[str, Sequence[Case]]
+
+    @property
+    def several(self) -> list[str]:
+        """The parameters with several values, perhaps of a part."""
+        return [key for key, cases in self.choices.items() if cases[0].text]
+
+    def __post_init__(self) -> None:
+        if (size := math.prod(map(len, self.choices.values()))) > LARGEST:
+            raise InvalidParameter(f"{size:.3g} combinations of values; expected at most 10^6")
 
     def __len__(self) -> int:
-        return math.prod(len(axis.values) for axis in self.axes)
+        return math.prod(map(len, self.choices.values()))
 
     def __iter__(self) -> Iterator[Case]:
-        texts = ([f"{axis.name} = {text}" for text in axis.texts] for axis in self.axes)
-        chosen = itertools.product(*(axis.values for axis in self.axes))
-        for values, said in zip(chosen, itertools.product(*texts), strict=True):
-            yield Case(_filled(self.template, values), ", ".join(said))
+        for chosen in itertools.product(*self.choices.values()):
+            table = {key: case.value for key, case in zip(self.choices, chosen, strict=True)}
+            yield Case(table, ", ".join(case.text for case in chosen if case.text))
 
     def label(self, case: Case, given: str | None = None) -> str:
         """A label of at most `WIDTH` characters if possible: the given one, or the title, and the chosen values."""
@@ -111,7 +105,7 @@ class Sweep:
     def prefix(self) -> str:
         """The title, with the other parameters where the label of every combination has room for them."""
         full = f"{self.title} ({self.fixed})" if self.fixed else self.title
-        longest = sum(len(axis.name) + 5 + max(map(len, axis.texts)) for axis in self.axes)
+        longest = sum(2 + max(len(case.text) for case in self.choices[key]) for key in self.several)
         return full if len(full) + longest <= WIDTH else self.title
 
 
@@ -127,13 +121,16 @@ def sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
         raise InvalidParameter(f"{where}{str(error).removeprefix(where)}") from None
 
 
-def _sweep(role: str, table: Mapping[str, Any], find: Find) -> Sweep:
-    axes: list[Axis] = []
-    thing, template = find(role, table), _template(role, table, (), find, axes)
-    size = math.prod(len(axis.values) for axis in axes)
-    if size > LARGEST:
-        raise InvalidParameter(f"{size:.3g} combinations of values; expected at most 10^6")
-    return Sweep(thing.title, _fixed(role, template, thing, find), tuple(axes), template)
+def _sweep(role: str, table: Mapping[str, Any], find: Find, path: str = "") -> Sweep:
+    """`path` leads to a table in another: ``"of."``."""
+    thing = find(role, table)
+    choices = {
+        key: [Case(value)]
+        if key in RESERVED and not path
+        else _cases(role, value, thing.parameters.get(key, ANYTHING), f"{path}{key}", find)
+        for key, value in table.items()
+    }
+    return Sweep(thing.title, _fixed(role, table, thing, find), choices)
 
 
 def kinds(made: Any) -> dict[str, Kind]:
@@ -185,42 +182,36 @@ def _parts(annotation: Any) -> Iterator[Any]:
         yield origin if isinstance(origin, type) and origin is not object else Any
 
 
-def _template(
-    role: str, table: Mapping[str, Any], path: tuple[str, ...], find: Find, axes: list[Axis]
-) -> Any:
-    """The table with places for the parameters with several values, which become axes."""
-    made, parameters = dict(table), find(role, table).parameters
-    for key, value in table.items():
-        if key not in RESERVED or path:
-            made[key] = _part(role, value, parameters.get(key, ANYTHING), (*path, key), find, axes)
-    return made
-
-
-def _part(role: str, value: Any, kind: Kind, path: tuple[str, ...], find: Find, axes: list[Axis]) -> Any:
-    if isinstance(value, range | np.ndarray) and not kind.list:
-        value = value.tolist() if isinstance(value, np.ndarray) else list(value)
-    inner = kind.role or role
+def _cases(role: str, value: Any, kind: Kind, name: str, find: Find) -> list[Case]:
+    """The values of a parameter."""
     if _has_name(value):
-        return _template(inner, value, path, find, axes)
+        return list(_sweep(kind.role or role, value, find, f"{name}."))
     if isinstance(value, list | tuple) and kind.list:
-        return [
-            _part(role, item, kind, (*path, str(i)), find, axes) if _has_name(item) else item
+        items = {
+            str(i): _cases(role, item, kind, f"{name}.{i}", find) if _has_name(item) else [Case(item)]
             for i, item in enumerate(value)
-        ]
-    name = ".".join(path)
-    if isinstance(value, Mapping) and value.keys() == {"each"}:
-        several = value["each"]
-        if isinstance(several, np.ndarray):
-            several = several.tolist()
-        if not isinstance(several, list | tuple | range) and not _is_range(several):
-            raise InvalidParameter(f"{name} = {dict(value)!r}; expected each = a list of values, or a range")
-    elif isinstance(value, list | tuple) or (_is_range(value) and not kind.table):
-        several = value
+        }
+        return [Case(list(case.value.values()), case.text) for case in Sweep("", "", items)]
+    several = _several(value, kind)
+    if several is None:
+        return [Case(value)]
+    if not isinstance(several, list | tuple | range):
+        raise InvalidParameter(f"{name} = {dict(value)!r}; expected each = a list of values, or a range")
+    values = list(_values(kind.role or role, several, kind, name, find))
+    texts = _texts(name, values, kind.role or role, find)
+    return [Case(each, f"{name} = {text}") for each, text in zip(values, texts, strict=True)]
+
+
+def _several(value: Any, kind: Kind) -> Any:
+    """The values among which ranges may stand; None for what is one value."""
+    if isinstance(value, Mapping):
+        each, one = value.keys() == {"each"}, kind.table or not _is_range(value)
     else:
-        return value
-    values = list(_values(inner, [several] if _is_range(several) else several, kind, name, find))
-    axes.append(Axis(name, tuple(values), _texts(name, values, inner, find)))
-    return _Place(len(axes) - 1)
+        each, one = False, kind.list or not isinstance(value, list | tuple | range | np.ndarray)
+    if one and not each:
+        return None
+    value = value["each"] if each else value
+    return [value] if _is_range(value) else value.tolist() if isinstance(value, np.ndarray) else value
 
 
 def _values(role: str, given: Iterable[Any], kind: Kind, name: str, find: Find) -> Iterator[Any]:
@@ -229,7 +220,7 @@ def _values(role: str, given: Iterable[Any], kind: Kind, name: str, find: Find) 
         if _is_range(value) and not kind.table:
             yield from ranged(name, value, whole=kind.whole)
         elif _has_name(value):
-            yield from (case.table for case in _sweep(role, value, find))
+            yield from (case.value for case in _sweep(role, value, find))
         else:
             yield value
 
@@ -256,12 +247,13 @@ def _texts(name: str, values: Sequence[Any], role: str, find: Find) -> tuple[str
     )
 
 
-def _fixed(role: str, template: Mapping[str, Any], thing: Thing, find: Find) -> str:
+def _fixed(role: str, table: Mapping[str, Any], thing: Thing, find: Find) -> str:
     """The parameters of a table that have one value, as strategies write them: ``of=forecast hedging, m=10``."""
+    known = {key: thing.parameters.get(key, ANYTHING) for key in table if key not in RESERVED}
     return ", ".join(
-        f"{key}={_shown(value, thing.parameters.get(key, ANYTHING).role or role, find, given=True)}"
-        for key, value in template.items()
-        if key not in RESERVED and not isinstance(value, _Place)
+        f"{key}={_shown(table[key], kind.role or role, find, given=True)}"
+        for key, kind in known.items()
+        if _several(table[key], kind) is None
     )
 
 
@@ -289,14 +281,6 @@ def _has_name(value: Any) -> bool:
 
 def _is_range(value: Any) -> bool:
     return isinstance(value, Mapping) and not value.keys().isdisjoint(ENDS) and not _has_name(value)
-
-
-def _filled(template: Any, values: Sequence[Any]) -> Any:
-    if isinstance(template, _Place):
-        return values[template.axis]
-    if isinstance(template, Mapping):
-        return {key: _filled(item, values) for key, item in template.items()}
-    return [_filled(item, values) for item in template] if isinstance(template, list) else template
 
 
 def ranged(name: str, spec: Mapping[str, Any], *, whole: bool = False) -> list[int | float]:
@@ -346,9 +330,7 @@ def check_range(name: str, spec: Mapping[str, Any], keys: Sequence[str], whole: 
             raise InvalidParameter(f"{said}: {key} = {value!r}; expected a finite number")
         if whole and value != int(value):
             raise InvalidParameter(f"{said}: {key} = {value!r}; expected a whole number, as {name} is one")
-    spacing = spec.get("spacing", "linear")
-    if spacing not in ("linear", "log"):
-        raise InvalidParameter(f"{said}: spacing = {spacing!r}; expected 'linear' or 'log'")
+    spacing = choice(said, "spacing", spec.get("spacing", "linear"), ("linear", "log"))
     if spacing == "log" and spec["from"] <= 0:
         raise InvalidParameter(f"{said}: expected from > 0 with spacing = 'log'")
     return bool(spacing == "log")

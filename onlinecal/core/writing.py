@@ -29,24 +29,17 @@ def whole(path: Path, overwrite: bool = True) -> Iterator[Path]:
     partial = path.parent.absolute() / f".{path.name}.partial"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.open("wb").close()
-    except (OSError, ValueError) as error:  # the latter of a name that no file can have
-        raise InvalidParameter(_refusal(path, error)) from None
-    try:
+        partial.touch()
         yield partial
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
         check_new(path, overwrite)
         os.replace(partial, path)
     except OSError as error:
-        raise InvalidParameter(_refusal(path, error)) from None
+        raise InvalidParameter(f"{path} cannot be written: {error.strerror or error}") from None
     finally:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
-
-
-def _refusal(path: Path, error: Exception) -> str:
-    return f"{path} cannot be written: {getattr(error, 'strerror', None) or error}"
 
 
 #: the default of `create`, by the end of a name

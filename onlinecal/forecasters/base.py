@@ -12,7 +12,16 @@ from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.expressions import depends_on_horizon, grid_steps
 from onlinecal.core.guarantee import Guarantee, Potential, Sight
 from onlinecal.core.joint import JointDistribution
-from onlinecal.core.specification import STEPS, Composition, OfPlain, Specification, allow, part, specified
+from onlinecal.core.specification import (
+    STEPS,
+    Composition,
+    OfPlain,
+    Specification,
+    allow,
+    declared,
+    part,
+    specified,
+)
 from onlinecal.core.strategy import every
 from onlinecal.rounds.law import Floats
 
@@ -148,14 +157,8 @@ class Scalar(OfPlain, Forecaster):
 
     make: Callable[..., ScalarPlayer]
     name: str = "scalar"
-
-    @property
-    def deterministic(self) -> bool | None:  # type: ignore[override]
-        return self._declared("deterministic", bool)
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset(getattr(self.origin, "needs", ()))
+    deterministic = declared("deterministic")
+    needs = declared("needs", frozenset)
 
 
 #: what a plain forecaster must have, with the arguments

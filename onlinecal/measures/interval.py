@@ -15,7 +15,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, of_gamma
-from onlinecal.core.validation import count
+from onlinecal.core.validation import choice, count
 from onlinecal.measures.base import Between, Bracket, Ints, row
 from onlinecal.measures.smooth_ce import smooth_ce, smooth_ce_witness
 from onlinecal.measures.witnesses.bins import IntervalPartition, LeastCosts, Width
@@ -251,11 +251,6 @@ def interval_ce_bracket(gamma: JointDistribution, *, width: Width = "mean", bloc
     return Bracket(min(smooth_ce(gamma), upper) if lower is None else lower, upper)
 
 
-def _check_width(width: str) -> None:
-    if width not in ("mean", "max"):
-        raise InvalidParameter(f"width = {width!r}; expected 'mean' or 'max'")
-
-
 def _intervals(gamma: JointDistribution, starts: Ints, width: Width) -> IntervalPartition:
     v = gamma.predictions
     ends = np.append(starts[1:], gamma.levels) - 1
@@ -264,7 +259,7 @@ def _intervals(gamma: JointDistribution, starts: Ints, width: Width) -> Interval
 
 def _in_blocks(gamma: JointDistribution, width: Width, blocks: int) -> tuple[float | None, float, Ints]:
     """A lower bound if the search gives one, the cost of a partition, and the first levels of its groups."""
-    _check_width(width)
+    choice("", "width", width, ("mean", "max"))
     m = count("blocks", blocks)
     if m >= gamma.levels:
         value, starts = best_partition(gamma, width, gamma.levels)
@@ -291,7 +286,7 @@ def _bracket_counterpart(
     gamma: JointDistribution, *, width: Width = "mean", blocks: int = 2000
 ) -> LeastCosts | LipschitzWeights:
     """The proof of its lower end: Lipschitz weights, or least costs where every level is a block."""
-    _check_width(width)
+    choice("", "width", width, ("mean", "max"))
     if count("blocks", blocks) >= gamma.levels:
         return least_costs(gamma, width=width, max_levels=gamma.levels)
     return smooth_ce_witness(gamma)
@@ -304,7 +299,7 @@ def best_partition(gamma: JointDistribution, width: str, max_levels: int | None)
 
 
 def _check_levels(gamma: JointDistribution, width: str, max_levels: int | None) -> None:
-    _check_width(width)
+    choice("", "width", width, ("mean", "max"))
     most = count("max_levels", MOST[width] if max_levels is None else max_levels)
     if gamma.levels > most:
         raise InvalidParameter(
@@ -371,7 +366,7 @@ def _costs(before, prefix, mass, v):
 
 
 def _limit(*, width: Width = "mean") -> int:
-    _check_width(width)
+    choice("", "width", width, ("mean", "max"))
     return MOST[width]
 
 

@@ -7,7 +7,15 @@ from typing import Any, ClassVar, Protocol
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.specification import Composition, OfPlain, Specification, listed, number, specified
+from onlinecal.core.specification import (
+    Composition,
+    OfPlain,
+    Specification,
+    declared,
+    listed,
+    number,
+    specified,
+)
 from onlinecal.rounds.law import brief
 
 
@@ -55,17 +63,17 @@ class ScalarNaturePlayer(Protocol):
 
 def declared_sight(plain: Any, default: Sight) -> Sight:
     """The sight that the class of a plain nature or world declares, by name or as a `Sight`."""
-    declared = getattr(plain.origin, "sight", None)
-    if declared is None:
+    sight = getattr(plain.origin, "sight", None)
+    if sight is None:
         return default
-    if isinstance(declared, str):
-        declared = Sight.__members__.get(declared.upper(), declared)
-    if not isinstance(declared, Sight):
+    if isinstance(sight, str):
+        sight = Sight.__members__.get(sight.upper(), sight)
+    if not isinstance(sight, Sight):
         known = ", ".join(repr(name.lower()) for name in Sight.__members__)
         raise InvalidParameter(
-            f"{plain.role} {plain.name!r} declares sight = {brief(declared)}; expected {known}, or a Sight"
+            f"{plain.role} {plain.name!r} declares sight = {brief(sight)}; expected {known}, or a Sight"
         )
-    return declared
+    return sight
 
 
 @dataclass(frozen=True)
@@ -87,6 +95,8 @@ class Scalar(OfPlain, Nature):
 
     make: Callable[..., ScalarNaturePlayer]
     name: str = "scalar"
+    reveals = declared("reveals", frozenset)
+    streams = declared("streams", tuple)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -96,15 +106,6 @@ class Scalar(OfPlain, Nature):
     def sight(self) -> Sight:
         heard = callable(getattr(self.origin, "update", None))
         return declared_sight(self, Sight.HISTORY if heard else Sight.NOTHING)
-
-    @property
-    def reveals(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset(getattr(self.origin, "reveals", ()))
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The labels of the streams that its class declares."""
-        return tuple(getattr(self.origin, "streams", ()))
 
 
 def as_nature(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.specification import OfPlain, specified
+from onlinecal.core.specification import OfPlain, declared, specified
 from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_whole
@@ -81,6 +81,8 @@ class Simulated(OfPlain, World):
 
     make: Callable[..., Any]
     name: str = "simulated"
+    reveals = declared("reveals", frozenset)
+    streams = declared("streams", tuple)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,19 +102,10 @@ class Simulated(OfPlain, World):
         return declared_sight(self, Sight.DRAW)
 
     @property
-    def reveals(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset(getattr(self.origin, "reveals", ()))
-
-    @property
     def open_at_once(self) -> int | None:
         """The number that its class declares."""
         declared: int | None = getattr(self.origin, "open_at_once", None)
         return declared
-
-    @property
-    def streams(self) -> tuple[str, ...]:
-        """The labels of the streams that its class declares."""
-        return tuple(getattr(self.origin, "streams", ()))
 
     def start(self, horizon: int, stream: Stream) -> Any:
         return World.start(self, horizon, stream)

@@ -35,7 +35,7 @@ def labels(**table):
 
 
 def tables(**table):
-    return [case.table for case in sweep("forecaster", {"name": "a", **table}, find)]
+    return [case.value for case in sweep("forecaster", {"name": "a", **table}, find)]
 
 
 # ---------------------------------------------------------------- types
@@ -161,6 +161,7 @@ def test_tables_have_single_values(table, key, expected):
         ({"q": [1, 1.0]}, "q = 1 is given twice"),
         ({"m": {"each": 3}}, "expected each = a list of values, or a range"),
         ({"q": list(range(1000)), "m": list(range(2000)), "of": list(range(1000))}, "2e.09 combinations"),
+        ({"parts": [{"name": "b", "m": list(range(1000))}] * 3}, "1e.09 combinations"),
     ],
 )
 def test_refused(table, said):
@@ -171,7 +172,7 @@ def test_refused(table, said):
 def test_a_million_are_not_made():
     made = sweep("forecaster", {"name": "a", "m": list(range(1000)), "q": list(range(1000))}, find)
     assert len(made) == 10**6
-    assert next(iter(made)).table == {"name": "a", "m": 0, "q": 0}
+    assert next(iter(made)).value == {"name": "a", "m": 0, "q": 0}
 
 
 # ---------------------------------------------------------------- ranges
@@ -215,7 +216,7 @@ def test_a_range_has_its_ends_and_is_even(low, width, steps, spacing):
         ({"from": 0, "to": 1, "step": 1e-9}, "1e.9 values; expected at most 1,000,000"),
         ({"from": 0, "to": 1, "steps": 3, "spacing": "log"}, "from > 0"),
         ({"from": 1, "to": 2, "step": 1, "spacing": "log"}, "expected steps"),
-        ({"from": 1, "to": 2, "steps": 3, "spacing": "lin"}, "expected 'linear' or 'log'"),
+        ({"from": 1, "to": 2, "steps": 3, "spacing": "lin"}, "expected one of 'linear', 'log'"),
         ({"from": "1", "to": 2, "steps": 3}, "from = '1'; expected a finite number"),
         ({"from": 1, "to": float("inf"), "steps": 3}, "to = inf; expected a finite number"),
         ({"from": True, "to": 2, "steps": 3}, "from = True"),

@@ -59,7 +59,7 @@ REFUSED = [
         [[[1.0]]], 1.0, [math.nan, 1.0], lambda v: v[:0], "x",
     )),
     ("low_degree_ce", {"degree": -1}, "degree"), ("low_degree_ce", {"degree": 1.0}, "degree"),
-    ("interval_ce", {"width": "median"}, "'mean' or 'max'"), ("interval_ce", {"max_levels": 1}, "2 levels, more than"),
+    ("interval_ce", {"width": "median"}, "'mean', 'max'"), ("interval_ce", {"max_levels": 1}, "2 levels, more than"),
     ("interval_ce_bracket", {"blocks": 0}, "blocks"),
     *(("random_interval_ce", {"epsilon": x}, "epsilon") for x in (0.0, -1.0, math.nan, math.inf, "1")),
     ("kernel_ce", {"kernel": "cauchy"}, "kernel"), ("kernel_ce", {"degree": -1}, "degree"),

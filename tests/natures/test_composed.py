@@ -321,7 +321,7 @@ def test_names_of_the_streams():
         ({"parts": n.Drift()}, "expected a list of natures"),
         ({"parts": (n.Drift(), f.Constant())}, r"parts\[1\] = .*expected a nature"),
         ({"parts": (n.Drift(), n.Streams((n.Drift(),)))}, r"parts\[1\] = streams has streams of its own"),
-        ({"order": "sorted"}, "order = 'sorted'; expected 'turns' or 'random'"),
+        ({"order": "sorted"}, "order = 'sorted'; expected one of 'turns', 'random'"),
         ({"weights": (1, 2)}, "expected order = 'random', or no weights"),
         ({"order": "random", "weights": (1,)}, "expected 2 numbers, one a part"),
         ({"order": "random", "weights": (1, -1)}, r"weights\[1\] = -1"),

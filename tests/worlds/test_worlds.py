@@ -478,7 +478,7 @@ def test_a_world_that_plays_another_course_when_it_is_played_again_is_named():
 
 def test_bad_parameters_and_parts_are_refused():
     for make, words in [
-        (lambda: Queue(reacts="act"), "expected 'none', 'leave' or 'rush'"),
+        (lambda: Queue(reacts="act"), "expected one of 'none', 'leave', 'rush'"),
         (lambda: Beds(beds=0), "beds = 0"),
         (lambda: Machines(shape=math.nan), "shape = nan"),
         (lambda: Parts(lot=0.5), "lot = 0.5"),
