@@ -53,7 +53,7 @@ def test_every_family_that_comes_with_the_package(spec):
         ({"name": "bernoulli", "q": {"from": 0.8}}, "a range needs 'to'"),
         ({"name": "bernoulli", "q": {"from": 0.0, "to": float("nan")}}, "expected a finite number"),
         ({"name": "bernoulli", "q": {"from": 0.0, "to": 1.0, "spacing": "log"}}, "from > 0"),
-        ({"name": "bernoulli", "q": {"from": 0.0, "to": 1.0, "spacing": "root"}}, "'linear' or 'log'"),
+        ({"name": "bernoulli", "q": {"from": 0.0, "to": 1.0, "spacing": "root"}}, "one of 'linear', 'log'"),
         ({"name": "bernoulli", "q": {"from": 0.0, "to": 1.0, "step": 0.1}}, "has no 'step'"),
         ({"name": "bernoulli", "q": {"from": 0.0, "to": 2.0}}, "q = 2"),
         ({"name": "sidestepping", "cells": {"from": 2.5, "to": 8.0}}, "expected a whole number"),
