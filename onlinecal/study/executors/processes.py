@@ -31,7 +31,7 @@ ALONE = 1.0
 WORTH = 6.0
 
 _FORKED = sys.platform == "linux"
-_CONTEXT = multiprocessing.get_context("forkserver" if _FORKED else "spawn")
+_CONTEXT: Any = multiprocessing.get_context("forkserver" if _FORKED else "spawn")
 
 
 class Processes(base.Executor):
@@ -163,7 +163,7 @@ class _Worker:
         atexit.unregister(self.end)
         if sys.platform != "win32":
             with contextlib.suppress(OSError):  # none is left
-                os.killpg(self._process.pid, signal.SIGKILL)  # type: ignore[arg-type]
+                os.killpg(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.join()
         self.pipe.close()
