@@ -163,7 +163,7 @@ class Composition(Specification):
 
 
 def declared(fact: str, kind: Callable[[Any], Any] | None = None) -> Any:
-    """A fact of the class of plain players: a set or tuple of what it names, by `kind`, else True, False or a text."""
+    """A fact of the class of plain players: True, False or a text, or names as a set or tuple (`kind`)."""
 
     def told(plain: "OfPlain") -> Any:
         value = getattr(plain.origin, fact, None)

@@ -63,7 +63,7 @@ Find = Callable[[str, Mapping[str, Any]], Thing]
 
 
 class Case(NamedTuple):
-    """A table with single values, or a value in one; and what it says of the values that were chosen, in words."""
+    """A table with single values, or a value in one; and the chosen values in words."""
 
     value: Any
     text: str = ""
