@@ -230,17 +230,18 @@ def test_measure_again_adds_columns_to_a_file(tmp_path, counted):
 def test_of_moved_predictions_there_are_certified_brackets_or_nothing(tmp_path):
     path, who = tmp_path / "a.db", {"forecasters": [F.EmpiricalMean()], "natures": (STREAMS,)}
     played(path, added(keep=25, **who))
-    panel = Panel.of(["smooth_ce", "kernel_ce", "cdl"], ["umbrella"], rounds=80)
+    task = {"name": "umbrella", "response": {"name": "rounded", "m": 10}}
+    panel = Panel.of(["smooth_ce", "kernel_ce", "cdl"], ["umbrella", task], rounds=80)
     count, reasons = measure_file_again(path, panel)
     assert count == 2
     assert {name for name, _ in reasons} == {"cdl", "umbrella"}
     assert all("nothing is proved" in why and len(where) == 2 for (_, why), where in reasons.items())
     widths = []
     for cell, true in zip(
-        read(path).cells, study(added(["smooth_ce", "kernel_ce"], **who)).cells, strict=True
+        read(path).cells, study(added(["smooth_ce", "kernel_ce"], [task], **who)).cells, strict=True
     ):
         assert "smooth_ce" not in cell.totals
-        for name in ("smooth_ce", "kernel_ce", "smooth_ce @ drift"):
+        for name in ("smooth_ce", "kernel_ce", "smooth_ce @ drift", "swap_regret[umbrella, rounded(m=10)]"):
             bare, at, stream = name.partition(" @ ")
             lower, upper = (cell.totals[f"{bare}[{end}]{at}{stream}"] for end in ("lower", "upper"))
             assert (lower <= true.totals[name]).all()
