@@ -91,7 +91,7 @@ def refused(path, said, **options):
     """One clear line, and the file as it was."""
     before = path.read_bytes()
     with pytest.raises(OnlinecalError, match=said) as raised:
-        session(path, cells(), **options)
+        session(path, cells(), **options).__enter__()
     assert "\n" not in str(raised.value)
     assert path.read_bytes() == before
     assert not path.with_name(f".{path.name}.partial").exists()

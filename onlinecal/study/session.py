@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -35,10 +35,11 @@ class Session:
 
     def __init__(self, cells: Sequence[Cell], store: Store) -> None:
         self._cells = {cell.key: cell for cell in cells}
-        self._store, self._stack = store, ExitStack()
+        self._store = store
         self.remarks: list[str] = []
 
     @classmethod
+    @contextmanager
     def open(
         cls,
         cells: Sequence[Cell],
@@ -47,7 +48,7 @@ class Session:
         *,
         resume: bool = False,
         overwrite: bool = False,
-    ) -> "Session":
+    ) -> Iterator["Session"]:
         """A new or empty file, or one that `resume` (games of the same `Cell.key` stay) or `overwrite` allows."""
         if resume and overwrite:
             raise StoreError("--resume keeps what is there and --overwrite destroys it; expected one")
@@ -58,25 +59,20 @@ class Session:
         if labels := [tenure.label for cell in cells[:1] for tenure in cell.people.tenures]:
             meta["people"] = json.dumps(labels)
         plan = [planned(cell, cell.key, cell.held.values()) for cell in cells]
-        with ExitStack() as stack:
-            stack.enter_context(writing(path))
-            if path.exists() and path.stat().st_size and not overwrite:
-                if not resume:
-                    with Store.open(path):
-                        raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
-                session = cls(cells, stack.enter_context(Store.open(path, write=True)))
-                session._adopt(meta, plan)
-            else:
-                store = Store.create(path, lambda store: store.put_plan(meta, plan))
-                session = cls(cells, stack.enter_context(store))
-            session._stack = stack.pop_all()
-        return session
-
-    def __enter__(self) -> "Session":
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.__exit__(*error)  # type: ignore[arg-type]
+        with writing(path):
+            there = not overwrite and path.exists() and path.stat().st_size > 0
+            if there and not resume:
+                with Store.open(path):
+                    raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
+            with (
+                Store.open(path, write=True)
+                if there
+                else Store.create(path, lambda store: store.put_plan(meta, plan))
+            ) as store:
+                session = cls(cells, store)
+                if there:
+                    session._adopt(meta, plan)
+                yield session
 
     def _adopt(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts the plan in place of the one in the file, and remarks on what does not fit any more."""

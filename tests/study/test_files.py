@@ -207,7 +207,7 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
     ):  # fmt: skip
         for options in MODES:
             with pytest.raises(StoreError, match=said):
-                session(tmp_path / name, cells(), **options)
+                session(tmp_path / name, cells(), **options).__enter__()
     for name, said in (
         ("none.db", "no such results file; `onlinecal run SCENARIO` makes one"),
         (".", "not a file"),
@@ -375,11 +375,11 @@ def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(tmp_path,
 def test_a_full_disk_keeps_the_finished_cells(tmp_path):
     """SQLite's page limit stands for the disk: it fails in the same place with the same error."""
     path, planned = tmp_path / "a.db", cells(runs=40)
-    opened = session(path, planned)
-    run = opened._store.run
-    run(f"PRAGMA max_page_count = {run('PRAGMA page_count')[0][0] + 8}")
-    with opened, pytest.raises(StoreError, match="disk is full; free some space and go on with --resume"):
-        opened.play()
+    with session(path, planned) as opened:
+        run = opened._store.run
+        run(f"PRAGMA max_page_count = {run('PRAGMA page_count')[0][0] + 8}")
+        with pytest.raises(StoreError, match="disk is full; free some space and go on with --resume"):
+            opened.play()
     kept = read(path)
     assert 0 < len(kept.cells) < len(planned)
     assert equal(kept, study(planned[: len(kept.cells)]))

@@ -142,7 +142,7 @@ def test_an_existing_file_is_neither_lost_nor_mixed(results):
         (cells(), {"resume": True, "overwrite": True}, r"--resume keeps .* --overwrite destroys"),
     ):
         with pytest.raises(StoreError, match=said):
-            session(results, planned, **options)
+            session(results, planned, **options).__enter__()
     assert results.read_bytes() == before
     with session(results, cells(seed=2), overwrite=True) as opened:
         assert opened.finished == 0
@@ -319,7 +319,7 @@ def test_a_bound_that_is_no_number_is_refused_before_the_game(tmp_path, monkeypa
     nan = Guarantee("ece", "x", lambda t: float("nan"), "rate", Sight.DRAW, "nowhere")
     monkeypatch.setattr(F.Constant, "guarantees", (nan,))
     with pytest.raises(InvalidParameter, match="is NaN at T = 50"):
-        session(tmp_path / "a.db", cells(forecasters=[F.Constant()]))
+        session(tmp_path / "a.db", cells(forecasters=[F.Constant()])).__enter__()
 
 
 @pytest.mark.parametrize("m", [0, 2.5, "8", True, np.nan, 10**7, [4], np.int32(2)])
