@@ -57,7 +57,7 @@ def _write(path: Path, fill: Callable[[Store], None], overwrite: bool) -> None:
     with writing(path):
         if not overwrite and path.exists() and path.stat().st_size:
             raise StoreError(f"{path} {EXISTS}")
-        Store.create(path, fill).close()
+        Store.create(path, fill)
 
 
 def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> list[str]:

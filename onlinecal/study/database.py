@@ -70,15 +70,9 @@ class Database:
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path, self._connection = path, connection
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     @classmethod
-    def create(cls, path: Path, fill: Callable[[Self], None]) -> Self:
-        """A new file, filled by `fill`, that takes the place of `path` when whole; for the holder of the lock."""
+    def create(cls, path: Path, fill: Callable[[Self], None]) -> None:
+        """Makes a new file, filled by `fill`; it takes the place of `path` when whole. For the holder of the lock."""
         path = path.resolve()
         _check_replaceable(path)
         with whole(path) as new, _explained(path):
@@ -93,24 +87,23 @@ class Database:
             # A journal that a killed process left behind would be taken for one of the new file, and change it.
             for end in ("-journal", "-wal", "-shm"):
                 path.with_name(path.name + end).unlink(missing_ok=True)
-        return cls.open(path, write=True)
 
     @classmethod
-    def open(cls, path: Path, *, write: bool = False) -> Self:
-        """An existing results file; to `write` in it, only for the holder of the lock."""
+    @contextmanager
+    def open(cls, path: Path, *, write: bool = False) -> Iterator[Self]:
+        """Opens a results file, to `write` in it only for the holder of the lock; what is not committed is gone."""
         if not path.is_file():
             hint = "" if path.exists() else "; `onlinecal run SCENARIO` makes one"
             raise StoreError(f"{path}: {'not a file' if path.exists() else 'no such results file'}{hint}")
         if (size := path.stat().st_size) < 512:  # the least that a database has; SQLite would make one of it
             raise StoreError(f"{path} is {'cut short' if size else 'empty'}, not a results file of onlinecal")
         with _explained(path):
-            database = cls(path, _connect(path.resolve()))
-            try:
+            connection = _connect(path.resolve())
+        with closing(connection):
+            database = cls(path, connection)
+            with _explained(path):
                 database._begin(write)
-            except BaseException:
-                database.close()
-                raise
-        return database
+            yield database
 
     def _begin(self, write: bool) -> None:
         ((application,),), ((version,),) = map(self.run, ("PRAGMA application_id", "PRAGMA user_version"))
@@ -130,10 +123,6 @@ class Database:
         # A file that cannot be written is refused now, not after the first cell.
         with self.transaction(patience=5.0):
             pass
-
-    def close(self) -> None:
-        """Closes the file; all that is not committed is gone."""
-        self._connection.close()
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows that a statement returns."""

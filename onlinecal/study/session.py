@@ -64,11 +64,9 @@ class Session:
             if there and not resume:
                 with Store.open(path):
                     raise StoreError(f"{path} exists; --resume goes on with it, {_WAY_OUT}")
-            with (
-                Store.open(path, write=True)
-                if there
-                else Store.create(path, lambda store: store.put_plan(meta, plan))
-            ) as store:
+            if not there:
+                Store.create(path, lambda store: store.put_plan(meta, plan))
+            with Store.open(path, write=True) as store:
                 session = cls(cells, store)
                 if there:
                     session._adopt(meta, plan)

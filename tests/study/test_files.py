@@ -184,7 +184,7 @@ def test_files_of_others_and_of_other_formats_are_left_alone(tmp_path, results):
         for options in MODES:
             refused(tmp_path / name, said, **options)
         with pytest.raises(StoreError, match=said):
-            Store.open(tmp_path / name)
+            Store.open(tmp_path / name).__enter__()
     change(results, f"PRAGMA user_version = {FORMAT - 1}")
     for options in MODES[:2]:
         refused(
@@ -213,7 +213,7 @@ def test_places_that_cannot_be_written_or_read(tmp_path):
         (".", "not a file"),
     ):
         with pytest.raises(StoreError, match=said):
-            Store.open(tmp_path / name)
+            Store.open(tmp_path / name).__enter__()
 
 
 # ---------------------------------------------------------------- other writers
@@ -356,10 +356,11 @@ def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(tmp_path,
     played(path, planned)
     finished, statements, opened = path.read_bytes(), [], Store.open
 
+    @contextlib.contextmanager
     def traced(*a, **k):
-        store = opened(*a, **k)
-        store._connection.set_trace_callback(statements.append)
-        return store
+        with opened(*a, **k) as store:
+            store._connection.set_trace_callback(statements.append)
+            yield store
 
     monkeypatch.setattr(Store, "open", traced)
     with session(path, planned, resume=True) as resumed:

@@ -153,7 +153,7 @@ def test_an_existing_file_is_neither_lost_nor_mixed(results):
 def test_no_file_and_an_empty_one_are_begun(tmp_path, options):
     (tmp_path / "empty.db").touch()
     with pytest.raises(StoreError, match="is empty, not a results file"):
-        Store.open(tmp_path / "empty.db")
+        Store.open(tmp_path / "empty.db").__enter__()
     planned = cells(horizons=[10], runs=1)
     for name in ("none.db", "empty.db"):
         assert equal(played(tmp_path / name, planned, **options)[0], study(planned))
