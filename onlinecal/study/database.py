@@ -72,7 +72,7 @@ class Database:
 
     @classmethod
     def create(cls, path: Path, fill: Callable[[Self], None]) -> None:
-        """Makes a new file, filled by `fill`; it takes the place of `path` when whole. For the holder of the lock."""
+        """Makes a file by `fill` that takes the place of `path` when whole; for the holder of the lock."""
         path = path.resolve()
         _check_replaceable(path)
         with whole(path) as new, _explained(path):
@@ -91,7 +91,7 @@ class Database:
     @classmethod
     @contextmanager
     def open(cls, path: Path, *, write: bool = False) -> Iterator[Self]:
-        """Opens a results file, to `write` in it only for the holder of the lock; what is not committed is gone."""
+        """An existing results file; to `write` in it, only for the holder of the lock."""
         if not path.is_file():
             hint = "" if path.exists() else "; `onlinecal run SCENARIO` makes one"
             raise StoreError(f"{path}: {'not a file' if path.exists() else 'no such results file'}{hint}")
