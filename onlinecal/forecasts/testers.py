@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import LIST, InvalidData, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution, of_gamma
@@ -218,14 +217,14 @@ def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
     times, generator = count("draws", draws, most=1_000_000), np.random.default_rng(count("seed", seed, 0))
     _whole("t_cal", gamma.counts, gamma.positives)
     bins, starts = _scales(gamma.predictions, gamma.weight)
-    v, n, nested = gamma.predictions, gamma.counts, _nested(gamma.counts, starts)
+    v, n = gamma.predictions, gamma.counts
     errors = np.empty((times + 1, len(bins)))
-    errors[0] = _errors(gamma.positives[None, :], n, v, *nested)[0]
+    errors[0] = _errors(gamma.positives[:, None], n, v, starts)[:, 0]
     rows, whole, single = max(1, _KEPT // gamma.levels), n.astype(np.int64), bool((n == 1.0).all())
     for start in range(1, times + 1, rows):
         size = (min(rows, times + 1 - start), gamma.levels)
         ones = generator.random(size) < v if single else generator.binomial(whole, v, size)
-        errors[start : start + size[0]] = _errors(ones.astype(np.float64), n, v, *nested)
+        errors[start : start + size[0]] = _errors(ones.T.astype(np.float64, "C"), n, v, starts).T
     ranks = np.empty(errors.shape)
     for j, column in enumerate(errors.T):
         ranks[:, j] = times + 1 - np.searchsorted(np.sort(column), column, side="left")
@@ -247,58 +246,27 @@ def _scales(v: Floats, n: float) -> tuple[list[int], list[Ints]]:
     return bins, starts
 
 
-def _nested(n: Floats, starts: list[Ints]) -> tuple[Ints, Ints, Ints, Floats, Ints, Ints]:
-    """Which bins each scale joins, from the finest on, and which of its bins hold two or more samples.
-
-    A bin stands where its first level does. Scale j joins `joined[new[j]:new[j + 1]]`: first level, and the first and
-    the end of its parts in `parts`. They hold `held` samples. Bins with two or more are
-    `paired[pairs[j]:pairs[j + 1]]`.
-    """
-    parts, rows, held, paired = list[Ints](), list[Ints](), list[Floats](), list[Ints]()
-    new, pairs, finer, before = [0], [0], np.arange(len(n)), 0
+def _errors(ones: Floats, n: Floats, v: Floats, starts: list[Ints]) -> Floats:
+    """T_m at each scale, the coarsest first, of each column of outcomes 1 at the levels: (scales, draws)."""
+    # A bin stands where its first level does. From the finest scale on, each joins bins of the one before, and only
+    # sums of joined bins are made again.
+    held, at, finer, found = n.copy(), v[:, None], np.arange(len(n)), list[Floats]()
+    residuals = ones - held[:, None] * at
+    squares = ones * (1.0 - at) ** 2 + (held[:, None] - ones) * at**2
+    errors = np.zeros(residuals.shape)
     for first in starts[::-1]:
-        at = np.searchsorted(finer, first)
-        ends, samples = np.append(at[1:], len(finer)), np.add.reduceat(n, first)
-        more = (ends - at > 1) | (len(new) == 1)
-        parts.append(finer)
-        rows.append(np.stack((first, at + before, ends + before), axis=1)[more])
-        held.append(samples[more])
-        paired.append(first[samples > 1.0])
-        new.append(new[-1] + len(rows[-1]))
-        pairs.append(pairs[-1] + len(paired[-1]))
-        before, finer = before + len(finer), first
-    return (
-        np.concatenate(parts), np.concatenate(rows), np.array(new), np.concatenate(held), np.concatenate(paired),
-        np.array(pairs),
-    )  # fmt: skip
-
-
-@kernel
-def _errors(ones, n, v, parts, joined, new, held, paired, pairs):
-    """T_m of each row of outcomes 1 at the levels, at each scale, the coarsest first. Bins are sums of their parts."""
-    scales = len(new) - 1
-    out = np.empty((ones.shape[0], scales))
-    residuals, squares, errors = np.empty(len(v)), np.empty(len(v)), np.empty(len(v))
-    weight = n.sum()
-    for b in range(ones.shape[0]):
-        for i in range(len(v)):
-            y = ones[b, i]
-            residuals[i] = y - n[i] * v[i]
-            squares[i] = y * (1.0 - v[i]) ** 2 + (n[i] - y) * v[i] ** 2
-        for j in range(scales):
-            for k in range(new[j], new[j + 1]):
-                total, power = 0.0, 0.0
-                for part in parts[joined[k, 1] : joined[k, 2]]:
-                    total += residuals[part]
-                    power += squares[part]
-                here = joined[k, 0]
-                residuals[here], squares[here] = total, power
-                errors[here] = (total * total - power) / max(held[k] - 1.0, 1.0)
-            found = 0.0
-            for here in paired[pairs[j] : pairs[j + 1]]:
-                found += errors[here]
-            out[b, scales - 1 - j] = found / weight
-    return out
+        parts = np.diff(np.searchsorted(finer, first), append=len(finer))
+        joined = parts > 1
+        if joined.any():
+            those, begins = finer[np.repeat(joined, parts)], np.cumsum(parts[joined]) - parts[joined]
+            for sums in (residuals, squares, held):
+                sums[first[joined]] = np.add.reduceat(sums[those], begins)
+        paired = first[held[first] > 1.0]
+        new = first[joined & (held[first] > 1.0)] if found else paired
+        errors[new] = (residuals[new] ** 2 - squares[new]) / (held[new] - 1.0)[:, None]
+        found.append(errors[paired].sum(axis=0))
+        finer = first
+    return np.array(found[::-1]) / n.sum()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.testers import _nested, _scales, alpha_n, samples_to_test, t_cal, tolerant_test
+from onlinecal.forecasts.testers import alpha_n, samples_to_test, t_cal, tolerant_test
 from onlinecal.measures import binned_ce
 from tests.gammas_metric import gammas
 
@@ -92,20 +92,6 @@ def by_pairs(p, y, m):
         if len(gaps) > 1:
             total += sum(2 * a * c for a, c in combinations(gaps.tolist(), 2)) / (len(gaps) - 1)
     return total / len(p)
-
-
-def test_all_scales_together_take_time_linear_in_the_levels():
-    """Each scale joins bins of the finer one, and sums those with two samples: not each level once more a scale."""
-    v = np.random.default_rng(3).random(20_000)
-    v.sort()
-    counts = np.ones(len(v))
-    starts = _scales(v, float(len(v)))[1]
-    parts, joined, new, held, paired, pairs = _nested(counts, starts)
-    assert len(starts) == 25
-    assert len(new) == len(pairs) == 26
-    assert (joined[:, 2] - joined[:, 1]).sum() + len(paired) < 6 * len(v)
-    assert len(held) == len(joined)
-    assert parts.max() < len(v)
 
 
 @given(gamma=gammas(max_samples=12))
