@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,10 +30,10 @@ Found = Callable[[Alarm], None]
 
 #: lines that are read at once; bytes without the end of a line that are waited for
 _AT_ONCE, _LONGEST = 4096, 2**24
-#: the settings by which lines are read, but the encoding, and the options that name them
+#: the settings by which lines are read, and the options that name them
 _OPTIONS = {
     "forecast": "--forecast", "outcome": "--outcome", "key": "--id", "time": "--time", "positive": "--positive",
-    "percent": "--percent", "delimiter": "--delimiter", "skip_missing": "--skip-missing",
+    "percent": "--percent", "delimiter": "--delimiter", "skip_missing": "--skip-missing", "encoding": "--encoding",
 }  # fmt: skip
 
 
@@ -64,8 +65,8 @@ class Feed:
             )
         self._note: dict[str, Any] = monitor.note["feed"]
         self._digest, self._columns = hashlib.sha256(), list[str]()
-        # Bytes without the end of a line; lines that wait for the positive word, and the words in them.
-        self._rest, self._held, self._others, self._waits = b"", list[bytes](), set[str](), False
+        # Bytes that are not taken yet: the begin of a line, and lines that wait for the positive word.
+        self._rest, self._waited = b"", False
         if "asked" in self._note:
             before = self._note["asked"]
             for option, now in _kept(asked).items():
@@ -95,7 +96,6 @@ class Feed:
                 f"{self.name}: the state is of a watch of standard input; expected - for FILE, or another --state"
             )
         self._digest, self._rest, left = hashlib.sha256(), b"", self.offset
-        self._held.clear()
         while left and (data := read(min(left, 2**20))):
             self._digest.update(data)
             left -= len(data)
@@ -104,11 +104,6 @@ class Feed:
                 f"{self.name} does not begin with the {self.offset} bytes taken; expected it to grow, or another "
                 "--state"
             )
-        if self.offset and self._asked.encoding is not None:
-            # The mark at the begin of a file is no part of it.
-            name, before = codec(self._asked.encoding).removesuffix("-sig"), self._note["encoding"]
-            if name != before and not before.startswith(f"{name}-"):
-                raise _differs("--encoding", before, self._asked.encoding)
 
     def take(self, data: bytes, *, last: bool = False, found: Found = lambda alarm: None) -> None:
         """Takes the next bytes, if any; with `last` the rest is a line. A bad line is refused after those before it."""
@@ -117,14 +112,18 @@ class Feed:
             if len(data) < 4 and not last:
                 self._rest = data
                 return
-            name = codec(self._asked.encoding or ("utf-8" if self.offset else encoding_of(data)))
+            name = codec(self._asked.encoding or encoding_of(data))
             big = "be" if data.startswith((b"\xfe\xff", b"\x00\x00\xfe\xff")) else "le"
             known = {"utf-8-sig": "utf-8", "utf-16": f"utf-16-{big}", "utf-32": f"utf-32-{big}"}
             note["encoding"] = known.get(name, name)
+        # Of an encoding with units of several bytes, the last byte of one and the first of the next are no end of a line.
         end = "\n".encode(note["encoding"])
-        lines = _lines(data, end)
-        if lines and not last and not lines[-1].endswith(end):
-            self._rest = lines.pop()
+        unit = f"u{len(end)}"
+        units = np.frombuffer(data, unit, len(data) // len(end)) == np.frombuffer(end, unit)
+        cuts = [0, *(len(end) * (np.flatnonzero(units) + 1)).tolist()]
+        lines, self._rest = [data[a:b] for a, b in pairwise(cuts)], data[cuts[-1] :]
+        if last and self._rest:
+            lines, self._rest = [*lines, self._rest], b""
         if len(self._rest) > _LONGEST:
             raise InvalidData(f"{self._here()}: no end within 16 MiB; expected lines of CSV")
         while lines and not self._columns:
@@ -136,8 +135,9 @@ class Feed:
                     return
             self._taken(lines[:1])
             del lines[:1]
-        if self._columns and self._asked.positive is not None and not note["met"]:
-            lines = self._released(lines, last)
+        if self._columns and self._asked.positive is not None and not note["met"] and self._waits(lines, last):
+            self._rest = b"".join(lines) + self._rest
+            return
         for done in range(0, len(lines), _AT_ONCE):
             self._block(lines[done : done + _AT_ONCE], found)
         if last and (skipped := note.get("skipped")):
@@ -162,31 +162,20 @@ class Feed:
                 self._say(text)
         return True
 
-    def _released(self, lines: list[bytes], last: bool) -> list[bytes]:
-        """The lines that may be taken: none before the positive word has been met."""
-        for done in range(0, len(lines), _AT_ONCE):
-            self._look(lines[done : done + _AT_ONCE])
-        self._held += lines
-        if not self._note["met"] and self._others:
-            if last:
-                raise never_positive(self.name, self._asked, sorted(self._others)[:7])
-            if not lines and not self._waits:
-                self._waits, word = True, self._asked.positive
-                self._say(f"no line of {self.name} holds {word!r} yet; none is taken before one does")
-            return []
-        released, self._held = self._held, []
-        return released
-
-    def _look(self, lines: list[bytes]) -> None:
-        """Looks for the positive word; what is wrong with a line is said when it is taken."""
+    def _waits(self, lines: list[bytes], last: bool) -> bool:
+        """Whether lines wait for the positive word: their outcomes are other words."""
         try:
-            outcomes, zeros = self._rows(lines)[0].outcomes(str(self._asked.outcome), self._asked.positive)
-        except InvalidData:
-            for line in lines if len(lines) > 1 else ():
-                self._look([line])
-            return
-        self._note["met"] |= bool((outcomes == 1.0).any())
-        self._others.update(zeros[:7])
+            outcomes, others = self._rows(lines)[0].outcomes(str(self._asked.outcome), self._asked.positive)
+        except InvalidData:  # a bad line is named when it is taken
+            return False
+        if not others or (outcomes == 1.0).any():
+            return False
+        if last:
+            raise never_positive(self.name, self._asked, others)
+        if not self._waited:
+            self._waited, word = True, self._asked.positive
+            self._say(f"no line of {self.name} holds {word!r} yet; none is taken before one does")
+        return True
 
     def _here(self) -> str:
         return f"{self.name}, line {self._note['line'] + 1}"
@@ -238,6 +227,7 @@ class Feed:
                     done += 1
         finally:
             if done:
+                note["met"] |= bool((y[:done] == 1.0).any())
                 note["largest"] = max(note["largest"], float(np.nanmax(p[:done], initial=0.0)))
                 if times is not None:
                     note["last"] = [float(times[done - 1]), rows.text(str(asked.time), done - 1)]
@@ -299,11 +289,10 @@ class Feed:
 
 def _kept(asked: Asked) -> dict[str, Any]:
     """The settings by which lines are read, as a state keeps them."""
-    forecast = asked.forecasts[0] if asked.forecasts else None
-    positive = None if asked.positive is None else asked.positive.strip().lower()
     return {name: getattr(asked, name, None) for name in _OPTIONS} | {
-        "forecast": forecast,
-        "positive": positive,
+        "forecast": asked.forecasts[0] if asked.forecasts else None,
+        "positive": None if asked.positive is None else asked.positive.strip().lower(),
+        "encoding": None if asked.encoding is None else codec(asked.encoding),
     }
 
 
@@ -311,18 +300,3 @@ def _differs(option: str, before: Any, now: Any) -> InvalidParameter:
     given = option if now is True else f"{option} {now}"
     was = f"{option} {before}" if before else f"no {option}"
     return InvalidParameter(f"{given}, but the state has {was}; expected the same, or another --state")
-
-
-def _lines(data: bytes, end: bytes) -> list[bytes]:
-    """The lines with their ends, of text with lines that end in `end`."""
-    if len(end) == 1:
-        *lines, rest = data.split(end)
-        return [*(line + end for line in lines), *([rest] if rest else [])]
-    found, start, at = list[bytes](), 0, data.find(end)
-    while at >= 0:
-        # A part of one letter and a part of the next are no end of a line.
-        if (at - start) % len(end) == 0:
-            found.append(data[start : at + len(end)])
-            start = at + len(end)
-        at = data.find(end, max(start, at + 1))
-    return [*found, data[start:]] if start < len(data) else found
