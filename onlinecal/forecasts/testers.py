@@ -219,12 +219,13 @@ def t_cal(gamma: JointDistribution, *, seed: int, draws: int = 999) -> TCal:
     bins, starts = _scales(gamma.predictions, gamma.weight)
     v, n = gamma.predictions, gamma.counts
     errors = np.empty((times + 1, len(bins)))
-    errors[0] = _errors(gamma.positives[:, None], n, v, starts)[:, 0]
     rows, whole, single = max(1, _KEPT // gamma.levels), n.astype(np.int64), bool((n == 1.0).all())
     for start in range(1, times + 1, rows):
         size = (min(rows, times + 1 - start), gamma.levels)
         ones = generator.random(size) < v if single else generator.binomial(whole, v, size)
-        errors[start : start + size[0]] = _errors(ones.T.astype(np.float64, "C"), n, v, starts).T
+        # The same sums in the same order for the data as for draws, so that equal ones are ties.
+        both = _errors(np.ascontiguousarray(np.vstack((gamma.positives, ones)).T), n, v, starts).T
+        errors[0], errors[start : start + size[0]] = both[0], both[1:]
     ranks = np.empty(errors.shape)
     for j, column in enumerate(errors.T):
         ranks[:, j] = times + 1 - np.searchsorted(np.sort(column), column, side="left")
