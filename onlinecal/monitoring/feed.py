@@ -107,7 +107,9 @@ class Feed:
 
     def take(self, data: bytes, *, last: bool = False, found: Found = lambda alarm: None) -> None:
         """Takes the next bytes, if any; with `last` the rest is a line. A bad line is refused after those before it."""
-        data, self._rest, note = self._rest + data, b"", self._note
+        if self._waited and not (data or last):
+            return
+        new, data, self._rest, note = bool(data), self._rest + data, b"", self._note
         if note.get("encoding") is None:
             if len(data) < 4 and not last:
                 self._rest = data
@@ -116,7 +118,7 @@ class Feed:
             big = "be" if data.startswith((b"\xfe\xff", b"\x00\x00\xfe\xff")) else "le"
             known = {"utf-8-sig": "utf-8", "utf-16": f"utf-16-{big}", "utf-32": f"utf-32-{big}"}
             note["encoding"] = known.get(name, name)
-        # Of an encoding with units of several bytes, the last byte of one and the first of the next are no end of a line.
+        # Unit by unit: where these are of several bytes, parts of two neighbours are no end of a line.
         end = "\n".encode(note["encoding"])
         unit = f"u{len(end)}"
         units = np.frombuffer(data, unit, len(data) // len(end)) == np.frombuffer(end, unit)
@@ -135,8 +137,16 @@ class Feed:
                     return
             self._taken(lines[:1])
             del lines[:1]
-        if self._columns and self._asked.positive is not None and not note["met"] and self._waits(lines, last):
+        if (
+            self._columns
+            and self._asked.positive is not None
+            and not note["met"]
+            and self._waits(lines, last)
+        ):
             self._rest = b"".join(lines) + self._rest
+            if not new and lines:
+                self._waited, word = True, self._asked.positive
+                self._say(f"no line of {self.name} holds {word!r} yet; none is taken before one does")
             return
         for done in range(0, len(lines), _AT_ONCE):
             self._block(lines[done : done + _AT_ONCE], found)
@@ -172,9 +182,6 @@ class Feed:
             return False
         if last:
             raise never_positive(self.name, self._asked, others)
-        if not self._waited:
-            self._waited, word = True, self._asked.positive
-            self._say(f"no line of {self.name} holds {word!r} yet; none is taken before one does")
         return True
 
     def _here(self) -> str:
