@@ -4,15 +4,17 @@ Sums of parts are merged in any order to those of the whole: counts exactly, mea
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import ROOM, Table, is_parquet, local, parquet_rows, pieces
 from onlinecal.core.joint import JointDistribution
@@ -48,40 +50,22 @@ def report_of(
     """The report of a file, in memory, or in parts of `size` bytes or rows here or on a cluster."""
     if source == "-" and (in_parts or scheduler is not None):
         raise InvalidData("standard input cannot be read in parts, for it is read twice; expected a file")
-    quicker = False
-    if scheduler is None and not in_parts:
-        needed, free = 0.0 if source == "-" else bytes_needed(source), free_memory()
-        if in_parts is False and needed > free:
-            raise InvalidData(
-                f"{source} needs some {needed / GIB:.1f} GiB of memory, and {free / GIB:.1f} are free; expected no "
-                "--in-memory"
-            )
-        large = needed > 0.5 * free
-        quicker = bool(
-            not large
-            and needed
-            and (asked.time or asked.weight or asked.cluster or asked.classes or None) is None
-            and is_large(source)
-        )
-        if in_parts is False or not (large or quicker):
-            table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
-            log = read_log(table, asked)
-            logs = logs_of_classes(table, log) if asked.classes else [log]
-            more = len(table.columns) > len(log.forecasts) + 1
-            reports = [measure_log(one, settings, more_columns=more) for one in logs]
-            cautions = dict.fromkeys(said for one in reports for said in one.cautions)
-            columns = [column for one in reports for column in one.columns]
-            return replace(reports[0], columns=columns, cautions=list(cautions), classes=asked.classes)
     if scheduler is not None and asked.encoding is not None:
         raise InvalidData(f"{source} is cut into parts, as UTF-8; expected no --encoding")
-    for what, given in (
-        ("--time", asked.time), ("--weight", asked.weight), ("--cluster", asked.cluster),
-        ("--classes", asked.classes or None),
-    ):  # fmt: skip
-        if given is not None:
-            raise InvalidParameter(
-                f"{what} with {source}, which is read in parts, row by row no more; expected none, or --in-memory"
-            )
+    given = {
+        "--time": asked.time,
+        "--weight": asked.weight,
+        "--cluster": asked.cluster,
+        "--classes": asked.classes,
+    }
+    whole = [option for option, value in given.items() if value]
+    large = in_parts is None and scheduler is None and not whole and is_large(source)
+    if not (large or in_parts or scheduler is not None):
+        return _in_memory(source, asked, settings)
+    if whole:
+        raise InvalidParameter(
+            f"{whole[0]} with {source}, which is read in parts, row by row no more; expected none, or --in-memory"
+        )
     head = next(pieces(source, delimiter=asked.delimiter, encoding=asked.encoding, size=HEAD))
     named, said = columns_of(head, asked)
     said.append(
@@ -93,11 +77,26 @@ def report_of(
     else:
         sums = _of_cluster(source, named, settings, size, scheduler)
     report = _report(source, named, said, sums, settings)
-    return (
-        replace(report, said=[*report.said, "that is quicker; --in-memory has it read whole"])
-        if quicker
-        else report
-    )
+    if large:
+        report.said.append("it is large; --in-memory has it read whole")
+    return report
+
+
+def _in_memory(source: str, asked: Asked, settings: Settings) -> Report:
+    needed, free = bytes_needed(source), free_memory()
+    if needed > free:
+        raise InvalidData(
+            f"{source} needs some {needed / GIB:.1f} GiB of memory, and {free / GIB:.1f} are free; expected none of "
+            "--in-memory, --time, --weight, --cluster and --classes, so that it is read in parts"
+        )
+    table = Table(source, delimiter=asked.delimiter, encoding=asked.encoding)
+    log = read_log(table, asked)
+    more = len(table.columns) > len(log.forecasts) + 1
+    logs = logs_of_classes(table, log) if asked.classes else [log]
+    reports = [measure_log(one, settings, more_columns=more) for one in logs]
+    cautions = dict.fromkeys(said for one in reports for said in one.cautions)
+    columns = [column for one in reports for column in one.columns]
+    return replace(reports[0], columns=columns, cautions=list(cautions), classes=asked.classes)
 
 
 def _of_cluster(source: str, asked: Asked, settings: Settings, size: int | None, address: str) -> "Sums":
@@ -124,45 +123,26 @@ def places_of(path: str, size: int | None) -> list[tuple[int, int]]:
 
 
 def is_large(source: str) -> bool:
-    """Whether a file is read in parts sooner than in memory."""
-    if is_parquet(source):
-        return parquet_rows(source) > LARGE_ROWS
-    path = local(source)
-    return path.stat().st_size * (PACKED if path.suffix.lower() == ".gz" else 1.0) > LARGE_BYTES
+    """Whether a file is read in parts sooner than in memory: it is quicker, or takes more than half of what is free."""
+    size = 0.0 if source == "-" else _unpacked(local(source))
+    if not size:
+        return False
+    many = parquet_rows(source) > LARGE_ROWS if is_parquet(source) else size > LARGE_BYTES
+    return many or bytes_needed(source) > 0.5 * free_memory()
 
 
 def bytes_needed(source: str) -> float:
     """Memory that a file takes, about; 0 without a file."""
     path = local(source)
+    return _unpacked(path) * (PARQUET if is_parquet(path) else ROOM)
+
+
+def _unpacked(path: Path) -> float:
     try:
         size = path.stat().st_size if path.is_file() else 0
     except OSError as error:
-        raise InvalidData(f"{source} cannot be read: {error.strerror or error}") from None
-    return size * (PARQUET if is_parquet(path) else ROOM * (PACKED if path.suffix.lower() == ".gz" else 1.0))
-
-
-@dataclass(frozen=True)
-class Pair:
-    """The differences of a score between two columns."""
-
-    named: tuple[str, str, str]  # the score, and the columns
-    count: int  # of those that are finite
-    mean: float  # their mean, and the sums of squares and of cubes of what they are more or less
-    power: float
-    cubes: float
-
-    def merge(self, other: "Pair") -> "Pair":
-        """The sums of the rows of both (Chan, Golub & LeVeque 1983; Pébay 2008)."""
-        count = self.count + other.count
-        if count == 0:
-            return self
-        step, here, there = other.mean - self.mean, self.count / count, other.count / count
-        between = step * step * (self.count * there)
-        return Pair(
-            self.named, count, self.mean + step * there, self.power + other.power + between,
-            self.cubes + other.cubes
-            + step * (between * (here - there) + 3.0 * (here * other.power - there * self.power)),
-        )  # fmt: skip
+        raise InvalidData(f"{path} cannot be read: {error.strerror or error}") from None
+    return size * (PACKED if path.suffix.lower() == ".gz" else 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +154,8 @@ class Sums:
     zeros: frozenset[str]  # words that stand for outcome 0
     largest: dict[str, float]  # the largest forecast of each column
     columns: dict[str, Column]  # empty where there are no rows
-    pairs: tuple[Pair, ...]
+    # of the differences of a score between two columns: how many are finite, and sums of their first three powers
+    pairs: dict[tuple[str, str, str], Floats]
 
 
 def _sums(
@@ -199,21 +180,14 @@ def sums_of(log: Log, settings: Settings) -> Sums:
     """The sums of some rows."""
     columns = {name: _merged([Column.of(log, name)], settings) for name in log.forecasts if log.rows}
     largest = {name: float(p.max(initial=0.0)) for name, p in log.forecasts.items()}
-    return Sums(log.total, log.rows, frozenset(log.zeros), largest, columns, tuple(_pairs(log)))
-
-
-def _pairs(log: Log) -> Iterable[Pair]:
-    several = log.forecasts if len(log.forecasts) > 1 else {}
-    of = {name: scores(p, log.outcomes) for name, p in several.items()}
-    for a, b in combinations(of, 2):
+    of, pairs = {name: scores(p, log.outcomes) for name, p in log.forecasts.items()}, dict[Any, Floats]()
+    for (a, first), (b, second) in combinations(of.items(), 2):
         for score in ("brier", "log"):
             with np.errstate(invalid="ignore"):
-                difference = of[a][score] - of[b][score]
+                difference = first[score] - second[score]
             finite = difference[np.isfinite(difference)]
-            mean = float(finite.mean()) if len(finite) else 0.0
-            centred = finite - mean
-            power, cubes = float((centred**2).sum()), float((centred**3).sum())
-            yield Pair((score, a, b), len(finite), mean, power, cubes)
+            pairs[score, a, b] = np.array([float((finite**power).sum()) for power in range(4)])
+    return Sums(log.total, log.rows, frozenset(log.zeros), largest, columns, pairs)
 
 
 def merged_sums(parts: Sequence[Sums], settings: Settings) -> Sums:
@@ -226,7 +200,7 @@ def merged_sums(parts: Sequence[Sums], settings: Settings) -> Sums:
         frozenset().union(*(part.zeros for part in parts)),
         {name: max(part.largest[name] for part in parts) for name in parts[0].largest},
         {name: _merged([part[name] for part in there], settings) for name in columns},
-        tuple(reduce(Pair.merge, pairs) for pairs in zip(*(part.pairs for part in parts), strict=True)),
+        {pair: np.sum([part.pairs[pair] for part in parts], axis=0) for pair in parts[0].pairs},
     )
 
 
@@ -265,12 +239,15 @@ def _report(source: str, asked: Asked, guessed: Sequence[str], sums: Sums, setti
         few_groups(source, by, len(column.groups))
         sizes = {name: some.rows for name, some in sorted(column.groups.items())}
     columns = [measured(name, column, settings) for name, column in sums.columns.items()]
-    for one in sums.pairs:
-        if one.count == sums.rows >= 2:
-            error = math.sqrt(one.power / (sums.rows - 1.0) / sums.rows)
-            skewness = skewness_of(one.cubes, one.power)
-            p_value = paired_p(one.mean, error, skewness, sums.rows, ones / sums.rows)
-            found.append(Difference(*one.named, one.mean, error, p_value))
+    for pair, (count, *powers) in sums.pairs.items():
+        if count == sums.rows >= 2:
+            mean, square, cube = (power / count for power in powers)
+            # Central moments, of which rounding must not make the second negative.
+            variance = max(square - mean**2, 0.0)
+            skewness = skewness_of(count * (cube - 3.0 * mean * square + 2.0 * mean**3), count * variance)
+            error = math.sqrt(variance / (count - 1.0))
+            p_value = paired_p(mean, error, skewness, count, ones / count)
+            found.append(Difference(*pair, mean, error, p_value))
     return Report(
         source, str(asked.outcome), sums.rows, columns, corrected(found), by, "", [*guessed, *said],
         tiny_groups(sizes), settings,

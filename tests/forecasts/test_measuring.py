@@ -384,11 +384,27 @@ def test_what_is_large_or_larger_than_memory_is_read_in_parts(tmp_path, monkeypa
     monkeypatch.setattr(source, "free_memory", lambda: 1.0)
     assert in_parts()
     for given, options, error, words in (
-        (path, {"in_parts": False}, InvalidData, "expected no --in-memory"),
+        (path, {"in_parts": False}, InvalidData, "expected none of --in-memory, --time"),
+        (path, {"asked": {"time": "day"}}, InvalidData, "GiB of memory, and .* are free; expected none of"),
         ("-", {"in_parts": True}, InvalidData, "standard input cannot be read in parts"),
-        (path, {"asked": {"time": "day"}}, InvalidParameter, "--time with .*, which is read in parts"),
-        (path, {"asked": {"classes": True}}, InvalidParameter, "--classes with .*, which is read in parts"),
-        (path, {"asked": {"weight": "q"}}, InvalidParameter, "--weight with .*, which is read in parts"),
+        (
+            path,
+            {"in_parts": True, "asked": {"time": "day"}},
+            InvalidParameter,
+            "--time with .*, which is read in parts",
+        ),
+        (
+            path,
+            {"in_parts": True, "asked": {"classes": True}},
+            InvalidParameter,
+            "--classes with .*, which is read in parts",
+        ),
+        (
+            path,
+            {"in_parts": True, "asked": {"weight": "q"}},
+            InvalidParameter,
+            "--weight with .*, which is read in parts",
+        ),
         (path, {"scheduler": "x", "asked": {"encoding": "latin-1"}}, InvalidData, "expected no --encoding"),
     ):
         asked = Asked(("p",), **options.pop("asked", {}))
