@@ -1,17 +1,16 @@
 """All measures of one list of forecasts in a table, with how far chance alone explains them."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import threadpool_limits
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.progress import Progress
 from onlinecal.core.transcript import needs_of
@@ -20,15 +19,11 @@ from onlinecal.forecasts.clusters import labels_of, resample_of
 from onlinecal.forecasts.inference import p_large_n
 from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, intervals
 from onlinecal.forecasts.reference import Reference
-from onlinecal.forecasts.resampling import Resample
+from onlinecal.forecasts.resampling import replicates, value_of
 from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
-from onlinecal.measures.base import Measure, bracket_of_moved, ends, require_modulus
-from onlinecal.study.panel import listed, measured, named_measure
-
-Function = Callable[[JointDistribution], Any]
-#: a measure: its name in the table, as a function of Γ, its record, and its options
-Named = tuple[str, Function, Measure, dict[str, Any]]
+from onlinecal.measures.base import bracket_of_moved, ends, require_modulus
+from onlinecal.study.panel import listed, named_measure
 
 #: draws of either kind: each is kept, and a million tells a quantile to more digits than an interval has
 MOST = 1_000_000
@@ -116,7 +111,7 @@ def evaluate(
             f"evaluate: bootstrap = {bootstrap!r} with method = 'finite-sample', which draws nothing; expected one or "
             "the other"
         )
-    named: list[Named] = []
+    asked = list[Asked]()
     for spec in EVERYTHING if measures is None else listed(measures):
         column, function, record, options = named_measure(spec)
         if needs_of(record.function) is not None:
@@ -124,9 +119,9 @@ def evaluate(
                 f"evaluate: {column.name!r} is a measure of rounds, their order, times and context, which a list of "
                 "forecasts does not tell; expected measures of a JointDistribution"
             )
-        if column.name in [name for name, *_ in named]:
+        if column.name in [one.name for one in asked]:
             raise InvalidParameter(f"evaluate: {column.name!r} is asked for twice; expected each once")
-        named.append((column.name, function, record, options))
+        asked.append(Asked(column.name, function, record, options, (math.nan, math.nan)))
     samples = None
     if isinstance(p, JointDistribution):
         if y is not None or weights is not None or clusters is not None:
@@ -151,47 +146,50 @@ def evaluate(
     if moved is not None:
         steps = integer("evaluate", "moved[0]", moved[0], 1)
         distance = number("evaluate", "moved[1]", moved[1], 0.0, 0.5 / steps * (1.0 + 1e-9))
-        refused = tuple(one[0] for one in named if not _may_move(one))
-        named = [one for one in named if one[0] not in refused]
-    values = []
-    with Progress(len(named), unit="measures", ticks=True) as progress:
-        for name, function, *_ in named:
-            progress.describe(name)
-            values.append(_checked(name, function, gamma))
+        refused = tuple(one.name for one in asked if not _may_move(one))
+        asked = [one for one in asked if one.name not in refused]
+    values = list[Value]()
+    with Progress(len(asked), unit="measures", ticks=True) as progress:
+        for one in asked:
+            progress.describe(one.name)
+            values.append(value_of(one.name, one.function, gamma))
             progress.advance(1)
+    asked = [replace(one, ends=ends(value)) for one, value in zip(asked, values, strict=True)]
     made: list[Interval] | None = None
     resample = resample_of(gamma, samples, labels) if draws or times or sure or samples else None
     if resample is not None and (draws or times or sure):
         times = 0 if resample.too_few else times
         if draws or sure:
-            made = _intervals(named, values, resample, draws, level, seed, method)
+            made = intervals(asked, resample, draws, level, seed, method)
         # Of draws of calibrated outcomes only upper ends are read.
         tops = [
-            (name, function if record.upper is None else partial(record.upper, **options))
-            for name, function, record, options in named
+            (one.name, one.function if one.record.upper is None else partial(one.record.upper, **one.options))
+            for one in asked
         ]
         against = Reference(resample)
-        compared = values
+        compared = [one.ends[0] for one in asked]
         if times and against.grouped:
-            compared = [_checked(name, function, against.gamma) for (name, function, *_) in named]
-        uppers = replicates(tops, against.draw, times, np.random.default_rng([seed, 1]))[..., 1]
+            compared = [ends(value_of(one.name, one.function, against.gamma))[0] for one in asked]
+        # Functions of your own need not be safe in several threads.
+        threads = 1 if any(one.record.sampling is None for one in asked) else cores()
+        uppers = replicates(tops, against.draw, times, np.random.default_rng([seed, 1]), threads)[..., 1]
     rows = []
-    for i, (name, _, record, options) in enumerate(named):
+    for i, one in enumerate(asked):
         mean = share = limit = None
-        value, low, interval = values[i], ends(values[i])[0], Interval(None, "") if made is None else made[i]
+        record, value, interval = one.record, values[i], Interval(None, "") if made is None else made[i]
         if times:
             # Values at groups of levels are near those at all levels only where the measure has a modulus.
-            mean = None if against.grouped and not _may_move(named[i]) else float(uppers[:, i].mean())
-            share = (1 + int((uppers[:, i] >= ends(compared[i])[0] - _TIE).sum())) / (1 + times)
+            mean = None if against.grouped and not _may_move(one) else float(uppers[:, i].mean())
+            share = (1 + int((uppers[:, i] >= compared[i] - _TIE).sum())) / (1 + times)
             if record.tail is not None and not against.resample.clusters:
-                limit = p_large_n(record.tail, low, gamma, np.add(*against.resample.squares))
+                limit = p_large_n(record.tail, one.ends[0], gamma, np.add(*against.resample.squares))
         if moved is not None:
-            value = bracket_of_moved(record, gamma, distance, options)
+            value = bracket_of_moved(record, gamma, distance, one.options)
             if interval.ends is not None and record.modulus is not None:
-                by, (least, most) = record.modulus(0.5 / steps, **options), interval.ends
+                by, (least, most) = record.modulus(0.5 / steps, **one.options), interval.ends
                 both = max(least - by, record.least), min(most + by, record.largest)
                 interval = Interval(both, interval.how)
-        rows.append(Row(name, value, record, interval.ends, interval.how, mean, share, limit))
+        rows.append(Row(one.name, value, record, interval.ends, interval.how, mean, share, limit))
     legend = ""
     if made is not None:
         made_by = "valid for every number of samples" if sure else f"{draws} draws of either kind"
@@ -204,99 +202,10 @@ def evaluate(
     )
 
 
-def _checked(name: str, function: Function, gamma: JointDistribution) -> Value:
-    value = measured(name, function, gamma)
-    if any(map(math.isnan, ends(value))):
-        raise InvalidParameter(f"{name} is NaN; expected a measure that gives a number")
-    return value
-
-
-def _may_move(one: Named) -> bool:
+def _may_move(one: Asked) -> bool:
     """Whether something is proved of a measure when predictions move."""
     try:
-        require_modulus(one[2], one[3], "moved predictions")
+        require_modulus(one.record, one.options, "moved predictions")
     except InvalidParameter:
         return False
     return True
-
-
-def _intervals(
-    named: list[Named],
-    values: list[Value],
-    resample: Resample,
-    draws: int,
-    level: float,
-    seed: int,
-    method: Method,
-) -> list[Interval]:
-    """Of measures with a record by their `Sampling`, of others the hull of two bootstrap intervals of their values."""
-    ours = [i for i, one in enumerate(named) if one[2].sampling is not None]
-    asked = [Asked(named[i][2], named[i][3], ends(values[i])) for i in ours]
-    found = dict(zip(ours, intervals(asked, resample, draws, level, seed, method), strict=True))
-    own, tail = [i for i in range(len(named)) if i not in found], 0.5 * (1.0 - level)
-    if method == "bootstrap":
-        functions, generator = [named[i][:2] for i in own], np.random.default_rng([seed, 0])
-        drawn = replicates(functions, resample.bootstrap, draws, generator)
-    for column, i in enumerate(own):
-        record, (low, high) = named[i][2], ends(values[i])
-        if method == "finite-sample":
-            found[i] = Interval(None, "none: nothing is known of a function of your own")
-            continue
-        if resample.too_few:
-            found[i] = Interval(None, resample.too_few)
-            continue
-        both = record.least, record.largest
-        if not math.isinf(low) and not math.isinf(high):
-            # Steps, not interpolation, which would make NaN of two infinite values.
-            least = float(np.quantile(drawn[:, column, 0], tail, method="inverted_cdf"))
-            most = float(np.quantile(drawn[:, column, 1], 1.0 - tail, method="inverted_cdf"))
-            both = (
-                max(min(2.0 * low - most, least), record.least),
-                min(max(2.0 * high - least, most), record.largest),
-            )
-        found[i] = Interval(both, OWN)
-    return [found[i] for i in range(len(named))]
-
-
-def replicates(
-    functions: Sequence[tuple[str, Function]],
-    draw: Callable[[np.random.Generator], JointDistribution],
-    times: int,
-    generator: np.random.Generator,
-) -> Floats:
-    """(times, measures, 2): lower and upper ends."""
-    # Progress is shown after two seconds.
-    # The catalogue's measures are found by as many threads as there are cores; functions of your own by this one alone.
-    out = np.empty((times, len(functions), 2))
-    if not functions:
-        return out
-    ours = [i for i, (_, function) in enumerate(functions) if _is_ours(function)]
-    own = [i for i in range(len(functions)) if i not in ours]
-
-    def fill(row: Floats, gamma: JointDistribution, which: list[int]) -> None:
-        for i in which:
-            row[i] = ends(_checked(*functions[i], gamma))
-
-    # Threads of linear algebra would only be in the way. No more draws are in memory than three a thread.
-    with (
-        ThreadPoolExecutor(cores()) as pool,
-        threadpool_limits(1, user_api="blas"),
-        Progress(times, unit="draws", ticks=True) as progress,
-    ):
-        for part in np.array_split(out, math.ceil(times / (3 * cores())) or 1):
-            gammas = [draw(generator) for _ in part]
-            found = [pool.submit(fill, row, gamma, ours) for row, gamma in zip(part, gammas, strict=True)]
-            for row, gamma, future in zip(part, gammas, found, strict=True):
-                fill(row, gamma, own)
-                future.result()
-                progress.advance(1)
-    return out
-
-
-def _is_ours(function: Any) -> bool:
-    """Whether it is of the catalogue, with or without options."""
-    while isinstance(function, partial):
-        function = function.func
-    function = getattr(function, "__self__", function)  # a bound method of a record
-    function = getattr(function, "function", function)
-    return str(getattr(function, "__module__", "")).startswith("onlinecal.")

@@ -18,8 +18,8 @@ import numpy as np
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
-from onlinecal.forecasts.resampling import AT_ONCE, FEW, MOST_LEVELS, Resample
-from onlinecal.forecasts.witnessed import ABOVE, BY, Kind, kind_of, witnessed_ends
+from onlinecal.forecasts.resampling import AT_ONCE, FEW, MOST_LEVELS, Function, Resample, replicates
+from onlinecal.forecasts.witnessed import ABOVE, BY, kind_of, witnessed_ends
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Ends, Known, Measure, Sampling, ends
 
@@ -40,8 +40,10 @@ class Interval:
 
 @dataclass(frozen=True)
 class Asked:
-    """A measure with its record, options and value."""
+    """A measure: its name in the table, as a function of Γ, its record and options, and its value."""
 
+    name: str
+    function: Function
     record: Measure
     options: Mapping[str, Any]
     ends: Ends
@@ -54,11 +56,6 @@ class Asked:
             named = [(MEASURES[name].sampling, name) for name in (sampling.lower, sampling.upper)]
             return [(part, {}, name) for part, name in named if isinstance(part, Sampling)]
         return [] if sampling is None else [(sampling, self.options, self.record.name)]
-
-    @property
-    def kind(self) -> Kind | None:
-        """How ends are found by witnesses; None where they are not."""
-        return kind_of(self.record.name, self.options)
 
 
 def order_statistic(values: Floats, level: float) -> float:
@@ -154,7 +151,8 @@ def drawn_radii(
         kinds = [
             np.concatenate([np.concatenate(parts, axis=1) for parts in of_kind]) for of_kind in mine.values()
         ]
-        within = level if resample.clusters or asked.kind is None else 0.5 * (1.0 + level)
+        shared = kind_of(asked.record.name, asked.options) is not None and not resample.clusters
+        within = 0.5 * (1.0 + level) if shared else level
         radii.append(np.split(joint_radii(kinds, within), np.cumsum(widths)[:-1]))
     return radii
 
@@ -176,10 +174,34 @@ def certain_radii(asked: Asked, samples: float, level: float) -> list[Floats] | 
     ]
 
 
+def own_intervals(
+    asked: Sequence[Asked], resample: Resample, times: int, level: float, seed: int
+) -> list[Interval]:
+    """The hull of two bootstrap intervals of the values of functions that nothing is known of."""
+    if resample.too_few:
+        return [Interval(None, resample.too_few)] * len(asked)
+    functions, tail = [(one.name, one.function) for one in asked], 0.5 * (1.0 - level)
+    drawn = replicates(functions, resample.bootstrap, times, np.random.default_rng([seed, 0]))
+    found = []
+    for one, values in zip(asked, np.moveaxis(drawn, 1, 0), strict=True):
+        (low, high), record = one.ends, one.record
+        both = record.least, record.largest
+        if not math.isinf(low) and not math.isinf(high):
+            # Steps, not interpolation, which would make NaN of two infinite values.
+            least = float(np.quantile(values[:, 0], tail, method="inverted_cdf"))
+            most = float(np.quantile(values[:, 1], 1.0 - tail, method="inverted_cdf"))
+            both = (
+                max(min(2.0 * low - most, least), record.least),
+                min(max(2.0 * high - least, most), record.largest),
+            )
+        found.append(Interval(both, OWN))
+    return found
+
+
 def intervals(
     asked: Sequence[Asked], resample: Resample, times: int, level: float, seed: int, method: Method
 ) -> list[Interval]:
-    """The interval of each measure that has a record of its own."""
+    """The interval of each measure, by its `Sampling` where it has one."""
     bootstrap, kept = method == "bootstrap", dict[str, Floats]()
     if not bootstrap and resample.weights is not None:
         raise InvalidParameter(
@@ -193,9 +215,15 @@ def intervals(
         return Known(resample.gamma, resample.samples, both or values[name], kept)
 
     found: dict[int, Interval] = {}
+    own = [i for i, one in enumerate(asked) if one.record.sampling is None]
+    if own and bootstrap:
+        mine = own_intervals([asked[i] for i in own], resample, times, level, seed)
+        found.update(zip(own, mine, strict=True))
     for i, one in enumerate(asked):
         record, sampling = one.record, one.record.sampling
-        if any(map(math.isinf, one.ends)):
+        if sampling is None:
+            found.setdefault(i, Interval(None, "none: nothing is known of a function of your own"))
+        elif any(map(math.isinf, one.ends)):
             # Resamples of samples that hide what is finite hide it as well: of outcomes that are all equal, say.
             either = one.ends if record.lasting else (record.least, record.largest)
             what = "is so in the population" if record.lasting else "says nothing of the population"
@@ -213,17 +241,19 @@ def intervals(
     proved: dict[int, Ends] = {}
     if bootstrap:
         # Gains of clusters are not independent; there the draws alone give intervals.
-        kinds = {i: kind for i in left if (kind := asked[i].kind) is not None and not resample.clusters}
+        kinds = {
+            i: (kind, asked[i].options)
+            for i in left
+            if (kind := kind_of(asked[i].record.name, asked[i].options)) is not None and not resample.clusters
+        }
         if kinds:
             blocks = resample.blocks(np.random.default_rng([seed, 6]))
-            chosen = {i: asked[i].options for i in kinds}
             limit, squares = partial(mean_interval, times=times, seed=seed), np.stack(resample.squares)
-            proved = witnessed_ends(kinds, chosen, resample.gamma, squares, blocks, level, limit)
+            proved = witnessed_ends(kinds, resample.gamma, squares, blocks, level, limit)
         for i, (low, high) in proved.items():
-            one, record = asked[i], asked[i].record
-            proved[i] = low, high = min(low, one.ends[0]), max(high, one.ends[1])
-            if kinds[i].alone:
-                found[i] = Interval((max(low, record.least), min(high, record.largest)), f"{BY}; {ABOVE}")
+            proved[i] = min(low, asked[i].ends[0]), max(high, asked[i].ends[1])
+            if kinds[i][0].alone:
+                found[i] = _within(proved[i], asked[i].record, f"{BY}; {ABOVE}")
         left = [i for i in left if i not in found]
         radii = drawn_radii([asked[i] for i in left], resample, times, level, seed) if left else []
     else:
@@ -251,5 +281,9 @@ def intervals(
         if i in proved:
             how += f"; or, if nearer to the value, {BY}; {ABOVE}"
             low, high = max(low, proved[i][0]), min(high, proved[i][1])
-        found[i] = Interval((max(low, record.least), min(high, record.largest)), how)
+        found[i] = _within((low, high), record, how)
     return [found[i] for i in range(len(asked))]
+
+
+def _within(both: Ends, record: Measure, how: str) -> Interval:
+    return Interval((max(both[0], record.least), min(both[1], record.largest)), how)

@@ -11,6 +11,7 @@ import numpy as np
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.memory import cores
 from onlinecal.core.validation import integer
 from onlinecal.forecasts.cautions import (
     cautions,
@@ -20,7 +21,7 @@ from onlinecal.forecasts.cautions import (
     unresolved_caution,
 )
 from onlinecal.forecasts.clusters import Clustered, blocks_in_time
-from onlinecal.forecasts.evaluation import DECIDING, evaluate, replicates
+from onlinecal.forecasts.evaluation import DECIDING, evaluate
 from onlinecal.forecasts.inference import (
     Difference,
     Drift,
@@ -33,7 +34,7 @@ from onlinecal.forecasts.inference import (
 from onlinecal.forecasts.reading import Log
 from onlinecal.forecasts.reference import Reference
 from onlinecal.forecasts.regression import Decomposition, clopper_pearson, decomposition
-from onlinecal.forecasts.resampling import Resample
+from onlinecal.forecasts.resampling import Resample, replicates
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.forecasts.thresholds import Threshold, threshold_regret, worst_threshold
 from onlinecal.measures import brier
@@ -231,7 +232,7 @@ def measured(name: str, column: Column, settings: Settings) -> Measured:
         against = Reference(resample, chances)
         generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(against.gamma)
         regret = [("threshold regret", threshold_regret)]
-        drawn = replicates(regret, against.draw, settings.draws, generator)[:, 0, 0]
+        drawn = replicates(regret, against.draw, settings.draws, generator, cores())[:, 0, 0]
         by_chance = float(drawn.mean())
         share = (1 + int((drawn >= loss - 1e-12).sum())) / (1 + settings.draws)
 

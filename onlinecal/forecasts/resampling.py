@@ -1,17 +1,23 @@
 """New Γ from the samples behind one, and changes of its masses: the draws that intervals and p-values are made of."""
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.witnessed import BLOCKS, Block, blocks_of_counts, blocks_of_samples
-from onlinecal.measures.base import Change
+from onlinecal.core.progress import Progress
+from onlinecal.forecasts.witnessed import BLOCKS, Block
+from onlinecal.measures.base import Bracket, Change, ends
+from onlinecal.study.panel import measured
 
+Function = Callable[[JointDistribution], Any]
 Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
 
 #: samples that a level or a bin must hold to count as repeated
@@ -40,6 +46,41 @@ def grouped(gamma: JointDistribution, most: int) -> tuple[JointDistribution, Int
     return JointDistribution.from_sorted_levels(
         means, counts, np.add.reduceat(gamma.positives, starts)
     ), starts
+
+
+def value_of(name: str, function: Function, gamma: JointDistribution) -> float | Bracket:
+    """The value of a measure, which is a number."""
+    value = measured(name, function, gamma)
+    if any(map(math.isnan, ends(value))):
+        raise InvalidParameter(f"{name} is NaN; expected a measure that gives a number")
+    return value
+
+
+def replicates(
+    functions: Sequence[tuple[str, Function]],
+    draw: Callable[[np.random.Generator], JointDistribution],
+    times: int,
+    generator: np.random.Generator,
+    threads: int = 1,
+) -> Floats:
+    """(times, measures, 2): lower and upper ends of the values on draws, some `threads` at once."""
+
+    def of(gamma: JointDistribution) -> list[tuple[float, float]]:
+        return [ends(value_of(name, function, gamma)) for name, function in functions]
+
+    found = np.empty((times, len(functions), 2))
+    # Progress is shown after two seconds. Threads of linear algebra would only be in the way. No more draws are in
+    # memory than three a thread.
+    with (
+        ThreadPoolExecutor(threads) as pool,
+        threadpool_limits(1, user_api="blas"),
+        Progress(times, unit="draws", ticks=True) as progress,
+    ):
+        for start in range(0, times if functions else 0, 3 * threads):
+            part = found[start : start + 3 * threads]
+            part[:] = list(pool.map(of, [draw(generator) for _ in part]))
+            progress.advance(len(part))
+    return found
 
 
 class Resample:
@@ -131,9 +172,20 @@ class Resample:
     def blocks(self, generator: np.random.Generator) -> Iterator[Block]:
         """The samples in blocks, each sample in any of them with the same chance."""
         if self.weights is None:
-            return blocks_of_counts(self.squares, generator)
-        block = generator.integers(0, BLOCKS, len(self.level))
-        return blocks_of_samples(self.level, self.ones, self.weights, len(self.v), block)
+            left = np.stack(self.squares).astype(np.int64)
+            for more in range(BLOCKS, 0, -1):
+                drawn = generator.binomial(left, 1.0 / more)
+                left -= drawn
+                yield Block(drawn.astype(np.float64), drawn.astype(np.float64))
+            return
+        levels = len(self.v)
+        block, cell = generator.integers(0, BLOCKS, len(self.level)), self.level + levels * self.ones
+        for b in range(BLOCKS):
+            sums = (
+                np.bincount(cell[block == b], w[block == b], 2 * levels)
+                for w in (self.weights, self.weights**2)
+            )
+            yield Block(*(part.astype(np.float64).reshape(2, levels) for part in sums))
 
     def changes(self, kind: str, times: int, generator: np.random.Generator) -> Iterator[Change]:
         """Changes of the masses of levels and outcomes by new samples, some at a time."""

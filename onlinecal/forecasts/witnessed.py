@@ -14,12 +14,10 @@ Intervals of Clopper and Pearson hold these means for all levels together.
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
 from onlinecal.core.arrays import Floats, Ints, cells
@@ -306,69 +304,12 @@ def kind_of(name: str, options: Mapping[str, Any]) -> Kind | None:
     return None if options.get("order", 1.0) != 1.0 else KINDS_OF.get(name)
 
 
-def blocks_of_counts(counts: tuple[Floats, Floats], generator: np.random.Generator) -> Iterator[Block]:
-    """Blocks of samples without weights, each sample in any of them with the same chance, by counts of cells."""
-    left = np.stack(counts).astype(np.int64)
-    for more in range(BLOCKS, 0, -1):
-        drawn = generator.binomial(left, 1.0 / more)
-        left -= drawn
-        yield Block(drawn.astype(np.float64), drawn.astype(np.float64))
-
-
-def blocks_of_samples(
-    level: Ints, ones: NDArray[np.bool_], weights: Floats, levels: int, block: Ints
-) -> Iterator[Block]:
-    """Blocks of samples with weights, by the number of the block of each."""
-    cell = level + levels * ones
-    for b in range(BLOCKS):
-        mine = block == b
-        mass, squares = (np.bincount(cell[mine], w[mine], 2 * levels) for w in (weights, weights**2))
-        yield Block(*(part.astype(np.float64).reshape(2, levels) for part in (mass, squares)))
-
-
 #: `limit(losses, mass, squares, within, level=…)`: the ends of an interval of their mean; both fail alike
 Limit = Callable[..., tuple[float, float]]
 
 
-class Gains:
-    """Gains of samples by witnesses from the blocks before theirs: each cell's gain, mass and squares."""
-
-    def __init__(self) -> None:
-        self.parts: list[tuple[Floats, Floats, Floats]] = []
-        self.within, self.most = (0.0, 0.0), math.inf
-
-    def add(self, gains: Floats, most: float, block: Block) -> None:
-        held = block.mass > 0.0
-        self.parts.append((gains[held], block.mass[held], block.squares[held]))
-        self.within = min(self.within[0], float(gains.min())), max(self.within[1], float(gains.max()))
-        self.most = min(self.most, most)
-
-    def lower(self, limit: Limit, level: float) -> float:
-        """A lower limit of the measure."""
-        if self.within == (0.0, 0.0):
-            return 0.0
-        gains, mass, squares = (np.concatenate(part) for part in zip(*self.parts, strict=True))
-        return min(limit(gains, mass, squares, self.within, level=level)[0], self.most)
-
-
-def gains(
-    v: Floats, blocks: Iterable[Block], finders: Mapping[int, Callable[[Past], Found]]
-) -> dict[int, Gains]:
-    """The gains of each measure's witnesses."""
-    found: dict[int, Gains] = {i: Gains() for i in finders}
-    before: Block | None = None
-    for block in blocks:
-        if before is not None and before.mass.any() and block.mass.any():
-            past = past_of(v, before)
-            for i, find in finders.items():
-                found[i].add(*find(past), block)
-        before = block if before is None else before + block
-    return found
-
-
 def witnessed_ends(
-    kinds: Mapping[int, Kind],
-    options: Mapping[int, Mapping[str, Any]],
+    kinds: Mapping[int, tuple[Kind, Mapping[str, Any]]],
     gamma: JointDistribution,
     squares: Floats,
     blocks: Iterable[Block],
@@ -376,11 +317,28 @@ def witnessed_ends(
     limit: Limit,
 ) -> dict[int, tuple[float, float]]:
     """The ends of each measure. Each fails in half of the cases left, which are half of all beside other ends."""
-    finders = {i: partial(kind.find, **options[i]) for i, kind in kinds.items()}
+    # Gains of samples by witnesses from the blocks before theirs: each cell's gain, mass and squares.
+    parts: dict[int, list[tuple[Floats, Floats, Floats]]] = {i: [] for i in kinds}
+    least, largest, most = (
+        dict.fromkeys(kinds, 0.0),
+        dict.fromkeys(kinds, 0.0),
+        dict.fromkeys(kinds, math.inf),
+    )
+    before: Block | None = None
+    for block in blocks:
+        if before is not None and before.mass.any() and block.mass.any():
+            past, held = past_of(gamma.predictions, before), block.mass > 0.0
+            for i, (kind, options) in kinds.items():
+                gains, proved = kind.find(past, **options)
+                parts[i].append((gains[held], block.mass[held], block.squares[held]))
+                least[i], largest[i] = min(least[i], float(gains.min())), max(largest[i], float(gains.max()))
+                most[i] = min(most[i], proved)
+        before = block if before is None else before + block
     found = {}
-    for i, mine in gains(gamma.predictions, blocks, finders).items():
-        kind = kinds[i]
-        within = level if kind.alone else 0.5 * (1.0 + level)
-        high = kind.above(gamma, squares, 0.5 * (1.0 - within), **(options[i] if kind.alone else {}))
-        found[i] = mine.lower(limit, within), high
+    for i, (kind, options) in kinds.items():
+        within, low = level if kind.alone else 0.5 * (1.0 + level), 0.0
+        if least[i] < largest[i]:
+            gains, mass, power = (np.concatenate(part) for part in zip(*parts[i], strict=True))
+            low = min(limit(gains, mass, power, (least[i], largest[i]), level=within)[0], most[i])
+        found[i] = low, kind.above(gamma, squares, 0.5 * (1.0 - within), **(options if kind.alone else {}))
     return found
