@@ -257,7 +257,7 @@ def recalibrate(
         return
     found, said = recalibrate_file(
         file, output, forecaster, column=column, asked=asked, overwrite=overwrite, bins=bins, horizon=horizon,
-        measures=measure, bootstrap=draws, seed=seed, progress=None, save=save,
+        measures=measure, bootstrap=draws, seed=seed, save=save,
     )  # fmt: skip
     if as_json:
         print_json(found.as_json())

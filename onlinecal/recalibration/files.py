@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,14 +12,13 @@ import numpy as np
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, local
-from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
 from onlinecal.core.writing import check_new, whole
 from onlinecal.forecasts.reading import Asked, columns_of, probabilities, read_log
 from onlinecal.naming import said_table
 from onlinecal.recalibration.maps import fit_recalibration, load_recalibration
 from onlinecal.recalibration.methods import METHODS, Refitted, method
-from onlinecal.recalibration.replay import Recalibrated, recalibrate, work
+from onlinecal.recalibration.replay import Recalibrated, recalibrate
 
 #: what a file's name may end with
 FORMATS = ".csv", ".parquet"
@@ -34,7 +32,6 @@ def recalibrate_file(
     column: str = "recalibrated",
     asked: Asked | None = None,
     overwrite: bool = False,
-    progress: bool | None = False,
     save: Path | None = None,
     **options: Any,
 ) -> tuple[Recalibrated, tuple[str, ...]]:
@@ -54,16 +51,12 @@ def recalibrate_file(
     if log.rows < 2:
         raise InvalidData(f"{table.name} has 1 row; expected at least 2")
     base = log.forecasts[named.forecasts[0]]
-    with Progress(work(log.rows, options.get("bootstrap", 0)), shown=progress, unit="forecasts") as bar:
-        made = recalibrate(
-            base, log.outcomes, said_table("--with", forecaster), times=log.times, known=log.known,
-            progress=bar.advance, **options,
-        )  # fmt: skip
+    spec = said_table("--with", forecaster)
+    made = recalibrate(base, log.outcomes, spec, times=log.times, known=log.known, **options)
     if save is not None and isinstance(fitted, Refitted):
         there = ~np.isnan(log.outcomes)
         fit_recalibration(base[there], log.outcomes[there], fitted.of).save(save, overwrite)
-    places: Any = log.places
-    _write_new(table, column, places, made.forecasts, output, overwrite)
+    _write(table, column, log.places, made.forecasts, output, overwrite)
     if unknown := int(np.isnan(log.outcomes).sum()):
         said.append(f"{number_of(unknown, 'row')} of {log.rows} without outcome: recalibrated, in no measure")
     return made, (*said, *log.said)
@@ -89,7 +82,7 @@ def apply_file(
             f"{table.where(int(np.argmax(np.isnan(values))))}: column {named.forecasts[0]!r} is missing; expected a "
             "forecast, or --skip-missing to leave such rows empty"
         )
-    _write_new(table, column, rows, fitted(values[rows]), output, overwrite)
+    _write(table, column, rows, fitted(values[rows]), output, overwrite)
     if len(rows) < table.rows:
         said.append(f"left empty: {number_of(table.rows - len(rows), 'row')} without a forecast")
     return len(rows), tuple(said)
@@ -113,30 +106,22 @@ def _opened(source: str, output: Path, column: str, asked: Asked, overwrite: boo
     return table
 
 
-def _write_new(
-    table: Table, column: str, places: Iterable[int], made: Floats, output: Path, overwrite: bool
-) -> None:
-    values: list[float | None] = [None] * table.rows
-    for place, value in zip(places, made.tolist(), strict=True):
-        values[place] = value
-    with whole(output, overwrite) as new:
-        _write(table, column, values, new, output.suffix)
-
-
-def _write(table: Table, column: str, values: list[float | None], path: Path, ending: str) -> None:
-    """All columns and the new one; of a CSV file, the texts as they stand there."""
+def _write(table: Table, column: str, places: Any, made: Floats, output: Path, overwrite: bool) -> None:
+    """All columns and the new one, empty in other rows; of a CSV file, the texts as they stand there."""
     import polars as pl
 
-    data = io.BytesIO()
-    if ending == ".parquet":
-        frame = table.frame.with_columns(pl.Series("new", values, dtype=pl.Float64))
+    new, data = np.full(table.rows, None, dtype=object), io.BytesIO()
+    new[places] = made.tolist()
+    if output.suffix == ".parquet":
+        frame = table.frame.with_columns(pl.Series("new", new.tolist(), dtype=pl.Float64))
         frame.columns = [*table.columns, column]
         frame.write_parquet(data)
     else:
-        texts = [None if value is None else repr(value) for value in values]
+        texts = [None if value is None else repr(value) for value in new.tolist()]
         header, between = io.StringIO(), table.delimiter or ","
         csv.writer(header, delimiter=between, lineterminator="\n").writerow([*table.columns, column])
         data.write(header.getvalue().encode())
         frame = table.frame.with_columns(pl.Series("new", texts, dtype=pl.String))
         frame.write_csv(data, include_header=False, separator=between)
-    path.write_bytes(data.getbuffer())
+    with whole(output, overwrite) as path:
+        path.write_bytes(data.getbuffer())

@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.progress import Progress
 from onlinecal.core.validation import check_lengths, check_outcomes, check_same_rows, check_unit, vector
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.forecasts.evaluation import evaluate
@@ -142,7 +143,6 @@ def recalibrate(
     measures: Iterable[Any] | None = None,
     bootstrap: int = 0,
     seed: int = 0,
-    progress: Callable[[int], None] = lambda done: None,
 ) -> Recalibrated:
     """Recalibrates forecasts in time order; each sees the outcomes that were known before it was made, and no others.
 
@@ -166,8 +166,6 @@ def recalibrate(
         As for `evaluate`: intervals, before and after, and of the change. That of a score (Brier, log) is for the mean
         over t of E[change of the score in forecast t | the past]. It takes neither forecasts nor outcomes as
         independent.
-    progress : callable, optional
-        Told how much has been done since it was last told, of `work`.
 
     Returns
     -------
@@ -195,48 +193,33 @@ def recalibrate(
     told = asked if known is None else vector("known", known)
     _check_times(forecasts, asked, told)
     mender = Recalibrator(forecaster, bins=bins, horizon=horizon, seed=seed)
-    made = _replayed(mender, forecasts, outcomes, asked, told, progress)
+    made = _replayed(mender, forecasts, outcomes, asked, told)
     names = list(MEASURES if measures is None else measures)
     both, y_known = (forecasts[there], made[there]), outcomes[there]
-    found = []
-    for values in both:
-        found.append(evaluate(values, y_known, measures=names, bootstrap=bootstrap, seed=seed))
-        progress(len(forecasts))
-    changed = changes(
-        *both, y_known, list(zip(*(one.rows for one in found), strict=True)), names, bootstrap, seed
+    before, after = (
+        evaluate(values, y_known, measures=names, bootstrap=bootstrap, seed=seed) for values in both
     )
-    progress(work(len(forecasts), bootstrap) - 3 * len(forecasts))
-    return Recalibrated(made, found[0], found[1], tuple(changed), mender.method)
-
-
-def work(n: int, bootstrap: int) -> int:
-    """The total told to `progress`: n for n forecasts, and as much for each time that they are measured."""
-    return (5 if bootstrap else 3) * n
+    rows = list(zip(before.rows, after.rows, strict=True))
+    changed = changes(*both, y_known, rows, names, bootstrap, seed)
+    return Recalibrated(made, before, after, tuple(changed), mender.method)
 
 
 def _replayed(
-    mender: Recalibrator,
-    p: Floats,
-    y: Floats,
-    asked: Floats | None,
-    told: Floats | None,
-    progress: Callable[[int], None],
+    mender: Recalibrator, p: Floats, y: Floats, asked: Floats | None, told: Floats | None
 ) -> Floats:
-    made = np.empty(len(p))
-    waiting: list[tuple[float, int, Question]] = []
-    for i, base in enumerate(p.tolist()):
-        now = math.inf if asked is None else float(asked[i])
-        while waiting and waiting[0][0] < now:
-            _, j, question = heappop(waiting)
-            mender.tell(question, float(y[j]))
-        question = mender.ask(base, None if asked is None else now)
-        made[i] = question.forecast
-        due = float(i) if told is None else float(told[i])
-        if not (math.isnan(due) or math.isnan(y[i])):
-            heappush(waiting, (due, i, question))
-        if (i + 1) % 1024 == 0:
-            progress(1024)
-    progress(len(p) % 1024)
+    made, waiting = np.empty(len(p)), list[tuple[float, int, Question]]()
+    with Progress(len(p), unit="forecasts") as progress:
+        for i, base in enumerate(p.tolist()):
+            now = math.inf if asked is None else float(asked[i])
+            while waiting and waiting[0][0] < now:
+                _, j, question = heappop(waiting)
+                mender.tell(question, float(y[j]))
+            question = mender.ask(base, None if asked is None else now)
+            made[i] = question.forecast
+            due = float(i) if told is None else float(told[i])
+            if not (math.isnan(due) or math.isnan(y[i])):
+                heappush(waiting, (due, i, question))
+            progress.advance(1)
     return made
 
 
