@@ -93,7 +93,7 @@ class Clustered(Resample):
         times = generator.multinomial(self.clusters, np.full(self.clusters, 1.0 / self.clusters))
         return self._gamma(times[self.of] * self._weights, self.ones)
 
-    def calibrated(self, generator: np.random.Generator, chances: Floats | None = None) -> JointDistribution:
+    def calibrated(self, generator: np.random.Generator) -> JointDistribution:
         """The same predictions, and each outcome 1 with the probability predicted, by a normal copula in clusters."""
         return self._gamma(self._weights, self._drawn(1, generator)[0])
 
@@ -194,15 +194,6 @@ class Clustered(Resample):
 def _squares(table: Any) -> Floats:
     """Sums of squares of the columns."""
     return np.asarray(table.multiply(table).sum(axis=0)).ravel()
-
-
-def resample_of(
-    gamma: JointDistribution, samples: tuple[Floats, Floats, Floats] | None, labels: Ints | None
-) -> Resample:
-    """The resamples of rows, or of clusters of them."""
-    return (
-        Resample(gamma, samples) if labels is None or samples is None else Clustered(gamma, samples, labels)
-    )
 
 
 def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> Ints | None:

@@ -15,11 +15,11 @@ from onlinecal.core.memory import cores
 from onlinecal.core.progress import Progress
 from onlinecal.core.transcript import needs_of
 from onlinecal.core.validation import choice, integer, number, vector
-from onlinecal.forecasts.clusters import labels_of, resample_of
+from onlinecal.forecasts.clusters import Clustered, labels_of
 from onlinecal.forecasts.inference import p_large_n
 from onlinecal.forecasts.intervals import OWN, Asked, Interval, Method, intervals
 from onlinecal.forecasts.reference import Reference
-from onlinecal.forecasts.resampling import replicates, value_of
+from onlinecal.forecasts.resampling import Resample, replicates, value_of
 from onlinecal.forecasts.table import Evaluation, Row, Value
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import bracket_of_moved, ends, require_modulus
@@ -156,7 +156,11 @@ def evaluate(
             progress.advance(1)
     asked = [replace(one, ends=ends(value)) for one, value in zip(asked, values, strict=True)]
     made: list[Interval] | None = None
-    resample = resample_of(gamma, samples, labels) if draws or times or sure or samples else None
+    resample: Resample | None = None
+    if labels is not None and samples is not None:
+        resample = Clustered(gamma, samples, labels)
+    elif draws or times or sure or samples:
+        resample = Resample(gamma, samples)
     if resample is not None and (draws or times or sure):
         times = 0 if resample.too_few else times
         if draws or sure:

@@ -44,6 +44,8 @@ from onlinecal.measures.decision import worst_decision_task
 GROUPS = 1000
 #: stretches of time in the table over time
 BLOCKS = 8
+#: steps of the grid of files with too many different forecasts
+GRID = 2**20
 
 
 @dataclass(frozen=True)
@@ -54,10 +56,6 @@ class Settings:
     level: float = 0.95
     seed: int = 0
     measures: tuple[Any, ...] = DECIDING
-    # Of a file in parts with more different predictions than `distinct`, measures are brackets by a grid of `grid`
-    # steps. Memory grows with the first, and their width falls with the second.
-    distinct: int = 10_000_000
-    grid: int = 2**20
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class Measured:
     brier: Decomposition
     log: Decomposition
     threshold: Threshold
-    # what it would lose on average if forecasts were calibrated; of forecasts on a grid, the worst of its thresholds
+    # what it would lose on average if forecasts were calibrated
     by_chance: float | None
     # how often as much, then: a p-value of calibration, for all pairs of thresholds at once
     threshold_p: float | None
@@ -134,10 +132,7 @@ class Column:
 
     gamma: JointDistribution  # of a grid, where there are too many different forecasts
     groups: dict[str, Some] = field(default_factory=dict)
-    # how far forecasts were moved to the grid, in all; None without a grid
-    moved: float | None = None
-    # as `gamma` with the sum of forecasts in place of outcomes 1, on a grid
-    chances: JointDistribution | None = None
+    moved: float | None = None  # how far forecasts were moved to the grid, in all; None without a grid
     # where samples have weights or clusters, the samples themselves: predictions, outcomes, weights
     samples: tuple[Floats, Floats, Floats] | None = None
     clusters: Ints | None = None
@@ -165,23 +160,13 @@ class Column:
             weighted=w is not None, blocks=blocks, drift=drift, blocked=log.clusters is not given,
         )  # fmt: skip
 
-    def on_grid(self, steps: int) -> "Column":
-        """The same of rows without weights, with every forecast at the nearest i/steps."""
+    def on_grid(self) -> "Column":
+        """The same of rows without weights, with every forecast at the nearest i/`GRID`."""
         if self.moved is not None:
             return self
-        v, n = self.gamma.predictions, self.gamma.counts
-        gamma, distance = self.gamma.round(steps)
-        chances, _ = JointDistribution.from_sorted_levels(v, n, n * v).round(steps)
-        groups = {name: one._replace(gamma=one.gamma.round(steps)[0]) for name, one in self.groups.items()}
-        return Column(gamma, groups, distance * gamma.weight, chances)
-
-    def evaluate(self, settings: Settings, measures: Any, **options: Any) -> Evaluation:
-        """The table of some measures, with intervals."""
-        given: dict[str, Any] = {"p": self.gamma}
-        if self.samples is not None:
-            given = dict(zip(("p", "y", "weights"), self.samples, strict=True)) | {"clusters": self.clusters}
-        options |= {"bootstrap": settings.draws, "level": settings.level, "seed": settings.seed}
-        return evaluate(**given, measures=measures, **options)
+        gamma, distance = self.gamma.round(GRID)
+        groups = {name: one._replace(gamma=one.gamma.round(GRID)[0]) for name, one in self.groups.items()}
+        return Column(gamma, groups, distance * gamma.weight)
 
 
 def measure_log(log: Log, settings: Settings | None = None, more_columns: bool = False) -> Report:
@@ -216,20 +201,21 @@ def few_groups(source: str, by: str, many: int) -> None:
 
 def measured(name: str, column: Column, settings: Settings) -> Measured:
     """All that is said of a column."""
-    for option, least, most in (("draws", 0, 100_000), ("grid", 1, 2**20), ("distinct", 1, None)):
-        integer("measure", option, getattr(settings, option), least, most)
-    gamma, steps, chances = column.gamma, None, None
+    integer("measure", "draws", settings.draws, 0, 100_000)
+    gamma, given, moved = column.gamma, dict[str, Any](p=column.gamma), None
     if column.moved is not None:
         # The sum of rows added in any order: rounding must not take it above the largest possible move.
-        steps = settings.grid, min(column.moved / gamma.weight, 0.5 / settings.grid)
-        # On a grid outcomes are drawn by the mean forecast of each level. Their number varies a little more than with
-        # single forecasts (Hoeffding 1956).
-        chances = None if column.chances is None else column.chances.means
-    evaluation = column.evaluate(settings, settings.measures, reference=settings.draws, moved=steps)
+        moved = GRID, min(column.moved / gamma.weight, 0.5 / GRID)
+    if column.samples is not None:
+        given = dict(zip(("p", "y", "weights"), column.samples, strict=True), clusters=column.clusters)
+    evaluation = evaluate(
+        **given, measures=settings.measures, bootstrap=settings.draws, reference=settings.draws,
+        level=settings.level, seed=settings.seed, moved=moved,
+    )  # fmt: skip
     resample = evaluation.resample or Resample(gamma, None)
     by_chance = share = None
     if settings.draws and not resample.too_few:
-        against = Reference(resample, chances)
+        against = Reference(resample)
         generator, loss = np.random.default_rng([settings.seed, 4]), threshold_regret(against.gamma)
         regret = [("threshold regret", threshold_regret)]
         drawn = replicates(regret, against.draw, settings.draws, generator, cores())[:, 0, 0]
@@ -286,17 +272,16 @@ def _some(log: Log, name: str, groups: Mapping[str, Any]) -> dict[str, Some]:
     found = dict[str, Some]()
     for label, rows in groups.items():
         p, y = log.forecasts[name][rows], log.outcomes[rows]
-        w = None if log.weights is None else log.weights[rows]
-        if log.clusters is not None and (w is None or w.sum() > 0.0):
-            w = np.ones(len(p)) if w is None else w
-            gamma = JointDistribution.from_samples(p, y, weights=w)
-            found[label] = Some(len(p), gamma, None, Clustered(gamma, (p, y, w), log.clusters[rows]))
-        elif w is None:
-            found[label] = Some(len(p), JointDistribution.from_samples(p, y))
-        elif w.sum() > 0.0:
-            gamma, held = JointDistribution.from_samples(p, y, weights=w), w > 0.0
-            squares = np.bincount(np.searchsorted(gamma.predictions, p[held]), w[held] ** 2, gamma.levels)
-            found[label] = Some(len(p), gamma, squares.astype(np.float64))
+        w = np.ones(len(p)) if log.weights is None else log.weights[rows]
+        if not w.any():
+            continue
+        gamma, squares, resample = JointDistribution.from_samples(p, y, weights=w), None, None
+        if log.clusters is not None:
+            resample = Clustered(gamma, (p, y, w), log.clusters[rows])
+        elif log.weights is not None:
+            level = np.searchsorted(gamma.predictions, p[w > 0.0])
+            squares = np.bincount(level, w[w > 0.0] ** 2, gamma.levels).astype(np.float64)
+        found[label] = Some(len(p), gamma, squares, resample)
     return found
 
 

@@ -16,13 +16,13 @@ class Reference:
     """Γ with each outcome drawn as 1 with the probability forecast, to compare with `gamma`.
 
     Above `MOST_DRAWN` levels both have the levels of `GROUPS` groups, each at its mean forecast. Outcomes are drawn at
-    the forecasts themselves, or at `chances` of the levels. So a rank among draws is exact for any statistic.
+    the forecasts themselves. So a rank among draws is exact for any statistic.
     """
 
-    def __init__(self, resample: Resample, chances: Floats | None = None) -> None:
+    def __init__(self, resample: Resample) -> None:
         self.gamma, self.moved = resample.gamma, 0.0
         self.starts: NDArray[np.int64] | None = None  # the first level of each group
-        self.resample, self._chances = resample, chances
+        self.resample = resample
         # For samples drawn one by one: their chances, the first of each group, and two buffers for the draws.
         self._single: tuple[Floats, NDArray[np.int64], Floats, NDArray[np.bool_]] | None = None
         if resample.gamma.levels > MOST_DRAWN:
@@ -42,13 +42,13 @@ class Reference:
         if self.resample.weights is None and whole.weight <= _REPEATED * whole.levels:
             times = self.resample.counts
             first = np.concatenate(([0], np.cumsum(times)))[starts]
-            single = np.repeat(v if self._chances is None else self._chances, times)
+            single = np.repeat(v, times)
             self._single = single, first, np.empty(len(single)), np.empty(len(single), dtype=bool)
 
     def draw(self, generator: np.random.Generator) -> JointDistribution:
         """One more draw."""
         if self.starts is None:
-            return self.resample.calibrated(generator, self._chances)
+            return self.resample.calibrated(generator)
         if self._single is not None:
             chances, first, drawn, below = self._single
             np.less(generator.random(out=drawn), chances, out=below)
@@ -56,6 +56,6 @@ class Reference:
             ones = np.add.reduceat(below.view(np.int8), first, dtype=np.int64)
             counts, positives = self.gamma.counts, ones.astype(np.float64)
         else:
-            gamma = self.resample.calibrated(generator, self._chances)
+            gamma = self.resample.calibrated(generator)
             counts, positives = (np.add.reduceat(x, self.starts) for x in (gamma.counts, gamma.positives))
         return JointDistribution.from_sorted_levels(self.gamma.predictions, counts, positives)

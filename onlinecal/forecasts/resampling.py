@@ -161,13 +161,12 @@ class Resample:
         times = generator.multinomial(self.total, self.shares).astype(float)
         return self._gamma(times if self.weights is None else times * self.weights, self.ones)
 
-    def calibrated(self, generator: np.random.Generator, chances: Floats | None = None) -> JointDistribution:
-        """The same predictions, and each outcome 1 with the probability predicted, or with that of its level."""
-        chances = self.v if chances is None else chances
+    def calibrated(self, generator: np.random.Generator) -> JointDistribution:
+        """The same predictions, and each outcome 1 with the probability predicted."""
         if self.weights is None:
-            ones = generator.binomial(self.counts, chances).astype(np.float64)
+            ones = generator.binomial(self.counts, self.v).astype(np.float64)
             return JointDistribution.from_sorted_levels(self.v, self.gamma.counts, ones)
-        return self._gamma(self.weights, generator.random(len(self.level)) < chances[self.level])
+        return self._gamma(self.weights, generator.random(len(self.level)) < self.v[self.level])
 
     def blocks(self, generator: np.random.Generator) -> Iterator[Block]:
         """The samples in blocks, each sample in any of them with the same chance."""

@@ -33,6 +33,8 @@ PACKED = 5.0
 BYTES, ROWS, SHARE = 2**25, 1_000_000, 8
 #: bytes or rows at the begin, by which columns are guessed
 HEAD = 2**16
+#: different forecasts; of more, measures are brackets by a grid, so that memory does not grow with the rows
+DISTINCT = 10_000_000
 #: bytes of CSV, and rows of Parquet, from which reading in parts is quicker than in memory
 LARGE_BYTES, LARGE_ROWS = 2**25, 2_000_000
 
@@ -72,10 +74,9 @@ def report_of(
         "the file is read in parts: copies of rows and dependence between neighbouring ones are not looked for, and "
         "there are no bounds for rows without an outcome"
     )
-    if scheduler is None:
-        sums = _sums(source, named, settings, size, None)
-    else:
-        sums = _of_cluster(source, named, settings, size, scheduler)
+    sums = (
+        _sums(source, named, size, None) if scheduler is None else _of_cluster(source, named, size, scheduler)
+    )
     report = _report(source, named, said, sums, settings)
     if large:
         report.said.append("it is large; --in-memory has it read whole")
@@ -99,15 +100,15 @@ def _in_memory(source: str, asked: Asked, settings: Settings) -> Report:
     return replace(reports[0], columns=columns, cautions=list(cautions), classes=asked.classes)
 
 
-def _of_cluster(source: str, asked: Asked, settings: Settings, size: int | None, address: str) -> "Sums":
+def _of_cluster(source: str, asked: Asked, size: int | None, address: str) -> "Sums":
     from onlinecal.study.executors.cluster import Cluster
 
     path = str(local(source).absolute())
     with Cluster(address, after="measure it again") as cluster:
         found: Sums = cluster.merged(
-            partial(_sums, path, asked, settings, size),
+            partial(_sums, path, asked, size),
             places_of(path, size),
-            partial(merged_sums, settings=settings),
+            merged_sums,
         )
     return found
 
@@ -158,9 +159,7 @@ class Sums:
     pairs: dict[tuple[str, str, str], Floats]
 
 
-def _sums(
-    source: str, asked: Asked, settings: Settings, size: int | None, part: tuple[int, int] | None
-) -> Sums:
+def _sums(source: str, asked: Asked, size: int | None, part: tuple[int, int] | None) -> Sums:
     """The sums of the rows of a part of a file, or of all of them."""
     found: list[Sums] = []
     for rows in pieces(
@@ -171,14 +170,14 @@ def _sums(
         part=None if part == (-1, -1) else part,
         wanted=[*asked.forecasts, str(asked.outcome), *asked.by],
     ):
-        one = sums_of(rows_of(rows, asked), settings)
-        found = [merged_sums([*found, one], settings) if found else one]
+        one = sums_of(rows_of(rows, asked))
+        found = [merged_sums([*found, one]) if found else one]
     return found[0]
 
 
-def sums_of(log: Log, settings: Settings) -> Sums:
+def sums_of(log: Log) -> Sums:
     """The sums of some rows."""
-    columns = {name: _merged([Column.of(log, name)], settings) for name in log.forecasts if log.rows}
+    columns = {name: _merged([Column.of(log, name)]) for name in log.forecasts if log.rows}
     largest = {name: float(p.max(initial=0.0)) for name, p in log.forecasts.items()}
     of, pairs = {name: scores(p, log.outcomes) for name, p in log.forecasts.items()}, dict[Any, Floats]()
     for (a, first), (b, second) in combinations(of.items(), 2):
@@ -190,7 +189,7 @@ def sums_of(log: Log, settings: Settings) -> Sums:
     return Sums(log.total, log.rows, frozenset(log.zeros), largest, columns, pairs)
 
 
-def merged_sums(parts: Sequence[Sums], settings: Settings) -> Sums:
+def merged_sums(parts: Sequence[Sums]) -> Sums:
     """The sums of all rows."""
     there = [part.columns for part in parts if part.rows]
     columns = there[0] if there else {}
@@ -199,29 +198,23 @@ def merged_sums(parts: Sequence[Sums], settings: Settings) -> Sums:
         sum(part.rows for part in parts),
         frozenset().union(*(part.zeros for part in parts)),
         {name: max(part.largest[name] for part in parts) for name in parts[0].largest},
-        {name: _merged([part[name] for part in there], settings) for name in columns},
+        {name: _merged([part[name] for part in there]) for name in columns},
         {pair: np.sum([part.pairs[pair] for part in parts], axis=0) for pair in parts[0].pairs},
     )
 
 
-def _merged(parts: Sequence[Column], settings: Settings) -> Column:
-    """Of all rows: on a grid if there are more than `settings.distinct` different forecasts in them."""
-    whole = None
-    if all(part.moved is None for part in parts):
-        whole = _gamma([part.gamma for part in parts])
-        if whole.levels > settings.distinct:
-            whole = None
-    if whole is None:
-        parts = [part.on_grid(settings.grid) for part in parts]
+def _merged(parts: Sequence[Column]) -> Column:
+    """Of all rows: on a grid if there are more than `DISTINCT` different forecasts in them."""
+    gamma = _gamma([part.gamma for part in parts])
+    if gamma.levels > DISTINCT or any(part.moved is not None for part in parts):
+        parts = [part.on_grid() for part in parts]
+        gamma = _gamma([part.gamma for part in parts])
     groups = dict[str, Some]()
     for name in sorted(set().union(*(part.groups for part in parts))):
         several = [part.groups[name] for part in parts if name in part.groups]
         groups[name] = Some(sum(one.rows for one in several), _gamma([one.gamma for one in several]))
-    if whole is not None:
-        return Column(whole, groups)
-    chances = [part.chances for part in parts if part.chances is not None]
-    moved = math.fsum(part.moved for part in parts if part.moved is not None)
-    return Column(_gamma([part.gamma for part in parts]), groups, moved, chances[0].merge(*chances[1:]))
+    moved = [part.moved for part in parts if part.moved is not None]
+    return Column(gamma, groups, math.fsum(moved) if moved else None)
 
 
 def _gamma(gammas: Sequence[JointDistribution]) -> JointDistribution:

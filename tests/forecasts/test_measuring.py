@@ -3,7 +3,6 @@
 import itertools
 import json
 import sys
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -16,7 +15,7 @@ from onlinecal.cli import main
 from onlinecal.core import progress
 from onlinecal.core.errors import InvalidData, InvalidParameter, WorkerError
 from onlinecal.core.files import Table, pieces
-from onlinecal.forecasts import reference, source
+from onlinecal.forecasts import measuring, reference, source
 from onlinecal.forecasts.cautions import unresolved_bounds
 from onlinecal.forecasts.evaluation import DECIDING, EVERYTHING, evaluate
 from onlinecal.forecasts.inference import calibration_test, holm
@@ -78,14 +77,13 @@ def test_a_column_is_what_its_parts_say(tmp_path):
         assert one.columns[0].cautions[0].startswith("1 row only: ")
 
 
-@pytest.mark.parametrize("settings", [{}, {"distinct": 50, "grid": 16}, {"grid": 3, "distinct": 1}])
-def test_calibrated_forecasts_lead_to_no_advice(settings, seed):
-    """Advice on 60 calibrated logs, each with probability 1/20 at most; 16 of 60 with 2e-8. Also on a coarse grid."""
+def test_calibrated_forecasts_lead_to_no_advice(seed):
+    """Advice on 60 calibrated logs, each with probability 1/20 at most; 16 of 60 with 2e-8."""
     rng, low = np.random.default_rng([seed, 5]), 0
     for _ in range(60):
         p = rng.random(100) ** 3
         log = Log("f", {"p": p}, (rng.random(100) < p).astype(float), "y")
-        (column,) = measure_log(log, Settings(draws=19, measures=("brier",), **settings)).columns
+        (column,) = measure_log(log, Settings(draws=19, measures=("brier",))).columns
         low += column.advises
         assert ("would be better" in decision(column)) == column.advises
     assert low < 16
@@ -262,22 +260,27 @@ def test_parts_and_workers_find_what_is_found_in_memory(tmp_path, name):
     named, guessed = columns_of(next(pieces(path)), asked)
     places = places_of(path, 2 * size)
     assert len(places) > 3 or name.endswith(".gz")
-    found = [source._sums(path, named, FEW, size, place) for place in places]
-    merged = partial(merged_sums, settings=FEW)
-    sums = merged([merged(found[:2]), merged(found[2:])]) if len(found) > 2 else merged(found)
+    found = [source._sums(path, named, size, place) for place in places]
+    found = [merged_sums(found[:2]), merged_sums(found[2:])] if len(found) > 2 else found
+    sums = merged_sums(found)
     same(plain, source._report(path, named, guessed, sums, FEW))
 
 
-def test_too_many_predictions_of_a_file_in_parts_go_to_one_grid(tmp_path):
+def test_too_many_predictions_of_a_file_in_parts_go_to_one_grid(tmp_path, monkeypatch):
     table = frame(5000, digits=12)
     path, asked = str(written(tmp_path / "f.csv", table)), Asked(forecasts=("p",))
-    settings = Settings(draws=20, measures=("smooth_ce", "ece"), distinct=1000, grid=128)
+    settings = Settings(draws=20, measures=("smooth_ce", "ece"))
+    some = Settings(draws=0, measures=("smooth_ce",))
+    assert report_of(path, asked, some, in_parts=True).columns[0].gamma.levels == 5000
+    monkeypatch.setattr(source, "DISTINCT", 1000)
+    monkeypatch.setattr(measuring, "GRID", 128)
     plain = report_of(path, asked, settings, in_parts=False).columns[0].evaluation
     assert (plain.refused, plain.moved) == ((), None)
     on_grid, distance = plain.gamma.round(128)
     # Of no part there are so many.
     for size in (10_000, None):
-        parts = report_of(path, asked, settings, in_parts=True, size=size).columns[0].evaluation
+        (column,) = report_of(path, asked, settings, in_parts=True, size=size).columns
+        parts = column.evaluation
         assert parts.refused == ("ece",)
         assert parts.moved == (128, pytest.approx(distance, rel=1e-9))
         for name in ("predictions", "counts", "positives"):
@@ -285,22 +288,7 @@ def test_too_many_predictions_of_a_file_in_parts_go_to_one_grid(tmp_path):
         low, high = parts.rows[0].ends
         assert low < plain["smooth_ce"] < high
         assert any("moved to the nearest i/128" in note for note in parts.notes)
-    some = Settings(draws=0, measures=("smooth_ce",))
-    assert report_of(path, asked, some, in_parts=True).columns[0].gamma.levels == 5000
-
-
-def test_what_the_grid_moves_is_no_bias(tmp_path):
-    """Forecasts near 0.3 and a share of 0.3 of events: that the grid has 5/16 in their place leads to no advice.
-
-    All 20 draws must be below their median for it: with probability 1e-6. A share of 1/4 is 25 standard deviations.
-    """
-    n, settings = 50_000, Settings(draws=20, measures=("brier",), distinct=1000, grid=16)
-    for share, advises in ((0.3, False), (0.25, True)):
-        y = np.arange(n) < share * n
-        pd.DataFrame({"p": 0.3 + 1e-7 * (np.arange(n) - 0.5 * n), "y": y}).to_parquet(tmp_path / "f.parquet")
-        found = report_of(str(tmp_path / "f.parquet"), Asked(("p",)), settings, in_parts=True)
-        assert found.columns[0].advises == advises
-        assert "of a grid of 16 steps" in decision(found.columns[0])
+        assert "of a grid of 128 steps" in decision(column)
 
 
 @pytest.mark.parametrize("parts", [False, True])
