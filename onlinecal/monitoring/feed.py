@@ -56,7 +56,7 @@ class Feed:
         if not (monitor.events or monitor.open):
             monitor.note["feed"] = {
                 "offset": 0, "line": 0, "header": None, "open": {}, "last": None, "met": False, "digest": "",
-                "piped": False, "largest": 0.0,
+                "piped": False, "largest": 0.0, "skipped": 0,
             }  # fmt: skip
         elif "feed" not in monitor.note:
             raise InvalidParameter(
@@ -150,8 +150,8 @@ class Feed:
             return
         for done in range(0, len(lines), _AT_ONCE):
             self._block(lines[done : done + _AT_ONCE], found)
-        if last and (skipped := note.get("skipped")):
-            self._say(f"{number_of(skipped, 'line')} without a forecast or an outcome left out")
+        if last and note["skipped"]:
+            self._say(f"{number_of(note['skipped'], 'line')} without a forecast or an outcome left out")
         if last and self._asked.percent and 0.0 < note["largest"] <= 0.01:
             self._say(unit_caution(self._asked.forecasts[0]))
 
@@ -224,7 +224,7 @@ class Feed:
                 for alarm in self.monitor.update(p[~missing], y[~missing]):
                     found(alarm)
                 done = rows.rows
-                self._skip(int(missing.sum()))
+                note["skipped"] += int(missing.sum())
             else:
                 keys = rows.sample(asked.key, rows.rows)
                 for one, other, key in zip(p.tolist(), y.tolist(), keys, strict=True):
@@ -269,16 +269,12 @@ class Feed:
             )
         return values
 
-    def _skip(self, lines: int) -> None:
-        if lines:
-            self._note["skipped"] = self._note.get("skipped", 0) + lines
-
     def _question(self, where: str, p: float, y: float, key: str) -> list[Alarm]:
         """A line with a key, where questions are open or one of both is missing."""
         opened: dict[str, int] = self._note["open"]
         if math.isnan(p) and math.isnan(y):
             if self._asked.skip_missing:
-                self._skip(1)
+                self._note["skipped"] += 1
                 return []
             raise InvalidData(f"{where} has neither forecast nor outcome; expected one of them")
         if math.isnan(y):

@@ -120,7 +120,7 @@ class _Stop:
         try:
             self._reading = True
             return None if self.asked else wait()
-        except _Stopped:
+        except KeyboardInterrupt:
             return None
         finally:
             self._reading = False
@@ -129,7 +129,7 @@ class _Stop:
         self.asked = True
         if self._reading:
             self._reading = False
-            raise _Stopped
+            raise KeyboardInterrupt
 
     @contextlib.contextmanager
     def caught(self) -> Iterator[None]:
@@ -143,7 +143,3 @@ class _Stop:
         finally:
             for one, handler in before.items():
                 signal.signal(one, handler)
-
-
-class _Stopped(Exception):
-    pass

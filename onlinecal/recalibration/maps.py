@@ -226,7 +226,8 @@ def _with_a_one(counts: list[int], ones: list[int]) -> Points:
         sums.append((sums[-1][0] + count, sums[-1][1] + one))
     corners: Points = []
     for point in sums[:0:-1]:
-        _push(corners, point)
+        _drop(corners, point)
+        corners.append(point)
     start = (-1, -1)
     _drop(corners, start)
     found: Points = []
@@ -241,11 +242,6 @@ def _with_a_one(counts: list[int], ones: list[int]) -> Points:
         start = moved
         _drop(corners, start)
     return found
-
-
-def _push(corners: Points, point: tuple[int, int]) -> None:
-    _drop(corners, point)
-    corners.append(point)
 
 
 def _drop(corners: Points, start: tuple[int, int]) -> None:
