@@ -44,8 +44,9 @@ from onlinecal.measures.decision import worst_decision_task
 GROUPS = 1000
 #: stretches of time in the table over time
 BLOCKS = 8
-#: steps of the grid of files with too many different forecasts
-GRID = 2**20
+#: different forecasts of a file in parts, and steps of a grid of more. Memory grows with the first. Measures are brackets
+#: on the grid, whose width falls with the second.
+DISTINCT, GRID = 10_000_000, 2**20
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,16 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.forecasts.cautions import tiny_groups
 from onlinecal.forecasts.inference import Difference, corrected, paired_p, scores, skewness_of
-from onlinecal.forecasts.measuring import Column, Report, Settings, Some, few_groups, measure_log, measured
+from onlinecal.forecasts.measuring import (
+    DISTINCT,
+    Column,
+    Report,
+    Settings,
+    Some,
+    few_groups,
+    measure_log,
+    measured,
+)
 from onlinecal.forecasts.multiclass import logs_of_classes
 from onlinecal.forecasts.reading import Asked, Log, columns_of, read_log, remarks, rows_of
 
@@ -33,8 +42,6 @@ PACKED = 5.0
 BYTES, ROWS, SHARE = 2**25, 1_000_000, 8
 #: bytes or rows at the begin, by which columns are guessed
 HEAD = 2**16
-#: different forecasts; of more, measures are brackets by a grid, so that memory does not grow with the rows
-DISTINCT = 10_000_000
 #: bytes of CSV, and rows of Parquet, from which reading in parts is quicker than in memory
 LARGE_BYTES, LARGE_ROWS = 2**25, 2_000_000
 
@@ -124,7 +131,7 @@ def places_of(path: str, size: int | None) -> list[tuple[int, int]]:
 
 
 def is_large(source: str) -> bool:
-    """Whether a file is read in parts sooner than in memory: it is quicker, or takes more than half of what is free."""
+    """Whether a file is read in parts, which is quicker or needed: rows would take more than half of the free memory."""
     size = 0.0 if source == "-" else _unpacked(local(source))
     if not size:
         return False

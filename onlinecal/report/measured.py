@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any
 
 from onlinecal.core.words import number_of
-from onlinecal.forecasts.measuring import Measured, Part, Report
+from onlinecal.forecasts.measuring import DISTINCT, GRID, Measured, Part, Report
 from onlinecal.forecasts.resampling import FEW
 from onlinecal.forecasts.table import Row
 from onlinecal.measures.base import ends
@@ -211,7 +211,8 @@ def data(report: Report) -> dict[str, Any]:
     return {
         "source": report.source, "outcome": report.outcome, "rows": report.rows, "said": report.said,
         "cautions": report.cautions,
-        "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"},
+        "settings": {key: value for key, value in asdict(report.settings).items() if key != "measures"}
+        | {"distinct": DISTINCT, "grid": GRID},
         "forecasts": [_column_data(column) for column in report.columns],
         "differences": [asdict(d) for d in report.differences],
         "by": report.by, "time": report.time, "cluster": report.cluster, "classes": report.classes,
