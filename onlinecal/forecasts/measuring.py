@@ -44,8 +44,7 @@ from onlinecal.measures.decision import worst_decision_task
 GROUPS = 1000
 #: stretches of time in the table over time
 BLOCKS = 8
-#: different forecasts of a file in parts, and steps of a grid of more. Memory grows with the first. Measures are brackets
-#: on the grid, whose width falls with the second.
+#: different forecasts of a file in parts, and steps of a grid of more, on which measures are brackets
 DISTINCT, GRID = 10_000_000, 2**20
 
 

@@ -131,7 +131,7 @@ def places_of(path: str, size: int | None) -> list[tuple[int, int]]:
 
 
 def is_large(source: str) -> bool:
-    """Whether a file is read in parts, which is quicker or needed: rows would take more than half of the free memory."""
+    """Whether a file is read in parts: that is quicker, or in memory it takes half of what is free."""
     size = 0.0 if source == "-" else _unpacked(local(source))
     if not size:
         return False

@@ -249,8 +249,7 @@ def _scales(v: Floats, n: float) -> tuple[list[int], list[Ints]]:
 
 def _errors(ones: Floats, n: Floats, v: Floats, starts: list[Ints]) -> Floats:
     """T_m at each scale, the coarsest first, of each column of outcomes 1 at the levels: (scales, draws)."""
-    # A bin stands where its first level does. From the finest scale on, each joins bins of the one before, and only
-    # sums of joined bins are made again.
+    # A bin stands where its first level does. Each scale adds sums of bins of the finer one.
     held, at, finer, found = n.copy(), v[:, None], np.arange(len(n)), list[Floats]()
     residuals = ones - held[:, None] * at
     squares = ones * (1.0 - at) ** 2 + (held[:, None] - ones) * at**2
