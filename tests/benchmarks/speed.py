@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import datetime
+import heapq
 import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -58,6 +60,52 @@ def plain() -> None:
     hedge((draw() for _ in range(ROUNDS)), 47, [0] * 48, [0] * 48, [0] * 48)
 
 
+def arrivals() -> Iterator[float]:
+    """The times of a Poisson process, in plain Python."""
+    gap = random.Random(1).expovariate
+    return accumulate(gap(1.0) for _ in range(ROUNDS))
+
+
+def plain_poisson() -> None:
+    """The loop in plain Python with these arrivals."""
+    draw = random.Random(0).random
+    hedge((draw() for _ in arrivals()), 47, [0] * 48, [0] * 48, [0] * 48)
+
+
+def plain_late(times: Iterable[float], delay: Callable[[], float], m: int = 47) -> None:
+    """The loop in plain Python of the same game with outcomes that become known later, in a queue."""
+    draw, bias, counts, ones = random.Random(0).random, [0] * (m + 1), [0] * (m + 1), [0] * (m + 1)
+    waiting: list[tuple[float, int, int, int]] = []
+    for t, time_of in enumerate(times):
+        while waiting and waiting[0][0] < time_of:
+            _, _, i, y = heapq.heappop(waiting)
+            bias[i] += m * y - i
+            counts[i] += 1
+            ones[i] += y
+        low, high = 0, m
+        while high - low > 1:
+            middle = (low + high) >> 1
+            if bias[middle] >= 0:
+                low = middle
+            else:
+                high = middle
+        a, b = bias[low], -bias[low + 1]
+        share = b / (a + b) if a + b else 0.5
+        i = low if draw() < share else low + 1
+        heapq.heappush(waiting, (time_of + delay(), t, i, 1 if (low + 1 - share) / m < 0.5 else 0))
+
+
+def plain_ten() -> None:
+    """That loop with a delay of 10."""
+    plain_late(range(ROUNDS), lambda: 10.0)
+
+
+def plain_pareto() -> None:
+    """That loop with Poisson arrivals and Pareto delays."""
+    late = random.Random(2).paretovariate
+    plain_late(arrivals(), lambda: min(late(1.5), 1e4))
+
+
 def compiled() -> None:
     """The same as a compiled loop that plays nothing else; the uniforms come from NumPy and are counted."""
     for seed in range(4):
@@ -97,9 +145,10 @@ class Row(NamedTuple):
     beside: Callable[[], None] = plain
 
 
-def game(forecaster: Any, nature: Any, runs: int = 64, horizon: int = ROUNDS, **options: Any) -> Row:
+def game(
+    forecaster: Any, nature: Any, runs: int = 64, horizon: int = ROUNDS, beside: Any = plain, **options: Any
+) -> Row:
     """Playing alone: laws, draws, outcomes, history."""
-    beside = plain_class if forecaster == PLAIN else plain
     return Row(
         lambda: Game(forecaster, nature, horizon=horizon, runs=range(runs), **options).advance(horizon),
         runs * horizon, beside,
@@ -124,7 +173,8 @@ def study(people: int) -> Row:
 HEDGING, CDL, PLAIN = f.ForecastHedging(), f.CDLMinimiser(), f.Scalar(RunningMean)
 CONTRARIAN, COIN = n.Contrarian(), n.Bernoulli()
 TWO = n.Streams((CONTRARIAN, n.Drift()))
-LATE, PARETO = {"schedule": Schedule(delays=Constant(10))}, {"schedule": Schedule(Poisson(), Pareto())}
+LATE = {"schedule": Schedule(delays=Constant(10))}
+ARRIVALS, PARETO = {"schedule": Schedule(Poisson())}, {"schedule": Schedule(Poisson(), Pareto())}
 #: what the table calls it → what is played
 ROWS: dict[str, Callable[[], Row]] = {
     "forecast hedging vs contrarian": lambda: game(HEDGING, CONTRARIAN),
@@ -134,8 +184,17 @@ ROWS: dict[str, Callable[[], Row]] = {
     "the same, 2,000 runs of 256 rounds": lambda: game(HEDGING, CONTRARIAN, 2000, 256),
     "the same, with a delay of 10": lambda: game(HEDGING, CONTRARIAN, **LATE),
     "one run with a delay of 10, T = 10⁶": lambda: game(HEDGING, CONTRARIAN, 1, 10**6, **LATE),
+    "one run with a delay of 10, beside a plain loop of it": lambda: game(
+        HEDGING, CONTRARIAN, 1, 10**6, plain_ten, **LATE
+    ),
+    "one run with Poisson arrivals, beside a plain loop of it": lambda: game(
+        HEDGING, CONTRARIAN, 1, 10**6, plain_poisson, **ARRIVALS
+    ),
     "one run with Poisson arrivals and Pareto delays, T = 10⁶": lambda: game(
         HEDGING, CONTRARIAN, 1, 10**6, **PARETO
+    ),
+    "one run with Poisson arrivals and Pareto delays, beside a plain loop of it": lambda: game(
+        HEDGING, CONTRARIAN, 1, 10**6, plain_pareto, **PARETO
     ),
     "one run with copies for open questions (`delayed`), delay 10": lambda: game(
         f.Delayed(HEDGING), CONTRARIAN, 1, **LATE
@@ -165,8 +224,12 @@ ROWS: dict[str, Callable[[], Row]] = {
     "expert mixture of two vs fair coin": lambda: game(f.ExpertMixture((HEDGING, f.EmpiricalMean())), COIN),
     "K29*, Laplace, vs fair coin, 16 runs": lambda: game(f.DefensiveForecasting(), COIN, 16),
     "the same, T = 10⁶": lambda: game(f.DefensiveForecasting(), COIN, 16, 10**6),
-    "a user's plain class vs contrarian, one run, beside a plain loop of it": lambda: game(PLAIN, CONTRARIAN, 1),
-    "the same, 16 runs": lambda: game(PLAIN, CONTRARIAN, 16, ROUNDS // 16),
+    "a user's plain class vs contrarian, one run, beside a plain loop of it": lambda: game(
+        PLAIN, CONTRARIAN, 1, beside=plain_class
+    ),
+    "the same, 16 runs": lambda: game(
+        PLAIN, CONTRARIAN, 16, ROUNDS // 16, plain_class
+    ),
     "a compiled loop written for the first game alone, one run": lambda: Row(compiled, LONG),
     "a plain Python loop of the first, one run": lambda: Row(plain, ROUNDS),
 }  # fmt: skip
