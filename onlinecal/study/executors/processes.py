@@ -42,36 +42,49 @@ class Processes(base.Executor):
         self._asked, self._alone = asked, ALONE if alone is None else alone
         self.remarks = []
         self._team: list[_Worker] = []
+        self._kit: tuple[str, bytes] | None = None
 
     def play(self, work: Work) -> Generator[list[Event]]:
-        """Begins other processes only where much is left."""
-        kit = packed(work.cells) if self._asked else None
-        if self._alone > 0 and not (yield from self._here(work)):
-            return
+        """Begins other processes only where much is left, and plays on until they are ready."""
+        self._kit = packed(work.cells) if self._asked else None
         try:
-            kit = kit or packed(work.cells)
+            if (self._alone <= 0 and self._packs(work)) or (yield from self._here(work)):
+                yield from self._by_others(work)
+        finally:
+            while self._team:
+                self._team.pop().end()
+
+    def _packs(self, work: Work) -> bool:
+        """Whether the cells can be sent to others."""
+        try:
+            self._kit = self._kit or packed(work.cells)
         except InvalidParameter as error:
             self.remarks.append(f"played by this process alone: {error}")
-            yield from base.Serial(self.workers).play(work)
-        else:
-            yield from self._by_others(work, kit)
+        return self._kit is not None
 
     def _here(self, work: Work) -> Generator[list[Event], None, bool]:
-        """Plays in this process; returns whether others are to go on."""
-        left, did, began = sum(map(base.seconds, work.cells)), 0.0, _now()
-        if _FORKED and left > self._alone + WORTH:
+        """Plays in this process; returns whether others, which have begun meanwhile, are to go on."""
+        left, did, began, able = sum(map(base.seconds, work.cells)), 0.0, _now(), self._alone > 0
+        if able and _FORKED and left > self._alone + WORTH:
             from multiprocessing import forkserver
 
             with _apart():  # the process to fork imports while this one plays
                 forkserver.ensure_running()
 
         def tell(unit: Unit, rounds: int) -> None:
-            nonlocal did
+            nonlocal did, able
             work.worked(unit, rounds)
             cell, took = work.cells[unit.cell], _now() - began
             did += rounds * base.seconds(cell) / cell.work
-            if took > self._alone and took * (left / did - 1.0) > WORTH:
-                raise base.Abandoned
+            if self._team:
+                if all(worker.pipe.poll() for worker in self._team):  # each says that it is ready
+                    raise base.Abandoned
+            elif able and took > self._alone and took * (left / did - 1.0) > WORTH:
+                able = self._packs(work)
+                try:
+                    self._team += [_Worker(*self._kit) for _ in range(self.workers) if self._kit]
+                except WorkerError:  # is raised again where it does not count as the unit's
+                    raise base.Abandoned from None
 
         while (unit := work.following()) is not None:
             try:
@@ -82,27 +95,24 @@ class Processes(base.Executor):
             yield [(unit, found)]
         return False
 
-    def _by_others(self, work: Work, kit: tuple[str, bytes]) -> Generator[list[Event]]:
+    def _by_others(self, work: Work) -> Generator[list[Event]]:
         team = self._team
-        try:
-            while True:
-                idle = [worker for worker in team if worker.unit is None]
-                while (idle or len(team) < self.workers) and (unit := work.following()) is not None:
-                    if not idle:
-                        idle.append(_Worker(*kit))
-                        team += idle
-                    idle.pop().play(unit)
-                busy = {worker.pipe: worker for worker in team if worker.unit is not None}
-                if not busy:
-                    return
-                events = [each for pipe in connection.wait(list(busy)) for each in busy[pipe].heard(work)]  # type: ignore[index]
-                for worker in [worker for worker in team if worker.gone]:
-                    team.remove(worker)
-                if events:
-                    yield events
-        finally:
-            while team:
-                team.pop().end()
+        assert self._kit is not None
+        while True:
+            idle = [worker for worker in team if worker.unit is None]
+            while (idle or len(team) < self.workers) and (unit := work.following()) is not None:
+                if not idle:
+                    idle.append(_Worker(*self._kit))
+                    team += idle
+                idle.pop().play(unit)
+            busy = {worker.pipe: worker for worker in team if worker.unit is not None}
+            if not busy:
+                return
+            events = [each for pipe in connection.wait(list(busy)) for each in busy[pipe].heard(work)]  # type: ignore[index]
+            for worker in [worker for worker in team if worker.gone]:
+                team.remove(worker)
+            if events:
+                yield events
 
 
 def _now() -> float:
