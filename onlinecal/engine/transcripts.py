@@ -57,6 +57,7 @@ def check_kept(kinds: Iterable[str], nature: Any) -> frozenset[str]:
     missing = sorted(wanted - nature.reveals)
     if missing:
         raise InvalidParameter(
-            f"{', '.join(missing)} is to be kept with the rounds; nature {strategy_name(nature)!r} does not reveal it"
+            f"{', '.join(missing)} is to be kept with the rounds; nature {strategy_name(nature)!r} does not reveal it; "
+            f"expected of {sorted(nature.reveals)}"
         )
     return wanted

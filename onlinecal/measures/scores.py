@@ -98,7 +98,9 @@ def bregman(gamma: JointDistribution, *, phi: Phi = "log") -> float:
         for name, function, x in (("phi", phi[0], q), ("phi", phi[0], v), ("the derivative", phi[1], v))
     )
     if not at_q.shape == at_v.shape == slope.shape == v.shape:
-        raise InvalidParameter("bregman: phi and its derivative give other shapes than what they are given")
+        raise InvalidParameter(
+            "bregman: phi or its derivative returns another shape; expected that of its argument"
+        )
     with np.errstate(invalid="ignore", over="ignore"):
         terms = at_q - at_v - slope * (q - v)
     rounding = 1e-12 * (np.abs(at_q) + np.abs(at_v) + np.abs(slope))

@@ -92,7 +92,7 @@ REFUSED = [
     ("bregman", {"phi": (lambda x: -np.square(x), lambda x: -2 * x)}, "convex"),
     ("bregman", {"phi": (lambda x: x + np.inf, np.ones_like)}, "finite"),
     ("bregman", {"phi": (lambda x: 1.0, np.square)}, "one dimension"),
-    ("bregman", {"phi": (lambda x: np.ones(7), np.ones_like)}, "other shapes"),
+    ("bregman", {"phi": (lambda x: np.ones(7), np.ones_like)}, "another shape; expected that of its argument"),
 ]  # fmt: skip
 
 

@@ -147,7 +147,9 @@ class LipschitzWeights(Witness):
         excess = np.maximum(steps - apart, 0.0)
         if len(excess) and excess.max() > WRONG:
             i = int(np.argmax(excess))
-            raise InvalidData(f"weights[{i}] and weights[{i + 1}] differ by {excess[i]:g} more than v")
+            raise InvalidData(
+                f"weights[{i}] and weights[{i + 1}] differ by {excess[i]:g} more than v; expected at most as much"
+            )
         r = residuals(gamma)
         size = total(np.abs(r))
         broken = total(excess) + SLACK * total(np.minimum(steps, apart))
@@ -326,7 +328,9 @@ class PrefixSums(Witness):
         prefix = running(r)
         outside = max(lower - min(float(prefix.min()), 0.0), max(float(prefix.max()), 0.0) - upper, 0.0)
         if outside > WRONG:
-            raise InvalidData(f"a sum of residuals is {outside!r} outside of [{lower!r}, {upper!r}]")
+            raise InvalidData(
+                f"a sum of residuals is {outside!r} outside of [{lower!r}, {upper!r}]; expected all within"
+            )
         outside += SLACK * total(np.abs(r))
         thresholds = word("measure", self.measure, ("cutoff_ce", "step_ce")) == "step_ce"
         return -math.inf, max(-lower, upper) + outside if thresholds else upper - lower + 2.0 * outside
