@@ -210,7 +210,7 @@ def play(
     >>> study.curve("ece").mean[-1]
     np.float64(500.0)
     """
-    horizons = list(horizon) if isinstance(horizon, Iterable) else [horizon]
+    horizons = list(horizon) if isinstance(horizon, Iterable) and not isinstance(horizon, str) else [horizon]
     rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
     cells = plan(
         _entries("forecaster", forecaster),

@@ -7,6 +7,7 @@ parameters (`functools.partial`, or a table in a scenario). Of an object every r
 
 import copy
 import dataclasses
+import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
@@ -107,8 +108,11 @@ def lifted(
     if isinstance(thing, functools.partial):
         function, arguments, options = thing.func, thing.args, {**thing.keywords, **options}
     made = not (isinstance(function, type) or inspect.isroutine(function))
-    if (made or isinstance(function, type)) and _missing(function, methods):
-        raise refuse(f"{called or in_one_line(thing)} is not a {role}; {expected}")
+    missing = _missing(function, methods) if made or isinstance(function, type) else []
+    if missing:
+        near = difflib.get_close_matches(missing[0], [name for name in dir(function) if name[0] != "_"], n=1)
+        but = f": it has {near[0]}; is {missing[0]} meant?" if near else f"; {expected}"
+        raise refuse(f"{called or in_one_line(thing)} is not a {role}{but}")
     if made:
         name = type(function).__name__
         no_options(role, function, options, called)

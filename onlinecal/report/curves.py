@@ -305,8 +305,8 @@ class Study(Kept):
 
     def __repr__(self) -> str:
         return (
-            f"Study({len(self.cells):,} cells; forecasters: {_some(self.forecasters)}; natures: {_some(self.natures)}; "
-            f"measures: {_some(self.measures)})"
+            f"Study({number_of(len(self.cells), 'cell')}; forecasters: {_some(self.forecasters)}; "
+            f"natures: {_some(self.natures)}; measures: {_some(self.measures)})"
         )
 
     def _repr_html_(self) -> str:

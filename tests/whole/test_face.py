@@ -22,6 +22,8 @@ def test_strategies_by_name():
         oc.play("forecast_hedging", "contrarain", horizon=5)
     with pytest.raises(InvalidParameter, match="needs the parameter"):
         oc.play("rounded", "contrarian", horizon=5)
+    with pytest.raises(InvalidParameter, match="horizon = '200'; expected an integer"):
+        oc.play("forecast_hedging", "contrarian", horizon="200")
 
 
 def test_strategies_by_tables():
