@@ -108,7 +108,7 @@ class Processes(base.Executor):
             busy = {worker.pipe: worker for worker in team if worker.unit is not None}
             if not busy:
                 return
-            events = [each for pipe in connection.wait(list(busy)) for each in busy[pipe].heard(work)]  # type: ignore[index]
+            events = [each for pipe in connection.wait(list(busy)) for each in busy[pipe].heard(work)]
             for worker in [worker for worker in team if worker.gone]:
                 team.remove(worker)
             if events:
