@@ -165,11 +165,7 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
                     ) from error
         packer.end()
         if cell.people.groups:
-            first = 0
-            for each in people:
-                read_now = each.read()
-                accounts[:, i, :, first : first + read_now.shape[1]] = np.moveaxis(read_now, 2, 0)
-                first += read_now.shape[1]
+            accounts[:, i] = np.moveaxis(np.concatenate([each.read() for each in people], axis=1), 2, 0)
         said = [part.certificates() for part in game.parts]
         for name, values in said[0].items():
             every = values if len(said) == 1 else np.concatenate([each[name] for each in said])

@@ -137,8 +137,7 @@ class Store(Database):
             # Without numbers, or with damaged ones, the first run must be among the new ones.
             old = batch._replace(totals={}, first=0, seconds=0.0, people=None) if old is None else old
             numbers = together([old._replace(gammas=kept), batch])
-            self._put(key, json.dumps(content, sort_keys=True), numbers)
-            ((game,),) = self.run("SELECT id FROM games WHERE key = ?", (key,))
+            game = self._put(key, json.dumps(content, sort_keys=True), numbers)
             new = [(game, r, p, checksum(key, r, p)) for r, p in numbers.gammas.items() if kept.get(r) != p]
             self.run_many("INSERT OR REPLACE INTO gammas VALUES (?, ?, ?, ?)", new)
 
@@ -152,8 +151,8 @@ class Store(Database):
             new = Batch(first, old.rounds, columns, old.loop, old.open)
             self._put(key, game[1], together([old, new]))
 
-    def _put(self, key: str, content: str, numbers: Batch) -> None:
-        """Puts the numbers of a game in place of those before; they can be played after all."""
+    def _put(self, key: str, content: str, numbers: Batch) -> int:
+        """Puts the numbers of a game in place of those before; they can be played after all. The id of the game."""
         with self.transaction():
             self._put_columns(numbers.totals)
             changed = ", ".join(f"{name} = excluded.{name}" for name in GAME[1:])
@@ -165,6 +164,7 @@ class Store(Database):
             self.run("DELETE FROM totals WHERE game = ?", (game,))
             self.run_many("INSERT INTO totals VALUES (?, ?, ?, ?, ?)", total_rows(game, numbers))
             self.run("DELETE FROM failed WHERE key = ?", (key,))
+        return int(game)
 
     def forget(self, keys: Collection[str]) -> None:
         """Deletes the games of these keys."""
