@@ -282,10 +282,4 @@ class Unchanged(OfContext):
     needs: ClassVar[frozenset[str]] = frozenset({"base"})
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        return self._player(_repeat)
-
-
-@law
-def _repeat(run, number):
-    law_values(run)[0], law_weights(run)[0] = context(run)[0], 1.0
-    return 1
+        return self._player(_temper, 1.0)

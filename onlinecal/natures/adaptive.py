@@ -152,34 +152,37 @@ class Sidestepping(Nature):
         return CompiledNature(_ask, memory, sight=self.sight, hear=_sidestep)
 
 
+#: the state of natures with epochs: θ and the bias near it; a cell, its rounds, the number of the epoch, and more
+CELL, PLAYED, EPOCH = range(3)
+
+
 @move
 def _ask(run, number, size, forecast):
-    """The state: θ and the bias near it; the cell, its rounds, number of the epoch, and all signs."""
     # A round that is resolved after its epoch tells nothing of the next one.
-    memo(run)[0] = ints(run)[2]
+    memo(run)[0] = ints(run)[EPOCH]
     return floats(run)[0]
 
 
 @hear
 def _sidestep(run, number, size, forecast, outcome):
     state, numbers, longest = ints(run), floats(run), shared_ints(run)[0]
-    if memo(run)[0] != state[2]:
+    if memo(run)[0] != state[EPOCH]:
         return 0
-    signs = state[3:]
+    signs = state[EPOCH + 1 :]
     width, enough = 0.5 / len(signs), longest**0.5
-    state[1] += 1
+    state[PLAYED] += 1
     if abs(forecast - numbers[0]) <= width:
         numbers[1] += outcome - forecast
     bias = numbers[1]
-    if state[1] >= longest or abs(bias) >= enough:
+    if state[PLAYED] >= longest or abs(bias) >= enough:
         if bias >= enough:
-            signs[state[0]] = 1
+            signs[state[CELL]] = 1
         elif bias <= -enough:
-            signs[state[0]] = -1
-        state[0] = _step_aside(signs, state[0])
-        numbers[0], numbers[1] = 0.25 + width * (state[0] + 0.5), 0.0
-        state[1] = 0
-        state[2] += 1
+            signs[state[CELL]] = -1
+        state[CELL] = _step_aside(signs, state[CELL])
+        numbers[0], numbers[1] = 0.25 + width * (state[CELL] + 0.5), 0.0
+        state[PLAYED] = 0
+        state[EPOCH] += 1
     return 0
 
 
@@ -217,8 +220,8 @@ def _step_aside(signs, here):
     return here
 
 
-#: the state: cell, its rounds, number of the epoch, cells with signs, number of +, rounds so far
-CELL, PLAYED, EPOCH, MASK, PLUS, DONE = range(6)
+#: the state behind those of `_ask`: cells with signs, number of +, rounds so far
+MASK, PLUS, DONE = range(3, 6)
 #: shared by all runs: rounds of an epoch, cells, rounds of the sign game, T, rows of the table, the table
 LONGEST, CELLS, ROUNDS, HORIZON, STATES, TABLE = range(6)
 
@@ -261,15 +264,7 @@ class SignPreservation(Nature):
             ints=[first, 0, 0, 0, 0, 0], floats=[0.25 + 0.5 * (first + 0.5) / cells, 0.0],
             shared_ints=[longest, cells, rounds, horizon, states, *table], memo=1,
         )  # fmt: skip
-        return CompiledNature(_toss, memory, sight=self.sight, hear=_go_on)
-
-
-@move
-def _toss(run, number, size, forecast):
-    """θ and the bias near it are the numbers of the state."""
-    # A round that is resolved after its epoch tells nothing of the next one.
-    memo(run)[0] = ints(run)[EPOCH]
-    return floats(run)[0]
+        return CompiledNature(_ask, memory, sight=self.sight, hear=_go_on)
 
 
 @hear
