@@ -237,6 +237,18 @@ def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies)
     wait_for(lambda: not any(map(stays, children)), 10.0)
 
 
+class Forked(Mean):
+    def forecast(self):
+        raise ValueError(str("onlinecal.study.executors.server" in sys.modules))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="they are spawned there")
+def test_processes_are_forked_from_one_that_has_imported_the_package():
+    """The server would pass over a module that is not there."""
+    (found,) = results(small([made(Forked)]), Processes(2, alone=0))
+    assert "ValueError: True" in found.text
+
+
 class Broken(Mean):
     def forecast(self):
         raise ValueError("boom")

@@ -2,7 +2,7 @@
 
 What is over soon is played here: a process takes longer to begin than a small study to be played. Each process has a
 pipe of its own: of one that dies it is known which unit it played. Threads do not survive a fork: on Linux, processes
-are forked from one that has only imported this module. Elsewhere they are spawned. None runs the script again.
+are forked from one that has only imported `server`. Elsewhere they are spawned. None runs the script again.
 """
 
 import atexit
@@ -193,7 +193,8 @@ def _apart() -> Iterator[None]:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()
     sys.modules["__main__"] = ModuleType("__main__")
     if _FORKED:
-        _CONTEXT.set_forkserver_preload([__name__])  # no more than advice, where the server runs already
+        # No more than advice, where the server runs already.
+        _CONTEXT.set_forkserver_preload(["onlinecal.study.executors.server"])
     try:
         yield
     finally:
