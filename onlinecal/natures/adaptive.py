@@ -152,7 +152,7 @@ class Sidestepping(Nature):
         return CompiledNature(_ask, memory, sight=self.sight, hear=_sidestep)
 
 
-#: the state of natures with epochs: θ and the bias near it; a cell, its rounds, the number of the epoch, and more
+#: whole numbers of natures with epochs: a cell, its rounds, the number of the epoch, and more
 CELL, PLAYED, EPOCH = range(3)
 
 
