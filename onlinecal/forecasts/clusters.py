@@ -196,26 +196,30 @@ def _squares(table: Any) -> Floats:
     return np.asarray(table.multiply(table).sum(axis=0)).ravel()
 
 
-def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> Ints | None:
-    """Blocks of rows in order of time where neighbours are correlated, else the clusters given (docs/intervals.md)."""
+def blocks_in_time(residuals: Floats, clusters: Ints | None = None) -> tuple[Ints | None, float]:
+    """Blocks of rows in order of time where neighbours are correlated, else the clusters given (docs/intervals.md).
+
+    Also by which share of it the variance of their sums is expected to be too small.
+    """
     totals = residuals if clusters is None else np.bincount(clusters, residuals)
     centred, times = totals - totals.mean(), len(totals)
     most = min(math.ceil(times**0.5) + _LAGS, times - 1)
     spectrum = np.abs(np.fft.rfft(centred, 2 * times)) ** 2
     moments = np.fft.irfft(spectrum, 2 * times)[: most + 1]
     if most < 1 or not moments[0] > 1e-24 * times or moments[1] / moments[0] * times**0.5 <= DEPENDENT:
-        return clusters
+        return clusters, 0.0
     large = np.flatnonzero(np.abs(moments[1:]) >= 2.0 * (math.log10(times) / times) ** 0.5 * moments[0]) + 1
     gaps = np.diff(large, prepend=0, append=most + _LAGS + 1) > _LAGS
     last = max(int(np.append(0, large)[np.argmax(gaps)]), 1)
     k = np.arange(1, min(2 * last, most) + 1)
     weighted = np.clip(2.0 - k / last, 0.0, 1.0) * moments[k]
     power = moments[0] + 2.0 * weighted.sum()
-    length = 3.0 * times**0.5
+    length, beyond = 3.0 * times**0.5, 0.0
     if power > 0.0:
-        length = min(abs(2.0 * float(k @ weighted)) / power, times) ** (2.0 / 3.0) * times ** (1.0 / 3.0)
+        beyond = 2.0 * float(k @ weighted) / power
+        length = min(abs(beyond), times) ** (2.0 / 3.0) * times ** (1.0 / 3.0)
     length = math.ceil(min(max(length, 1.0), 3.0 * times**0.5))
-    return (np.arange(times) if clusters is None else clusters) // length
+    return (np.arange(times) if clusters is None else clusters) // length, max(beyond, 0.0) / length
 
 
 def labels_of(clusters: ArrayLike, rows: int) -> Ints:

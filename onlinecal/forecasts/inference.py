@@ -230,7 +230,7 @@ def score_differences(
 ) -> list[Difference]:
     """Paired tests of all pairs of columns, by Brier score and log score. With `in_time` rows are in order."""
     # Totals of clusters are independent, or those of blocks of times, where differences near each other are alike.
-    # Source: Liang & Zeger 1986 (clusters); Diebold & Mariano 1995; Holm 1979.
+    # Source: Liang & Zeger 1986 (clusters); Diebold & Mariano 1995; Lahiri 1999 (what blocks lack); Holm 1979.
     found = list[Difference]()
     share = np.full(len(y), 1.0 / len(y)) if weights is None else weights / weights.sum()
     of = {name: scores(p, y) for name, p in forecasts.items()}
@@ -242,13 +242,13 @@ def score_differences(
             difference = first - second
             mean = float(share @ difference)
             centred, weight = share * (difference - mean), share
-            units = blocks_in_time(centred, clusters) if in_time else clusters
+            units, lacking = blocks_in_time(centred, clusters) if in_time else (clusters, 0.0)
             if units is not None:
                 centred, weight = np.bincount(units, centred), np.bincount(units, share)
             samples, power = 1.0 / float(weight @ weight), float(centred @ centred)
             if samples < 1.0 + 1e-9:
                 continue
-            error = math.sqrt(power * samples / (samples - 1.0))
+            error = math.sqrt((1.0 + lacking) * power * samples / (samples - 1.0))
             skewness = skewness_of(float((centred**3).sum()), power)
             p_value = paired_p(mean, error, skewness, samples, float(share @ y))
             blocks = 0 if units is clusters else len(centred)

@@ -150,7 +150,7 @@ class Column:
         if log.times is not None:
             if log.cluster in ("", log.time):
                 residuals = (y - p) * (1.0 if w is None else w)
-                log = replace(log, clusters=blocks_in_time(residuals, log.clusters))
+                log = replace(log, clusters=blocks_in_time(residuals, log.clusters)[0])
             blocks, drift = _some(log, name, _blocks(log)), drift_test(p, y, w, log.clusters, seed)
         samples = (
             None if w is None and log.clusters is None else (p, y, np.ones(log.rows) if w is None else w)

@@ -15,7 +15,7 @@ from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.forecasts import inference
 from onlinecal.forecasts.clusters import Clustered, blocks_in_time
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.forecasts.inference import calibration_test, dependence_test, score_differences
+from onlinecal.forecasts.inference import calibration_test, dependence_test, score_differences, scores
 from onlinecal.forecasts.measuring import Settings, measure_log
 from onlinecal.forecasts.reading import Asked, Log
 from onlinecal.forecasts.regression import recalibration, smoothed
@@ -215,7 +215,7 @@ def test_rows_that_depend_on_earlier_ones_are_in_blocks_of_time(seed):
     held, without = dict.fromkeys(("cutoff_ce", "smooth_ce"), 0), dict.fromkeys(("cutoff_ce", "smooth_ce"), 0)
     for i in range(60):
         p, y = autoregressive(np.random.default_rng([seed, 95, i]), 3000, 0.9)
-        for found, clusters in ((held, blocks_in_time(y - p)), (without, None)):
+        for found, clusters in ((held, blocks_in_time(y - p)[0]), (without, None)):
             for row in evaluate(p, y, clusters=clusters, measures=tuple(held), bootstrap=99, seed=i).rows:
                 found[row.name] += row.interval is None or row.interval[0] <= 1e-12
     assert min(held.values()) >= 44, held
@@ -223,7 +223,7 @@ def test_rows_that_depend_on_earlier_ones_are_in_blocks_of_time(seed):
 
 
 def length_by_definition(x):
-    """Politis & White 2004 with the constant of Lahiri 1999 for blocks side by side, lag by lag."""
+    """Politis & White 2004, the constant of Lahiri 1999 for blocks side by side, lag by lag; and what these lack."""
     n, x = len(x), x - x.mean()
     r = [float(x[k:] @ x[: n - k]) / n for k in range(n)]
     small = [abs(one) < 2.0 * np.sqrt(np.log10(n) / n) * r[0] for one in r]
@@ -232,19 +232,30 @@ def length_by_definition(x):
     for k in range(-2 * last, 2 * last + 1):
         weight = min(1.0, 2.0 * (1.0 - abs(k) / (2 * last)))
         g, spectrum = g + weight * abs(k) * r[abs(k)], spectrum + weight * r[abs(k)]
-    return int(np.ceil((2.0 * g**2 / (2.0 * spectrum**2) * n) ** (1.0 / 3.0)))
+    length = int(np.ceil((2.0 * g**2 / (2.0 * spectrum**2) * n) ** (1.0 / 3.0)))
+    return length, g / (length * spectrum)
 
 
 @pytest.mark.parametrize("rho", [0.5, 0.9])
 def test_blocks_are_of_the_stated_length(rho):
     """Residuals that do not depend stay single rows, or their clusters."""
     p, y = autoregressive(np.random.default_rng(8), 2000, rho)
-    length = length_by_definition(y - p)
+    length, lacking = length_by_definition(y - p)
     assert length > 5
-    assert np.array_equal(blocks_in_time(y - p), np.arange(2000) // length)
+    blocks, share = blocks_in_time(y - p)
+    assert np.array_equal(blocks, np.arange(2000) // length)
+    assert share == pytest.approx(lacking)
     alone = np.tile([1.0, -1.0], 50)
-    assert blocks_in_time(alone) is None
-    assert np.array_equal(blocks_in_time(np.repeat(alone, 2), np.arange(200) // 2), np.arange(200) // 2)
+    assert blocks_in_time(alone) == (None, 0.0)
+    assert np.array_equal(blocks_in_time(np.repeat(alone, 2), np.arange(200) // 2)[0], np.arange(200) // 2)
+    # Paired tests add what the variance of sums of blocks lacks.
+    forecasts = {"a": p + 0.02, "b": p - 0.02}
+    difference = np.diff([scores(values, y)["brier"] for values in forecasts.values()], axis=0)[0]
+    blocks, share = blocks_in_time(difference)
+    found = score_differences(forecasts, y, in_time=True)[0]
+    plain = score_differences(forecasts, y, clusters=blocks)[0]
+    assert share > 0.01
+    assert found.error == pytest.approx(plain.error * (1.0 + share) ** 0.5, rel=1e-12)
 
 
 @pytest.mark.parametrize(("shared", "low", "high"), [(0.0, 0.0, 0.15), (0.5, 0.35, 0.65), (1.0, 0.9, 1.0)])
@@ -364,8 +375,8 @@ def test_a_column_of_times_makes_blocks(tmp_path):
     pd.DataFrame({"p": p, "y": y, "day": np.arange(1000)}).to_csv(tmp_path / "f.csv", index=False)
     asked, settings = Asked(("p",), "y", time="day"), Settings(99, measures=("smooth_ce",))
     column = report_of(str(tmp_path / "f.csv"), asked, settings).columns[0]
-    row = evaluate(p, y, clusters=blocks_in_time(y - p), measures=["smooth_ce"], bootstrap=99).rows[0]
+    row = evaluate(p, y, clusters=blocks_in_time(y - p)[0], measures=["smooth_ce"], bootstrap=99).rows[0]
     assert column.evaluation.rows[0].interval == row.interval
-    blocks = len(np.unique(blocks_in_time(y - p)))
+    blocks = len(np.unique(blocks_in_time(y - p)[0]))
     assert any(f"alike: {blocks} blocks of rows are taken as independent" in said for said in column.cautions)
     assert not any("too optimistic" in said for said in column.cautions)
