@@ -188,6 +188,8 @@ def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
 
 def _read(path: Path) -> str:
     try:
+        if path.is_char_device() or path.is_block_device():  # it need not end
+            raise ValueError("it is a device; expected a scenario file")
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise ScenarioError(f"{path} is not a text file in UTF-8") from None

@@ -155,7 +155,7 @@ REFUSED = [
     ("--versoin", "no such option: --versoin (Possible options: --version); `onlinecal -h` lists"),
     ("run", "missing argument 'SCENARIO'; `onlinecal run -h` lists what can be typed"),
     ("run small.toml --resum", "no such option: --resum (Possible options: --resume, --runs); `onlinecal run -h`"),
-    ("run none.toml", "none.toml cannot be read"),
+    ("run none.toml", "none.toml cannot be read"), ("run /dev/zero", "/dev/zero cannot be read: it is a device"),
     ("run bad.toml", "bad.toml: unknown key 'run'; did you mean 'runs'"),
     ("run alone.toml", "alone.toml: forecaster 'online_platt' needs "),
     ("run long.toml", "xxx…xxx"), ("run keep.toml", "keep = 2.5: expected 'all', 'none', or up to how many levels"),
