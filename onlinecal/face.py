@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from onlinecal.core.errors import LIST, InvalidParameter, StoreError, in_one_line, meant
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, StoreError, in_one_line, meant
 from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import named_table, title
@@ -21,7 +21,6 @@ from onlinecal.engine.keeping import as_history
 from onlinecal.naming import STRATEGIES, as_strategy, foreign, kind_of, with_strategies
 from onlinecal.report.curves import Study
 from onlinecal.study.executors import Serial, executor_of
-from onlinecal.study.executors.base import Fault
 from onlinecal.study.gammas import KEEP
 from onlinecal.study.panel import Panel, listed
 from onlinecal.study.planning import Cell, Entry, plan
@@ -237,8 +236,8 @@ def play(
     origins = [_origin(cell) for cell in cells]
     with executor, Progress(cells.work, shown=progress) as bar:
         for cell, result in play_cells(cells, bar, executor):
-            if isinstance(result, Fault):
-                raise result.error()
+            if isinstance(result, OnlinecalError):
+                raise result
             played[id(cell)] = result
     return Study(
         tuple(replace(played[id(cell)], origin=origin) for cell, origin in zip(cells, origins, strict=True))

@@ -125,7 +125,7 @@ def _print_failed(failed: Any, cells: int, path: Path) -> None:
     print(f"{len(failed)} of {cells} cells failed:", file=sys.stderr)
     for cell, fault in failed[:NAMED]:
         who = f"{cell.forecaster.label!r} against {cell.nature_label!r} at T = {cell.horizon}"
-        print(f"  {who}: {fault.text}", file=sys.stderr)
+        print(f"  {who}: {fault}", file=sys.stderr)
     more = f"; `onlinecal status {shlex.quote(str(path))}` shows all" if len(failed) > NAMED else ""
     print(f"--resume plays them again{more}", file=sys.stderr)
 

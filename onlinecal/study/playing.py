@@ -4,8 +4,9 @@ from collections import defaultdict, deque
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 
+from onlinecal.core.errors import OnlinecalError, WorkerError
 from onlinecal.core.progress import Progress
-from onlinecal.study.executors.base import Executor, Fault, Lost, Outcome, Unit, Work, units
+from onlinecal.study.executors.base import Executor, Lost, Outcome, Unit, Work, units
 from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch, Played, together
 from onlinecal.study.run import result
@@ -16,7 +17,7 @@ AGAIN = 3
 
 def play_cells(
     cells: Sequence[Cell], progress: Progress, executor: Executor
-) -> Iterator[tuple[Cell, Played | Fault]]:
+) -> Iterator[tuple[Cell, Played | OnlinecalError]]:
     """Plays the cells; each is yielded when it is finished, in whatever order.
 
     The numbers do not depend on the executor, nor on the order in which units are finished.
@@ -31,17 +32,17 @@ def play_cells(
     Yields
     ------
     cell : Cell
-    played : Played or Fault
-        Its numbers, or its fault: other units of that cell are forgotten.
+    played : Played or OnlinecalError
+        Its numbers, or why it cannot be played: other units of that cell are forgotten.
     """
     with closing(play_groups(cells, progress, executor)) as groups:
         for cell, found in (each for group in groups for each in group):
-            yield cell, found if isinstance(found, Fault) else result(cell, found)
+            yield cell, found if isinstance(found, OnlinecalError) else result(cell, found)
 
 
 def play_groups(
     cells: Sequence[Cell], progress: Progress, executor: Executor
-) -> Generator[list[tuple[Cell, Batch | Fault]]]:
+) -> Generator[list[tuple[Cell, Batch | OnlinecalError]]]:
     """The same in lists of all that has been finished since the last, as numbers."""
     if not cells:
         return
@@ -66,7 +67,7 @@ def play_groups(
             under_way[unit] += rounds
             progress.advance(rounds)
 
-    def taken(unit: Unit, outcome: Outcome) -> Batch | Fault | None:
+    def taken(unit: Unit, outcome: Outcome) -> Batch | OnlinecalError | None:
         """The result of its cell, if it is known now."""
         cell, told = cells[unit.cell], under_way.pop(unit)
         whole = isinstance(outcome, Batch)
@@ -80,8 +81,8 @@ def play_groups(
                 return None
             gone = f"its worker was gone {lost[unit]} times ({outcome.why})"
             said = f"{gone}; expected that it fits into memory and does not end its process"
-            outcome = Fault("WorkerError", said)
-        if isinstance(outcome, Fault):
+            outcome = WorkerError(said)
+        if isinstance(outcome, OnlinecalError):
             failed.add(unit.cell)
             return outcome
         parts = played[unit.cell]

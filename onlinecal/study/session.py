@@ -11,13 +11,13 @@ from pathlib import Path
 import onlinecal
 from onlinecal.core.columns import Held
 from onlinecal.core.content import differences
-from onlinecal.core.errors import StoreError
+from onlinecal.core.errors import OnlinecalError, StoreError
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
 from onlinecal.study.again import Task, tasks
 from onlinecal.study.entries import Planned
 from onlinecal.study.executors import Executor, Serial
-from onlinecal.study.executors.base import Fault
+from onlinecal.study.executors.base import fault
 from onlinecal.study.lock import writing
 from onlinecal.study.planning import Cell, Plan
 from onlinecal.study.played import Batch, Results
@@ -156,14 +156,14 @@ class Session:
         """How many cells of the plan are in the file."""
         return len(self._store.finished())
 
-    def play(self, executor: Executor | None = None) -> list[tuple[Cell, Fault]]:
+    def play(self, executor: Executor | None = None) -> list[tuple[Cell, OnlinecalError]]:
         """Computes what is missing from kept level sets, and plays the rest; each cell is put away at once.
 
         Returns those that could not be played, and why. The executor is within its context; default this process.
         """
         before = self._store.held().keys()
         todo = self._tasks(self._store.held())
-        failed: dict[str, Fault] = {}
+        failed: dict[str, OnlinecalError] = {}
         computed = [(key, task) for key in todo for task in todo[key] if task.kept]
         with Progress(sum(task.cell.work for _, task in computed)) as progress:
             for key, task in computed:
@@ -180,22 +180,22 @@ class Session:
                 except StoreError:
                     raise
                 except (Exception, SystemExit) as error:  # measures may be any code
-                    failed[key] = Fault.of(error)
+                    failed[key] = fault(error)
                 progress.advance(cell.work)
         # Measures that fail on Γ that is kept would fail again where it is played.
         keys = {id(task.cell): k for k in todo.keys() - failed.keys() for task in todo[k] if not task.kept}
         rest = [task.cell for key in todo for task in todo[key] if id(task.cell) in keys]
-        for key, fault in failed.items():
-            self._store.fail(key, fault.text)
+        for key, why in failed.items():
+            self._store.fail(key, str(why))
         left, batches = Counter(keys.values()), defaultdict[str, list[Batch]](list)
         with Progress(sum(cell.work for cell in rest)) as progress:
             for group in play_groups(rest, progress, executor or Serial()):
                 with self._store.transaction():
                     for part, found in group:
                         key = keys[id(part)]
-                        if isinstance(found, Fault):
+                        if isinstance(found, OnlinecalError):
                             if key not in failed:
-                                self._store.fail(key, found.text)
+                                self._store.fail(key, str(found))
                                 failed[key] = found
                             continue
                         batches[key].append(found)
@@ -204,7 +204,7 @@ class Session:
         if not failed:
             self._store.forget((before | self._store.failures().keys()) - self._cells.keys())
             self._store.forget_replaced()
-        return [(self._cells[key], fault) for key, fault in failed.items()]
+        return [(self._cells[key], why) for key, why in failed.items()]
 
     def _put(self, cell: Cell, batches: list[Batch]) -> None:
         """Puts the parts of a cell away; key and contents are those of before the game."""

@@ -176,7 +176,7 @@ def test_what_kills_the_workers_of_a_cluster_fails_and_the_rest_is_played(dask):
     planned = cells(horizons=(50, 60, 70), runs=1, forecasters=who, natures=[N.Drift()])
     with executor_of(scheduler=dask.address) as executor:
         found = [(cell, what) for cell, what in play_cells(planned, Progress(1), executor)]
-    faults = {cell.horizon: what.text for cell, what in found if not isinstance(what, Played)}
+    faults = {cell.horizon: str(what) for cell, what in found if not isinstance(what, Played)}
     assert [
         cell.forecaster.label for cell, what in found if cell.horizon == 50 and isinstance(what, Played)
     ] == ["Sound"]

@@ -20,7 +20,7 @@ from onlinecal.scenario import load
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Batch, Entry, Played, plan, play_batch, play_cells, playing
 from onlinecal.study.executors import Serial, executor_of, most_jobs, processes
-from onlinecal.study.executors.base import Fault, seconds, units
+from onlinecal.study.executors.base import fault, seconds, units
 from onlinecal.study.executors.kit import packed, unfit, versions
 from onlinecal.study.executors.processes import Processes
 from onlinecal.study.panel import Panel
@@ -191,10 +191,10 @@ def test_a_process_that_dies_is_replaced_and_its_units_are_played_again(tmp_path
         folder.mkdir()
     dying = [made(Deadly, {"folder": str(f), "always": f.name == "always"}) for f in folders]
     found = results(small([*dying, made(Mean)], (20,), 2), Processes(2, alone=0))
-    (fault,) = [r for r in found if isinstance(r, Fault)]
+    (dead,) = [r for r in found if isinstance(r, WorkerError)]
     said = "its worker was gone 2 times (it was killed by SIGKILL, perhaps for want of memory)"
-    assert fault.text.startswith(said)
-    assert sorted(r.forecaster.split()[0] for r in found if r is not fault) == ["Deadly", "Mean"]
+    assert str(dead).startswith(said)
+    assert sorted(r.forecaster.split()[0] for r in found if r is not dead) == ["Deadly", "Mean"]
     assert [(f / "20").read_text() for f in folders] == ["x", "xx"]
 
 
@@ -229,7 +229,7 @@ def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies)
     (found,) = results(small(who), Processes(2, alone=0))
     assert time.monotonic() - began < 55.0  # none is waited for
     if dies:
-        assert found.text.startswith(f"its worker was gone {AGAIN + 1} times (it was killed by SIGKILL")
+        assert str(found).startswith(f"its worker was gone {AGAIN + 1} times (it was killed by SIGKILL")
     else:
         assert isinstance(found, Played)
     children = list(map(int, (tmp_path / "children").read_text().split()))
@@ -246,7 +246,7 @@ class Forked(Mean):
 def test_processes_are_forked_from_one_that_has_imported_the_package():
     """The server would pass over a module that is not there."""
     (found,) = results(small([made(Forked)]), Processes(2, alone=0))
-    assert "ValueError: True" in found.text
+    assert "ValueError: True" in str(found)
 
 
 class Broken(Mean):
@@ -259,7 +259,7 @@ def test_errors_come_back_as_what_they_are_and_a_study_in_order():
     for jobs in (None, 2):
         with pytest.raises(InvalidForecast, match=said):
             oc.play(Broken, "drift", horizon=90, runs=2, jobs=jobs)
-    assert isinstance(Fault.of(KeyError("x")).error(), CellError)
+    assert isinstance(fault(KeyError("x")), CellError)
     asked = {"horizon": [30, 60, 90], "runs": 3, "measures": ["ece"]}
     who = [Mean, F.ForecastHedging()], N.Drift()
     assert oc.play(*who, **asked, jobs=2).cells == oc.play(*who, **asked).cells

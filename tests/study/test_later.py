@@ -153,8 +153,8 @@ def test_a_measure_that_fails_of_what_is_kept_fails_its_cells_and_the_others_are
         found = opened.play()
     assert [cell.horizon for cell, _ in found] == [80, 80]
     for cell, fault in found:
-        assert f"measure 'fails' failed: {type(error).__name__}" in fault.text
-        assert f"after round 80 of '{cell.forecaster.label}' against 'drift', run 0" in fault.text
+        assert f"measure 'fails' failed: {type(error).__name__}" in str(fault)
+        assert f"after round 80 of '{cell.forecaster.label}' against 'drift', run 0" in str(fault)
     status = Status.of(path)
     assert (status.done, len(status.failed), status.left) == (4, 2, 0)
     # Without it, what was there is shown as before; with it mended, it is computed.

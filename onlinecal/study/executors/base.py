@@ -53,26 +53,13 @@ def units(cells: Sequence[Cell], workers: int, beside: int = 1) -> Iterator[Unit
             yield Unit(i, cell.first + runs * k // parts, cell.first + runs * (k + 1) // parts)
 
 
-class Fault(NamedTuple):
-    """The fault of a unit: the name of our error or "", a line of text, places in code of users."""
-
-    kind: str
-    text: str
-    lines: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, error: BaseException) -> "Fault":
-        """The fault of an error that was raised while the unit was played."""
-        if isinstance(error, OnlinecalError):
-            return cls(type(error).__name__, " ".join(str(error).split()), tuple(user_lines(error)))
-        return cls("", failure(error), tuple(user_lines(error)))
-
-    def error(self) -> OnlinecalError:
-        """The same as an error that can be raised."""
-        known = getattr(errors, self.kind, None) if self.kind else None
-        error: OnlinecalError = (known or CellError)(self.text)
-        error.lines = self.lines
-        return error
+def fault(error: BaseException) -> OnlinecalError:
+    """The same as an error of one line that can be sent, with its places in code of users."""
+    known = isinstance(error, OnlinecalError)
+    kind = getattr(errors, type(error).__name__, CellError) if known else CellError
+    found: OnlinecalError = kind(" ".join(str(error).split()) if known else failure(error))
+    found.lines = tuple(user_lines(error))
+    return found
 
 
 class Lost(NamedTuple):
@@ -82,7 +69,8 @@ class Lost(NamedTuple):
     times: int = 1
 
 
-Outcome = Batch | Fault | Lost
+#: all numbers of a unit, the error that it would raise again, or nothing yet
+Outcome = Batch | OnlinecalError | Lost
 Event = tuple[Unit, Outcome]
 
 
@@ -100,12 +88,12 @@ class Abandoned(BaseException):
     """A unit is not to be played to its end; raised from where progress is told, past every `except Exception`."""
 
 
-def attempt(cell: Cell, unit: Unit, threads: int, told: Callable[[int], None]) -> Batch | Fault:
+def attempt(cell: Cell, unit: Unit, threads: int, told: Callable[[int], None]) -> Batch | OnlinecalError:
     """Plays a unit; what a player or measure raises is returned, not raised."""
     try:
         return play_batch(cell, range(unit.first, unit.last), told, threads=threads)
     except (Exception, SystemExit) as error:  # players and measures may be any code
-        return Fault.of(error)
+        return fault(error)
 
 
 class Executor(ABC):

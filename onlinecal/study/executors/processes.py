@@ -22,7 +22,7 @@ from typing import Any
 from onlinecal.core._compile import spent
 from onlinecal.core.errors import InvalidParameter, WorkerError
 from onlinecal.study.executors import base
-from onlinecal.study.executors.base import Event, Fault, Lost, Unit, Work
+from onlinecal.study.executors.base import Event, Lost, Unit, Work
 from onlinecal.study.executors.kit import opened, packed
 
 #: seconds of play in this process before others are begun
@@ -204,7 +204,7 @@ def _apart() -> Iterator[None]:
 
 
 def _play(pipe: Any, environment: dict[str, str], name: str, blob: bytes) -> None:
-    """Plays the units that come through a pipe; run-rounds, and a Batch or Fault of each, go back through it."""
+    """Plays the units that come through a pipe; run-rounds, and the outcome of each, go back through it."""
     os.environ.update(environment)  # that of the process that was forked may be older
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
@@ -227,7 +227,7 @@ def _play(pipe: Any, environment: dict[str, str], name: str, blob: bytes) -> Non
             try:
                 pipe.send(found)
             except Exception as error:  # a result that cannot be pickled
-                pipe.send(Fault.of(error))
+                pipe.send(base.fault(error))
 
 
 def _follow(parent: int) -> None:
