@@ -14,6 +14,7 @@ import sys
 import threading
 import uuid
 from collections.abc import Sequence
+from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -66,18 +67,17 @@ def _own_source() -> str:
 def packed(cells: Sequence[Cell]) -> tuple[str, bytes]:
     """The digest of the cells as bytes, and these bytes, for `opened`; what cannot be sent is refused by name."""
     file = io.BytesIO()
-    pickler = _Pickler(file)
-    try:
-        pickler.dump(list(cells))
-    except OnlinecalError:
-        raise
-    except Exception as error:  # parameters may be any object
-        raise InvalidParameter(
-            f"{pickler.what!r} cannot be sent to other processes: {failure(error)}; expected what can be pickled, or "
-            "jobs = 1"
-        ) from error
-    finally:
-        pickler.forget()
+    with ExitStack() as afterwards:
+        pickler = _Pickler(file, afterwards)
+        try:
+            pickler.dump(list(cells))
+        except OnlinecalError:
+            raise
+        except Exception as error:  # parameters may be any object
+            raise InvalidParameter(
+                f"{pickler.what!r} cannot be sent to other processes: {failure(error)}; expected what can be pickled, "
+                "or jobs = 1"
+            ) from error
     blob = pickle.dumps((_HOME, versions(), pickler.said, file.getvalue()), 5)
     return hashlib.sha256(blob).hexdigest()[:32], blob
 
@@ -85,11 +85,10 @@ def packed(cells: Sequence[Cell]) -> tuple[str, bytes]:
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
     """Pickles what is not installed by value, and notes the sources that results are kept under."""
 
-    def __init__(self, file: Any) -> None:
+    def __init__(self, file: Any, afterwards: ExitStack) -> None:
         super().__init__(file, protocol=5)
-        self.what = "panel"
+        self.what, self._afterwards = "panel", afterwards
         self.said: dict[tuple[str, str], dict[str, str]] = {}
-        self._by_value: list[tuple[ModuleType, ModuleType]] = []
 
     def reducer_override(self, thing: Any) -> Any:
         """As `cloudpickle` has it, but for cells and their parts, and for steps, which cannot be sent by name."""
@@ -127,13 +126,8 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
         for each in (cloudpickle, numba.cloudpickle):
             if module not in each.list_registry_pickle_by_value():
                 each.register_pickle_by_value(loaded)
-                self._by_value.append((each, loaded))
+                self._afterwards.callback(each.unregister_pickle_by_value, loaded)
         return True
-
-    def forget(self) -> None:
-        """Leaves other uses of `cloudpickle` as they were."""
-        for each, module in self._by_value:
-            each.unregister_pickle_by_value(module)
 
 
 def _step(signature: int, function: Any) -> Step:
