@@ -2,8 +2,6 @@
 
 import json
 import math
-import zipfile
-import zlib
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -14,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, StoreError
+from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
 from onlinecal.core.validation import (
     check_lengths,
     check_outcomes,
@@ -52,8 +50,7 @@ _PART = 2**16
 _MOST_CELLS, _MOST_OPEN = 64, 1000
 #: of the file, beside the version of the bets
 FORMAT = 2
-#: errors of reading another file, which speak of pickles and archives; and the message in their place
-_NOT_OURS = (KeyError, TypeError, ValueError, EOFError, OSError, RuntimeError, zipfile.BadZipFile, zlib.error)
+#: the message in the place of errors of reading another file, which speak of pickles and archives
 _REFUSED = "{} is not a file that a monitor was saved in; expected one of `watch --state` or Monitor.save"
 
 
@@ -318,7 +315,7 @@ class Monitor:
             version = said["format"], said["bets"]
         except FileNotFoundError:
             raise StoreError(f"{path}: no such file; expected one that a monitor was saved in") from None
-        except _NOT_OURS:
+        except Exception:
             raise StoreError(_REFUSED.format(path)) from None
         if version != (FORMAT, VERSION):
             raise StoreError(
@@ -339,7 +336,7 @@ class Monitor:
             monitor._epoch = Epoch(said["epoch"], alarms, **arrays, peak=said["peak"])
             monitor._asked, monitor._begun = said["asked"], tuple(said["begun"])
             monitor._questions.update((values["ticket"], Question(**values)) for values in said["open"])
-        except (*_NOT_OURS, OnlinecalError):
+        except Exception:
             raise StoreError(_REFUSED.format(path)) from None
         return monitor
 

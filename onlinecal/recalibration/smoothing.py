@@ -2,14 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy  # its parts are loaded when they are first used
 from numpy.typing import ArrayLike
 
-from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import check_unit, count, number, vector
 from onlinecal.measures.smooth_ece import smooth_ece
 
@@ -72,17 +70,13 @@ def mean_of(base: Floats, sigma: float, points: Floats, values: Floats) -> Float
     return np.asarray(np.interp(moved, points, values) @ (weights / weights.sum()))
 
 
-def smooth_recalibration(
-    p: ArrayLike | JointDistribution, y: ArrayLike | None = None, *, sigma: float | None = None
-) -> SmoothRecalibration:
+@of_gamma
+def smooth_recalibration(gamma: JointDistribution, *, sigma: float | None = None) -> SmoothRecalibration:
     """The random post-processing that makes forecasts perfectly calibrated on the samples that it is made from.
 
     Parameters
     ----------
-    p : (n,) array_like or JointDistribution
-        Forecasts; or Γ, without y.
-    y : (n,) array_like
-        Outcomes.
+    gamma : JointDistribution
     sigma : float, optional
         In [1e-4, 10]. Default: SmoothECE of the samples, at which the bound holds, or 1e-4 below it; 0 where the
         samples are calibrated.
@@ -93,12 +87,6 @@ def smooth_recalibration(
     >>> fitted.mean([0.3, 0.9]).round(2)
     array([0.72, 0.85])
     """
-    if isinstance(p, JointDistribution) and y is not None:
-        raise InvalidParameter("y beside a JointDistribution, which holds it already; expected one of them")
-    if not isinstance(p, JointDistribution) and y is None:
-        raise InvalidParameter("y is missing; expected the outcomes of the forecasts p")
-    given: Any = p, y
-    gamma = p if isinstance(p, JointDistribution) else JointDistribution.from_samples(*given)
     if sigma is None:
         found = smooth_ece(gamma)
         width = max(found, 1e-4) if found > 0.0 else 0.0

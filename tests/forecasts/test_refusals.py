@@ -85,8 +85,7 @@ REFUSED = [
     *[(smoothed, (([0.5], [1]), o), InvalidParameter, "smoothed") for o in ({"sigma": 0.0}, {"sigma": 2.0})],
     *[(recalibration, (([0.5], [1]), o), InvalidParameter, "recalibration") for o in ({"level": 1.5}, {"draws": 0})],
     *[(oc.smooth_recalibration, ((ONE,), {"sigma": s}), InvalidParameter, "sigma") for s in (0.0, math.nan, 11, "x")],
-    (oc.smooth_recalibration, ((ONE, [1]), {}), InvalidParameter, "expected one of them"),
-    (oc.smooth_recalibration, (([0.3],), {}), InvalidParameter, "y is missing"),
+    (oc.smooth_recalibration, (([0.3],), {}), InvalidData, "expected a JointDistribution"),
     (oc.smooth_recalibration(ONE), (([1.5],), {}), InvalidData, "1.5"),
 ]  # fmt: skip
 
