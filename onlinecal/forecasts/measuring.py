@@ -33,10 +33,11 @@ from onlinecal.forecasts.inference import (
 )
 from onlinecal.forecasts.reading import Log
 from onlinecal.forecasts.reference import Reference
-from onlinecal.forecasts.regression import Decomposition, clopper_pearson, decomposition
+from onlinecal.forecasts.regression import Decomposition, decomposition
 from onlinecal.forecasts.resampling import Resample, replicates
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.forecasts.thresholds import Threshold, threshold_regret, worst_threshold
+from onlinecal.forecasts.witnessed import clopper_pearson
 from onlinecal.measures import brier
 from onlinecal.measures.decision import worst_decision_task
 
@@ -261,7 +262,7 @@ def _parts(groups: Mapping[str, Some], settings: Settings) -> list[Part]:
                 whole = np.zeros(gamma.levels, dtype=np.int64)
                 samples = float(resample.samples_near(None, whole, np.array([gamma.base_rate]))[0])
             level = 1.0 - (1.0 - settings.level) / len(groups)
-            low, high = clopper_pearson(np.array([gamma.base_rate]), samples, level)
+            low, high = clopper_pearson(np.array([gamma.base_rate]), samples, 0.5 * (1.0 - level))
             interval = float(low[0]) - forecast, float(high[0]) - forecast
         found.append(Part(name, rows, forecast, gamma.base_rate, error, interval, brier(gamma), p, p))
     adjusted = iter(holm([part.p_value for part in found if part.p_value is not None]))

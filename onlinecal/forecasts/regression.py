@@ -10,6 +10,7 @@ from onlinecal.core.joint import Floats, JointDistribution, of_gamma
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.decisions.swaps import ascending
 from onlinecal.forecasts.resampling import Resample
+from onlinecal.forecasts.witnessed import clopper_pearson
 from onlinecal.measures.scores import brier, log_loss
 from onlinecal.measures.smooth_ece import smooth_ece
 
@@ -167,18 +168,7 @@ class Smoothed:
 
     def band(self, level: float) -> tuple[Floats, Floats]:
         """Clopper and Pearson's interval of the mean outcome near each prediction; approximate, as weights differ."""
-        return clopper_pearson(self.means, self.samples, level)
-
-
-def clopper_pearson(means: Floats, samples: Floats | float, level: float) -> tuple[Floats, Floats]:
-    """Ends of intervals for probabilities, by mean outcomes of a number of samples that need not be whole."""
-    from scipy.special import betaincinv
-
-    tail, ones = 0.5 * (1.0 - level), samples * means
-    with np.errstate(invalid="ignore"):
-        lower = np.where(ones > 0.0, betaincinv(ones, samples - ones + 1.0, tail), 0.0)
-        upper = np.where(ones < samples, betaincinv(ones + 1.0, samples - ones, 1.0 - tail), 1.0)
-    return lower, upper
+        return clopper_pearson(self.means, self.samples, 0.5 * (1.0 - level))
 
 
 @of_gamma

@@ -61,13 +61,7 @@ def report_of(
         raise InvalidData("standard input cannot be read in parts, for it is read twice; expected a file")
     if scheduler is not None and asked.encoding is not None:
         raise InvalidData(f"{source} is cut into parts, as UTF-8; expected no --encoding")
-    given = {
-        "--time": asked.time,
-        "--weight": asked.weight,
-        "--cluster": asked.cluster,
-        "--classes": asked.classes,
-    }
-    whole = [option for option, value in given.items() if value]
+    whole = [f"--{name}" for name in ("time", "weight", "cluster", "classes") if getattr(asked, name)]
     large = in_parts is None and scheduler is None and not whole and is_large(source)
     if not (large or in_parts or scheduler is not None):
         return _in_memory(source, asked, settings)

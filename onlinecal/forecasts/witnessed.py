@@ -157,13 +157,18 @@ def _of_weights(past: Past, **_: Any) -> Found:
     return weights * (np.array([[0.0], [1.0]]) - past.v), math.inf
 
 
+def clopper_pearson(means: Floats, samples: Floats | float, tail: float) -> tuple[Floats, Floats]:
+    """Ends of intervals for probabilities, by mean outcomes of a number of samples that need not be whole."""
+    ones = samples * means
+    with np.errstate(invalid="ignore"):
+        lower = np.where(ones > 0.0, special.betaincinv(ones, samples - ones + 1.0, tail), 0.0)
+        upper = np.where(ones < samples, special.betaincinv(ones + 1.0, samples - ones, 1.0 - tail), 1.0)
+    return lower, upper
+
+
 def _held(gamma: JointDistribution, squares: Floats, fails: float) -> tuple[Floats, Floats]:
     """Intervals that hold the means of all levels."""
-    n = gamma.counts**2 / squares
-    ones, each = gamma.means * n, 0.5 * fails / len(n)
-    with np.errstate(invalid="ignore"):
-        low = np.where(ones > 0.0, special.betaincinv(ones, n - ones + 1.0, each), 0.0)
-        high = np.where(ones < n, special.betaincinv(ones + 1.0, n - ones, 1.0 - each), 1.0)
+    low, high = clopper_pearson(gamma.means, gamma.counts**2 / squares, 0.5 * fails / gamma.levels)
     return np.minimum(low, gamma.means), np.maximum(high, gamma.means)
 
 
