@@ -19,7 +19,7 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import FACTS
 from onlinecal.exact.signs import sign_preservation
 from onlinecal.measures import MEASURES
-from onlinecal.report.catalogue import KINDS, entry, parameters_of, rates, rows, said
+from onlinecal.report.catalogue import KINDS, entries, parameters_of, rates, rows, said
 from tests import recalibrated, truthfulness
 from tests.checklist import tables
 
@@ -99,7 +99,7 @@ def kind_table(kind: str) -> str:
     lines = []
     for row in rows(kind):
         thing = KINDS[kind][row["name"]]
-        stated = entry(row["name"]) if kind == "forecasters" else {"sight": _sight(thing)}
+        stated = entries(row["name"])[0] if kind == "forecasters" else {"sight": _sight(thing)}
         known = [row["known"]] if proved else []
         told = [f"`{row['name']}`", row["summary"], _parameter_list(thing), *known]
         lines.append([*told, *(stated[fact] for fact in facts)])

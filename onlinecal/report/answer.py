@@ -7,7 +7,7 @@ import numpy as np
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import number_of
 from onlinecal.report.curves import Study
-from onlinecal.report.ranking import Standing, ranking
+from onlinecal.report.ranking import Contest, ranking
 from onlinecal.report.tables import number
 
 #: natures that a sentence names
@@ -20,12 +20,12 @@ def answer(study: Study, measure: str) -> list[str]:
         found = ranking(study, measure)
     except InvalidParameter:
         return []
-    standings = [s for s in found.standings if np.isfinite(s.means).all()]
+    standings = [s for s in found if np.isfinite(s.means).all()]
     best = {s.nature: [s.forecasters[i] for i in np.flatnonzero(s.ranks == s.ranks.min())] for s in standings}
     wins = {who: [n for n, names in best.items() if who in names] for who in study.forecasters}
     of = {name: [s for s in standings if s.nature in wins[name]] for name in wins}
     certain = {
-        name: [s.nature for s in mine if s.before[s.forecasters.index(name)].sum() == len(s.forecasters) - 1]
+        name: [s.nature for s in mine if s.certain[s.forecasters.index(name)].sum() == len(s.forecasters) - 1]
         for name, mine in of.items()
     }
 
@@ -37,7 +37,7 @@ def answer(study: Study, measure: str) -> list[str]:
     mine, sure = of[who], certain[who]
     if not mine:
         return []
-    extreme = "highest" if found.higher else "lowest"
+    extreme = "lowest" if found[0].signs[0] > 0 else "highest"
     where = "every nature" if 1 < len(mine) == len(standings) else _list(wins[who])
     several = f" ({len(mine)} of {number_of(len(standings), 'nature')})" if len(mine) < len(standings) else ""
     said = [f"By {measure}, {who} has the {extreme} mean total against {where}{several}."]
@@ -57,7 +57,7 @@ def answer(study: Study, measure: str) -> list[str]:
     said.append(f"{doubt}.")
     first = max(mine, key=lambda s: _lead(s, who)[0])
     lead, value, after, other = _lead(first, who)
-    times = f", {number(other / value)} times as much" if lead > 0.0 < value and not found.higher else ""
+    times = f", {number(other / value)} times as much" if lead > 0.0 < value and extreme == "lowest" else ""
     said.append(
         f"The largest lead is against {first.nature} at T = {first.horizon:,}: {number(value)}, and the next, "
         f"{after}, has {number(other)}{times}."
@@ -65,15 +65,12 @@ def answer(study: Study, measure: str) -> list[str]:
     return said
 
 
-def _lead(standing: Standing, who: str) -> tuple[float, float, str, float]:
+def _lead(standing: Contest, who: str) -> tuple[float, float, str, float]:
     """The lead of a forecaster as a share, its mean total, the next forecaster and that one's mean total."""
-    means, ranks = (
-        dict(zip(standing.forecasters, each.tolist(), strict=True))
-        for each in (standing.means, standing.ranks)
-    )
-    after = min((name for name in means if name != who), key=lambda name: ranks[name])
-    value, other = means[who], means[after]
-    return abs(other - value) / ((abs(value) + abs(other)) or 1.0), value, after, other
+    own = standing.forecasters.index(who)
+    after = min((i for i in range(len(standing.ranks)) if i != own), key=lambda i: float(standing.ranks[i]))
+    value, other = standing.means[[own, after], 0].tolist()
+    return abs(other - value) / ((abs(value) + abs(other)) or 1.0), value, standing.forecasters[after], other
 
 
 def _list(names: list[str]) -> str:

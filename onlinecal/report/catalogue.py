@@ -73,11 +73,6 @@ def rates() -> list[dict[str, str]]:
     ]
 
 
-def entry(name: str) -> dict[str, Any]:
-    """All that is known about one name; the first where several kinds have it."""
-    return entries(name)[0]
-
-
 def entries(name: str) -> list[dict[str, Any]]:
     """All that is known about one name, registered or ``module:Class``, of each kind that has it."""
     if not foreign(name):

@@ -7,14 +7,21 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.words import counted, number_of
 from onlinecal.report.curves import Study
 from onlinecal.report.people import PeopleRow, people_rows
-from onlinecal.report.ranking import Difference, Front, Ranking, fronts, paired, ranking, remarks
+from onlinecal.report.ranking import (
+    Contest,
+    Difference,
+    front_json,
+    fronts,
+    mean_ranks,
+    paired,
+    ranking,
+    ranking_json,
+    remarks,
+)
 from onlinecal.report.tables import Table, crossed, new_console, number, print_json
 from onlinecal.report.totals import compared, exponents_markdown, print_totals, totals, totals_markdown
 
@@ -90,49 +97,49 @@ def answer(
 # ---------------------------------------------------------------- ranks
 
 
-def of_ranking(found: Ranking) -> Answer:
+def of_ranking(found: Sequence[Contest]) -> Answer:
     """Forecasters down, in the order of their mean ranks; natures across."""
     rows = []
-    for who, (mean, best, worst, _) in found.mean_ranks().items():
+    for who, (mean, best, worst, _) in mean_ranks(found).items():
         rows.append([who, f"{mean:.3g}" + ("" if best == worst else f" [{best:.3g}–{worst:.3g}]")])
-        for s in found.standings:
+        for s in found:
             at = s.forecasters.index(who) if who in s.forecasters else None
             low, high = (0, 0) if at is None else s.span[at]
             spread = "" if low == high else f" [{low}–{high}]"
             rows[-1].append("" if at is None else f"{s.ranks[at]:g}{spread}")
-    title, headings = f"{found.measure}: ranks", [f"{s.nature}{'*' * s.own}" for s in found.standings]
-    ends = {f"T = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found.standings}
+    title, headings = f"{found[0].measures[0]}: ranks", [f"{s.nature}{'*' * s.own}" for s in found]
+    ends = {f"T = {s.horizon:,}, {number_of(s.runs, 'run')}" for s in found}
     if len(ends) == 1:
         title += f"; {ends.pop()}"
     else:
-        headings = [f"{head}\nT = {s.horizon:,}" for head, s in zip(headings, found.standings, strict=True)]
+        headings = [f"{head}\nT = {s.horizon:,}" for head, s in zip(headings, found, strict=True)]
     notes = [
-        f"Rank 1 has the {'highest' if found.higher else 'lowest'} mean total T·μ at the largest T; the same totals "
-        "share the mean of their ranks. In brackets, where there are several, the ranks that are not ruled out: two "
-        "forecasters are in order where Student's t on one difference a run says so, by Holm's procedure over all "
-        f"pairs and natures of the table; all that is said holds together with {100 * found.level:g} % if differences "
-        "are normal"
+        f"Rank 1 has the {'lowest' if found[0].signs[0] > 0 else 'highest'} mean total T·μ at the largest T; the same "
+        "totals share the mean of their ranks. In brackets, where there are several, the ranks that are not ruled out: "
+        "two forecasters are in order where Student's t on one difference a run says so, by Holm's procedure over all "
+        f"pairs and natures of the table; all that is said holds together with {100 * found[0].level:g} % if "
+        "differences are normal"
     ]
-    if any(s.own for s in found.standings):
+    if any(s.own for s in found):
         notes.append("*: nature may look at forecasts, so that each forecaster has outcomes of its own")
-    notes += remarks(found.standings)
-    missing = [s.nature for s in found.standings if len(s.forecasters) < len(rows)]
+    notes += remarks(found)
+    missing = [s.nature for s in found if len(s.forecasters) < len(rows)]
     if missing:
         notes.append(
             f"Not all were played against {', '.join(missing)}: mean ranks are over the natures that a forecaster met"
         )
-    for standing in (s for s in found.standings if s.apart):
+    for standing in (s for s in found if s.apart):
         pairs = [f"{first} – {second}" for first, second in standing.apart]
         more = f"; and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
         against = standing.nature + " (a single run)" * (standing.runs == 1)
         notes.append(f"Not told apart against {against}: {'; '.join(pairs[:NAMED])}{more}")
-    return Answer([Table(title, ["forecaster", "mean rank", *headings], rows)], notes, found.as_json())
+    return Answer([Table(title, ["forecaster", "mean rank", *headings], rows)], notes, ranking_json(found))
 
 
 # ---------------------------------------------------------------- Pareto fronts
 
 
-def of_fronts(found: Sequence[Front]) -> Answer:
+def of_fronts(found: Sequence[Contest]) -> Answer:
     """A table for each nature."""
     tables = [
         Table(
@@ -143,19 +150,19 @@ def of_fronts(found: Sequence[Front]) -> Answer:
         )
         for f in found
     ]
-    ways = "higher" if all(found[0].higher) else "lower"
-    if len(set(found[0].higher)) == 2:
-        ways = f"lower ({found[0].measures[found[0].higher.index(True)]}: higher)"
+    ways = "lower" if 1.0 in found[0].signs else "higher"
+    if len(set(found[0].signs)) == 2:
+        ways = f"lower ({found[0].measures[found[0].signs.index(-1.0)]}: higher)"
     said = (
         f"Mean totals T·μ at the largest T, of which the {ways} is the better. Dominated: another forecaster is no "
         "worse in both means and better in one. †: better in both beyond doubt; all † hold together with "
         f"{100 * found[0].level:g} % (Student's t on one difference a run, the larger p-value of both measures, Holm's "
         "procedure over all pairs and natures) if differences are normal"
     )
-    return Answer(tables, [". ".join([said, *remarks(found)])], [front.as_json() for front in found])
+    return Answer(tables, [". ".join([said, *remarks(found)])], [*map(front_json, found)])
 
 
-def _front_row(front: Front, who: str) -> list[str]:
+def _front_row(front: Contest, who: str) -> list[str]:
     means = [number(float(mean)) for mean in front.means[front.forecasters.index(who)]]
     certain = front.by(who, certain=True)
     # Those of which it is certain first.
@@ -171,10 +178,11 @@ def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float 
     """Pairs of forecasters down, natures across."""
     ends, pairs = {}, dict.fromkeys(d.pair for d in found)
     for d in found:
-        open = f", {d.open:,} open at the end" if d.open else ""
-        ends[d.nature] = f"T = {d.horizon:,}, {number_of(d.runs, 'run')}{open}"
+        own = d.contest
+        open = f", {own.open:,} open at the end" if own.open else ""
+        ends[d.nature] = f"T = {own.horizon:,}, {number_of(own.runs, 'run')}{open}"
     cells = crossed(found, "pair", "nature", pairs, [*ends], _difference)
-    title, headings = f"{found[0].measure}: differences of totals, run by run", [*ends]
+    title, headings = f"{found[0].contest.measures[0]}: differences of totals, run by run", [*ends]
     if len(ends) == 1:
         title, headings = f"{title}; {headings[0]}, {ends[headings[0]]}", ["difference"]
     elif len(set(ends.values())) == 1:
@@ -194,7 +202,7 @@ def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float 
             "then where chance would give all runs one sign less often than that, 2^(1−runs)"
         )
     return Answer(
-        [Table(title, ["first − second", *headings], cells)], [". ".join([text, *remarks(found)])],
+        [Table(title, ["first − second", *headings], cells)], [". ".join([text, *remarks([d.contest for d in found])])],
         [d.as_json() for d in found], [f"not compared: {line}" for line in refused],
     )  # fmt: skip
 
@@ -216,9 +224,8 @@ def of_people(drawn: Sequence[PeopleRow]) -> Answer:
     each = ["median", "worst", "of", "its CDL"]
     headings = ["forecaster", *each, *(f"{name}\na question" if name in each[:2] else name for name in each)]
     groups: dict[tuple[str, int], list[PeopleRow]] = {}
-    for nature in dict.fromkeys(row.nature for row in drawn):
-        for row in (row for row in drawn if row.nature == nature):
-            groups.setdefault((nature, row.horizon), []).append(row)
+    for row in drawn:
+        groups.setdefault((row.nature, row.horizon), []).append(row)
     tables = [
         Table(
             f"{nature}, T = {horizon:,}: swap regret of {_many(rows[0])}", headings, [*map(_people_row, rows)]
@@ -234,27 +241,23 @@ def of_people(drawn: Sequence[PeopleRow]) -> Answer:
 
 
 def _many(row: PeopleRow) -> str:
-    said = number_of(len(row.labels), "decision maker")
-    said += f", {row.unseen:,} without a question whose outcome is known" if row.unseen else ""
+    said, unseen = number_of(len(row.makers), "decision maker"), len(row.makers) - len(row.seen)
+    said += f", {unseen:,} without a question whose outcome is known" if unseen else ""
     return said + (f"; {number_of(row.open, 'question')} open at the end" if row.open else "")
 
 
 def _people_row(row: PeopleRow) -> list[str]:
+    """The median and the worst, in total and for each question; of several that are worst the first is named."""
     cells = [row.forecaster]
-    for median, values, at, cdl in zip(
-        row.median(), (row.last, row.rate), row.worst, (row.cdl, row.each(row.cdl)), strict=True
-    ):  # fmt: skip
+    for swap, cdl in (("swap", "cdl"), ("swap_each", "cdl_each")):
+        at, values = row.worst(swap), row.seen[swap]
         if at is None:
             return [row.forecaster, *["–"] * 8]
-        cells += [number(median), number(float(values[at])), _name(row, at, values), number(float(cdl[at]))]
+        one, others = row.makers.loc[at], int((values == values[at]).sum()) - 1
+        more = f" and {number_of(others, 'other')}" if others else ""
+        name = one["label"] + ("" if one["best"] else " *") + more
+        cells += [number(float(values.median())), number(float(one[swap])), name, number(float(one[cdl]))]
     return cells
-
-
-def _name(row: PeopleRow, place: int, values: NDArray[np.float64]) -> str:
-    """The label of a value; the first of several, and how many more there are."""
-    others = int((values[row.seen > 0] == values[place]).sum()) - 1
-    more = f" and {number_of(others, 'other')}" if others else ""
-    return row.labels[place] + ("" if row.best[place] else " *") + more
 
 
 ANSWERS: dict[str, Callable[[Study, Any], Answer]] = {

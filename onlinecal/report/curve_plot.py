@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,7 @@ from onlinecal.growth.words import BEYOND, literal
 from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import BAND, curves_table, games, headings, parities
 from onlinecal.report.panels import Panels, Picture, Place, names_of, pictured
-from onlinecal.report.style import GREY, Dashes, entry, letters, log_ticks, paper, tick, typeset
+from onlinecal.report.style import GREY, Dashes, entry, least_power, letters, log_ticks, paper, tick, typeset
 
 #: the most markers of a curve: enough to tell it apart in grey
 MARKED = 12
@@ -128,8 +128,7 @@ def _same_limits(panels: Sequence[Axes], table: pd.DataFrame) -> None:
         axis.set_ylim(heights.min() / 1.8, heights.max() * 1.8)
         if least < most:
             axis.set_xlim(least * (least / most) ** 0.05, most * (most / least) ** 0.05)
-        for which, low, high in ((axis.xaxis, *axis.get_xlim()), (axis.yaxis, *axis.get_ylim())):
-            log_ticks(which, high / low)
+        log_ticks(axis.xaxis, axis.yaxis)
 
 
 def sentences(curves: Sequence[Curve], table: pd.DataFrame | None = None) -> list[str]:
@@ -196,16 +195,14 @@ def draw_curves(
     means = rows[rows["mark"] == "mean"]
     if negative := bool(rows["negative"].any()):
         sizes = means["total"].abs()
-        least = max(sizes[sizes > 0].min(), 1e-4 * sizes.max())
-        # Linear up to the power of ten at or below the least that is not 0.
-        axis.set_yscale("symlog", linthresh=float(10.0 ** np.floor(np.log10(least))))
+        axis.set_yscale("symlog", linthresh=least_power(sizes[sizes > 0]))
         axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=0.8)
     else:
         axis.set_yscale("log")
     known = [each for _, each in rows[rows["mark"] == "known"].groupby("part")]
     many = means["part"].nunique() > MANY
     _draw_known(axis, known, labelled=not many)
-    arrows, ends = 0, [_End.of(rate, here.faint, "") for rate in known]
+    arrows, ends = 0, [(rate, typeset(rate["label"].iloc[0]), here.faint, "None") for rate in known]
     lines = [(kind, line) for kind in ORDER for _, line in rows[rows["mark"] == kind].groupby("part")]
     for kind, line in lines:
         place, x, y = int(line["place"].iloc[0]), line["T"].to_numpy(), line["total"].to_numpy()
@@ -216,7 +213,7 @@ def draw_curves(
             label = label_of(line.iloc[0], named=named)
             if many:
                 number = "" if named else f"{place + 1}  "
-                ends.append(_End.of(line, colour, style.marker, number + " ".join(label.split("\n"))))
+                ends.append((line, number + " ".join(label.split("\n")), colour, style.marker))
                 label = ""
             axis.fill_between(x, line["lower"], line["upper"], color=colour, alpha=0.18, linewidth=0)
             entries += axis.plot(x, y, **look, markersize=3.5, markevery=max(1, -(-len(x) // MARKED)), linewidth=1.5,
@@ -248,11 +245,9 @@ def draw_curves(
             )
     if many:
         _label_ends(axis, ends)
-    for which, low, high in ((axis.xaxis, *axis.get_xlim()), (axis.yaxis, *axis.get_ylim())):
-        if which is axis.yaxis and negative:
-            which.set_major_formatter(FuncFormatter(tick))
-        else:
-            log_ticks(which, high / low)
+    log_ticks(axis.xaxis, *[axis.yaxis] * (not negative))
+    if negative:
+        axis.yaxis.set_major_formatter(FuncFormatter(tick))
     axis.tick_params(labelleft=True)
     shown = [line for line in entries if not str(line.get_label()).startswith("_")]
     if shown:
@@ -290,31 +285,15 @@ def _legend(rows: pd.DataFrame, side: float, *, named: bool) -> tuple[int, int]:
     return columns, max((sum(lines[i : i + each]) for i in range(0, len(lines), each)), default=0)
 
 
-class _End(NamedTuple):
-    """The last point of a line that is finite, and its label."""
-
-    total: float
-    T: float
-    text: str
-    colour: str
-    marker: str
-
-    @classmethod
-    def of(cls, line: pd.DataFrame, colour: str, marker: str, text: str = "") -> _End:
-        """The end of such rows of a table; the label is theirs without `text`."""
-        there = line[np.isfinite(line["total"])]
-        total, at = (there[name].iloc[-1] if len(there) else np.nan for name in ("total", "T"))
-        return cls(total, at, text or typeset(line["label"].iloc[0]), colour, marker)
-
-
-def _label_ends(axis: Axes, ends: Sequence[_End]) -> None:
+def _label_ends(axis: Axes, lines: Sequence[tuple[pd.DataFrame, str, str, str]]) -> None:
     """Labels to the right of the axes, in the order of the ends and evenly apart, with lines to them."""
-    shown = sorted(end for end in ends if np.isfinite(end.total))
+    ends = [(line[np.isfinite(line["total"])], *look) for line, *look in lines]
+    shown = sorted((*end[["total", "T"]].iloc[-1], *look) for end, *look in ends if len(end))
     for i, (total, at, text, colour, marker) in enumerate(shown):
         height, look = (i + 0.5) / len(shown), {"arrowstyle": "-", "color": colour, "linewidth": 0.7}
         axis.annotate("", (at, total), (1.1, height), textcoords=axis.transAxes, annotation_clip=False,
                       arrowprops=look | {"shrinkA": 0.0, "shrinkB": 0.0})  # fmt: skip
-        axis.plot(1.1, height, color=colour, marker=marker or "None", markersize=3.5, transform=axis.transAxes,
+        axis.plot(1.1, height, color=colour, marker=marker, markersize=3.5, transform=axis.transAxes,
                   clip_on=False)  # fmt: skip
         axis.text(1.12, height, text, va="center_baseline", fontsize=6.5, transform=axis.transAxes)
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core.errors import InvalidParameter
@@ -19,7 +18,7 @@ from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.growth.words import literal
 from onlinecal.report.gammas import Gammas, gammas_of, of_gammas, spans
 from onlinecal.report.panels import Picture, Place, mark, pictured
-from onlinecal.report.style import GREY, entry, paper, thinned, tick
+from onlinecal.report.style import GREY, entry, paper, thinned, ticks
 
 Floats = NDArray[np.float64]
 Against = Literal["levels", "monotone"]
@@ -53,27 +52,22 @@ def decisions_of(
         limits = [_lost(ends, low, high, *given, side) for side in ("left", "right")]
         both.append((np.abs(np.stack(limits, axis=1)) / stake).ravel())
     thresholds, (acted, waited) = np.repeat(ends, 2), both
+    regret, said = acted + waited, "no threshold loses anything"
+    at = int(np.argmax(regret))
+    t, lost = float(thresholds[at]), float(regret[at])
     if against == "monotone":
         worst = worst_threshold(gamma)
-        return _parts(thresholds, acted, waited, worst.at, worst.loss), str(worst)
-    at = int(np.argmax(acted + waited))
-    t, lost = float(thresholds[at]), float((acted + waited)[at])
-    if lost < _NOTHING:
-        return _parts(thresholds, acted, waited, t, lost), "no threshold loses anything"
-    # At a jump the predictions to blame are those on the side where more is lost.
-    after = at % 2 == 1
-    acts = (v > t) if after else (v >= t)
-    blamed = (q < t) & acts if acted[at] >= waited[at] else (q > t) & ~acts
-    said = f"act when p {'>' if after else '≥'} {t:.3g}: {lost:.3g} lost for each decision; {_why(gamma, blamed)}"
-    return _parts(thresholds, acted, waited, t, lost), said
-
-
-def _parts(thresholds: Floats, acted: Floats, waited: Floats, at: float, lost: float) -> list[dict[str, Any]]:
-    both = {"threshold": thresholds, "acted": acted, "waited": waited, "regret": acted + waited}
+        t, lost, said = worst.at, worst.loss, str(worst)
+    elif lost >= _NOTHING:
+        # At a jump the predictions to blame are those on the side where more is lost.
+        after = at % 2 == 1
+        acts = (v > t) if after else (v >= t)
+        blamed = (q < t) & acts if acted[at] >= waited[at] else (q > t) & ~acts
+        said = f"act when p {'>' if after else '≥'} {t:.3g}: {lost:.3g} lost for each decision; {_why(gamma, blamed)}"
     return [
-        {"mark": "regret", **both},
-        {"mark": "worst" if lost >= _NOTHING else "", "threshold": at, "regret": lost},
-    ]
+        {"mark": "regret", "threshold": thresholds, "acted": acted, "waited": waited, "regret": regret},
+        {"mark": "worst" if lost >= _NOTHING else "", "threshold": t, "regret": lost},
+    ], said
 
 
 def _why(gamma: JointDistribution, blamed: NDArray[np.bool_]) -> str:
@@ -160,9 +154,7 @@ def _draw_decisions(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
     seen = thresholds[regrets >= max(0.02 * top, _NOTHING)]
     axis.set_xlim(*spans(seen)[0] if len(seen) else (0.0, 1.0))
     axis.set_ylim(0.0, 1.15 * top if top >= _NOTHING else 1.0)
-    for which in (axis.xaxis, axis.yaxis):
-        which.set_major_locator(MaxNLocator(5))
-        which.set_major_formatter(FuncFormatter(tick))
+    ticks(axis.xaxis, axis.yaxis)
 
 
 def elementary_scores(gamma: JointDistribution, thresholds: Floats, *, above: bool) -> Floats:
@@ -298,5 +290,4 @@ def _draw_murphy(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
     else:
         axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=1.0)
     axis.set_xlim(0.0, 1.0)
-    axis.yaxis.set_major_locator(MaxNLocator(5))
-    axis.yaxis.set_major_formatter(FuncFormatter(tick))
+    ticks(axis.yaxis)

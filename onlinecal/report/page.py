@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
@@ -19,7 +19,7 @@ from onlinecal.report.answer import answer
 from onlinecal.report.curves import Study, runs_of
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
-from onlinecal.report.ranking import Standing, ranking, remarks, totals_in_common
+from onlinecal.report.ranking import Contest, ranking, remarks, totals_in_common
 from onlinecal.report.tables import Cell, Table, number
 from onlinecal.report.totals import AGAINST_RATES, Total, by_nature, legend_of, main_columns, totals
 from onlinecal.study.entries import Planned
@@ -183,40 +183,35 @@ def lowest(study: Study) -> Table | None:
     every: dict[str, dict[str, dict[str, Played]]] = {}
     for measure in shown_columns(study):
         # The two ends of a bracket are not totals of the measure itself.
-        compared = (
-            {} if study.columns[measure].end else {n: _compared(study, measure, n) for n in study.natures}
-        )
+        natures = [] if study.columns[measure].end else study.natures
+        compared = {nature: _compared(study, measure, nature) for nature in natures}
         if any(len(cells) > 1 for cells in compared.values()):
             every[measure] = compared
     if not every:
         return None
     rows: list[list[Any]] = []
-    standings: list[Standing] = []
+    contests: list[Contest] = []
     several = len(study.natures) > 1
     for measure, compared in every.items():
         some = [cell for found in compared.values() if len(found) > 1 for cell in found.values()]
         order = ranking(Study(tuple(some)), measure, simultaneous(len(every)))
-        standings += order.standings
-        certain = set()
-        for s in order.standings:
+        contests += order
+        means = pd.DataFrame({n: _means(found, measure) for n, found in compared.items() if found})
+        means = means.reindex(study.forecasters, columns=study.natures)
+        cells = dict.fromkeys(study.natures, Cell())
+        for contest in order:
             # Of a payoff the lowest is the one that all others are better than.
-            below = (s.before.T if order.higher else s.before).sum(axis=1) == len(s.forecasters) - 1
-            certain |= {(s.nature, who) for who, it_is in zip(s.forecasters, below, strict=True) if it_is}
-        means, cells = {nature: _means(found, measure) for nature, found in compared.items()}, []
-        for nature, found in means.items():
-            cell = _least(found) if len(found) > 1 else Cell()
-            mark = f" {CERTAIN}" * ((nature, cell.text) in certain)
-            cells.append(cell._replace(text=cell.text + mark))
+            below = contest.certain if contest.signs[0] > 0 else contest.certain.T
+            sure = np.flatnonzero(below.sum(axis=1) == len(contest.forecasters) - 1)
+            cell = _least(means[contest.nature].dropna())
+            mark = f" {CERTAIN}" * (cell.text in [contest.forecasters[i] for i in sure])
+            cells[contest.nature] = cell._replace(text=cell.text + mark)
+        rows.append([measure, *cells.values()])
         if several:
-            # A mean that is infinite both ways is the largest: nothing is below it.
-            largest: dict[str, str] = {}
-            for who in (w for w in study.forecasters if all(w in found for found in means.values())):
-                own = {nature: found[who] for nature, found in means.items()}
-                largest[who] = max(own, key=lambda n: math.inf if math.isnan(own[n]) else own[n])
-            cell = _least({who: means[nature][who] for who, nature in largest.items()})
-            against = (f"\nagainst {n}" for who, n in largest.items() if means[n][who] == cell.value)
-            cells.append(cell._replace(note=cell.note + next(against, "")))
-        rows.append([measure, *cells])
+            largest = means.dropna().max(axis=1)
+            cell, whose = _least(largest), largest.index[largest == _least(largest).value]
+            against = f"\nagainst {means.loc[whose[0]].idxmax()}" if len(whose) else ""
+            rows[-1].append(cell._replace(note=cell.note + against))
     headings = ["measure", *study.natures, *["largest of its totals over the natures"] * several]
     sure = any(CERTAIN in cell.text for _, *cells in rows for cell in cells)
     meaning = (
@@ -229,7 +224,7 @@ def lowest(study: Study) -> Table | None:
         "with 95 %): the order may be chance"
     )
     more = f"{meaning}. `onlinecal compare RESULTS --ranking` says which forecasters are told apart."
-    notes = [more, *(f"{said}." for said in remarks(standings))]
+    notes = [more, *(f"{said}." for said in remarks(contests))]
     return Table("Lowest mean total at the largest T", headings, rows, notes)
 
 
@@ -244,20 +239,19 @@ def _compared(study: Study, measure: str, nature: str) -> dict[str, Played]:
 
 
 def _means(cells: Mapping[str, Played], measure: str) -> dict[str, float]:
-    """Forecaster → mean total over the runs that all of them have; NaN where it is infinite both ways."""
-    if not cells:
-        return {}
+    """Forecaster → mean total over the runs that all of them have."""
     with np.errstate(invalid="ignore"):
         means = totals_in_common([*cells.values()], measure).mean(axis=1)
-    return dict(zip(cells, means.tolist(), strict=True))
+    # One that is infinite both ways is the largest: nothing is below it.
+    return dict(zip(cells, np.where(np.isnan(means), np.inf, means).tolist(), strict=True))
 
 
-def _least(means: Mapping[str, float]) -> Cell:
-    finite = [mean for mean in means.values() if math.isfinite(mean)]
-    if not finite:
-        return Cell("–", note="no total is finite") if means else Cell()
-    least = min(finite)
-    return Cell(", ".join(who for who, mean in means.items() if mean == least), least, number(least))
+def _least(means: pd.Series) -> Cell:
+    finite = means[np.isfinite(means)]
+    if finite.empty:
+        return Cell("–", note="no total is finite") if len(means) else Cell()
+    least = float(finite.min())
+    return Cell(", ".join(finite.index[finite == least]), least, number(least))
 
 
 def not_played(

@@ -14,7 +14,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
 from onlinecal.forecasts.table import Evaluation
-from onlinecal.report.curves import Curve, Study, runs_of
+from onlinecal.report.curves import Study, runs_of
 
 #: the most pictures; forecasters of a picture of curves; lines of all of them
 MOST, FORECASTERS, LINES = 24, 12, 240
@@ -84,7 +84,7 @@ def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) ->
         natures, before = list(dict.fromkeys(kind.of(study, shown, grown))), len(found.others)
         first = natures[: kind.natures]
         for group in [[nature] for nature in first] if kind.each else [first] * bool(first):
-            some, whose = _few(study, group, shown[0], kind.forecasters)
+            some, whose = few(study, group, shown[0], kind.forecasters)
             if (given := kind.given(some, shown, grown, found.left)) is None:
                 continue
             picture = getattr(plots, name).picture(*given[0], **given[1])
@@ -110,11 +110,10 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
     drawn, fewer = [], 0
     for nature, measure in pairs[:most]:
         progress.describe(f"{measure} against {nature}")
-        every = study.only(natures=[nature]).curves([measure])
-        curves = lowest(every, FORECASTERS)
-        if len(curves) < len(every):
-            fewer = max(fewer, len(every))
-        if curves:
+        every = [cell for cell in study.cells if cell.nature == nature and measure in cell.totals]
+        whose = len({cell.forecaster for cell in every})
+        fewer = max(fewer, whose if whose > FORECASTERS else 0)
+        if curves := few(study, [nature], measure, FORECASTERS)[0].curves([measure]):
             # The page has the heading above.
             picture = replace(plot_curves.picture(curves), heading=lambda *_: "", widest=5.2)
             svg = drawing(picture, 5.2)
@@ -134,13 +133,6 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
     found.shared = " ".join(common)
     for title, said, svg in drawn:
         found.curves.append(Picture(title, " ".join(each for each in said if each not in common), svg))
-
-
-def lowest(curves: Sequence[Curve], most: int) -> list[Curve]:
-    """The curves with the lowest mean totals at their largest T, in the order of the study."""
-    # Those without a mean, infinite both ways, come last.
-    order = np.argsort([curve.mean[-1] for curve in curves], kind="stable").tolist()
-    return [curves[i] for i in sorted(order[:most])]
 
 
 # ---------------------------------------------------------------- all else
@@ -201,7 +193,7 @@ KINDS = {
     "tasks": Kind(
         "Regrets of tasks against {nature}", "Regrets of tasks", 2, FORECASTERS, True,
         lambda study, shown, grown: study.natures if _tasks(study) else [],
-        lambda some, shown, grown, left: ((_few(some, some.natures, shown[0], max(1, POINTS // _tasks(some)))[0],), {}),
+        lambda some, shown, grown, left: ((few(some, some.natures, shown[0], max(1, POINTS // _tasks(some)))[0],), {}),
     ),
     "slopes": Kind(
         "Local slopes of {grown} against {nature}", "Local slopes", 2, 6, True,
@@ -247,19 +239,20 @@ def _of_log(plot: str, title: str, found: Any, **options: Any) -> Picture:
     return Picture(title, picture.caption, drawing(picture))
 
 
-def _few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:
+def few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[Study, str]:
     """The part of a study of the `most` forecasters with the lowest largest mean total, and the sentence on them."""
     some = study.only(natures=list(natures))
     several = len(some.forecasters)
     if several <= most:
         return some, ""
-    worst: dict[str, float] = {}
+    worst: dict[str, list[float]] = {}
     for curve in some.curves([measure]):
-        worst[curve.forecaster] = max(float(curve.mean[-1]), worst.get(curve.forecaster, -np.inf))
-    order = sorted(some.forecasters, key=lambda who: worst.get(who, np.inf))[:most]
+        worst.setdefault(curve.forecaster, []).append(curve.mean[-1])
+    # Those without a mean, infinite both ways, come last.
+    order = np.argsort([np.max(worst.get(who, [np.inf])) for who in some.forecasters], kind="stable")[:most]
     over = ", the largest of these natures," if len(some.natures) > 1 else ""
     whose = f" Drawn: {most} of {several} forecasters, those whose mean {measure}{over} is lowest."
-    return some.only([who for who in some.forecasters if who in order]), whose
+    return some.only([some.forecasters[i] for i in sorted(order)]), whose
 
 
 def drawing(picture: Any, width: float | None = None) -> str:

@@ -30,69 +30,47 @@ DECADES = 4
 
 @dataclass(frozen=True)
 class PeopleRow:
-    """The k decision makers of one forecaster against one nature; numbers are means over the runs."""
+    """The decision makers of one forecaster against one nature; numbers are means over the runs."""
 
     forecaster: str
     nature: str
     #: nature's label without the schedule, and that of the schedule
     schedule: tuple[str, str]
     horizon: int
-    labels: tuple[str, ...]
-    #: whether each best-responds to the forecast itself, so that the CDL bounds its swap regret
-    best: NDArray[np.bool_]
-    #: T: the checkpoints of the one game, or the ends of a game each
-    rounds: NDArray[np.int64]
-    #: (n, k) swap regret as a total; NaN before the first known outcome of a tenure; its `SHARES`, (3, n)
-    regret: Floats
-    quantiles: Floats
-    #: questions of each tenure with a known outcome at the end, and totals there
-    seen: NDArray[np.int64]
-    last: Floats
-    cdl: Floats
     #: questions without a known outcome at the end
     open: int
     runs: int
+    #: T: the checkpoints of the one game, or the ends of a game each; and totals of swap regret there, NaN before the
+    #: first known outcome of a tenure
+    rounds: NDArray[np.int64]
+    regret: Floats
+    #: label, whether it best-responds (and the CDL bounds its swap regret), questions "seen" with a known outcome at
+    #: the end, and there the totals "swap" and "cdl", also for each of these questions
+    makers: pd.DataFrame
 
     @property
-    def unseen(self) -> int:
-        """The number of those without a known outcome."""
-        return int((self.seen == 0).sum())
+    def seen(self) -> pd.DataFrame:
+        """Those with a known outcome."""
+        return self.makers[self.makers["seen"] > 0]
 
-    def each(self, totals: Floats) -> Floats:
-        """Totals for each question with a known outcome; NaN without one."""
-        return np.divide(totals, self.seen, out=np.full(len(totals), np.nan), where=self.seen > 0)
-
-    @property
-    def rate(self) -> Floats:
-        """Swap regret at the end for each question with a known outcome."""
-        return self.each(self.last)
-
-    @property
-    def worst(self) -> tuple[int | None, int | None]:
-        """The places of the largest swap regret at the end, in total and for each question; None without any."""
-        if not self.seen.any():
-            return None, None
-        return int(np.argmax(np.where(self.seen, self.last, -1))), int(np.nanargmax(self.rate))
-
-    def median(self) -> tuple[float, float]:
-        """The medians of total swap regret, and of that for each question, of those with a known outcome."""
-        there = self.seen > 0
-        if not there.any():
-            return np.nan, np.nan
-        return float(np.median(self.last[there])), float(np.median(self.rate[there]))
+    def worst(self, of: str = "swap") -> int | None:
+        """The place of the largest swap regret at the end; None without any."""
+        return None if self.seen.empty else int(self.seen[of].idxmax())
 
     def as_json(self) -> dict[str, Any]:
         """The summary that tables print."""
-        median, each = self.median()
         row: dict[str, Any] = {
             "forecaster": self.forecaster, "nature": self.nature, "horizon": self.horizon, "runs": self.runs,
-            "open": self.open, "decision_makers": len(self.labels), "without_known_outcome": self.unseen,
-            "median_swap_regret": median, "median_swap_regret_per_question": each,
+            "open": self.open, "decision_makers": len(self.makers),
+            "without_known_outcome": len(self.makers) - len(self.seen),
+            "median_swap_regret": float(self.seen["swap"].median()),
+            "median_swap_regret_per_question": float(self.seen["swap_each"].median()),
         }  # fmt: skip
-        for name, at in zip(("worst", "worst_per_question"), self.worst, strict=True):
-            row[name] = None if at is None else {
-                "label": self.labels[at], "best_response": bool(self.best[at]), "questions": int(self.seen[at]),
-                "swap_regret": float(self.last[at]), "cdl": float(self.cdl[at]),
+        for name, at in (("worst", self.worst()), ("worst_per_question", self.worst("swap_each"))):
+            one = None if at is None else self.makers.loc[at]
+            row[name] = None if one is None else {
+                "label": one["label"], "best_response": bool(one["best"]), "questions": int(one["seen"]),
+                "swap_regret": float(one["swap"]), "cdl": float(one["cdl"]),
             }  # fmt: skip
         return row
 
@@ -122,18 +100,19 @@ def _people_row(cells: list[Played]) -> PeopleRow:
     )  # fmt: skip
     # The same in all runs of a schedule, not of a world.
     counts = seen.mean(axis=2)
-    regret = np.where(counts > 0, swap.mean(axis=2), np.nan)
-    quantiles = np.full((len(SHARES), len(regret)), np.nan)
-    for i, row in enumerate(regret):
-        if np.isfinite(row).any():
-            quantiles[:, i] = np.nanpercentile(row, SHARES)
+    best = [not response for response in people.responses]
     return PeopleRow(
-        last.forecaster, last.nature, last.schedule, last.horizon, people.labels,
-        np.array([not response for response in people.responses]),
-        np.array([c.horizon for c in cells]) if fresh else last.rounds, regret, quantiles,
-        counts[-1].astype(np.int64), swap[-1].mean(axis=1), people.cdl.mean(axis=1),
-        open_at_the_end(last), people.cdl.shape[1],
+        last.forecaster, last.nature, last.schedule, last.horizon, open_at_the_end(last), people.cdl.shape[1],
+        np.array([c.horizon for c in cells]) if fresh else last.rounds, np.where(counts > 0, swap.mean(axis=2), np.nan),
+        makers_of(people.labels, best, counts[-1].astype(np.int64), swap[-1].mean(axis=1), people.cdl.mean(axis=1)),
     )  # fmt: skip
+
+
+def makers_of(labels: Sequence[str], best: Any, seen: Any, swap: Any, cdl: Any) -> pd.DataFrame:
+    """The decision makers at the end: totals, and for each question with a known outcome, NaN without one."""
+    found = pd.DataFrame({"label": labels, "best": best, "seen": seen, "swap": swap, "cdl": cdl})
+    each = found[["swap", "cdl"]].div(found["seen"].where(found["seen"] > 0), axis=0)
+    return found.join(each.add_suffix("_each"))
 
 
 def people_table(drawn: Sequence[PeopleRow]) -> pd.DataFrame:
@@ -142,21 +121,20 @@ def people_table(drawn: Sequence[PeopleRow]) -> pd.DataFrame:
     most, parts = _most(drawn), list[dict[str, Any]]()
     for i, row in enumerate(drawn):
         growth, bound, shares = ({"row": i, "panel": panel} for panel in ("growth", "bound", "shares"))
-        for k, best in enumerate(row.best):
+        for k, best in enumerate(row.makers["best"]):
             one = {"mark": "best" if best else "other", "part": k, "x": row.rounds, "y": row.regret[:, k]}
             parts.append(growth | one)
+        quantiles = pd.DataFrame(row.regret.T).quantile(np.array(SHARES) / 100.0).to_numpy()
         for kind, k in (("median", 1), ("tenth", 0), ("ninetieth", 2)):
-            parts.append(growth | {"mark": kind, "x": row.rounds, "y": row.quantiles[k]})
-        # Values below an axis are drawn on its edge.
-        x, y = np.maximum(row.cdl, across[0]), np.maximum(row.last, up[0])
-        for best in (True, False):
-            mine = (row.best == best) & (row.seen > 0)
-            parts.append(
-                bound | {"mark": f"{'best' if best else 'another'} response", "x": x[mine], "y": y[mine]}
-            )
+            parts.append(growth | {"mark": kind, "x": row.rounds, "y": quantiles[k]})
+        for kind, best in (("best", True), ("another", False)):
+            mine = row.seen[row.seen["best"] == best]
+            # Values below an axis are drawn on its edge.
+            ends_of = {"x": np.maximum(mine["cdl"], across[0]), "y": np.maximum(mine["swap"], up[0])}
+            parts.append(bound | {"mark": f"{kind} response"} | ends_of)
         parts.append(bound | {"mark": "diagonal", "x": np.array(across), "y": np.array(across)})
-        for kind, values in (("CDL", row.each(row.cdl)), ("swap regret", row.rate)):
-            there = np.sort(values[np.isfinite(values)])
+        for kind, name in (("CDL", "cdl_each"), ("swap regret", "swap_each")):
+            there = np.sort(row.seen[name])
             share = np.arange(len(there) + 2).clip(max=len(there)) / max(len(there), 1)
             parts.append(shares | {
                 "mark": kind, "x": np.concatenate([[0.0], there, [1.04 * most]]) if len(there) else np.array([0.0]),
@@ -202,19 +180,20 @@ def plot_people(study: Study) -> Picture:
         and CDL for each question. Everything is a mean over the runs.
     """
     drawn = people_rows(study)
-    schedules = {row.schedule[1] for row in drawn}
+    across, up = _spans(drawn)
+    most, schedules = _most(drawn), {row.schedule[1] for row in drawn}
     # The schedule of all stands in the caption, others in the headings.
     schedule = schedules.pop() if len(schedules) == 1 else ""
-    runs, opens, unseen = ({getattr(row, name) for row in drawn} for name in ("runs", "open", "unseen"))
+    unseen = {len(row.makers) - len(row.seen) for row in drawn}
     caption = joined(
         f"Schedule: {schedule}." * bool(schedule),
-        f"Means of {counted(runs)}; by a schedule they share the times of questions and outcomes. A decision maker "
-        "acts on the questions that are asked while it is there; its totals are over those whose outcome is known. "
-        f"Open at the end, and not in them: {ends(opens)}; not drawn, as no outcome is known to them: {ends(unseen)}. "
-        "Against T: thin, one decision maker each; percentiles of those with a known outcome, who change as people "
-        "join; the vertical scale is each row's own. No best response has more swap regret than the CDL of its "
-        "questions (grey diagonal); another response may. Against the CDL, who has less than an axis shows stands on "
-        "its edge.",
+        f"Means of {counted({row.runs for row in drawn})}; by a schedule they share the times of questions and "
+        "outcomes. A decision maker acts on the questions that are asked while it is there; its totals are over those "
+        f"whose outcome is known. Open at the end, and not in them: {ends({row.open for row in drawn})}; not drawn, as "
+        f"no outcome is known to them: {ends(unseen)}. Against T: thin, one decision maker each; percentiles of those "
+        "with a known outcome, who change as people join; the vertical scale is each row's own. No best response has "
+        "more swap regret than the CDL of its questions (grey diagonal); another response may. Against the CDL, who "
+        "has less than an axis shows stands on its edge.",
     )  # fmt: skip
 
     def heading(i: Any, panel: str) -> str:
@@ -222,13 +201,17 @@ def plot_people(study: Study) -> Picture:
         return {
             "growth": f"{row.forecaster} against {row.schedule[0] if schedule else row.nature}",
             "bound": f"at T = {row.horizon:,}",
-            "shares": number_of(len(row.labels) - row.unseen, "decision maker"),
+            "shares": number_of(len(row.seen), "decision maker"),
         }[panel]
 
     def after(axis: Axes, rows: pd.DataFrame, _: Place) -> None:
-        {"growth": _growth, "bound": _bound, "shares": _shares}[rows["panel"].iloc[0]](
-            axis, drawn[int(rows["row"].iloc[0])], drawn
-        )
+        panel, row = rows["panel"].iloc[0], drawn[int(rows["row"].iloc[0])]
+        if panel == "growth":
+            _growth(axis, row)
+        elif panel == "bound":
+            _bound(axis, row, across, up)
+        else:
+            _shares(axis, row, most)
 
     return Picture(
         table=people_table(drawn), caption=literal(caption), row="row", column="panel", marks=PEOPLE, after=after,
@@ -238,15 +221,14 @@ def plot_people(study: Study) -> Picture:
 
 def _most(drawn: Sequence[PeopleRow]) -> float:
     """The largest CDL or swap regret for each question."""
-    return max(float(np.nanmax(np.append(row.each(row.cdl), row.rate), initial=0.0)) for row in drawn) or 1.0
+    every = pd.concat([row.seen[["swap_each", "cdl_each"]] for row in drawn]).to_numpy()
+    return float(every.max(initial=0.0)) or 1.0
 
 
 def _spans(drawn: Sequence[PeopleRow]) -> tuple[tuple[float, float], tuple[float, float]]:
     """Limits of the logarithmic axes of CDL and of swap regret; of the latter the upper `DECADES`."""
-    bounds, regrets = (
-        np.concatenate([getattr(c, name)[c.seen > 0] for c in drawn]) for name in ("cdl", "last")
-    )
-    bounds, regrets = bounds[bounds > 0], regrets[regrets > 0]
+    every = pd.concat([row.seen[["cdl", "swap"]] for row in drawn])
+    bounds, regrets = (every[name][every[name] > 0].to_numpy() for name in every)
     if not len(bounds) and not len(regrets):
         return (0.1, 10.0), (0.1, 10.0)
     most = 1.6 * float(max(bounds.max(initial=0.0), regrets.max(initial=0.0)))
@@ -254,9 +236,9 @@ def _spans(drawn: Sequence[PeopleRow]) -> tuple[tuple[float, float], tuple[float
     return (float(bounds.min(initial=most)) / 1.6, most), (least, most)
 
 
-def _growth(axis: Axes, row: PeopleRow, _: Any) -> None:
-    if (worst := row.worst[0]) is not None:
-        _name(axis, row.labels[worst], float(row.rounds[-1]), float(row.last[worst]))
+def _growth(axis: Axes, row: PeopleRow) -> None:
+    if (worst := row.worst()) is not None:
+        _name(axis, row, worst, float(row.rounds[-1]), float(row.makers["swap"][worst]))
     top = float(np.nanmax(row.regret, initial=0.0))
     axis.set_ylim(0.0, 1.08 * top if top > 0 else 1.0)
     axis.set_xlim(0.0, float(row.rounds[-1]) * 1.01)
@@ -266,36 +248,34 @@ def _growth(axis: Axes, row: PeopleRow, _: Any) -> None:
     axis.legend(fontsize=7, frameon=False, loc="upper left")
 
 
-def _name(axis: Axes, text: str, x: float, y: float) -> None:
+def _name(axis: Axes, row: PeopleRow, place: int, x: float, y: float) -> None:
     """A name at the right edge, written to the left of its point."""
-    axis.annotate(
-        literal(text), (x, y), (-3, 2), textcoords="offset points", ha="right", va="bottom", fontsize=7
-    )
+    axis.annotate(literal(row.makers["label"][place]), (x, y), (-3, 2), textcoords="offset points", ha="right",
+                  va="bottom", fontsize=7)  # fmt: skip
 
 
-def _bound(axis: Axes, row: PeopleRow, drawn: Sequence[PeopleRow]) -> None:
-    across, up = _spans(drawn)
+def _bound(axis: Axes, row: PeopleRow, across: tuple[float, float], up: tuple[float, float]) -> None:
     axis.set(xscale="log", yscale="log", xlim=across, ylim=up)
     plain(axis, "CDL of the questions of its tenure, total", "swap regret, total")
-    for which, (low, high) in ((axis.xaxis, across), (axis.yaxis, up)):
-        log_ticks(which, high / low)
-    if (worst := row.worst[0]) is not None:
-        _name(axis, row.labels[worst], max(row.cdl[worst], across[0]), max(row.last[worst], up[0]))
+    log_ticks(axis.xaxis, axis.yaxis)
+    if (worst := row.worst()) is not None:
+        cdl, swap = row.makers.loc[worst, ["cdl", "swap"]].astype(float)
+        _name(axis, row, worst, max(cdl, across[0]), max(swap, up[0]))
     # The diagonal may pass below it.
     axis.legend(
         fontsize=7, loc="upper left", facecolor=axis.get_facecolor(), edgecolor="none", framealpha=0.8
     )
 
 
-def _shares(axis: Axes, row: PeopleRow, drawn: Sequence[PeopleRow]) -> None:
-    most = _most(drawn)
+def _shares(axis: Axes, row: PeopleRow, most: float) -> None:
     axis.set(xlim=(0.0, 1.04 * most), ylim=(0.0, 1.02))
     plain(axis, "for each question with a known outcome", "share of decision makers\nwith at most this")
-    if (at := row.worst[1]) is not None:
+    if (at := row.worst("swap_each")) is not None:
+        one = row.makers.loc[at]
+        rate = float(one["swap_each"])
         axis.annotate(
-            f"{literal(row.labels[at])}: {row.rate[at]:.3g}\nin {number_of(int(row.seen[at]), 'question')}",
-            (float(row.rate[at]), 1.0), (0, -34), textcoords="offset points",
-            ha="right" if row.rate[at] > 0.5 * most else "left", va="top", fontsize=7,
+            f"{literal(one['label'])}: {rate:.3g}\nin {number_of(int(one['seen']), 'question')}", (rate, 1.0),
+            (0, -34), textcoords="offset points", ha="right" if rate > 0.5 * most else "left", va="top", fontsize=7,
             bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},
         )  # fmt: skip

@@ -103,10 +103,6 @@ def _of_columns(study: Study, wanted: Wanted) -> Given:
     return (study, shown), more, left
 
 
-def _of_study(study: Study, _: Wanted) -> Given:
-    return (study,), {}, ""
-
-
 def _of_gammas(study: Study, wanted: Wanted) -> Given:
     options: dict[str, Any] = {}
     if wanted.kind == "regret" and wanted.measure:
@@ -125,13 +121,13 @@ KINDS: Mapping[str, Kind] = {
     "pareto": Kind(_of_columns, ("measure",), 2),
     "sweep": Kind(_of_columns, ("measure", "against", "bars"), 8, "against"),
     "delays": Kind(_of_columns, ("measure",), 2),
-    "people": Kind(_of_study),
+    "people": Kind(lambda study, _: ((study,), {}, "")),
     # Of a scenario, which the command reads.
-    "questions": Kind(_of_study),
+    "questions": Kind(lambda study, _: ((study,), {}, "")),
     "reliability": Kind(_of_gammas, (*_GAMMA, "bins")),
     "regret": Kind(_of_gammas, (*_GAMMA, "measure")),
     "witness": Kind(_of_gammas, _GAMMA),
-    "tasks": Kind(_of_study),
+    "tasks": Kind(lambda study, _: ((study,), {}, "")),
     "runs": Kind(_curves, ("measure", "linear"), 4),
     "slopes": Kind(_curves, ("measure",), 4),
 }
@@ -141,10 +137,8 @@ def gammas(
     study: Study, round: int | None = None, run: int | None = None
 ) -> tuple[dict[str, JointDistribution], list[str]]:
     """Label → Γ of each pair in its longest game, of a run or of all together; and pairs without one."""
-    longest = {}
-    for cell in sorted(study.cells, key=lambda cell: cell.horizon):
-        if round is None or round in cell.rounds.tolist():
-            longest[cell.forecaster, cell.nature] = cell
+    cells = sorted(study.cells, key=lambda cell: cell.horizon)
+    longest = {(c.forecaster, c.nature): c for c in cells if round is None or round in c.rounds.tolist()}
     if not longest:
         known = sorted({t for cell in study.cells for t in cell.rounds.tolist()})
         raise InvalidParameter(

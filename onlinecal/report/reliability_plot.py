@@ -21,7 +21,7 @@ from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
 from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans
 from onlinecal.report.panels import Panels, Picture, Place, joined, pictured
-from onlinecal.report.style import GREY, paper, plain, tick
+from onlinecal.report.style import GREY, paper, plain, ticks
 
 Floats = NDArray[np.float64]
 Kind = Literal["points", "smooth", "corp"]
@@ -350,9 +350,7 @@ def _frame_of(axis: Axes, predictions: Floats, means: Floats) -> None:
     up = min(up[0], across[0]), max(up[1], across[1])
     for (low, high), limit in ((across, axis.set_xlim), (up, axis.set_ylim)):
         limit(low - MARGIN * (high - low), high + MARGIN * (high - low))
-    for which in (axis.xaxis, axis.yaxis):
-        which.set_major_locator(MaxNLocator(5))
-        which.set_major_formatter(FuncFormatter(tick))
+    ticks(axis.xaxis, axis.yaxis)
     axis.tick_params(labelbottom=False)
 
 

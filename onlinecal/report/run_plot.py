@@ -104,14 +104,11 @@ def plot_runs(curves: Sequence[Curve], *, scale: Scale = "log") -> Picture:
         axis.set_yscale(own)
         if own == "linear":
             axis.axhline(0.0, color=GREY, linewidth=0.8, zorder=0.8)
-        for which, kind, (low, high) in (
-            (axis.xaxis, scale, axis.get_xlim()),
-            (axis.yaxis, own, axis.get_ylim()),
-        ):
+        for which, kind in ((axis.xaxis, scale), (axis.yaxis, own)):
             if kind == "linear":
                 which.set_major_formatter(FuncFormatter(tick))
             else:
-                log_ticks(which, high / low)
+                log_ticks(which)
 
     return Picture(
         table=table, caption=caption, x="T", y="total", row="nature", column="measure", marks=RUNS, after=scaled,
@@ -228,8 +225,7 @@ def plot_slopes(curves: Sequence[Curve]) -> Picture:
     def scaled(axis: Axes, rows: pd.DataFrame, _: Any) -> None:
         axis.set_xscale("log")
         axis.set_ylim(low, high)
-        left, right = axis.get_xlim()
-        log_ticks(axis.xaxis, right / left)
+        log_ticks(axis.xaxis)
         axis.yaxis.set_major_formatter(FuncFormatter(tick))
         last = rows[rows["mark"] == "rate"].groupby("part").last()
         for at, rate in last.iterrows():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator, SymmetricalLogLocator
+from matplotlib.ticker import FuncFormatter, SymmetricalLogLocator
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, fixed
@@ -18,15 +18,16 @@ from onlinecal.growth.words import BEYOND, NONE, literal
 from onlinecal.report.curves import Study, columns_of, left_out, runs_of, summary
 from onlinecal.report.frames import symbol
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
-from onlinecal.report.ranking import Front, fronts, remarks
+from onlinecal.report.ranking import Contest, fronts, remarks
 from onlinecal.report.style import (
     GREY,
     contrast,
+    least_power,
     letters,
     log_ticks,
     paper,
-    shortened,
     tick,
+    ticks,
     typeset,
     wrapped,
 )
@@ -117,9 +118,14 @@ def _labels(who: Sequence[str], whom: Sequence[str], side: float) -> tuple[list[
     upright = max(map(len, whom)) > LEANING
     # No more lines than there is room for above each other. Letters are to spare, as words do not fill a line.
     most = int(cell / LINE) * (letters(ROOM, 7.5) - 4)
-    below = [wrapped(shortened(label, most), ROOM, 7.5) if upright else literal(label) for label in whom]
+    below = [wrapped(_shortened(label, most), ROOM, 7.5) if upright else literal(label) for label in whom]
     lines = 1 + max(label.count("\n") for label in left)
     return left, below, upright, (0.5 + ROOM if upright else 1.0) + len(left) * max(0.46, LINE * lines + 0.06)
+
+
+def _shortened(text: str, most: int) -> str:
+    """A text without its middle where it is longer: labels often differ at the end."""
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - 1) // 2 :]}"
 
 
 def draw_exponents(
@@ -197,8 +203,8 @@ def plot_pareto(study: Study, measures: Sequence[str]) -> Picture:
     table = fronts_table(study, drawn)
     heads = {front.nature: f"{front.nature}, T = {front.horizon:,}" for front in drawn}
     across, up = (
-        f"{symbol(study.columns[name])}, total ({'higher' if higher else 'lower'} is better)"
-        for name, higher in zip(drawn[0].measures, drawn[0].higher, strict=True)
+        f"{symbol(study.columns[name])}, total ({'lower' if sign > 0 else 'higher'} is better)"
+        for name, sign in zip(drawn[0].measures, drawn[0].signs, strict=True)
     )
 
     def after(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
@@ -211,11 +217,9 @@ def plot_pareto(study: Study, measures: Sequence[str]) -> Picture:
         ):
             if len(points) and points[name].min() > 0.0 and points[name].max() > FACTOR * points[name].min():
                 scale("log")
-                low, high = which.get_view_interval()
-                log_ticks(which, high / low)
+                log_ticks(which)
             else:
-                which.set_major_locator(MaxNLocator(5 if k else 4))
-                which.set_major_formatter(FuncFormatter(tick))
+                ticks(which, most=5 if k else 4)
 
     return Picture(
         table=table, caption=_front_caption(drawn), x="first", y="second", column="nature", marks=FRONTS, after=after,
@@ -238,7 +242,7 @@ FRONTS = {
 }
 
 
-def fronts_table(study: Study, drawn: Sequence[Front]) -> pd.DataFrame:
+def fronts_table(study: Study, drawn: Sequence[Contest]) -> pd.DataFrame:
     """Finite mean totals of forecasters, "best" or "dominated", the latter also as "certain", and the "front"."""
     parts = []
     for front in drawn:
@@ -250,18 +254,15 @@ def fronts_table(study: Study, drawn: Sequence[Front]) -> pd.DataFrame:
         )
         for i in np.flatnonzero(np.isfinite(means[:, 0])).tolist():
             who, state = front.forecasters[i], "dominated" if front.dominated[:, i].any() else "best"
-            parts += [
-                {
-                    "nature": front.nature, "mark": kind, "forecaster": who, "place": study.places[who],
-                    "first": means[i, 0], "second": means[i, 1],
-                }
-                for kind in (state, "certain")
-                if kind == state or front.certain[:, i].any()
-            ]  # fmt: skip
+            point = {
+                "forecaster": who, "place": study.places[who], "first": means[i, 0], "second": means[i, 1],
+            }  # fmt: skip
+            kinds = [state, *["certain"] * bool(front.certain[:, i].any())]
+            parts += [{"nature": front.nature, "mark": kind} | point for kind in kinds]
     return stacked(parts)
 
 
-def _front_caption(drawn: Sequence[Front]) -> str:
+def _front_caption(drawn: Sequence[Contest]) -> str:
     times = " or ".join(f"{t:,}" for t in sorted({front.horizon for front in drawn}))
     return joined(
         f"Point: mean totals of {counted({front.runs for front in drawn})} at T = {times}, the largest; infinite "
@@ -387,12 +388,11 @@ def scale_tasks(axis: Axes, rows: pd.DataFrame, tasks: Sequence[str], *, named: 
     sizes = rows["total"].abs()
     sizes = sizes[sizes > 0.0]
     if len(sizes) and sizes.max() > FACTOR * sizes.min():
-        # Linear up to the power of ten at or below the least regret, logarithmic beyond.
-        least = float(10.0 ** np.floor(np.log10(max(sizes.min(), 1e-4 * sizes.max()))))
+        least = least_power(sizes)
         axis.set_xscale("symlog", linthresh=least)
         axis.autoscale_view(scaley=False)  # the margins of the linear scale would be decades below 0
         axis.xaxis.set_major_locator(SymmetricalLogLocator(base=10.0, linthresh=least))
         axis.xaxis.get_major_locator().set_params(numticks=4)  # type: ignore[call-arg]
+        axis.xaxis.set_major_formatter(FuncFormatter(tick))
     else:
-        axis.xaxis.set_major_locator(MaxNLocator(4))
-    axis.xaxis.set_major_formatter(FuncFormatter(tick))
+        ticks(axis.xaxis, most=4)

@@ -15,11 +15,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter, in_one_line
-from onlinecal.core.validation import is_number
 from onlinecal.core.writing import whole
 from onlinecal.growth.words import literal
 
@@ -113,16 +112,14 @@ def inches(width: Any) -> float | None:
     """The width of a new figure: ``"column"``, ``"page"`` or a number of inches; None for the default."""
     if width is None:
         return None
-    value: Any = WIDTHS.get(width, width) if isinstance(width, str) else width
-    if isinstance(value, str):
-        with contextlib.suppress(ValueError):
-            value = float(value)
-    if not is_number(value) or not 2.0 <= value <= 60.0:
-        raise InvalidParameter(
-            f"width = {width!r}; expected 'column' ({WIDTHS['column']} inches), 'page' ({WIDTHS['page']:g} inches) or "
-            "a number of inches from 2 to 60"
-        )
-    return float(value)
+    with contextlib.suppress(TypeError, ValueError):
+        found = float(WIDTHS.get(width, width))
+        if 2.0 <= found <= 60.0:
+            return found
+    raise InvalidParameter(
+        f"width = {width!r}; expected 'column' ({WIDTHS['column']} inches), 'page' ({WIDTHS['page']:g} inches) or "
+        "a number of inches from 2 to 60"
+    )
 
 
 def contrast(ink: Any, ground: Any) -> float:
@@ -143,11 +140,6 @@ def letters(wide: float, size: float) -> int:
 def wrapped(text: str, wide: float, size: float) -> str:
     """A given text in lines of `wide` inches."""
     return literal("\n".join(textwrap.fill(line, letters(wide, size)) for line in text.split("\n")))
-
-
-def shortened(text: str, most: int) -> str:
-    """A text without its middle where it is longer: labels often differ at the end."""
-    return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - 1) // 2 :]}"
 
 
 def plain(axis: Axes, across: str = "", up: str = "") -> None:
@@ -202,14 +194,32 @@ def decade(value: float, _: object = None) -> str:
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
-def log_ticks(which: Any, ratio: float) -> None:
-    """Labels of a logarithmic axis; the ratio is that of its ends."""
-    # Less than a decade and a half would leave one label or none.
-    narrow = ratio < 30
-    which.set_major_locator(LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12))
-    which.set_major_formatter(FuncFormatter(tick if narrow else decade))
-    which.set_minor_locator(NullLocator() if narrow else LogLocator(base=10.0, subs=(2.0, 5.0), numticks=12))
-    which.set_minor_formatter(NullFormatter())
+def log_ticks(*axes: Any, ratio: float | None = None) -> None:
+    """Labels of logarithmic axes, by the ratio of their limits, or by this one."""
+    for which in axes:
+        low, high = which.get_view_interval()
+        # Less than a decade and a half would leave one label or none.
+        narrow = (ratio or high / low) < 30
+        which.set_major_locator(
+            LogLocator(base=10.0, subs=(1.0, 2.0, 5.0) if narrow else (1.0,), numticks=12)
+        )
+        which.set_major_formatter(FuncFormatter(tick if narrow else decade))
+        which.set_minor_locator(
+            NullLocator() if narrow else LogLocator(base=10.0, subs=(2.0, 5.0), numticks=12)
+        )
+        which.set_minor_formatter(NullFormatter())
+
+
+def ticks(*axes: Any, most: int = 5, **options: Any) -> None:
+    """At most as many numbers beside linear axes, with options of matplotlib's locator."""
+    for which in axes:
+        which.set_major_locator(MaxNLocator(most, **options))
+        which.set_major_formatter(FuncFormatter(tick))
+
+
+def least_power(sizes: Any) -> float:
+    """The power of ten at or below the least of positive sizes, of which an axis is linear around 0."""
+    return float(10.0 ** np.floor(np.log10(max(sizes.min(), 1e-4 * sizes.max()))))
 
 
 def thinned(x: Floats, y: Floats, pieces: int = 2000) -> tuple[Floats, Floats]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import FuncFormatter
 from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
@@ -19,7 +19,7 @@ from onlinecal.core.words import counted
 from onlinecal.growth.words import literal
 from onlinecal.report.curves import Study, columns_of, summary
 from onlinecal.report.panels import Picture, joined, mark, names_of, pictured, stacked
-from onlinecal.report.style import log_ticks, tick
+from onlinecal.report.style import log_ticks, tick, ticks
 from onlinecal.study.played import Played
 
 Floats = NDArray[np.float64]
@@ -64,12 +64,12 @@ def swept(
             label, other = cell.forecaster, cell.nature
             if role == "nature":
                 label, other = other, label
-            content = _content(cell, role)
-            values_of = dict(_numbers(content))
-            if against not in values_of:
+            content = dict(_flat(cell, role))
+            value = content.pop(against, None)
+            if not is_number(value):
                 left[label] = None
                 continue
-            rest = json.dumps(_without(content, against.split(".")), sort_keys=True)
+            rest = json.dumps(content, sort_keys=True)
             key = rest + f"@{cell.schedule[1]}" * (role == "nature"), other, cell.horizon
             name = _trimmed(label, against)
             who, whom = (name, other) if role == "forecaster" else (other, name)
@@ -77,7 +77,7 @@ def swept(
             headings.add(f"{who} against {whom}, T = {cell.horizon:,}")
             for measure in columns:
                 if measure in cell.totals:
-                    mine.setdefault(measure, {})[values_of[against]] = cell.totals[measure][-1] / cell.horizon
+                    mine.setdefault(measure, {})[float(value)] = cell.totals[measure][-1] / cell.horizon
     drawn = [(min(headings), mine) for headings, mine in found.values() if mine]
     if not drawn:
         raise InvalidParameter(f"no measure was taken in games with {against}; expected one that was")
@@ -129,27 +129,20 @@ def spread(values: Floats, bars: str) -> tuple[float, float, float]:
     return middle - half, middle, middle + half
 
 
-def _numbers(content: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, float]]:
-    """Parameters that are numbers, with those of players under others: ``of.m``."""
-    parameters = content.get("parameters", {})
-    for name, value in parameters.items() if isinstance(parameters, Mapping) else ():
-        if is_number(value):
-            yield f"{above}{name}", float(value)
-        elif isinstance(value, Mapping):
-            yield from _numbers(value, f"{above}{name}.")
+def _flat(cell: Played, role: str) -> Iterator[tuple[str, Any]]:
+    """All that a player is: its parameters, with those of players under others (``of.m``), and in brackets the rest."""
 
+    def of(content: Any, above: str) -> Iterator[tuple[str, Any]]:
+        parameters = content.get("parameters")
+        parameters = parameters if isinstance(parameters, Mapping) else {}
+        yield f"[{above}]", {key: value for key, value in content.items() if value is not parameters}
+        for name, value in parameters.items():
+            if isinstance(value, Mapping):
+                yield from of(value, f"{above}{name}.")
+            else:
+                yield f"{above}{name}", value
 
-def _content(cell: Played, role: str) -> Mapping[str, Any]:
-    found = cell.origin.game.get(role, {}) if cell.origin is not None else {}
-    return found if isinstance(found, Mapping) else {}
-
-
-def _without(content: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """The same content without one parameter."""
-    first, *rest = path
-    parameters = dict(content["parameters"])
-    parameters[first] = _without(parameters[first], rest) if rest else None
-    return {**content, "parameters": parameters}
+    return of(cell.origin.game.get(role, {}) if cell.origin is not None else {}, "")
 
 
 def _role(study: Study, against: str) -> str:
@@ -157,8 +150,9 @@ def _role(study: Study, against: str) -> str:
     known: dict[str, dict[str, set[float]]] = {"forecaster": {}, "nature": {}}
     for cell in study.cells:
         for role, names in known.items():
-            for name, value in _numbers(_content(cell, role)):
-                names.setdefault(name, set()).add(value)
+            for name, value in _flat(cell, role):
+                if is_number(value):
+                    names.setdefault(name, set()).add(float(value))
     roles = [role for role, names in known.items() if against in names]
     if not roles:
         several = [name for names in known.values() for name, values in names.items() if len(values) > 1]
@@ -214,14 +208,11 @@ def plot_sweep(study: Study, measures: Sequence[str], against: str, *, bars: Bar
     heads = dict(zip(table["panel"], table["heading"], strict=True))
 
     def scaled(axis: Axes, rows: pd.DataFrame, _: Any) -> None:
+        ticks(axis.xaxis, axis.yaxis)
         if _wide(rows["at"]):
             axis.set_xscale("log")
-            log_ticks(axis.xaxis, rows["at"].max() / rows["at"].min())
-        else:
-            axis.xaxis.set_major_locator(MaxNLocator(5))
-        axis.yaxis.set_major_locator(MaxNLocator(5))
-        for which in (axis.xaxis, axis.yaxis):
-            which.set_major_formatter(FuncFormatter(tick))
+            log_ticks(axis.xaxis, ratio=rows["at"].max() / rows["at"].min())
+            axis.xaxis.set_major_formatter(FuncFormatter(tick))
         if (rows["value"] >= 0.0).all():
             axis.set_ylim(bottom=0.0)
 

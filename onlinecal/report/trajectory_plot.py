@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData
@@ -18,7 +17,7 @@ from onlinecal.forecasts.table import Evaluation
 from onlinecal.monitoring.sequences import running_bias
 from onlinecal.report.gammas import of_gammas
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured
-from onlinecal.report.style import GREY, tick
+from onlinecal.report.style import GREY, ticks
 
 #: numbers of forecasts at which a measure is taken, and the least
 TIMES, FIRST = 25, 20
@@ -141,10 +140,8 @@ def plot_trajectory(
         elif min(rows["low"].min(), np.nanmin(np.append(rows["lower"], np.inf))) >= 0.0:
             axis.set_ylim(bottom=0.0)
         axis.set_xlim(0, rows["forecasts"].max())
-        axis.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axis.yaxis.set_major_locator(MaxNLocator(5))
-        for which in (axis.xaxis, axis.yaxis):
-            which.set_major_formatter(FuncFormatter(tick))
+        ticks(axis.xaxis, integer=True)
+        ticks(axis.yaxis)
 
     return of_gammas(
         None, {"": parts}, [""], caption, x="forecasts", y="value", marks=TRAJECTORIES, after=after,

@@ -24,7 +24,7 @@ from onlinecal.decision_makers.responses import (
 )
 from onlinecal.decisions import tasks
 from onlinecal.measures import cdl, scdl, scdl_binned
-from onlinecal.report.catalogue import entry
+from onlinecal.report.catalogue import entries
 from onlinecal.study.panel import Panel
 from tests.oracles.tasks import crowded, tied
 from tests.strategies import gammas
@@ -158,7 +158,7 @@ def test_names():
     assert response_name(Noisy(0.1, "uniform")) == "noisy(scale=0.1, noise=uniform)"
     assert as_response("rounded") == Rounded()
     assert as_response(Rounded(3)) == Rounded(3)
-    assert entry("noisy")["kind"] == "responses"
+    assert entries("noisy")[0]["kind"] == "responses"
     for cls in RESPONSES.values():
         for section in ("Guarantee", "Source"):
             assert section in cls.__doc__

@@ -12,7 +12,7 @@ from onlinecal.report import page
 from onlinecal.report.comparing import answer, of_fronts, of_paired, of_ranking
 from onlinecal.report.curves import Study, summary
 from onlinecal.report.late_plot import late_table
-from onlinecal.report.page_pictures import lowest
+from onlinecal.report.page_pictures import few
 from onlinecal.report.plots import captions
 from onlinecal.report.ranking import COMMON_RUNS, fronts, paired, ranking
 from onlinecal.report.study_plot import exponents_table, plot_exponents
@@ -128,12 +128,12 @@ def test_forecasters_with_unequal_numbers_of_runs_are_compared_on_those_that_all
     unequal = study(
         {"a": [[1, 2], [2, 3], [3, 4], [4, 5]], "b": [[2, 3, 9], [3, 4, 9], [4, 5, 9], [7, 9, 99]]}
     )
-    standing = ranking(unequal, "ece").standings[0]
-    assert (standing.runs, standing.fewer, standing.means.tolist()) == (2, True, [4.5, 8.0])
+    standing = ranking(unequal, "ece")[0]
+    assert (standing.runs, standing.fewer, standing.means.tolist()) == (2, True, [[4.5], [8.0]])
     (front,) = fronts(unequal, "ece", "cdl")
     assert (front.runs, front.means[:, 0].tolist()) == (2, [4.5, 8.0])
     (difference,), _ = paired(unequal, "ece")
-    assert (difference.runs, difference.mean) == (2, -3.5)
+    assert (difference.contest.runs, difference.mean) == (2, -3.5)
     table = page.lowest(unequal)
     assert table.rows[0][1].value == 4.5
     equal = study({"a": GOOD, "b": GOOD})
@@ -170,8 +170,8 @@ def test_what_a_total_is_depends_on_what_there_is(capsys):
 def test_a_mean_that_is_infinite_both_ways_is_the_lowest_of_nobody():
     odd = study({"a": [[INF, -INF]] * 4, "b": GOOD, "c": [[INF, INF]] * 4})
     assert [row[1].text for row in page.lowest(odd).rows] == ["b", "b"]
-    assert [curve.forecaster for curve in lowest(odd.curves(["ece"]), 1)] == ["b"]
-    assert [curve.forecaster for curve in lowest(odd.curves(["ece"]), 2)] == ["b", "c"]
+    for most, names in ((1, ["b"]), (2, ["b", "c"])):
+        assert few(odd, odd.natures, "ece", most)[0].forecasters == names
     two = Study((*odd.cells, *(replace(c, nature="other") for c in study({"a": GOOD, "b": GOOD}).cells)))
     assert page.lowest(two).rows[0][-1].text == "b"
 

@@ -13,7 +13,7 @@ from onlinecal.core.columns import Column
 from onlinecal.growth import simultaneous
 from onlinecal.growth.words import line
 from onlinecal.report import catalogue, known
-from onlinecal.report.catalogue import entry
+from onlinecal.report.catalogue import entries
 from onlinecal.report.curves import Study
 from onlinecal.report.listing import print_entry
 from onlinecal.report.tables import number, print_json
@@ -120,7 +120,7 @@ def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
     said = {"Silent": "", "silent": "", "Derived": "", "Said": "Says 1/2.", "said": "Says 1/2.", "made": "Says 1/2.",
             "make": "Makes one."}  # fmt: skip
     for name, documentation in said.items():
-        found = entry(f"catalogue_own:{name}")
+        (found,) = entries(f"catalogue_own:{name}")
         assert found["documentation"] == documentation
         print_entry(found)
         assert (documentation or "It has no docstring.") in capsys.readouterr().out

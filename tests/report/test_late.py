@@ -11,7 +11,7 @@ from onlinecal.report.comparing import answer, of_people
 from onlinecal.report.curves import Study, left_out
 from onlinecal.report.frames import curves_table
 from onlinecal.report.late_plot import late_table, plot_questions, question_bars
-from onlinecal.report.people import PeopleRow, people_rows, plot_people
+from onlinecal.report.people import PeopleRow, makers_of, people_rows, people_table, plot_people
 from onlinecal.report.plots import captions
 from onlinecal.report.totals import print_totals, totals
 from onlinecal.schedules import Bursts, Constant, Pareto, Poisson, Recorded, Schedule, Scheduled
@@ -173,26 +173,31 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
         in said
     )
     for mine, cell in zip(found, people.cells, strict=True):
-        own, there = cell.people, mine.seen > 0
-        late, k = mine.labels.index("too late"), mine.labels.index("reader 2")
-        assert mine.labels == own.labels
-        assert mine.best.tolist() == [label != "careless" for label in mine.labels]
-        assert (mine.unseen, mine.seen[late], np.isnan(mine.rate[late])) == (1, 0, True)
-        assert mine.last[k] == own.entries["swap_regret"][-1, k].mean()
-        assert mine.rate[k] == pytest.approx(mine.last[k] / own.entries["rounds"][-1, k, 0])
-        assert mine.cdl[k] == own.cdl[k].mean()
+        own, makers, there = cell.people, mine.makers.set_index("label"), mine.seen["swap"]
+        late, one, k = makers.loc["too late"], makers.loc["reader 2"], own.labels.index("reader 2")
+        assert tuple(makers.index) == own.labels
+        assert makers["best"].tolist() == [label != "careless" for label in makers.index]
+        assert (len(makers) - len(mine.seen), late["seen"], np.isnan(late["swap_each"])) == (1, 0, True)
+        assert one["swap"] == own.entries["swap_regret"][-1, k].mean()
+        assert one["swap_each"] == pytest.approx(one["swap"] / own.entries["rounds"][-1, k, 0])
+        assert one["cdl"] == own.cdl[k].mean()
         # No total before a question of one's own is known.
         assert (np.isnan(mine.regret) == (own.entries["rounds"][:, :, 0] == 0)).all()
-        assert mine.worst[0] == int(np.flatnonzero(there)[np.argmax(mine.last[there])])
-        assert mine.median()[0] == mine.quantiles[1, -1] == np.median(mine.last[there])
+        assert mine.worst() == there.idxmax()
+        rows = people_table([mine])
+        assert (
+            mine.as_json()["median_swap_regret"]
+            == rows["y"][rows["mark"] == "median"].iloc[-1]
+            == there.median()
+        )
         # The bound of the picture: a best response is never above the diagonal.
-        assert (mine.last <= mine.cdl + 1e-9)[mine.best].all()
+        assert (makers["swap"] <= makers["cdl"] + 1e-9)[makers["best"]].all()
         assert mine.open == cell.open[-1] > 0
         row = mine.as_json()
         assert (row["decision_makers"], row["without_known_outcome"]) == (9, 1)
         assert (row["worst"]["label"], row["worst"]["swap_regret"]) == (
-            mine.labels[mine.worst[0]],
-            mine.last.max(),
+            makers.index[mine.worst()],
+            there.max(),
         )
         assert row["worst"]["label"] + " *" * (not row["worst"]["best_response"]) in said
 
@@ -204,7 +209,7 @@ def test_another_response_may_have_more_swap_regret_than_the_cdl(seed):
     )
     (one,) = people_rows(study)
     # |ones − 0.45 T| > 0.07 T in any run has probability below 2·4·exp(−2·0.07²·3000) = 1.4e-12.
-    assert one.last[0] > one.cdl[0]
+    assert one.makers["swap"][0] > one.makers["cdl"][0]
 
 
 def test_several_horizons_are_a_game_each():
@@ -212,7 +217,7 @@ def test_several_horizons_are_a_game_each():
         F.ForecastHedging(), N.Drift(), horizon=[50, 100], runs=2, delays=4, decision_makers=["umbrella"]
     )
     (one,) = people_rows(study)
-    assert (one.rounds.tolist(), one.horizon, one.seen.tolist()) == ([50, 100], 100, [96])
+    assert (one.rounds.tolist(), one.horizon, one.makers["seen"].tolist()) == ([50, 100], 100, [96])
     finals = [cell.people.entries["swap_regret"][-1, 0].mean() for cell in study.cells]
     assert one.regret[:, 0].tolist() == finals
 
@@ -221,7 +226,12 @@ def test_decision_makers_without_a_known_outcome_can_be_drawn_and_printed(capsys
     people = [{"task": "umbrella", "join": 1e6}]
     study = oc.play(F.ForecastHedging(), N.Drift(), horizon=20, runs=2, decision_makers=people)
     (one,) = people_rows(study)
-    assert (one.unseen, *one.worst, one.as_json()["worst"]) == (1, None, None, None)
+    assert (len(one.seen), one.worst(), one.worst("swap_each"), one.as_json()["worst"]) == (
+        0,
+        None,
+        None,
+        None,
+    )
     plot_people(study)[0, 0].figure.savefig("/dev/null", format="png")
     said = "1 decision maker, 1 without a question whose outcome is known"
     assert said in printed(capsys, lambda rows: of_people(rows).print(), [one])
@@ -229,12 +239,9 @@ def test_decision_makers_without_a_known_outcome_can_be_drawn_and_printed(capsys
 
 def row_of(last, cdl):
     """Best responses with these totals of 900 questions each, after one game of 1,000."""
-    last, cdl = np.array(last, float), np.array(cdl, float)
-    k = len(last)
-    return PeopleRow(
-        "constant", "drift", ("drift", ""), 1000, tuple("abcdef"[:k]), np.ones(k, bool), np.array([1000]),
-        last[None], np.percentile(last[None], (10, 50, 90), axis=1), np.full(k, 900), last, cdl, 0, 1,
-    )  # fmt: skip
+    last, k = np.array(last, float), len(last)
+    makers = makers_of("abcdef"[:k], [True] * k, [900] * k, last, np.array(cdl, float))
+    return PeopleRow("constant", "drift", ("drift", ""), 1000, 0, 1, np.array([1000]), last[None], makers)
 
 
 @pytest.mark.parametrize(

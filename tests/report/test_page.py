@@ -142,9 +142,9 @@ def test_marks_are_where_the_paired_test_has_no_doubt(seed):
     meaning = " ".join(table.notes)
     for measure, *row in table.rows:
         order = ranking(mine, measure, 1 - 0.05 / 2)
-        for standing, cell in zip(order.standings, row, strict=False):
+        for standing, cell in zip(order, row, strict=False):
             best = int(np.argmin(standing.means))
-            sure = int(standing.before[best].sum() == 2)
+            sure = int(standing.certain[best].sum() == 2)
             assert cell.text == standing.forecasters[best] + " †" * sure
         assert "†" not in row[-1].text
     assert [row[1].text for row in table.rows] == ["f0 †", "f1 †"]

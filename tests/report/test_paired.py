@@ -39,7 +39,11 @@ def test_they_are_the_differences_of_the_totals():
         first, second = (mine.curve("brier", who, d.nature).totals[-1] for who in d.forecasters)
         half = t.ppf(1 - 0.025 / len(found), 5) * (first - second).std(ddof=1) / 6**0.5
         assert (d.mean, d.half_width) == pytest.approx(((first - second).mean(), half))
-        assert (d.horizon, d.runs, d.open) == (200, 6, 5 if "delay 5" in d.nature else 0)
+        assert (d.contest.horizon, d.contest.runs, d.contest.open) == (
+            200,
+            6,
+            5 if "delay 5" in d.nature else 0,
+        )
 
 
 @pytest.mark.slow
@@ -108,7 +112,7 @@ def test_recorded_outcomes_are_said_to_be_so(tmp_path, capsys):
     file = tmp_path / "rows.csv"
     file.write_text("outcome\n" + "1\n0\n1\n" * 20)
     found, _ = paired(oc.play(THREE, N.Replay(str(file)), horizon=60, runs=3, measures=["brier"]), "brier")
-    assert all(d.recorded for d in found)
+    assert all(d.contest.recorded for d in found)
     assert found[0].same  # two constants on the same rows
     of_paired(found, ["somebody: why"]).print()
     said = " ".join(capsys.readouterr().out.split())

@@ -15,7 +15,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.guarantee import Sight
 from onlinecal.report.comparing import of_fronts, of_ranking
 from onlinecal.report.curves import Study
-from onlinecal.report.ranking import fronts, ranking
+from onlinecal.report.ranking import front_json, fronts, mean_ranks, ranking, ranking_json
 from onlinecal.report.study_plot import plot_pareto
 from onlinecal.report.style import paper
 from onlinecal.report.tables import print_json
@@ -53,23 +53,23 @@ def test_ranks_over_natures(seed):
     rng = np.random.default_rng(seed)
     mine = study(made([noisy(rng, [0, 100, 200])], "drift"), made([noisy(rng, [100, 0, 200])], "contrarian"))
     found = ranking(mine, "ece")
-    assert found.mean_ranks() == {
+    assert mean_ranks(found) == {
         "f0": (1.5, 1.5, 1.5, 2),
         "f1": (1.5, 1.5, 1.5, 2),
         "f2": (3.0, 3.0, 3.0, 2),
     }
-    assert [list(s.ranks) for s in found.standings] == [[1, 2, 3], [2, 1, 3]]
-    assert [s.apart for s in found.standings] == [[], []]
+    assert [list(s.ranks) for s in found] == [[1, 2, 3], [2, 1, 3]]
+    assert [s.apart for s in found] == [[], []]
 
 
 def test_of_a_payoff_the_higher_is_the_better(seed):
     rng = np.random.default_rng(seed)
-    (standing,) = ranking(study(made([noisy(rng, [0, 100])], columns=[PAID])), PAID.name).standings
+    (standing,) = ranking(study(made([noisy(rng, [0, 100])], columns=[PAID])), PAID.name)
     assert list(standing.ranks) == [2.0, 1.0]
-    assert standing.before.tolist() == [[False, False], [True, False]]
-    (pair,) = ranking(study(made([noisy(rng, [0, 100])], columns=[PAID])), PAID.name).as_json()["natures"][0][
-        "pairs"
-    ]
+    assert standing.certain.tolist() == [[False, False], [True, False]]
+    (pair,) = ranking_json(ranking(study(made([noisy(rng, [0, 100])], columns=[PAID])), PAID.name))[
+        "natures"
+    ][0]["pairs"]
     assert (pair["first"], pair["better"]) == ("f1", "f1")
     assert 90 < pair["lower"] < pair["difference"] < pair["upper"] < 110
 
@@ -77,12 +77,12 @@ def test_of_a_payoff_the_higher_is_the_better(seed):
 def test_ties_and_doubts(seed):
     rng = np.random.default_rng(seed)
     same = noisy(rng, [0.0])[0]
-    (standing,) = ranking(study(made([[same, same, same + 50 + rng.standard_normal(16)]])), "ece").standings
+    (standing,) = ranking(study(made([[same, same, same + 50 + rng.standard_normal(16)]])), "ece")
     assert list(standing.ranks) == [1.5, 1.5, 3.0]
     assert standing.span.tolist() == [[1, 2], [1, 2], [3, 3]]
     assert standing.apart == [("f0", "f1")]
     # A single run tells nobody apart.
-    (standing,) = ranking(study(made([[[1.0], [2.0]]])), "ece").standings
+    (standing,) = ranking(study(made([[[1.0], [2.0]]])), "ece")
     assert standing.span.tolist() == [[1, 2], [1, 2]]
 
 
@@ -97,9 +97,9 @@ def test_ranks_that_are_not_ruled_out_hold_those_of_the_expected_totals(seed):
     most = 4 - (means > means[:, None]).sum(axis=1)
     for _ in range(300):
         found = ranking(study(made([noisy(rng, means)], "a"), made([noisy(rng, means)], "b")), "ece")
-        wrong += any((s.span[:, 0] > least).any() or (s.span[:, 1] < most).any() for s in found.standings)
-        control += any((s.ranks < least).any() or (s.ranks > most).any() for s in found.standings)
-        overall = found.mean_ranks()
+        wrong += any((s.span[:, 0] > least).any() or (s.span[:, 1] < most).any() for s in found)
+        control += any((s.ranks < least).any() or (s.ranks > most).any() for s in found)
+        overall = mean_ranks(found)
         for who, (mean, low, high, _) in overall.items():
             assert low <= mean <= high, who
     limit = binom.isf(1e-9, 300, 0.05)
@@ -168,7 +168,7 @@ def test_infinite_totals():
     )
     assert front.front == ["f0"]
     assert not front.certain.any()
-    said = front.as_json()["forecasters"][1]
+    said = front_json(front)["forecasters"][1]
     assert said["totals"] == [None, 5.0]
     mine = study(made([[[1.0] * 3, [np.inf] * 3], [[1.0] * 3, [5.0] * 3]], columns=[ECE, CDL]))
     (ax,) = plot_pareto(mine, ("ece", "cdl"))
@@ -252,7 +252,10 @@ def test_in_words(seed, capsys):
     assert (
         "**rain, T = 100, 3 open at the end**\n\n| forecaster | ece | cdl |\n|---|---|---|\n| f0 | " in table
     )
-    for rows in (ranking(mine, "ece").as_json(), [front.as_json() for front in fronts(mine, "ece", "cdl")]):
+    for rows in (
+        ranking_json(ranking(mine, "ece")),
+        [front_json(front) for front in fronts(mine, "ece", "cdl")],
+    ):
         print_json(rows)
         assert json.loads(capsys.readouterr().out, parse_constant=pytest.fail) == rows
 

@@ -214,6 +214,6 @@ def test_labels_of_a_narrow_logarithmic_axis_are_apart(most):
     axis = Figure(figsize=(2.6, 2.4), layout="constrained").subplots()
     axis.set_xscale("log")
     axis.set_xlim(10.4, most)
-    log_ticks(axis.xaxis, most / 10.4)
+    log_ticks(axis.xaxis, ratio=most / 10.4)
     assert overlapping(axis) == []
     assert any(one.get_text() for one in axis.xaxis.get_ticklabels())
