@@ -21,7 +21,7 @@ from onlinecal.measures.binned import bins_witness
 from onlinecal.measures.smooth_ece import smooth_ece
 from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans
 from onlinecal.report.panels import Panels, Picture, Place, joined, pictured
-from onlinecal.report.style import GREY, paper, plain, ticks
+from onlinecal.report.style import GREY, Style, paper, plain, ticks
 
 Floats = NDArray[np.float64]
 Kind = Literal["points", "smooth", "corp"]
@@ -225,11 +225,15 @@ def plot_reliability(
     )  # fmt: skip
 
     def after(axis: Axes, rows: pd.DataFrame, place: Place) -> None:
-        limits = []
-        for at, mine in rows[rows["mark"] != "density"].groupby("place"):
-            limits.append(_DRAWN[kind](axis, mine, int(at), together))
+        own = rows[rows["mark"] != "density"]
+        for at, mine in own.groupby("place"):
+            _DRAWN[kind](axis, mine, paper(axis).style(int(at)), together)
         draw_densities(place.below, rows[rows["mark"] == "density"], together)
-        _frame_of(axis, *map(np.concatenate, zip(*limits, strict=True)))
+        _frame_of(
+            axis,
+            own[["left", "right"] if kind == "points" else "prediction"].to_numpy(),
+            own["mean"].to_numpy(),
+        )
 
     options: dict[str, Any] = {
         "after": after, "together": _compared, "x": "prediction", "labels": ("", "mean outcome"), "aspect": 1.0,
@@ -354,11 +358,11 @@ def _frame_of(axis: Axes, predictions: Floats, means: Floats) -> None:
     axis.tick_params(labelbottom=False)
 
 
-def _draw_points(axis: Axes, rows: pd.DataFrame, place: int, together: bool) -> tuple[Floats, Floats]:
-    at, means = rows["prediction"].to_numpy(), rows["mean"].to_numpy()
-    root, here = axis.get_figure(root=True), paper(axis)
+def _draw_points(axis: Axes, rows: pd.DataFrame, look: Style, together: bool) -> None:
+    at, means, share = (rows[name].to_numpy() for name in ("prediction", "mean", "share"))
+    root = axis.get_figure(root=True)
     points = 200.0 if root is None else 72.0 * axis.get_window_extent().width / root.dpi
-    look, wide = here.style(place), float(np.clip(0.5 * points / max(len(rows), 10), 1.0, 7.0))
+    wide = float(np.clip(0.5 * points / max(len(rows), 10), 1.0, 7.0))
     if rows["level"].any():
         axis.vlines(
             at, rows["lower"], rows["upper"], color=look.colour if together else GREY, alpha=0.35, zorder=1.1,
@@ -371,18 +375,16 @@ def _draw_points(axis: Axes, rows: pd.DataFrame, place: int, together: bool) -> 
     if rows["strategy"].iloc[0] != "levels":
         axis.hlines(means, rows["left"], rows["right"], color=look.colour, linewidth=1.2, zorder=2.0)
     # The smallest above the others.
-    last, share = np.argsort(-rows["share"].to_numpy(), kind="stable"), rows["share"].to_numpy()
+    last = np.argsort(-share, kind="stable")
     area = _LARGEST * np.maximum(share / share.max(), _LEAST)
     axis.scatter(
         at[last], means[last], s=area[last] / (2 if together else 1), color=look.colour,
         marker=look.marker if together else "o", edgecolor=axis.get_facecolor(), linewidth=0.5, zorder=2.1,
     )  # fmt: skip
-    return np.concatenate((rows["left"], rows["right"])), means
 
 
-def _draw_smooth(axis: Axes, rows: pd.DataFrame, place: int, together: bool) -> tuple[Floats, Floats]:
+def _draw_smooth(axis: Axes, rows: pd.DataFrame, look: Style, together: bool) -> None:
     at, means, density = (rows[name].to_numpy() for name in ("prediction", "mean", "share"))
-    look = paper(axis).style(place)
     if rows["level"].any():
         axis.fill_between(
             at, rows["lower"], rows["upper"], color=look.colour, alpha=0.18, linewidth=0, zorder=1.1
@@ -400,12 +402,10 @@ def _draw_smooth(axis: Axes, rows: pd.DataFrame, place: int, together: bool) -> 
         axis.plot(
             at, means, color=look.colour, marker=look.marker, markevery=0.1, markersize=4, linestyle="none"
         )
-    return at, means
 
 
-def _draw_corp(axis: Axes, rows: pd.DataFrame, place: int, together: bool) -> tuple[Floats, Floats]:
+def _draw_corp(axis: Axes, rows: pd.DataFrame, look: Style, together: bool) -> None:
     v, q = rows["prediction"].to_numpy(), rows["mean"].to_numpy()
-    look = paper(axis).style(place)
     colour = look.colour if together else GREY
     for lower, upper in (("lowest", "highest"), ("lower", "upper")) if rows["level"].any() else ():
         low, high = rows[lower].to_numpy(), rows[upper].to_numpy()
@@ -429,7 +429,6 @@ def _draw_corp(axis: Axes, rows: pd.DataFrame, place: int, together: bool) -> tu
             xycoords="axes fraction", va="top", fontsize=7.5, color=paper(axis).ink,
             bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.7, "pad": 1.5},
         )  # fmt: skip
-    return v, q
 
 
 _DRAWN = {"points": _draw_points, "smooth": _draw_smooth, "corp": _draw_corp}
