@@ -98,17 +98,21 @@ def export(results: Results, path: Path, overwrite: bool = False) -> int:
 class Kept(Results):
     """Cells that were played, found by the labels of their players, with what is kept of their rounds."""
 
+    @property
+    def forecasters(self) -> list[str]:
+        """Labels in the order in which they appear."""
+        return list(self._labels[0])
+
+    @property
+    def natures(self) -> list[str]:
+        """Labels in the order in which they appear."""
+        return list(self._labels[1])
+
     # Put in order once: every curve of thousands of cells asks for it.
 
     @cached_property
-    def forecasters(self) -> list[str]:
-        """Labels in the order in which they appear."""
-        return list(dict.fromkeys(c.forecaster for c in self.cells))
-
-    @cached_property
-    def natures(self) -> list[str]:
-        """Labels in the order in which they appear."""
-        return list(dict.fromkeys(c.nature for c in self.cells))
+    def _labels(self) -> tuple[dict[str, None], dict[str, None]]:
+        return dict.fromkeys(c.forecaster for c in self.cells), dict.fromkeys(c.nature for c in self.cells)
 
     @cached_property
     def _pairs(self) -> dict[tuple[str, str], list[Played]]:

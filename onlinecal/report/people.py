@@ -40,12 +40,11 @@ class PeopleRow:
     #: questions without a known outcome at the end
     open: int
     runs: int
-    #: T: the checkpoints of the one game, or the ends of a game each; and totals of swap regret there, NaN before the
-    #: first known outcome of a tenure
+    #: T: the checkpoints of the one game, or the ends of a game each
     rounds: NDArray[np.int64]
+    #: (n, k) totals of swap regret; NaN before the first known outcome of a tenure
     regret: Floats
-    #: label, whether it best-responds (and the CDL bounds its swap regret), questions "seen" with a known outcome at
-    #: the end, and there the totals "swap" and "cdl", also for each of these questions
+    #: at the end: see `makers_of`; of a "best" response the CDL bounds the swap regret
     makers: pd.DataFrame
 
     @property
@@ -109,7 +108,7 @@ def _people_row(cells: list[Played]) -> PeopleRow:
 
 
 def makers_of(labels: Sequence[str], best: Any, seen: Any, swap: Any, cdl: Any) -> pd.DataFrame:
-    """The decision makers at the end: totals, and for each question with a known outcome, NaN without one."""
+    """Decision makers: totals over the questions "seen" with their outcome, and for each of these, NaN without any."""
     found = pd.DataFrame({"label": labels, "best": best, "seen": seen, "swap": swap, "cdl": cdl})
     each = found[["swap", "cdl"]].div(found["seen"].where(found["seen"] > 0), axis=0)
     return found.join(each.add_suffix("_each"))

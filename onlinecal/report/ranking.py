@@ -45,10 +45,11 @@ class Contest:
     #: whether nature may look at forecasts, so that each forecaster has outcomes of its own
     own: bool
     measures: tuple[str, ...]
-    #: of each measure: 1, or −1 where the higher total is the better one; and of totals times this, all pairs
+    #: of each measure: 1, or −1 where the higher total is the better one
     signs: tuple[float, ...]
+    #: of totals times this
     pairs: tuple[Pairs, ...]
-    #: whether row is better than column in all measures beyond doubt; against all natures together with the level
+    #: whether row is better than column in all measures, beyond doubt of the level for all natures together
     certain: Bools
     level: float
 
@@ -149,7 +150,7 @@ def contests(
 
 
 def _joint(pairs: Sequence[Pairs]) -> Pairs:
-    """The orders of all measures at once, as pairs of the first: that all are right is wrong if one is wrong."""
+    """The pairs of all measures as one: that all of their orders are right is wrong if one is wrong."""
     agree = np.logical_and.reduce([np.sign(p.difference) == np.sign(pairs[0].difference) for p in pairs])
     return replace(pairs[0], p=np.where(agree, np.maximum.reduce([p.p for p in pairs]), 1.0))
 

@@ -18,7 +18,7 @@ from onlinecal.growth.words import BEYOND, NONE, literal
 from onlinecal.report.curves import Study, columns_of, left_out, runs_of, summary
 from onlinecal.report.frames import symbol
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
-from onlinecal.report.ranking import Contest, fronts, remarks
+from onlinecal.report.ranking import Contest, fronts, last_cells, remarks
 from onlinecal.report.style import (
     GREY,
     contrast,
@@ -291,30 +291,29 @@ def tasks_table(study: Study) -> pd.DataFrame:
     named = {column: ", ".join(filter(None, (column.task, column.response))) for column in regrets}
     tasks, parts = list(dict.fromkeys(named.values())), []
     for nature in study.natures:
-        cells = [c for c in study.cells if c.nature == nature]
-        horizon = max(c.horizon for c in cells)
-        last = {c.forecaster: c.totals for c in cells if c.horizon == horizon}
+        last = {c.forecaster: c for c in last_cells(study, nature, [])}
         who = [name for name in study.forecasters if name in last]
         for kind in KINDS:
             for j, name in enumerate(who):
                 here = {
-                    "nature": nature, "kind": kind, "horizon": horizon, "forecaster": name,
+                    "nature": nature, "kind": kind, "horizon": last[name].horizon, "forecaster": name,
                     "place": study.places[name], "mark": "regret",
                     **dict.fromkeys(("total", "half", "left", "right", "lower", "upper"), np.nan),
                 }  # fmt: skip
+                totals = last[name].totals
                 for column, task in named.items():
-                    if column.measure != kind or column.name not in last[name]:
+                    if column.measure != kind or column.name not in totals:
                         continue
                     line = tasks.index(task) + 0.7 * ((j + 0.5) / len(who) - 0.5)
-                    mean, half = summary(last[name][column.name][-1])
+                    mean, half = summary(totals[column.name][-1])
                     own = here | {"task": task, "line": line}
                     if np.isfinite(mean):
                         # An infinite half-width is that of a single run.
                         wide = half if np.isfinite(half) else 0.0
                         own |= {"total": mean, "half": half, "left": mean - wide, "right": mean + wide}
                     parts.append(own)
-                    if kind == "swap_regret" and "cdl" in last[name]:
-                        bound = summary(last[name]["cdl"][-1])[0]
+                    if kind == "swap_regret" and "cdl" in totals:
+                        bound = summary(totals["cdl"][-1])[0]
                         if np.isfinite(bound):
                             parts.append(own | {
                                 "mark": "bound", "total": bound, "lower": line - 0.3 / len(who),

@@ -130,7 +130,7 @@ def spread(values: Floats, bars: str) -> tuple[float, float, float]:
 
 
 def _flat(cell: Played, role: str) -> Iterator[tuple[str, Any]]:
-    """All that a player is: its parameters, with those of players under others (``of.m``), and in brackets the rest."""
+    """Parameters of a player, with those of players under others (``of.m``); in brackets all else that it is."""
 
     def of(content: Any, above: str) -> Iterator[tuple[str, Any]]:
         parameters = content.get("parameters")
