@@ -240,7 +240,7 @@ def test_decision_makers_without_a_known_outcome_can_be_drawn_and_printed(capsys
 def row_of(last, cdl):
     """Best responses with these totals of 900 questions each, after one game of 1,000."""
     last, k = np.array(last, float), len(last)
-    makers = makers_of("abcdef"[:k], [True] * k, [900] * k, last, np.array(cdl, float))
+    makers = makers_of(list("abcdef"[:k]), [True] * k, [900] * k, last, np.array(cdl, float))
     return PeopleRow("constant", "drift", ("drift", ""), 1000, 0, 1, np.array([1000]), last[None], makers)
 
 
