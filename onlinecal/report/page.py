@@ -202,15 +202,16 @@ def lowest(study: Study) -> Table | None:
         for contest in order:
             # Of a payoff the lowest is the one that all others are better than.
             below = contest.certain if contest.signs[0] > 0 else contest.certain.T
-            sure = np.flatnonzero(below.sum(axis=1) == len(contest.forecasters) - 1)
+            alone = np.flatnonzero(below.sum(axis=1) == len(contest.forecasters) - 1)
             cell = _least(means[contest.nature].dropna())
-            mark = f" {CERTAIN}" * (cell.text in [contest.forecasters[i] for i in sure])
+            mark = f" {CERTAIN}" * (cell.text in [contest.forecasters[i] for i in alone])
             cells[contest.nature] = cell._replace(text=cell.text + mark)
         rows.append([measure, *cells.values()])
         if several:
             largest = means.dropna().max(axis=1)
-            cell, whose = _least(largest), largest.index[largest == _least(largest).value]
-            against = f"\nagainst {means.loc[whose[0]].idxmax()}" if len(whose) else ""
+            cell = _least(largest)
+            lowest_of_all = largest.index[largest == cell.value]
+            against = f"\nagainst {means.loc[lowest_of_all[0]].idxmax()}" if len(lowest_of_all) else ""
             rows[-1].append(cell._replace(note=cell.note + against))
     headings = ["measure", *study.natures, *["largest of its totals over the natures"] * several]
     sure = any(CERTAIN in cell.text for _, *cells in rows for cell in cells)
