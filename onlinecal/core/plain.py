@@ -51,12 +51,11 @@ class Maker:
     @property
     def given(self) -> dict[str, Any]:
         """The parameters with their names."""
-        try:
-            signature = inspect.signature(self.make)
-        except ValueError:  # made in C
+        known = known_parameters(self.make)
+        if not known:
             return dict(self.options)
-        bound = signature.bind_partial(*self.arguments, **dict(self.options)).arguments
-        stars = {p.name for p in signature.parameters.values() if p.kind is p.VAR_KEYWORD}
+        bound = inspect.signature(self.make).bind_partial(*self.arguments, **dict(self.options)).arguments
+        stars = {p.name for p in known.values() if p.kind is p.VAR_KEYWORD}
         plain = {key: value for key, value in bound.items() if key not in stars}
         return plain | {key: value for star in stars & bound.keys() for key, value in bound[star].items()}
 
@@ -116,13 +115,7 @@ def lifted(
     if made:
         name = type(function).__name__
         no_options(role, function, options, called)
-        try:
-            return Copier(copy.deepcopy(function)), name, function
-        except Exception as error:
-            raise InvalidParameter(
-                f"{role} {(called or name)!r} cannot be copied, and each run needs one of its own: {failure(error)}; "
-                "expected its class"
-            ) from error
+        return Copier(_copied(f"{role} {(called or name)!r}", function, "its class")), name, function
     name = function.__name__
     make = _maker(role, called or name, function, arguments, options)
     if isinstance(function, type):
@@ -172,14 +165,11 @@ def _maker(
 ) -> Maker:
     """The function with its parameters; nothing must be left to be given but the horizon."""
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    try:
-        # Of its own: what becomes of them elsewhere is no parameter.
-        made = Maker(function, *copy.deepcopy((arguments, tuple(sorted(options.items())))))
-    except Exception as error:
-        raise InvalidParameter(
-            f"{role} {name!r}: its parameters cannot be copied, and each run needs some of its own: {failure(error)}; "
-            "expected values that can"
-        ) from error
+    # Of its own: what becomes of them elsewhere is no parameter.
+    given = _copied(
+        f"{role} {name!r} has parameters, which", (arguments, tuple(sorted(options.items()))), "others"
+    )
+    made = Maker(function, *given)
     try:
         signature = inspect.signature(function)
     except ValueError:  # made in C
@@ -199,6 +189,15 @@ def _maker(
             "expected defaults for all but horizon, or parameters"
         )
     return made
+
+
+def _copied(whose: str, thing: Any, expected: str) -> Any:
+    try:
+        return copy.deepcopy(thing)
+    except Exception as error:
+        raise InvalidParameter(
+            f"{whose} cannot be copied, and each run needs its own: {failure(error)}; expected {expected}"
+        ) from error
 
 
 def known_parameters(made: Any) -> Mapping[str, inspect.Parameter]:

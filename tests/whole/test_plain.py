@@ -191,7 +191,7 @@ REFUSED = [
     (as_nature, lambda: 1 / 0, "nature '<lambda>' cannot be made: ZeroDivisionError"),
     (as_forecaster, Uncopied(), "'Uncopied' cannot be copied, .*there is one of me.*; expected its class"),
     (as_forecaster, PARTIAL(Collecting, threading.Lock()),
-     "its parameters cannot be copied, and each run needs some of its own"),
+     "has parameters, which cannot be copied, and each run needs its own"),
     (given, EMA(), MADE), (given, Bernoulli(), MADE),
     (totals, stating(1.5), r"nature 'Bad' stated q = 1.5 in round 1, run 0; expected a probability in \[0, 1\]"),
     (totals, stating("high"), r"nature 'Bad' stated q = 'high' in round 1, run 0; expected a number in \[0, 1\]"),
