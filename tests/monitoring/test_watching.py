@@ -138,18 +138,18 @@ def test_bad_lines_are_named_and_those_before_are_taken(text, asked, words):
 
 ODD = {
     "nothing": [],
-    "a blank line, and ends of lines": [(40, "\n"), (60, "0.5,1,7\r\n"), (90, "0.25,0,7\r")],
-    "quotes": [(80, '"0.5","1","7"\n'), (81, '"0,5",1,"a ""b"""\n')],
-    "a quote that does not end": [(100, '0.5,1,"7\n')],
-    "per cent": [(120, "50%,1,7\n")],
-    "no forecast": [(160, ",1,7\n")],
-    "no outcome": [(160, "0.5,nan,7\n")],
-    "another outcome": [(180, "0.5,True,7\n"), (181, "0.5,2,7\n")],
-    "too many cells": [(199, "0.5,1,7,8\n")],
-    "out of range": [(200, "1.5,1,7\n")],
-    "back in time": [(220, "0.5,1,6\n")],
-    "no time": [(220, "0.5,1,soon\n")],
-    "not in utf-8": [(240, "0.5,1,\xff\n")],
+    "a blank line, and ends of lines": [(20, "\n"), (30, "0.5,1,7\r\n"), (45, "0.25,0,7\r")],
+    "quotes": [(40, '"0.5","1","7"\n'), (41, '"0,5",1,"a ""b"""\n')],
+    "a quote that does not end": [(50, '0.5,1,"7\n')],
+    "per cent": [(60, "50%,1,7\n")],
+    "no forecast": [(80, ",1,7\n")],
+    "no outcome": [(80, "0.5,nan,7\n")],
+    "another outcome": [(90, "0.5,True,7\n"), (91, "0.5,2,7\n")],
+    "too many cells": [(99, "0.5,1,7,8\n")],
+    "out of range": [(100, "1.5,1,7\n")],
+    "back in time": [(110, "0.5,1,6\n")],
+    "no time": [(110, "0.5,1,soon\n")],
+    "not in utf-8": [(120, "0.5,1,\xff\n")],
 }
 
 
@@ -163,13 +163,13 @@ def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
     scale = 100 if asked.percent else 1
     lines = [
         f"{a * scale!r},{b:g},{f'q{i}' if asked.key else 7 + i // 50}\n"
-        for i, (a, b) in enumerate(zip(wrong[0].tolist(), wrong[1], strict=True))
+        for i, (a, b) in enumerate(zip(wrong[0][:150].tolist(), wrong[1][:150], strict=True))
     ]
     for at, line in ODD[odd]:
         lines.insert(at, line.replace(",7", f",{7 + at // 50}") if asked.time else line)
     data = ("p,y,t\n" + "".join(lines)).encode("latin-1")
     found = []
-    for at_once, size in ((1, None), (4096, None), (64, 5000)):
+    for at_once, size in ((1, None), (4096, None), (32, 1500)):
         monkeypatch.setattr(feed_module, "_AT_ONCE", at_once)
         monitor, told, _, error = fed(data, asked, size)
         found.append((told, error, monitor.note["feed"], monitor._epoch.banks.tobytes()))

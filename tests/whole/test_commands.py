@@ -485,7 +485,9 @@ def test_commands_load_what_they_need():
             assert not HEAVY & set(loaded.split()), line
 
 
-@pytest.mark.parametrize("command", ["status results/small.db", "list --json", "compare results/small.db"])
+@pytest.mark.parametrize(
+    "command", ["status results/small.db", "list --json", "compare results/small.db --measure ece"]
+)
 def test_output_that_nobody_takes(folder, command):
     if not os.path.exists("/dev/full"):
         pytest.skip("this system has no device that is always full")

@@ -116,6 +116,16 @@ forecasters = ["newcomer", { name = "newcomer", p = 0.25 }, { name = "rounded", 
 natures = ["arrival", { name = "arrival", q = 1.0 }]
 """
 
+SHOWN = """
+import contextlib, sys
+from onlinecal.cli import main
+for words in (["list"], *(["show", name] for name in sys.argv[1:])):
+    sys.argv = ["onlinecal", *words, "--json"]
+    with contextlib.suppress(SystemExit):
+        main()
+    print(end=chr(0), flush=True)
+"""
+
 PYTHON = """
 import onlinecal as oc
 from onlinecal.measures import absolute_bias
@@ -154,12 +164,10 @@ def test_one_file_and_one_list(tmp_path):
 
     names = {"forecasters": "newcomer", "natures": "arrival", "measures": "absolute_bias", "tasks": "gate",
              "responses": "opposite"}  # fmt: skip
-    listed = {(row["kind"], row["name"]) for row in json.loads(onlinecal("list --json"))}
-    assert set(names.items()) <= listed
-    for kind, name in names.items():
-        entry = json.loads(onlinecal(f"show {name} --json"))
-        assert (entry["kind"], entry["name"]) == (kind, name)
-        assert entry["documentation"]
+    every, *shown = map(json.loads, python("-c", SHOWN, *names.values()).split("\0")[:-1])
+    assert set(names.items()) <= {(row["kind"], row["name"]) for row in every}
+    assert [(entry["kind"], entry["name"]) for entry in shown] == list(names.items())
+    assert all(entry["documentation"] for entry in shown)
     (tmp_path / "all.toml").write_text(SCENARIO)
     onlinecal("run all.toml")
     totals = onlinecal("compare results/all.db --measure absolute_bias(power=2)")

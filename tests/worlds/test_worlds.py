@@ -19,6 +19,7 @@ from scipy.stats import binomtest
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import play
+from onlinecal.checks import conformance
 from onlinecal.core.errors import InvalidData, InvalidForecast, InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
@@ -563,11 +564,12 @@ def test_scenarios_and_results_know_worlds(tmp_path):
 
 
 @pytest.mark.slow
-def test_worlds_are_checked(tmp_path):
+def test_worlds_are_checked(tmp_path, monkeypatch):
     for world in ("queue", "machines"):
-        said = onlinecal("check", world, "--horizon", 1500, "--runs", 2, cwd=tmp_path).stdout
+        said = onlinecal("check", world, "--horizon", 300, "--runs", 2, cwd=tmp_path).stdout
         assert "pickled in the middle" in said
         assert f"({4 * (world == 'machines')} apply)" in said
+        monkeypatch.setattr(conformance, "_spawn", lambda *_: "")  # once is enough
     (tmp_path / "liar.py").write_text(LIAR)
     said = onlinecal("check", "liar:Liar", "--horizon", 200, "--runs", 2, cwd=tmp_path, rc=1).stdout
     assert "it says sight = NOTHING, but its course depends on the forecasts" in " ".join(said.split())
@@ -599,7 +601,7 @@ def test_delays_carry_news():
 
 @pytest.mark.slow
 def test_the_table_of_the_page_is_what_the_scenario_gives(seed, full):
-    """In the small size one forecaster in each world, another one for other seeds."""
+    """In the small size two cells, other ones for other seeds."""
     root = Path(__file__).parents[2]
     page = (root / "docs" / "worlds.md").read_text("utf-8")
     rows = re.findall(r"^\| (\w+), (\w+) \| (.*) \|$", page, re.MULTILINE)
@@ -608,7 +610,7 @@ def test_the_table_of_the_page_is_what_the_scenario_gives(seed, full):
     cells = load(root / "scenarios" / "worlds.toml").cells
     assert [cell.nature.label for cell in cells[::3]] == names
     for i, (cell, value) in enumerate(zip(cells, values, strict=True)):
-        if full or (i + i // 3 + seed) % 3 == 0:  # columns 0, 2, 1, 0, …
+        if full or (i + seed) % 7 == 0:
             assert f"{play_cell(cell).totals['smooth_ce'][-1].mean() / 4000:.3f}"[1:] == value
 
 
