@@ -20,34 +20,23 @@ class Reference:
     """
 
     def __init__(self, resample: Resample) -> None:
-        self.gamma, self.moved = resample.gamma, 0.0
-        self.starts: NDArray[np.int64] | None = None  # the first level of each group
-        self.resample = resample
+        self.resample, whole = resample, resample.gamma
+        self.gamma, self.moved, self.grouped = whole, 0.0, whole.levels > MOST_DRAWN
         # For samples drawn one by one: their chances, the first of each group, and two buffers for the draws.
         self._single: tuple[Floats, NDArray[np.int64], Floats, NDArray[np.bool_]] | None = None
-        if resample.gamma.levels > MOST_DRAWN:
-            self._group(resample.gamma)
-
-    @property
-    def grouped(self) -> bool:
-        """Whether levels are in groups."""
-        return self.starts is not None
-
-    def _group(self, whole: JointDistribution) -> None:
-        v = whole.predictions
-        self.gamma, self.starts = grouped(whole, GROUPS)
-        starts = self.starts
-        wide = np.repeat(self.gamma.predictions, np.diff(np.append(starts, len(v))))
-        self.moved = float(whole.mass @ np.abs(v - wide))
-        if self.resample.weights is None and whole.weight <= _REPEATED * whole.levels:
-            times = self.resample.counts
-            first = np.concatenate(([0], np.cumsum(times)))[starts]
-            single = np.repeat(v, times)
-            self._single = single, first, np.empty(len(single)), np.empty(len(single), dtype=bool)
+        if self.grouped:
+            v = whole.predictions
+            self.gamma, self.starts = grouped(whole, GROUPS)  # the first level of each group
+            wide = np.repeat(self.gamma.predictions, np.diff(np.append(self.starts, len(v))))
+            self.moved = float(whole.mass @ np.abs(v - wide))
+            if resample.weights is None and whole.weight <= _REPEATED * whole.levels:
+                single = np.repeat(v, resample.counts)
+                first = np.concatenate(([0], np.cumsum(resample.counts)))[self.starts]
+                self._single = single, first, np.empty(len(single)), np.empty(len(single), dtype=bool)
 
     def draw(self, generator: np.random.Generator) -> JointDistribution:
         """One more draw."""
-        if self.starts is None:
+        if not self.grouped:
             return self.resample.calibrated(generator)
         if self._single is not None:
             chances, first, drawn, below = self._single
