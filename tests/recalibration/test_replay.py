@@ -4,6 +4,7 @@ import copy
 import json
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasters import Calibeating, Doubling, ForecastHedging, OnlinePlatt, Scalar, Separate
 from onlinecal.forecasts.reading import Asked
 from onlinecal.measures import MEASURES
-from onlinecal.recalibration import files, replay
+from onlinecal.recalibration import replay
 from onlinecal.recalibration.files import recalibrate_file
 from onlinecal.recalibration.methods import METHODS, method
 from onlinecal.recalibration.recalibrator import Recalibrator
@@ -474,11 +475,11 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     out = tmp_path / "b.csv"
     out.write_text("old")
 
-    def full(table, column, values, path, ending):
+    def full(path, data):
         path.write_text("half")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(files, "_write", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(InvalidParameter, match=r"b\.csv cannot be written: No space"):
         recalibrate_file(str(tmp_path / "mine.csv"), out, "calibeating", overwrite=True, measures=["brier"])
     assert out.read_text() == "old"
