@@ -153,8 +153,8 @@ def sentences(curves: Sequence[Curve], table: pd.DataFrame | None = None) -> lis
         parities(curves),
         left_out(curves),
         "Dashed: proven bound." * ("bound" in kinds),
-        "Dotted: proven rate, drawn through the first point of its curve; of what the nature forces, of the lowest."
-        * ("rate" in kinds),
+        "Dotted: proven rate, drawn through the first point of its curve, or of the lowest curve where the nature "
+        "forces it." * ("rate" in kinds),
         *(f"Proved against {against}: {'; '.join(labels)}." for against, labels in proved.items()),
         "In the colour of the text: what the nature forces." * bool((bounds["place"] < 0).any()),
         "Grey: best known rates against the worst nature, slopes without a constant, drawn from half the lowest curve "

@@ -234,7 +234,7 @@ def with_spread(total: float, half: float | None) -> str:
 def number(x: float) -> str:
     """In a cell: three digits, or whole from 100 on."""
     if not math.isfinite(x) or x == 0:
-        return f"{x:g}"
+        return f"{x + 0.0:g}"  # −0.0 is 0
     if 100 <= abs(x) < 1e15:
         return f"{x:,.0f}"
     return f"{x:.3g}"

@@ -78,7 +78,7 @@ def test_rates_say_through_which_point_they_are_drawn():
         kept = tuple((t, replace(rate, bound=t**0.5)) for t in TIMES)
         said = captions["curves"]([replace(curve, promises=kept)])
         assert (
-            "Dotted: proven rate, drawn through the first point of its curve; of what the nature forces,"
+            "Dotted: proven rate, drawn through the first point of its curve, or of the lowest curve where the nature"
             in said
         )
         assert ("In the colour of the text: what the nature forces." in said) != upper

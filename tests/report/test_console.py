@@ -93,6 +93,7 @@ def test_any_size_of_a_total_fits_a_cell():
     said = {0.0: "0", 1e-320: "1e-320", 0.1234: "0.123", 12.34: "12.3", 123456.7: "123,457",
             -1e14: "-100,000,000,000,000", 1e15: "1e+15", -1e300: "-1e+300", np.inf: "inf"}  # fmt: skip
     assert {x: number(x) for x in said} == said
+    assert number(-0.0) == "0"
 
 
 OWN = """
