@@ -192,20 +192,24 @@ def _apart() -> Iterator[None]:
     masks = hasattr(signal, "pthread_sigmask")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if masks else set()
     sys.modules["__main__"] = ModuleType("__main__")
-    if _FORKED:
-        # No more than advice, where the server runs already.
+    environment = dict(os.environ)
+    if _FORKED:  # no more than advice, where the server runs already
         _CONTEXT.set_forkserver_preload(["onlinecal.study.executors.server"])
+        os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)  # where this process has the package from
     try:
         yield
     finally:
         sys.modules["__main__"] = main
+        os.environ.pop("PYTHONPATH", None)
+        os.environ.update(environment)
         if masks:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _play(pipe: Any, environment: dict[str, str], name: str, blob: bytes) -> None:
     """Plays the units that come through a pipe; run-rounds, and the outcome of each, go back through it."""
-    os.environ.update(environment)  # that of the process that was forked may be older
+    os.environ.clear()
+    os.environ.update(environment)  # that of the process that was forked is another
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform != "win32":
         os.setpgid(0, 0)  # with what players begin in it
