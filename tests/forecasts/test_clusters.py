@@ -328,10 +328,10 @@ def test_bands_of_too_few_clusters_say_nothing(seed):
 
 @pytest.mark.parametrize("clustered", [True, False])
 def test_intervals_of_groups_hold_together(clustered, seed, monkeypatch):
-    """Of 60 tables whose rows all hold in 95 % of cases fewer than 48 do in under 1 of 10,000."""
+    """Of 30 tables whose rows all hold in 95 % of cases fewer than 23 do in under 1 of 10,000."""
     monkeypatch.setattr("onlinecal.forecasts.inference.GROUP_DRAWS", 9)
     held, alone = 0, 0
-    for i in range(60):
+    for i in range(30):
         generator = np.random.default_rng([seed, 102, i])
         p = np.repeat(0.1 * generator.choice(LEVELS, 1000), 5)
         y, labels = (np.repeat(generator.random(1000), 5) < 2.0 * p) * 1.0, np.repeat(np.arange(1000), 5)
@@ -343,8 +343,8 @@ def test_intervals_of_groups_hold_together(clustered, seed, monkeypatch):
             parts = measure_log(log, Settings(0, measures=("brier",))).columns[0].groups
             inside = all(a.interval[0] <= p[groups[a.name]].mean() <= a.interval[1] for a in parts)
             held, alone = held + inside * found, alone + inside * (1 - found)
-    assert held >= 48
-    assert (alone >= 48) == (not clustered)  # rows as independent are the control
+    assert held >= 23
+    assert (alone >= 23) == (not clustered)  # rows as independent are the control
 
 
 ORDERED = {
