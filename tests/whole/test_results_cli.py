@@ -124,44 +124,13 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
 
 #: all commands in one process; what they say on stderr is collected
 SCRIPT = """
-import json, os, pathlib, shutil, subprocess
-from tests.command_line import begun, onlinecal
+import json, subprocess
+from tests.command_line import onlinecal
 errors = []
 def oc(line, rc=0):
     done = onlinecal(line, cwd=".", rc=rc)
     errors.extend(done.stderr.splitlines())
     return done.stdout
-def edit(*pairs):
-    file = pathlib.Path("s.toml")
-    for old, new in pairs:
-        file.write_text(file.read_text().replace(old, new))
-"""
-
-
-def mounted(folder, script):
-    """What a script prints in a name space of its own, in which a small disk is mounted on ``disk``; root or not."""
-    (folder / "disk").mkdir()
-    mount = "mount -t tmpfs -o size=300k tmpfs disk && "
-    (folder / "script").write_text(SCRIPT + script)
-
-    def space(command):
-        return subprocess.run(
-            ["unshare", "-rm", "sh", "-c", mount + command], cwd=folder, capture_output=True, text=True, timeout=300,
-            env=os.environ | {"PYTHONPATH": str(ROOT)},
-        )  # fmt: skip
-
-    if shutil.which("unshare") is None or space("true").returncode != 0:
-        pytest.skip("no name space in which a disk can be mounted")
-    done = space(f'exec "{sys.executable}" script')
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
-
-
-@pytest.mark.slow
-def test_a_disk_that_is_read_only(folder):
-    errors, rows = mounted(
-        folder,
-        """
 oc("run s.toml -o disk/a.db")
 open("disk/empty.db", "w").close()
 subprocess.run("mount -o remount,ro disk", shell=True, check=True)
@@ -172,8 +141,26 @@ oc("run s.toml -o disk/new.db", rc=2)
 oc("run s.toml -o disk/sub/new.db", rc=2)
 rows = json.loads(oc("compare disk/a.db --measure ece --json"))
 print(json.dumps([errors, rows]))
-""",
-    )
+"""
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_read_only(folder):
+    """In a name space of its own, in which a small disk is mounted; root or not."""
+    (folder / "disk").mkdir()
+    (folder / "script").write_text(SCRIPT)
+
+    def space(command):
+        return subprocess.run(
+            ["unshare", "-rm", "sh", "-c", f"mount -t tmpfs -o size=300k tmpfs disk && {command}"], cwd=folder,
+            capture_output=True, text=True, timeout=300, env=os.environ | {"PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+
+    if shutil.which("unshare") is None or space("true").returncode != 0:
+        pytest.skip("no name space in which a disk can be mounted")
+    done = space(f'exec "{sys.executable}" script')
+    assert (done.returncode, done.stderr) == (0, "")
+    errors, rows = json.loads(done.stdout)
     assert len(errors) == 6
     for error in errors:
         assert error.startswith("error: ")
