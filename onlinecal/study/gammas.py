@@ -91,11 +91,14 @@ class Packer:
         if self.free and moved is None and isinstance(self._keep, int) and gamma.levels > self._keep:
             now, moved = _rounded(gamma.predictions, now.counts, self._keep - 1)
         before = self._before.get((stream, run), _Levels())
-        code = np.union1d(before.code, now.code)
-        known, new, counts = np.searchsorted(code, before.code), np.ones(len(code), bool), now.among(code)
-        self._before[stream, run] = _Levels(code, counts)
+        known = np.searchsorted(now.code, before.code)
+        if (now.code.take(known, mode="clip") != before.code).any():  # Γ is moved from here on
+            code = np.union1d(before.code, now.code)
+            known, now = np.searchsorted(code, before.code), _Levels(code, now.among(code))
+        code, counts = self._before[stream, run] = now
         self._exact[run] &= moved is None
-        new[known], added = False, counts.copy()
+        new, added = np.ones(len(code), bool), counts.copy()
+        new[known] = False
         added[:, known] -= before.counts
         numbers = np.diff(code[new], prepend=0), *added
         head = _HEAD.pack(len(numbers[0]), np.nan if moved is None else moved)
