@@ -16,6 +16,8 @@ def check_new(path: Path, overwrite: bool = False) -> None:
     """Refuse a file that is there and not to be replaced, or that cannot be made."""
     if not overwrite and os.path.lexists(path):
         raise InvalidParameter(f"{path} {EXISTS}")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InvalidParameter(f"{path} is a folder or a device; expected the name of a file")
     folder = next((each for each in path.absolute().parents if os.path.exists(each)), path)
     if not (os.path.isdir(folder) and os.access(folder, os.W_OK)):
         raise InvalidParameter(f"{path} cannot be written: {folder} is not a folder that may be written to")

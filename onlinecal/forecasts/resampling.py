@@ -78,7 +78,8 @@ def replicates(
     ):
         for start in range(0, times if functions else 0, 3 * threads):
             part = found[start : start + 3 * threads]
-            part[:] = list(pool.map(of, [draw(generator) for _ in part]))
+            # One thread is this one: functions of users stay in it.
+            part[:] = list((pool.map if threads > 1 else map)(of, [draw(generator) for _ in part]))
             progress.advance(len(part))
     return found
 

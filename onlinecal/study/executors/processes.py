@@ -218,14 +218,14 @@ def _play(pipe: Any, environment: dict[str, str], name: str, blob: bytes) -> Non
     parent = multiprocessing.parent_process()
     assert parent is not None
     threading.Thread(target=_follow, args=(parent.sentinel,), daemon=True).start()
+    said: WorkerError | int = 0
     try:
         cells = opened(name, blob)
     except WorkerError as error:
-        pipe.send(error)
-        return
-    pipe.send(0)
+        said = error
     with contextlib.suppress(EOFError, OSError):  # the other end is gone
-        while True:
+        pipe.send(said)
+        while not said:
             unit = pipe.recv()
             found = base.attempt(cells[unit.cell], unit, 1, pipe.send)
             try:
