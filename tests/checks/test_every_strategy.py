@@ -10,14 +10,18 @@ import os
 import pickle
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
+from onlinecal import forecasters, natures
 from onlinecal.checks.conformance import CHECKS, RUNS, _open, _Pair, _repeat, conformance, digest, play_game
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
 from onlinecal.natures import NATURES, Nature
+from onlinecal.rounds.steps import Step
 from tests import examples
 from tests.by_hand import Half
 
@@ -144,3 +148,15 @@ def test_the_checks_for_plug_ins_find_nothing_in_ours(folder, seed, full):
     for strategy in every if full else every[seed % 12 :: 12]:
         faults = {found.check: found.fault for found in conformance(strategy) if found.fault}
         assert faults == {}, strategy_key(strategy)
+
+
+@pytest.mark.slow
+def test_no_step_of_ours_is_left_to_numba():
+    """All are compiled from their text."""
+    steps = []
+    for room in (forecasters, natures):
+        for module in iter_modules(room.__path__):
+            found = vars(import_module(f"{room.__name__}.{module.name}")).values()
+            steps += [each for each in found if isinstance(each, Step)]
+    assert len(steps) > 80
+    assert not [step.__qualname__ for step in steps if not hasattr(step.compiled[1].py_func, "__wrapped__")]

@@ -5,7 +5,6 @@ import random
 import re
 from importlib import import_module
 from itertools import chain
-from pkgutil import iter_modules
 
 import numpy as np
 import pytest
@@ -13,12 +12,10 @@ from numba import njit, types
 from numba.core.errors import NumbaError
 from numba.core.runtime import nrt
 
-from onlinecal import forecasters, natures
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core._lowering import from_text
 from onlinecal.core.joint import _levels_of_keys
 from onlinecal.measures.decision import cdl_of_levels
-from onlinecal.rounds.steps import Step
 
 STEP = 3
 HOW = {"error_model": "numpy"}
@@ -157,17 +154,6 @@ def test_arrays_are_given_back_and_results_belong_to_the_caller():
     del levels
     after = nrt.rtsys.get_allocation_stats()
     assert after.mi_alloc - before.mi_alloc == after.mi_free - before.mi_free > 0
-
-
-@pytest.mark.slow
-def test_no_step_of_the_package_is_left_to_numba():
-    steps = []
-    for room in (forecasters, natures):
-        for module in iter_modules(room.__path__):
-            found = vars(import_module(f"{room.__name__}.{module.name}")).values()
-            steps += [each for each in found if isinstance(each, Step)]
-    assert len(steps) > 80
-    assert not [step.__qualname__ for step in steps if not hasattr(step.compiled[1].py_func, "__wrapped__")]
 
 
 # ---------------------------------------------------------------- random functions
