@@ -117,10 +117,10 @@ def test_resampling_draws_samples_with_replacement(weighted, seed):
 def test_the_p_value_of_calibrated_forecasts_is_uniform_and_sees_others(seed, full):
     """p-values of exact Monte Carlo tests with 19 draws: at most 0.05 with probability 0.05.
 
-    More than these have probability below 1e-10 (binomial): 53 of 400, 99 of 1000.
+    More than these have probability below 1e-10 (binomial): 39 of 250, 99 of 1000.
     """
     generator = np.random.default_rng([seed, 19])
-    trials, hits = 1000 if full else 400, 0
+    trials, hits = 1000 if full else 250, 0
     for i in range(trials):
         p = generator.integers(0, 11, 100) / 10
         y = generator.random(100) < p

@@ -58,7 +58,7 @@ def test_intervals_of_scores_hold_the_truth_of_few_samples(full, seed):
     designs = [(2.0 * rate * v, 2.0 * rate * v) for rate in (0.5, 0.1, 0.02)]
     designs += [(v, np.full(100, 0.5)), (0.1 * v, 0.2 * v), (0.02 * v, 0.04 * v), (0.1 * v, 0.04 * v)]
     designs += [(np.array([0.01, 0.9]), np.array([0.005, 0.7]))]
-    simulations = 400 if full else 60
+    simulations = 400 if full else 40
     for said, so in designs:
         population = JointDistribution.from_levels(said, np.linspace(1.0, 0.02, len(said)), so)
         for n in (10, 20, 30, 100) if full else (10, 30):
@@ -270,7 +270,7 @@ def test_ends_by_witnesses_hold_the_truth(design, weighted, full, seed):
         w = np.random.default_rng([seed, i]).exponential(size=len(p)) if weighted else None
         return evaluate(p, y, weights=w, measures=names, bootstrap=199, seed=i)
 
-    found = coverage(population, n, 300 if full else 60, seed, names=names, interval=weigh)
+    found = coverage(population, n, 300 if full else 40, seed, names=names, interval=weigh)
     for name, (covered, made) in found.items():
         assert made > 0
         assert covered >= stats.binom.ppf(1e-8, made, 0.93), (name, covered, made)
