@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -122,9 +123,41 @@ def test_the_order_in_which_units_are_finished_makes_no_difference(tmp_path, see
 
 @pytest.mark.parametrize("here", [1e-9, 0.0], ids=["begun here and taken over by others", "by others"])
 def test_processes_play_the_same(tmp_path, monkeypatch, here):
+    played = []
+
+    class Awaited(processes._Worker):
+        def __init__(self, *kit):
+            super().__init__(*kit)
+            self.pipe.poll(60.0)  # it is ready when it is first looked at
+
+        def play(self, unit):
+            played.append(unit)
+            super().play(unit)
+
     alone, _ = into(tmp_path / "alone.db", rich(), Serial())
     monkeypatch.setattr(processes, "WORTH", -1.0)
+    monkeypatch.setattr(processes, "_Worker", Awaited)
     assert into(tmp_path / "two.db", rich(), Processes(2, alone=here)) == (alone, [])
+    assert played
+
+
+def test_this_process_plays_on_while_the_others_are_not_ready(tmp_path, monkeypatch):
+    begun, ended = [], []
+
+    class Slow:
+        def __init__(self, name, blob):
+            begun.append(self)
+            self.pipe = SimpleNamespace(poll=lambda: False)
+
+        def end(self):
+            ended.append(self)
+
+    alone, _ = into(tmp_path / "alone.db", rich(), Serial())
+    monkeypatch.setattr(processes, "WORTH", -1.0)
+    monkeypatch.setattr(processes, "_Worker", Slow)
+    assert into(tmp_path / "here.db", rich(), Processes(2, alone=1e-9)) == (alone, [])
+    assert len(begun) == 2
+    assert ended == begun[::-1]
 
 
 def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
