@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import operator
+from abc import ABC, abstractmethod
 from collections import ChainMap
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -131,7 +132,7 @@ class Within:
         return Typed(kind, self.context.make_tuple(self.builder, kind, [each.value for each in parts]))
 
 
-class Expressions:
+class Expressions(ABC):
     """The names of a function that is called, and what it computes of them. `assigned` are those that it assigns."""
 
     def __init__(
@@ -368,9 +369,9 @@ class Expressions:
             signature.return_type, code(self.builder, [base.value, *self.cast(given, signature.args)])
         )
 
+    @abstractmethod
     def called(self, function: Callable[..., Any], given: list[Any]) -> Any:
         """A call of a function of the package in its place; the result."""
-        raise NotImplementedError
 
     def call(self, function: Any, given: list[Any]) -> Any:
         """A call of what numba knows."""

@@ -165,7 +165,7 @@ def _maker(
 ) -> Maker:
     """The function with its parameters; nothing must be left to be given but the horizon."""
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    # Of its own: what becomes of them elsewhere is no parameter.
+    # Copies: parameters stay as they are when the caller changes its own.
     given = _copied(
         f"{role} {name!r} has parameters, which", (arguments, tuple(sorted(options.items()))), "others"
     )
@@ -191,12 +191,12 @@ def _maker(
     return made
 
 
-def _copied(whose: str, thing: Any, expected: str) -> Any:
+def _copied(said: str, thing: Any, expected: str) -> Any:
     try:
         return copy.deepcopy(thing)
     except Exception as error:
         raise InvalidParameter(
-            f"{whose} cannot be copied, and each run needs its own: {failure(error)}; expected {expected}"
+            f"{said} cannot be copied, and each run needs its own: {failure(error)}; expected {expected}"
         ) from error
 
 

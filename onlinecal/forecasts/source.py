@@ -205,7 +205,7 @@ def merged_sums(parts: Sequence[Sums]) -> Sums:
 
 
 def _merged(parts: Sequence[Column]) -> Column:
-    """Of all rows: on a grid if there are more than `DISTINCT` different forecasts in them."""
+    """The column of all rows, on a grid if they have more than `DISTINCT` different forecasts."""
     gamma = _gamma([part.gamma for part in parts])
     if gamma.levels > DISTINCT or any(part.moved is not None for part in parts):
         parts = [part.on_grid() for part in parts]

@@ -84,14 +84,14 @@ def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) ->
         natures, before = list(dict.fromkeys(kind.of(study, shown, grown))), len(found.others)
         first = natures[: kind.natures]
         for group in [[nature] for nature in first] if kind.each else [first] * bool(first):
-            some, whose = few(study, group, shown[0], kind.forecasters)
+            some, chosen = few(study, group, shown[0], kind.forecasters)
             if (given := kind.given(some, shown, grown, found.left)) is None:
                 continue
             picture = getattr(plots, name).picture(*given[0], **given[1])
             # Four diagrams are two lines of two.
             svg = drawing(picture, 6.5 if picture.column == "label" and len(picture.keys[0]) == 4 else None)
             title = kind.title.format(nature=group[0], **{k: "".join(v) for k, v in names.items()})
-            found.others.append(Picture(title, picture.caption + whose, svg, name != "slopes"))
+            found.others.append(Picture(title, picture.caption + chosen, svg, name != "slopes"))
             progress.advance(1)
         if len(natures) > kind.natures and len(found.others) > before:
             found.left.append(
@@ -111,8 +111,8 @@ def _curves(study: Study, shown: Sequence[str], room: int, found: Gallery, progr
     for nature, measure in pairs[:most]:
         progress.describe(f"{measure} against {nature}")
         every = [cell for cell in study.cells if cell.nature == nature and measure in cell.totals]
-        whose = len({cell.forecaster for cell in every})
-        fewer = max(fewer, whose if whose > FORECASTERS else 0)
+        many = len({cell.forecaster for cell in every})
+        fewer = max(fewer, many if many > FORECASTERS else 0)
         if curves := few(study, [nature], measure, FORECASTERS)[0].curves([measure]):
             # The page has the heading above.
             picture = replace(plot_curves.picture(curves), heading=lambda *_: "", widest=5.2)
@@ -251,8 +251,8 @@ def few(study: Study, natures: Sequence[str], measure: str, most: int) -> tuple[
     # Those without a mean, infinite both ways, come last.
     order = np.argsort([np.max(worst.get(who, [np.inf])) for who in some.forecasters], kind="stable")[:most]
     over = ", the largest of these natures," if len(some.natures) > 1 else ""
-    whose = f" Drawn: {most} of {several} forecasters, those whose mean {measure}{over} is lowest."
-    return some.only([some.forecasters[i] for i in sorted(order)]), whose
+    chosen = f" Drawn: {most} of {several} forecasters, those whose mean {measure}{over} is lowest."
+    return some.only([some.forecasters[i] for i in sorted(order)]), chosen
 
 
 def drawing(picture: Any, width: float | None = None) -> str:

@@ -79,7 +79,7 @@ class Contest:
     @cached_property
     def dominated(self) -> Bools:
         """Whether the means of row are no worse than those of column in any measure, and better in one."""
-        # Of infinite means, which have no difference, the finite one is the better.
+        # A finite mean is better than an infinite one: their difference is no number.
         gain = np.logical_or.reduce([
             (np.nan_to_num(p.difference, nan=0.0) < 0) | (np.isfinite(p.means)[:, None] & np.isinf(p.means))
             for p in self.pairs
