@@ -14,6 +14,7 @@ from onlinecal.core.files import check_delimiter, codec, csv_rows, encoding_of, 
 from onlinecal.core.rows import NO_TIME, Rows, as_time
 from onlinecal.core.words import number_of
 from onlinecal.forecasts.reading import (
+    FORECASTS,
     OUTCOMES,
     Asked,
     columns_of,
@@ -44,8 +45,8 @@ class Feed:
     line. The monitor's `note` holds the number and digest of the bytes taken, the columns, and how they are read. A
     feed of a saved monitor goes on in the same way, and refuses another file.
 
-    With a positive word no line is taken before one holds it, since `measure` refuses a file without it. Where no name
-    tells the column of outcomes, it is the one that holds the word.
+    Where names do not tell the columns, the first lines do, as in `measure`. With a positive word no line is taken
+    before one holds it, since `measure` refuses a file without it.
     """
 
     def __init__(
@@ -156,12 +157,15 @@ class Feed:
             self._say(unit_caution(self._asked.forecasts[0]))
 
     def _find(self, header: list[str], lines: Sequence[bytes] = (), wait: bool = False) -> bool:
-        """Finds the columns by their names, and with a positive word by these lines; False where none holds it yet."""
-        rows, word = csv_rows(b"", self.name, header, ","), self._asked.positive
+        """Finds the columns by their names, else by these lines, of which one has to hold a positive word."""
+        # False while no line tells.
+        rows, asked, word = csv_rows(b"", self.name, header, ","), self._asked, self._asked.positive
         self._columns = header
-        if word is not None and self._asked.outcome is None and not known_names(header, OUTCOMES):
-            rows, _ = self._rows(list(lines))
-            if wait and not any(holds_outcome(rows, name, self._asked) for name in header):
+        unknown = asked.outcome is None and not known_names(header, OUTCOMES)
+        if unknown or not (asked.forecasts or known_names(header, FORECASTS)):
+            rows, _ = self._rows([*(lines if word else lines[:_AT_ONCE])])
+            told = not (word and unknown) or any(holds_outcome(rows, name, asked) for name in header)
+            if wait and not (rows.rows and told):
                 self._columns = []
                 return False
         named, said = columns_of(rows, self._asked, one=True)

@@ -82,6 +82,8 @@ SAME = {
     "latin-1": (text().encode("latin-1"), "f.csv", {"encoding": "latin-1"}),
     "gz": (gzip.compress(text().encode(), mtime=0), "f.csv.gz", {}),
     "bz2": (bz2.compress(text().encode()), "f.csv.bz2", {}),
+    "other names": (text(header=("a", "b", "c")).encode(), "f.csv", {}),
+    "other words": (text(words=("dry", "wet"), header=("a", "b", "c")).encode(), "f.csv", {"positive": "wet"}),
     "columns": (text(header=("Y_prob", "is correct", "p")).encode(), "f.csv", {"forecasts": ("Y_prob",)}),
 }
 

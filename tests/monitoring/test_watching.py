@@ -116,7 +116,7 @@ BAD = [
     ("p,y\n0.5,2\n", {}, "line 2: column 'y' holds '2'"),
     ("p,y\n0.5\n", {}, "line 2 has no outcome; expected both, a column that tells questions apart (--id), or"),
     ("p,y\n0.5,1,7\n", {}, "line 2 has 3 cells; expected 2"),
-    ("a,y\n,1\n", {}, "cannot tell which column has the forecasts: no column is named so; expected"),
+    ("a,y\n,1\n", {}, "cannot tell which column has the forecasts: no column is named so or holds"),
     ("p,p,y\n,1\n", {}, "(there are several 'p')"),
     ("p,y\n,1\n", {"key": "id"}, "no column 'id'"),
     ("p,y,id\n,1,a\n", {"key": "id"}, "no forecast for 'a' is open"),
