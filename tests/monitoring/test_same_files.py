@@ -83,7 +83,7 @@ SAME = {
     "gz": (gzip.compress(text().encode(), mtime=0), "f.csv.gz", {}),
     "bz2": (bz2.compress(text().encode()), "f.csv.bz2", {}),
     "other names": (text(header=("a", "b", "c")).encode(), "f.csv", {}),
-    "other words": (text(words=("dry", "wet"), header=("a", "b", "c")).encode(), "f.csv", {"positive": "wet"}),
+    "other words": (text(words=("0", "wet"), header=("a", "b", "")).encode(), "f.csv", {"positive": "wet"}),
     "columns": (text(header=("Y_prob", "is correct", "p")).encode(), "f.csv", {"forecasts": ("Y_prob",)}),
 }
 
