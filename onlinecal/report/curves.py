@@ -319,8 +319,18 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
-def columns_of(study: Study, measures: str | Sequence[str]) -> list[Column]:
-    """The columns of these names, once each; at least one."""
+def columns_of(study: Study, measures: str | Sequence[str] | None, most: int | None = None) -> list[Column]:
+    """The columns of these names, once each; at least one. Where none is named, at most this number of measures.
+
+    Streams, brackets, tasks and certificates are taken when asked for, or where there is nothing else.
+    """
+    if measures is None:
+        plain = [
+            c
+            for c in study.columns.values()
+            if c.kind in ("measure", "function") and not c.end and not c.stream
+        ]
+        return (plain or [*study.columns.values()])[:most]
     if not measures:
         raise InvalidParameter("no measures to draw; expected at least one")
     known = study.columns

@@ -123,10 +123,10 @@ def plot_decision(
         "monotone": "the best monotone recalibration in its place, which is the best other threshold.",
     }
     caption = (
-        "Who acts when the prediction is above t gains 1 − t if the event occurs and −t if not, divided by "
-        "max(t, 1 − t), and nothing by not acting. Up: how much more each decision would have brought on average with "
-        f"{instead[against]} Dark: by acting in vain; light: by not acting. Point: the worst threshold, not tested "
-        "against chance; without a point no threshold loses anything."
+        "To act when the prediction is above t brings 1 − t if the event occurs and −t if not, divided by "
+        "max(t, 1 − t); not to act brings nothing. Vertical axis: how much more each decision would have brought on "
+        f"average with {instead[against]} Dark: by acting in vain; light: by not acting. Point: the worst threshold, "
+        "not tested against chance; without a point no threshold loses anything."
     )
     return of_gammas(
         p, {label: parts for label, (parts, _) in found.items()}, [said for _, said in found.values()], caption,
@@ -261,8 +261,8 @@ def plot_murphy(
         parts = murphy_of(several)
         names = {label: i for i, label in enumerate(several)} if len(several) > 1 else {}
         caption = (
-            f"Up: the mean elementary score, {score}. Lower is better; who is lower at every t is better by every "
-            "proper score. The Brier score is twice the area below."
+            f"Vertical axis: the mean elementary score, {score}. Lower is better; a forecast that is lower at every t "
+            "is better by every proper score. The Brier score is twice the area below."
         )
     return of_gammas(
         None, {"": parts}, [""], caption, x="threshold", y="score", marks=MURPHY, after=_draw_murphy, names=names,

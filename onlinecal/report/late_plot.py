@@ -134,14 +134,14 @@ def _anchored(parts: Sequence[Part], shapes: Sequence[Shape], rate: KnownRate | 
 
 
 @pictured
-def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
+def plot_delays(study: Study, measures: Sequence[str] | None = None) -> Picture:
     """Totals by schedule: a line for each delay against T, or, at a single T, against the questions open then.
 
     Parameters
     ----------
     study : Study
-    measures : sequence of str
-        At least one column.
+    measures : sequence of str, optional
+        At least one column. Default: the first two measures.
 
     Returns
     -------
@@ -149,8 +149,8 @@ def plot_delays(study: Study, measures: Sequence[str]) -> Picture:
         With several horizons, or a single schedule, natures and measures down, forecasters across. Else natures down,
         measures across.
     """
-    table, across, cells = late_table(study, measures), _is_across(study), study.cells
-    names = {column.name for column in columns_of(study, measures)}
+    measures = [column.name for column in columns_of(study, measures, 2)]
+    table, across, cells, names = late_table(study, measures), _is_across(study), study.cells, set(measures)
     open = max(open_at_the_end(c) for c in cells if names & set(c.totals))
     heads = {
         (row, column): head

@@ -190,9 +190,9 @@ def plot_people(study: Study) -> Picture:
         "outcomes. A decision maker acts on the questions that are asked while it is there; its totals are over those "
         f"whose outcome is known. Open at the end, and not in them: {ends({row.open for row in drawn})}; not drawn, as "
         f"no outcome is known to them: {ends(unseen)}. Against T: thin, one decision maker each; percentiles of those "
-        "with a known outcome, who change as people join; the vertical scale is each row's own. No best response has "
-        "more swap regret than the CDL of its questions (grey diagonal); another response may. Against the CDL, who "
-        "has less than an axis shows stands on its edge.",
+        "with a known outcome, which are others as people join; the vertical scale is each row's own. No best response "
+        "has more swap regret than the CDL of its questions (grey diagonal); another response may. Against the CDL, "
+        "values below an axis are drawn on its edge.",
     )  # fmt: skip
 
     def heading(i: Any, panel: str) -> str:

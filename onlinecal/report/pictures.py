@@ -70,18 +70,11 @@ def draw(study: Study, wanted: Wanted, look: Mapping[str, Any] = MappingProxyTyp
 
 def _columns(study: Study, wanted: Wanted) -> tuple[list[str], str]:
     """The columns that are drawn, and the remark on those that are not, where none were named."""
-    if wanted.measure:
-        return [column.name for column in columns_of(study, wanted.measure)], ""
-    # Measures of all rounds first; streams, brackets, tasks and certificates are drawn when asked for.
-    plain = [
-        name
-        for name, c in study.columns.items()
-        if c.kind in ("measure", "function") and not c.end and not c.stream
-    ] or study.measures
-    shown = plain[: KINDS[wanted.kind].most]
+    most = KINDS[wanted.kind].most
+    shown = [column.name for column in columns_of(study, wanted.measure or None, most)]
     others = [name for name in study.measures if name not in shown]
-    drawn = f"not drawn, --measure adds them: {', '.join(others)}" if others else ""
-    return shown, drawn if KINDS[wanted.kind].most else ""
+    said = most is not None and others and not wanted.measure
+    return shown, f"not drawn, --measure adds them: {', '.join(others)}" if said else ""
 
 
 def _curves(study: Study, wanted: Wanted) -> Given:

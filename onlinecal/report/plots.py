@@ -3,7 +3,7 @@
 >>> import onlinecal as oc
 >>> ax = oc.plots.reliability([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1])
 >>> oc.plots.captions["reliability"]([0.2, 0.2, 0.8, 0.8], [0, 1, 1, 1])[:31]
-'Each point is a level of Γ: acr'
+'Each point is a level of Γ: hor'
 
 `reliability`, `decision`, `murphy`, `regret` and `witness` draw forecasts of your own: (p, y), predictions first,
 a `JointDistribution` or an `Evaluation`. Several are a mapping of labels to these, to (p, y), or to p

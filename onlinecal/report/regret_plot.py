@@ -120,8 +120,8 @@ def _regret_caption(found: Mapping[str, tuple[float, WorstTask | None, Parts]], 
     if measure == "scdl":
         text = (
             "Predictions are rounded at random to a neighbouring multiple of 1/m, on the grid that attains SCDL (line "
-            "at 1/m). Across: the middle of each threshold (i − 1)/m to i/m of this grid; up: what is lost there, "
-            "where it can be largest. SCDL is the larger of the largest of them (point) and 1/m."
+            "at 1/m). Horizontal axis: the middle of each threshold (i − 1)/m to i/m of this grid; vertical axis: what "
+            "is lost there, where it can be largest. SCDL is the larger of the largest of them (point) and 1/m."
         )
     else:
         above = (

@@ -263,8 +263,8 @@ def _of_points(drawn: Sequence[Mapping[str, Any]]) -> str:
     )
     level = max(frame["level"] for frame in drawn)
     return joined(
-        f"Each point is {what}: across, its mean prediction; up, the mean outcome of its rounds. Its area is its share "
-        f"of the weight, or {_LEAST:.0%} of the largest where that is more.",
+        f"Each point is {what}: horizontally its mean prediction, vertically the mean outcome of its rounds. Its area "
+        f"is its share of the weight, or {_LEAST:.0%} of the largest where that is more.",
         "Horizontal lines: bins [a, b), the last one closed." * ("width" in kinds),
         "Horizontal lines: from the least to the greatest prediction of a bin; bins have as equal weights as levels "
         "that are not divided allow." * ("quantile" in kinds),

@@ -72,7 +72,7 @@ def exponents_table(study: Study, measures: str | Sequence[str]) -> pd.DataFrame
 
 
 @pictured
-def plot_exponents(study: Study, measures: Sequence[str]) -> Picture:
+def plot_exponents(study: Study, measures: Sequence[str] | None = None) -> Picture:
     """The exponents of a study as coloured tables, one for each measure: forecasters down, natures across.
 
     A cell has the mean growth exponent over the T that were played and half of its interval. Without a power law it has
@@ -81,8 +81,8 @@ def plot_exponents(study: Study, measures: Sequence[str]) -> Picture:
     Parameters
     ----------
     study : Study
-    measures : sequence of str
-        At least one column.
+    measures : sequence of str, optional
+        At least one column. Default: all measures.
 
     Returns
     -------
@@ -182,14 +182,14 @@ FACTOR = 50
 
 
 @pictured
-def plot_pareto(study: Study, measures: Sequence[str]) -> Picture:
+def plot_pareto(study: Study, measures: Sequence[str] | None = None) -> Picture:
     """The Pareto front of each nature: mean totals of the first measure across, of the second up.
 
     Parameters
     ----------
     study : Study
-    measures : (str, str)
-        Two columns.
+    measures : (str, str), optional
+        Two columns. Default: the first two measures.
 
     Returns
     -------
@@ -197,6 +197,8 @@ def plot_pareto(study: Study, measures: Sequence[str]) -> Picture:
         Filled points are on the front, which a line joins. Hollow ones are dominated in the means, with a cross beyond
         doubt. Infinite means are not drawn.
     """
+    if measures is None:
+        measures = [column.name for column in columns_of(study, None, 2)]
     if isinstance(measures, str) or len(measures) != 2:
         raise InvalidParameter(f"pareto: measures = {measures!r}; expected two measures")
     drawn = fronts(study, measures[0], measures[1])
@@ -359,8 +361,8 @@ def _task_caption(study: Study, table: pd.DataFrame) -> str:
     last = dict(zip(table["nature"], table["horizon"].astype(int), strict=True))
     runs = runs_of(c for c in study.cells if c.horizon == last[c.nature])
     return joined(
-        f"Totals at T = {' or '.join(f'{t:,}' for t in sorted({*last.values()}))}, the largest, of who acts on the "
-        f"forecasts in each task; infinite means are not drawn. Point: mean of {counted(runs)}.",
+        f"Totals at T = {' or '.join(f'{t:,}' for t in sorted({*last.values()}))}, the largest, of a decision maker "
+        f"that acts on the forecasts in each task; infinite means are not drawn. Point: mean of {counted(runs)}.",
         "Line through it: its 95 % interval by Student's t, each on its own." * (max(runs) > 1),
         "External regret: to the best fixed action, negative where trusting the forecasts was better; action swap "
         "regret: to the best action in place of each that was taken; swap regret: to the best action in place of that "

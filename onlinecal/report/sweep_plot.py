@@ -199,10 +199,10 @@ def plot_sweep(study: Study, measures: Sequence[str], against: str, *, bars: Bar
     """
     table, left = swept(study, measures, against, bars)
     caption = joined(
-        f"Across: {'T, the number of rounds' if against == TIME else literal(against)}. Up: the value μ of each "
-        "measure at the end of the game, its total divided by T; infinite values are not drawn. Points and bars: "
-        f"{_MIDDLE[bars].format(counted({int(n) for n in table['runs']}))}; a single run has no spread. Lines "
-        "are set a little apart across, so that bars can be told apart.",
+        f"Horizontal axis: {'T, the number of rounds' if against == TIME else literal(against)}. Vertical axis: the "
+        "value μ of each measure at the end of the game, its total divided by T; infinite values are not drawn. Points "
+        f"and bars: {_MIDDLE[bars].format(counted({int(n) for n in table['runs']}))}; a single run has no spread. "
+        "Lines are set a little apart, so that bars can be told apart.",
         literal(f"Not drawn, without {against} as a number: {', '.join(left)}.") * bool(left),
     )  # fmt: skip
     heads = dict(zip(table["panel"], table["heading"], strict=True))

@@ -138,7 +138,7 @@ def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters(monkeypatc
     reliability, murphy = pictures_of(found, "Side by side")
     assert "by clusters of rows" in reliability.caption
     assert "by clusters of rows" in pictures_of(found, "p")[0].caption
-    assert murphy.caption.startswith("Up: the mean elementary score")
+    assert murphy.caption.startswith("Vertical axis: the mean elementary score")
     alone = measure_log(replace(log, forecasts={"p": p}), Settings(draws=0, measures=("brier",)))
     assert not [
         section for section in document_of(alone, drawn=True).sections if section.title == "Side by side"
