@@ -2,47 +2,41 @@
 
 import json
 import math
-import sys
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.columns import Column
 from onlinecal.growth import simultaneous
 from onlinecal.growth.words import line
 from onlinecal.report import catalogue, known
-from onlinecal.report.catalogue import entries
-from onlinecal.report.curves import Study
 from onlinecal.report.listing import print_entry
 from onlinecal.report.tables import number, print_json
 from onlinecal.report.totals import exponents_markdown, totals
-from onlinecal.study import Played
+from tests.report.made import cell, study
 
 F, N = oc.forecasters, oc.natures
 
 
 def test_a_table_of_many_intervals_holds_as_a_whole():
-    study = oc.play([F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Bernoulli()],
-                    horizon=[100, 196, 484, 1000], runs=4, measures=["ece", "cdl"])  # fmt: skip
+    played = oc.play([F.ForecastHedging(), F.EmpiricalMean()], [N.Drift(), N.Bernoulli()],
+                     horizon=[100, 196, 484, 1000], runs=4, measures=["ece", "cdl"])  # fmt: skip
     for measures, cells in ((None, 8), (["ece"], 4)):
-        rows = totals(study, measures)
+        rows = totals(played, measures)
         assert len(rows) == cells
         for row in rows:
-            growth = study.exponent(row.measure, row.forecaster, row.nature, level=1 - 0.05 / cells)
+            growth = played.exponent(row.measure, row.forecaster, row.nature, level=1 - 0.05 / cells)
             assert row.as_json()["exponent"] == growth.as_json()
-    curve = study.curve("ece", "forecast hedging", "drift")
-    assert curve.exponent(0.99).lower < curve.exponent().lower
 
 
 def test_the_markdown_table_stands_beside_what_is_proven():
-    study = oc.play([F.ForecastHedging(), F.Constant()], N.Drift(), horizon=[1000, 1728, 4096, 8000], runs=4,
-                    measures=["ece"])  # fmt: skip
-    curve, bound = study.curve("ece", "forecast hedging"), F.ForecastHedging().guarantees[0].bound
+    played = oc.play([F.ForecastHedging(), F.Constant()], N.Drift(), horizon=[1000, 1728, 4096, 8000], runs=4,
+                     measures=["ece"])  # fmt: skip
+    curve, bound = played.curve("ece", "forecast hedging"), F.ForecastHedging().guarantees[0].bound
     assert curve.proven() == pytest.approx(np.log(bound(8000) / bound(1000)) / np.log(8))
-    assert study.curve("ece", "constant").proven() is None
-    table, shown = exponents_markdown(study), line(curve.exponent(simultaneous(2)))
+    assert played.curve("ece", "constant").proven() is None
+    table, shown = exponents_markdown(played), line(curve.exponent(simultaneous(2)))
     proof = f"{curve.proven():.2f}: ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
     for said in (
         "**ece** (best known: Ω(T^0.54389) … O(T^(2/3)))",
@@ -54,19 +48,16 @@ def test_the_markdown_table_stands_beside_what_is_proven():
     assert "†" not in table
     cells = [
         replace(c, promises=tuple(replace(p, bound=c.horizon**-2.0, formula="T^-2") for p in c.promises))
-        for c in study.cells
+        for c in played.cells
     ]
-    table = exponents_markdown(replace(study, cells=tuple(cells)))
+    table = exponents_markdown(replace(played, cells=tuple(cells)))
     assert f"| forecast hedging | {shown} † | -2.00: ≤ T^-2 |" in table
     assert table.splitlines()[-1].startswith("† Grows faster over these T than the bound proved")
 
 
 def test_labels_stay_in_their_cells_of_a_markdown_table():
-    cells = [
-        Played("a | b\nc", "d|e", t, np.array([t]), {"ece": np.array([[t, t]])}, (Column("measure", "ece"),))
-        for t in (100.0, 200.0, 400.0)
-    ]
-    heading, _, row = exponents_markdown(Study(tuple(cells))).splitlines()[2:5]
+    odd = study(*(cell("a | b\nc", [t, t], "d|e", times=(t,)) for t in (100, 200, 400)))
+    heading, _, row = exponents_markdown(odd).splitlines()[2:5]
     assert heading == r"| forecaster | d\|e | proven |"
     assert row == r"| a \| b c | 1.00 [1.00, 1.00] | – |"
 
@@ -117,34 +108,28 @@ def make(weight=1.0):
 def test_a_docstring_is_its_own(tmp_path, monkeypatch, capsys):
     """Not that of the class it derives from, which may do something else, nor that of `partial`."""
     (tmp_path / "catalogue_own.py").write_text(OWN)
-    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.syspath_prepend(tmp_path)
     said = {"Silent": "", "silent": "", "Derived": "", "Said": "Says 1/2.", "said": "Says 1/2.", "made": "Says 1/2.",
             "make": "Makes one."}  # fmt: skip
     for name, documentation in said.items():
-        (found,) = entries(f"catalogue_own:{name}")
+        (found,) = catalogue.entries(f"catalogue_own:{name}")
         assert found["documentation"] == documentation
         print_entry(found)
         assert (documentation or "It has no docstring.") in capsys.readouterr().out
 
 
-def test_the_kept_catalogue_is_that_of_the_classes(tmp_path, monkeypatch, capsys):
+def test_the_kept_catalogue_is_that_of_the_classes(tmp_path, monkeypatch):
     """It is found again after a change of the package, also where nothing can be kept."""
-
-    def printed(of, name):
-        for found in of(name):
-            print_entry(found)
-            print_json(found)
-        return capsys.readouterr().out
-
     file = tmp_path / "catalogue.json"
     names = ("ece", "forecast_hedging", "poisson")
+    live = json.loads(json.dumps({name: catalogue.entries(name) for name in names}, default=str))
     for stamp, place in (([], file), ([], file), ([1], file), ([2], file / "no folder.json")):
         monkeypatch.setattr(known, "_KEPT", place)
         monkeypatch.setattr(known, "_stamp", lambda stamp=stamp: stamp)
         known._catalogue.cache_clear()
         assert known.rows() == catalogue.rows()
         assert known.rows("rates") == catalogue.rates()
-        assert [printed(known.entries, n) for n in names] == [printed(catalogue.entries, n) for n in names]
+        assert {name: known.entries(name) for name in names} == live
         if place == file:
             kept = json.loads(file.read_text("utf-8"))
             assert (kept["stamp"], set(kept["entries"])) == (stamp, set(names))

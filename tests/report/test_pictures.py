@@ -220,13 +220,6 @@ def test_levels_are_those_of_the_totals(study):
     assert all(gamma.weight == 50 for gamma in gammas(part, round=50, run=0)[0].values())
 
 
-def test_columns_and_players_are_named_as_everywhere(study):
-    once, twice, plain = map(study.curves, ("smCE", ["Smooth CE", "smooth_ce"], ["smooth_ce"]))
-    assert str(once) == str(twice) == str(plain)
-    assert {curve.measure for curve in plain} == {"smooth_ce"}
-    assert study.only("empirical_mean").forecasters == ["empirical mean"]
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -242,8 +235,6 @@ def test_columns_and_players_are_named_as_everywhere(study):
         (lambda s: oc.plots.questions([]), r"questions: drawn = \[\]; expected the bars"),
         (lambda s: oc.plots.tasks(s.curves("ece")), r"tasks: study = \[Curve\(.*; expected a Study"),
         (lambda s: save(s, "x.png"), r"save: Study\(.*\); expected a figure, such as ax.figure"),
-        (lambda s: s.curves("smoth_ce"), "unknown measure 'smoth_ce'; did you mean 'smooth_ce'"),
-        (lambda s: s.curves([]), "no measures to draw; expected at least one"),
     ],
 )
 def test_what_is_no_study_curve_or_name_is_said_to_be_none(study, wrong, said):

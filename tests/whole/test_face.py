@@ -64,17 +64,6 @@ def test_parts_by_name(role, table, made):
         lineup("nature", [{"name": "mixture", "natures": ["gredy"]}], Path())
 
 
-def test_curves_by_name_or_label():
-    study = oc.play(["cdl_minimiser", "empirical_mean"], "contrarian", horizon=60, runs=2)
-    by_label = study.curve("cdl", "CDL minimiser")
-    assert (study.curve("cdl", "cdl_minimiser").totals == by_label.totals).all()
-    with pytest.raises(UnknownName, match="forecaster"):
-        study.curve("cdl", "minimiser")
-    several = oc.play([F.Constant(0.1), F.Constant(0.2)], "contrarian", horizon=60, runs=2)
-    with pytest.raises(UnknownName):
-        several.curve("cdl", "constant")
-
-
 def test_an_expression_is_checked_at_the_horizons_that_are_played():
     late = F.ForecastHedging("T-2000")
     assert oc.play(late, "drift", horizon=2010, runs=1).cells[0].horizon == 2010

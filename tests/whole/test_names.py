@@ -44,14 +44,6 @@ def test_measures_are_named_alike_everywhere():
     assert as_decision_maker("V shaped").name == as_decision_maker("v_shaped").name
 
 
-def test_studies_are_asked_by_names_or_labels():
-    study = oc.play("Forecast Hedging", "Bernoulli", horizon=16, runs=2, measures=["ECE"], progress=False)
-    assert study.forecasters == ["forecast hedging"]
-    for who in ("forecast_hedging", "FORECAST HEDGING"):
-        assert study.only([who]).forecasters == ["forecast hedging"]
-        assert (study.curve("ECE", who, "bernoulli").mean == study.curve("ece").mean).all()
-
-
 def test_what_is_not_known_is_told_with_the_nearest():
     with pytest.raises(UnknownName, match=r"unknown measure 'smoth ce'; did you mean 'smooth_ce'\?"):
         Panel.of(["smoth ce"])
