@@ -5,36 +5,20 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.figure import Figure
 from scipy.stats import binom
 from sklearn.metrics import brier_score_loss
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
 from onlinecal.forecasts.regression import recalibration, smoothed
 from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.measures import binned_ece, brier, cdl, ece, scdl, smooth_ce, smooth_ece, v_cdl
 from onlinecal.monitoring.sequences import running_bias
-from onlinecal.report.decision_plot import (
-    decisions_of,
-    difference_of,
-    elementary_scores,
-    murphy_of,
-    plot_decision,
-    plot_murphy,
-)
+from onlinecal.report import plots
+from onlinecal.report.decision_plot import decisions_of, difference_of, elementary_scores, murphy_of
 from onlinecal.report.gammas import NICE, spans
-from onlinecal.report.regret_plot import plot_regret, plot_witness, regrets_of, witness_of
-from onlinecal.report.reliability_plot import (
-    SIGMA,
-    corp_of,
-    density_of,
-    expected,
-    plot_reliability,
-    points_of,
-    smooth_of,
-)
-from onlinecal.report.trajectory_plot import plot_trajectory, running_measure
+from onlinecal.report.regret_plot import regrets_of, witness_of
+from onlinecal.report.reliability_plot import SIGMA, corp_of, density_of, expected, points_of, smooth_of
+from onlinecal.report.trajectory_plot import running_measure
 
 G = oc.JointDistribution
 
@@ -76,20 +60,6 @@ def test_a_grid_has_a_level_density(m):
         assert share[inner] == pytest.approx(np.ones(inner.sum()), rel=0.01)
 
 
-@pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
-@pytest.mark.parametrize(
-    ("p", "y"),
-    [([0.3] * 50, [1] * 27 + [0] * 23), ([0.4], [1]), ([0.999] * 9, [0, 1, 1] * 3), ([0.01, 0.02], [1, 1])],
-)
-def test_whatever_is_drawn_lies_within_the_axes(kind, p, y):
-    axis = plot_reliability(p, y, kind=kind, ax=Figure().subplots())
-    least, most = axis.get_ylim()
-    for v in set(p):
-        mean = np.mean([one for q, one in zip(p, y, strict=True) if q == v])
-        assert least <= min(mean, v) <= max(mean, v) <= most
-        assert axis.get_xlim()[0] <= v <= axis.get_xlim()[1]
-
-
 def test_axes_reach_as_far_as_is_needed():
     assert spans(np.array([0.2, 0.8])) == [(0.0, 1.0)]
     assert spans(np.array([0.0]), np.array([1.0])) == [(0.0, NICE[0]), (1.0 - NICE[0], 1.0)]
@@ -103,15 +73,15 @@ def test_axes_reach_as_far_as_is_needed():
 
 
 def test_a_reliability_diagram_is_of_the_levels(gamma):
-    table = plot_reliability.table(gamma)
-    points, density = (table[table["mark"] == kind].reset_index() for kind in ("point", "density"))
-    assert {*points["strategy"]} == {"levels"}
+    points, density = points_of(gamma), density_of(gamma)
     for one, other in (
         (points["prediction"], gamma.predictions), (points["mean"], gamma.means), (points["share"], gamma.mass),
         (points["left"], points["right"]), (density["prediction"], gamma.predictions), (density["share"], gamma.mass),
     ):  # fmt: skip
-        assert (one == other).all()
-    assert {*points["error"]} == {ece(gamma)}
+        assert np.array_equal(one, other)
+    table = plots.reliability.table(gamma)
+    assert {*table["strategy"][table["mark"] == "point"]} == {"levels"}
+    assert {*table["error"][table["mark"] == "point"]} == {ece(gamma)}
 
 
 @pytest.mark.parametrize("strategy", ["width", "quantile"])
@@ -171,7 +141,7 @@ def test_the_band_of_a_bin_holds_at_least_what_it_says(spread, level):
 def test_points_of_little_weight_are_seen_and_whole_and_panels_have_the_same_axes():
     many = G.from_counts([0.0, 0.3, 1.0], [1, 10**6, 1], [0, 300_000, 1])
     near = G.from_counts([0.01, 0.3], [10, 10], [0, 5])
-    axes = plot_reliability({"a": many, "b": near, "c": many}, width="page")
+    axes = plots.reliability({"a": many, "b": near, "c": many}, width="page")
     fig = axes[0].figure
     fig.draw_without_rendering()
     for axis in axes:
@@ -189,7 +159,7 @@ def test_the_smoothed_diagram_is_the_regression_at_smooth_ece(gamma):
     (drawn, below), found = smooth_of(gamma, 0.95), smoothed(gamma)
     assert drawn["error"] == found.sigma == below["sigma"] == smooth_ece(gamma)
     assert np.array_equal((drawn["lower"], drawn["upper"]), found.band(0.95))
-    (line,) = [c for c in plot_reliability(gamma, kind="smooth").collections if hasattr(c, "get_segments")]
+    (line,) = [c for c in plots.reliability(gamma, kind="smooth").collections if hasattr(c, "get_segments")]
     ends = np.array(line.get_segments())
     assert np.array_equal(ends[:, 0], np.stack((found.at, found.means), axis=1)[:-1])
     thick = 0.5 * (found.density[1:] + found.density[:-1])
@@ -209,7 +179,7 @@ def test_the_corp_diagram_has_the_three_parts_of_the_score(gamma):
         assert np.array_equal(drawn[name], getattr(found, name))
     p, y = samples()
     assert drawn["error"] == pytest.approx(brier_score_loss(y, p))
-    axis = plot_reliability(gamma, kind="corp")
+    axis = plots.reliability(gamma, kind="corp")
     (text,) = [t.get_text() for t in axis.texts]
     mcb, dsc, unc = (float(line.split("= ")[1]) for line in text.split("\n"))
     assert mcb - dsc + unc == pytest.approx(brier(gamma), abs=1.6e-4)
@@ -414,38 +384,44 @@ def test_a_measure_of_the_forecasts_so_far_is_evaluated(distinct):
 # ---------------------------------------------------------------- all of them
 
 PLOTS = {
-    "points": (plot_reliability, {}),
-    "smooth": (plot_reliability, {"kind": "smooth"}),
-    "corp": (plot_reliability, {"kind": "corp"}),
-    "regret": (plot_regret, {}),
-    "witness": (plot_witness, {}),
-    "decision": (plot_decision, {}),
-    "murphy": (plot_murphy, {}),
-    "trajectory": (plot_trajectory, {}),
+    "points": (plots.reliability, {}),
+    "smooth": (plots.reliability, {"kind": "smooth"}),
+    "corp": (plots.reliability, {"kind": "corp"}),
+    "regret": (plots.regret, {}),
+    "witness": (plots.witness, {}),
+    "decision": (plots.decision, {}),
+    "murphy": (plots.murphy, {}),
+    "trajectory": (plots.trajectory, {}),
 }
 HARD = {
     "one": ([0.3], [1]),
-    "certain": ([0, 1, 1, 0], [0, 1, 1, 0]),
     "certain and wrong": ([0, 1, 1, 0], [1, 0, 0, 1]),
+    "near one": ([0.999] * 9, [0, 1, 1] * 3),
+    "near zero": ([0.01, 0.02], [1, 1]),
     "neighbours": ([0.3, 0.3 + 1e-15, 0.3 + 3e-15], [1, 0, 1]),
     "ends": ([1e-300, 1 - 1e-16, 1.0, 0.0], [0, 1, 0, 1]),
 }
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_they_draw_whatever_there_is_and_what_evaluate_returns(name, gamma):
+def test_they_draw_whatever_there_is_within_their_axes_and_what_evaluate_returns(name, gamma):
     (plot, own), (p, y) = PLOTS[name], samples()
-    for hard in HARD.values():
-        plot(*hard, width="column", **own).figure.draw_without_rendering()
+    for forecasts, outcomes in HARD.values():
+        axis = plot(forecasts, outcomes, width="column", **own)
+        axis.figure.draw_without_rendering()
+        if plot is plots.reliability:
+            one = G.from_samples(forecasts, outcomes)
+            for drawn, (least, most) in (
+                (one.predictions, axis.get_xlim()), (one.predictions, axis.get_ylim()), (one.means, axis.get_ylim())
+            ):  # fmt: skip
+                assert least <= drawn.min() <= drawn.max() <= most
     if name == "trajectory":
         return
     title = plot(gamma, **own).get_title()
     assert plot(oc.evaluate(p, y, measures=["ece"]), **own).get_title() == title
     if name != "murphy":
-        axes = plot(
-            {"$a_b$ against 100 % {x}": gamma, "b": (p, y), "c": gamma, "d": gamma}, width="column", **own
-        )
-        assert axes.shape == (4,)
+        axes = plot({"$a_b$ against 100 % {x}": gamma, "b": (p, y)}, width="column", **own)
+        assert axes.shape == (2,)
         assert axes[0].get_title().startswith(r"\$a_b\$ against 100 % {x}")
 
 
@@ -459,62 +435,63 @@ def refusals():
             yield plot, ({},), own, "nothing to draw"
             yield plot, (gamma, y), own, "y beside a JointDistribution"
     yield (
-        plot_reliability,
+        plots.reliability,
         (gamma,),
         {"kind": "corp", "bins": 10},
         "bins = 10 with kind = 'corp'; expected kind = 'po",
     )
-    yield plot_reliability, (gamma,), {"kind": "corpus"}, "kind"
+    yield plots.reliability, (gamma,), {"kind": "corpus"}, "kind"
     for given in ((p, y), ({"a": p, "b": p, "c": p}, y), ({"a": gamma, "b": gamma}, None)):
         yield (
-            plot_murphy,
+            plots.murphy,
             given,
             {"difference": True},
             r"a difference of . forecasts.*expected two in a mapping",
         )
-    yield plot_trajectory, (gamma,), {}, "has no order in time; expected the predictions p and the outcomes y"
-    yield plot_trajectory, (p[:19], y[:19]), {"measure": "ece"}, "19 forecasts; expected 20 or more"
-    yield plot_trajectory, (p, y), {"measure": "ece", "window": 501}, "500 forecasts; expected 501 or more"
-    yield plot_trajectory, (p, y), {"measure": "ecee"}, "ecee"
+    yield (
+        plots.trajectory,
+        (gamma,),
+        {},
+        "has no order in time; expected the predictions p and the outcomes y",
+    )
+    yield plots.trajectory, (p[:19], y[:19]), {"measure": "ece"}, "19 forecasts; expected 20 or more"
+    yield plots.trajectory, (p, y), {"measure": "ece", "window": 501}, "500 forecasts; expected 501 or more"
+    yield plots.trajectory, (p, y), {"measure": "ecee"}, "ecee"
 
 
 def test_what_is_refused():
     for plot, given, options, said in refusals():
-        with pytest.raises((InvalidData, InvalidParameter, UnknownName), match=said):
+        with pytest.raises(oc.OnlinecalError, match=said):
             plot(*given, **options)
 
 
 def test_captions_say_what_is_drawn(distinct, gamma):
-    p, y = distinct
+    (p, y), said = distinct, plots.reliability.caption
     scaled = G.from_levels(gamma.predictions, gamma.mass, gamma.means)
     for kind, what, band in (
         ("points", "points", "Bars"),
         ("smooth", "curve", "Band"),
         ("corp", "curve", "Band"),
     ):
-        said = plot_reliability.caption(scaled, kind=kind)
-        assert f"Not shown: how far chance alone would move the {what}, for weights are not whole" in said
-        assert band not in said
-        assert band in plot_reliability.caption(gamma, kind=kind)
-        assert f"would move the {what}." in plot_reliability.caption(gamma, kind=kind, band=None)
-    assert "the darker one point by point, the lighter one as a whole" in plot_reliability.caption(
-        gamma, kind="corp"
-    )
-    assert "The whole curve leaves it more often" in plot_reliability.caption(gamma, kind="smooth")
+        words = said(scaled, kind=kind)
+        assert f"Not shown: how far chance alone would move the {what}, for weights are not whole" in words
+        assert (band in words, band in said(gamma, kind=kind)) == (False, True)
+        assert f"would move the {what}." in said(gamma, kind=kind, band=None)
+    assert "the darker one point by point, the lighter one as a whole" in said(gamma, kind="corp")
+    assert "The whole curve leaves it more often" in said(gamma, kind="smooth")
     for measure in ("cdl", "v_cdl", "scdl"):
-        assert "Calibrated: no task regrets anything." in plot_regret.caption(CALM, measure=measure)
+        assert "Calibrated: no task regrets anything." in plots.regret.caption(CALM, measure=measure)
     assert decisions_of(CALM, against="levels")[1] == "no threshold loses anything"
-    said = plot_trajectory.caption
+    said = plots.trajectory.caption
     assert f"Mark: where it is first seen outside, by forecast {running_bias(p, y).left:,}." in said(p, y)
     assert "Mark" not in said([0.5] * 40, [0, 1] * 20)
     assert "Band" not in said(p, y, band=None)
     assert "Line: smooth_ce of all forecasts so far" in said(p, y, measure="smooth_ce")
-    none = "No intervals: 100% of the weight is on levels with fewer"
-    assert none in said(p, y, measure="ece", window=100)
-    said = plot_murphy.caption({"a": p, "b": 1 - p}, y, difference=True, band=0.9)
+    assert "No intervals: 100% of the weight is on levels with fewer" in said(p, y, measure="ece", window=100)
+    said = plots.murphy.caption({"a": p, "b": 1 - p}, y, difference=True, band=0.9)
     assert "score of “b” less that of “a”: above 0 the latter is better" in said
     assert "an approximate 90% interval" in said
-    axis = plot_murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
+    axis = plots.murphy({"$a$": p, "b": 1 - p, "c": p**2}, y)
     assert [text.get_text() for text in axis.figure.legends[0].get_texts()] == [r"\$a\$", "b", "c"]
 
 
@@ -523,7 +500,7 @@ def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
     rows = oc.evaluate(p, y, measures=["ece"], clusters=np.repeat(np.arange(200), 3), bootstrap=20)
     assert rows.resample.clusters == 200
     for kind, mark in (("smooth", "smooth"), ("corp", "corp")):
-        table, alone = (plot_reliability.table(one, kind=kind) for one in (rows, rows.gamma))
+        table, alone = (plots.reliability.table(one, kind=kind) for one in (rows, rows.gamma))
         mine, theirs = (each[each["mark"] == mark] for each in (table, alone))
         wide = {"smooth": smoothed, "corp": recalibration}[kind](rows.gamma, resample=rows.resample)
         lower, upper = wide.band(0.95) if kind == "smooth" else (wide.lower, wide.upper)
@@ -531,20 +508,20 @@ def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
         assert np.array_equal(mine["lower"], lower[inside])
         assert np.array_equal(mine["upper"], upper[inside])
         assert (mine["upper"] - mine["lower"]).mean() > 1.4 * (theirs["upper"] - theirs["lower"]).mean()
-    said = plot_reliability.caption
+    said = plots.reliability.caption
     assert "near by, by clusters of rows)" in said(rows, kind="smooth")
     assert "fewer than 30 equal clusters are near by" in said(rows, kind="smooth")
     assert "equal clusters" not in said(rows.gamma, kind="smooth") + said(rows, kind="smooth", band=None)
     with monkeypatch.context() as patch:
         patch.setattr("onlinecal.report.reliability_plot.ROWS", 599)
         assert "the curve, for more than 599 rows in clusters are not drawn again." in said(rows, kind="corp")
-        assert plot_reliability.table(rows, kind="corp")["lower"].isna().all()
+        assert plots.reliability.table(rows, kind="corp")["lower"].isna().all()
     assert "those of a cluster by a normal copula with the correlation seen" in said(rows, kind="corp")
     assert "independently" not in said(rows, kind="corp")
     none = "would move the points, for rows of a cluster may depend on each other."
     assert none in said(rows)
     assert "Bars" not in said(rows)
-    assert plot_reliability.table(rows)["lower"].isna().all()
+    assert plots.reliability.table(rows)["lower"].isna().all()
     few = oc.evaluate(p, y, measures=["ece"], clusters=np.arange(600) % 5, bootstrap=20)
     for kind in ("smooth", "corp"):
         assert "move the curve, for there are too few clusters." in said(few, kind=kind)
@@ -555,28 +532,26 @@ def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
 def test_several_forecasts_in_one_panel(kind):
     p, y = samples(levels=5)
     both = {"raw": p, "other": p**2}
-    axis = plot_reliability(both, y, kind=kind, together=True)
+    axis = plots.reliability(both, y, kind=kind, together=True)
     (legend,) = axis.figure.legends
-    texts = [text.get_text() for text in legend.get_texts()]
-    titles = [
-        title.get_text().split("\n")[-1] for title in (a.title for a in plot_reliability(both, y, kind=kind))
-    ]
-    assert texts == [f"{label}: {title}" for label, title in zip(both, titles, strict=True)]
-    table = plot_reliability.table(both, y, kind=kind, together=True)
+    titles = [one.get_title().split("\n")[-1] for one in plots.reliability(both, y, kind=kind)]
+    named = [f"{label}: {title}" for label, title in zip(both, titles, strict=True)]
+    assert [text.get_text() for text in legend.get_texts()] == named
+    table = plots.reliability.table(both, y, kind=kind, together=True)
     for place, q in enumerate(both.values()):
         mine, alone = (
             each.drop(columns=["label", "place"]).reset_index(drop=True)
-            for each in (table[table["place"] == place], plot_reliability.table(q, y, kind=kind))
+            for each in (table[table["place"] == place], plots.reliability.table(q, y, kind=kind))
         )
         assert mine.equals(alone)
-    said = plot_reliability.caption(both, y, kind=kind, together=True)
-    assert said.replace("Lines join the points of one forecast. ", "") == plot_reliability.caption(
-        both, y, kind=kind
-    )
+    said = plots.reliability.caption(both, y, kind=kind, together=True)
+    alone = plots.reliability.caption(both, y, kind=kind)
+    assert said.replace("Lines join the points of one forecast. ", "") == alone
 
 
-def test_the_worst_threshold_against_levels_in_words():
-    for positives, said in (
+@pytest.mark.parametrize(
+    ("positives", "said"),
+    [
         (
             [20, 40],
             "act when p ≥ 0.8: 0.25 lost for each decision; predictions of 0.8 are too high by 0.4 on average",
@@ -585,12 +560,14 @@ def test_the_worst_threshold_against_levels_in_words():
             [60, 80],
             "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average",
         ),
-    ):
-        assert decisions_of(G.from_counts([0.2, 0.8], [100, 100], positives), against="levels")[1] == said
+    ],
+)
+def test_the_worst_threshold_against_levels_in_words(positives, said):
+    assert decisions_of(G.from_counts([0.2, 0.8], [100, 100], positives), against="levels")[1] == said
 
 
 def test_columns_of_pandas_are_samples():
     """A Series has a method `resample`, as an evaluation has an attribute."""
     p, y = pd.Series([0.2, 0.8, 0.8]), pd.Series([0, 1, 0])
-    drawn = [oc.plots.reliability(*given, kind="corp") for given in ((p, y), (p.to_numpy(), y.to_numpy()))]
+    drawn = [plots.reliability(*given, kind="corp") for given in ((p, y), (p.to_numpy(), y.to_numpy()))]
     assert drawn[0].lines[0].get_ydata().tolist() == drawn[1].lines[0].get_ydata().tolist()

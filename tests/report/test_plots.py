@@ -9,18 +9,18 @@ import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
+from onlinecal.growth.rates import best_known
 from onlinecal.report.curve_plot import label_of
-from onlinecal.report.curves import Curve
 from onlinecal.report.frames import curves_table, games
-from onlinecal.report.plots import plot_curves, save
+from onlinecal.report.plots import captions, plot_curves, save
 from onlinecal.report.study_plot import plot_exponents
-from onlinecal.study import Played
 from onlinecal.study.played import Promise
+from tests.report.made import INF, TIMES, cell, curve
+from tests.report.made import study as made
 
 F, N = oc.forecasters, oc.natures
 HEDGING = "mean ≤ T/(2m) + m + 1 + √((m + 1)(m + 1 + T/2 + T/m))"
 FORCED = "≥ T/2 (every deterministic forecaster)"
-INF = np.inf
 
 
 def figure(curves, title=""):
@@ -32,12 +32,6 @@ def words(fig):
     """All that a legend, and the caption, says."""
     legends = [t.get_text() for axis in fig.axes if axis.get_legend() for t in axis.get_legend().get_texts()]
     return [" ".join(text.split()) for text in legends], " ".join(fig._supxlabel.get_text().split())
-
-
-def curve(totals, *, rounds=(100, 200, 400, 800), forecaster="somebody", measure="brier", promises=()):
-    """Totals (n, runs) at these T, as fresh games."""
-    table = np.array(totals, dtype=float).reshape(len(rounds), -1)
-    return Curve(Column("measure", measure), forecaster, "drift", np.array(rounds), table, True, promises)
 
 
 def lines(curves, *kinds, **where):
@@ -71,10 +65,15 @@ def test_what_is_drawn_is_what_was_measured(study):
         (line["lower"], np.percentile(one.totals, 5, axis=1)), (line["upper"], np.percentile(one.totals, 95, axis=1)),
     ):  # fmt: skip
         assert (mine == theirs).all()
-    exponent = one.exponent(simultaneous(12)).value  # as in a table of all that is drawn
-    assert (line["exponent"] == exponent).all()
+    exponent = one.exponent(simultaneous(12)).value
     assert f"T^{{{exponent:.2f}}}" in line["label"].iloc[0]
     assert {line["place"].iloc[0] for line in drawn[:3]} == {0, 1, 2}
+    # At the level of all that is drawn, as in a table of it.
+    for line in drawn:
+        one = study.curve(*line[["measure", "forecaster", "nature"]].iloc[0])
+        found = one.exponent(simultaneous(12))
+        assert set(line["exponent"].dropna()) == ({found.value} if found.clear else set())
+        assert (line["bent"] == (found.clear and found.bent)).all()
 
 
 def test_bounds_are_the_guarantees(study):
@@ -127,7 +126,7 @@ def test_rates_are_drawn_through_the_first_point():
     # The first point that is drawn; of what a nature forces, the lowest curve's.
     times = (100, 400, 1600)
     promises = tuple((t, Promise("cdl", "", "√T", "rate", "all", True, t**0.5)) for t in times)
-    (bound,) = lines([curve([0, 6, 9], rounds=times, measure="cdl", promises=promises)], "rate")
+    (bound,) = lines([curve([0, 6, 9], times, measure="cdl", promises=promises)], "rate")
     assert bound["total"].tolist() == [3.0, 6.0, 12.0]
     coin = oc.play(
         [F.EmpiricalMean(), F.ForecastHedging()], N.Bernoulli(), horizon=list(times), runs=4, measures="cdl"
@@ -139,17 +138,13 @@ def test_rates_are_drawn_through_the_first_point():
 
 def test_the_best_known_rates_are_slopes_below_the_curves(study):
     t = np.array([100, 300, 900, 2700])
-    for measure, shapes in {
-        "ece": {"Ω(T^0.54389)": t**0.54389, "O(T^(2/3))": t ** (2 / 3)},
-        "smooth_ce": {"Ω(T^(1/3))": t ** (1 / 3), "O(√T)": t**0.5},
-        "cdl": {"Ω(√T)": t**0.5, "O(√T log T)": t**0.5 * np.log(t)},
-    }.items():
+    for measure in ("ece", "smooth_ce", "cdl"):
         curves = study.only(natures=["drift"]).curves([measure])
         start, known = min(curve.mean[0] for curve in curves) / 2, by_label(lines(curves, "known"))
-        assert list(known) == list(shapes)
-        for reference, shape in zip(known.values(), shapes.values(), strict=True):
+        assert list(known) == [str(rate) for rate in best_known(measure)]
+        for reference, rate in zip(known.values(), best_known(measure), strict=True):
             assert (reference["T"] == t).all()
-            assert reference["total"].to_numpy() == pytest.approx(start * shape / shape[0])
+            assert reference["total"].to_numpy() == pytest.approx(start * rate.at(t) / rate.at(t)[0])
     for measure, labels in {
         "kernel_ce": ["Ω(T^(1/3))", "O(√T)"], "u_calibration": ["Θ(√T)"],
         "swap_regret[quadratic]": ["O(T^(1/3) log T)"], "brier": [],
@@ -177,8 +172,8 @@ def test_the_best_known_rates_are_slopes_below_the_curves(study):
 @pytest.mark.filterwarnings("error")
 def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
     (row,) = curves_table([curve(totals)]).itertuples()
-    assert (row.mark, row.label) == ("absent", f"somebody: {said}")
-    assert words(figure([curve(totals)]))[0] == [f"somebody: {said}"]
+    assert (row.mark, row.label) == ("absent", f"one: {said}")
+    assert words(figure([curve(totals)]))[0] == [f"one: {said}"]
 
 
 @pytest.mark.parametrize(
@@ -194,14 +189,14 @@ def test_a_curve_that_cannot_be_drawn_is_named_with_the_reason(totals, said):
 )
 def test_single_points_do_not_vanish(totals, said, marks):
     (line,) = lines([curve(totals)], "mean")
-    assert label_of(line.iloc[0]) == f"somebody; {said}"
+    assert label_of(line.iloc[0]) == f"one; {said}"
     edges = lines([curve(totals)], "up", "down")
     assert [(edge["T"].tolist(), edge["mark"].iloc[0] == "up") for edge in edges] == marks
     # The line is broken there, not led past the gap.
     assert np.isnan(line["total"]).tolist() == [not 0 < total < INF for total in totals]
     fig = figure([curve(totals)])
     legends, caption = words(fig)
-    assert legends == [f"somebody; {said}"]
+    assert legends == [f"one; {said}"]
     assert ("upper edge: infinite" in caption) == any(up for _, up in marks)
     assert ("lower edge: 0" in caption) == any(not up for _, up in marks)
     arrows = [artist for artist in fig.axes[0].lines if artist.get_linestyle() == "None"]
@@ -229,25 +224,23 @@ def test_negative_totals_are_drawn_as_they_are():
 # ---------------------------------------------------------------- words and files
 
 
-def test_prefixes_and_recorded_rounds_are_not_called_fresh(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "rain.csv").write_text("outcome\n" + "\n".join("01101"[t % 5] for t in range(400)) + "\n")
-    one, several = (
-        oc.play(F.ForecastHedging(), [N.Replay("rain.csv"), N.Drift()], horizon=t, runs=2, measures=["ece"])
-        for t in (300, [100, 200, 400])
-    )
-    replay, drift = several.natures
-    assert games(one.curves()) == "T: rounds of one game."
-    kinds = f"a game each, on the same recorded rounds ({replay}); a fresh game each (drift)."
-    assert games(several.curves()) == f"T: {kinds}"
-    assert games(several.only(natures=[drift]).curves()) == "T: a fresh game each."
-    mixed = [several.curve("ece", nature=drift), one.curve("ece", nature=drift)]
-    assert games(mixed).count("forecast hedging against drift") == 2
-    found = [(c.fresh, c.recorded) for c in (*several.curves(), one.curve("ece", nature=replay))]
-    assert found == [(True, True), (True, False), (False, True)]
+def test_prefixes_and_recorded_rounds_are_not_called_fresh():
+    promises = (Promise("ece", "", "√T", "deterministic", "all", True, 9.0),)
+    rain, coin = (
+        made(*(
+            cell("a", [t, t], nature, times=(t,), recorded=recorded, promises=promises) for t in TIMES
+        )).curves()
+        for nature, recorded in (("rain", True), ("coin", False))
+    )  # fmt: skip
+    one = made(cell("a", [[t, t] for t in TIMES], "coin", times=TIMES)).curves()
+    assert games(one) == "T: rounds of one game."
+    kinds = "a game each, on the same recorded rounds (rain); a fresh game each (coin)."
+    assert games(rain + coin) == f"T: {kinds}"
+    assert games(coin) == "T: a fresh game each."
+    assert games(coin + one).count("a against coin") == 2
     # Each is tuned to its T, so bounds are drawn at every T.
-    (bound,) = lines([several.curve("ece", nature=replay)], "bound")
-    assert bound["T"].tolist() == [100, 200, 400]
+    (bound,) = lines(rain, "bound")
+    assert bound["T"].tolist() == list(TIMES)
 
 
 def test_the_picture_says_what_it_shows(study):
@@ -285,15 +278,13 @@ def test_of_several_measures_the_caption_says_of_which_each_bound_is(study):
     assert "Proved against every sequence: CDL mean" not in words(figure(study.curves(["cdl"])))[1]
 
 
-@pytest.mark.parametrize(("natures", "measures"), [(4, 3), (8, 2), (12, 1)])
+@pytest.mark.parametrize(("natures", "measures"), [(4, 3), (12, 1)])
 def test_a_figure_fits_a_page_while_its_panels_can_be_read(natures, measures):
     names = ["ece", "cdl", "smooth_ce"][:measures]
     cells = [
-        Played("a", f"n{i}", t, np.array([t]), {m: np.full((1, 2), t**0.5) for m in names},
-               tuple(Column("measure", m) for m in names))
-        for i in range(natures) for t in (100, 200, 400, 800)
+        cell("a", dict.fromkeys(names, [t**0.5] * 2), f"n{i}", times=(t,)) for i in range(natures) for t in TIMES
     ]  # fmt: skip
-    fig = figure(oc.Study(tuple(cells), title="Many").curves())
+    fig = figure(made(*cells).curves())
     fig.canvas.draw()
     wide, high = fig.get_size_inches()
     heights = [axis.get_window_extent().height / fig.dpi for axis in fig.axes]
@@ -306,35 +297,34 @@ def test_a_figure_fits_a_page_while_its_panels_can_be_read(natures, measures):
 def test_many_curves_have_their_names_or_numbers_at_their_ends_in_the_order_of_their_totals(natures):
     who = {f"f {i}": 1.0 + (7 * i % 32) / 40 for i in range(32)}
     cells = [
-        Played(name, f"n{i}", t, np.array([t]), {"ece": np.full((1, 2), c * t**0.5)}, (Column("measure", "ece"),))
-        for name, c in who.items() for i in range(natures) for t in (100, 200, 400)
+        cell(name, [c * t**0.5] * 2, f"n{i}", times=(t,))
+        for name, c in who.items() for i in range(natures) for t in TIMES[:3]
     ]  # fmt: skip
-    fig = figure(oc.Study(tuple(cells)).curves())
+    fig = figure(made(*cells).curves())
     fig.draw_without_rendering()
+    numbers = {name: f"{i + 1}" for i, name in enumerate(who)}
+    names = [name if natures == 1 else numbers[name] for name in sorted(who, key=who.get)]
     for axis in fig.axes:
         shown = [text for text in axis.texts if "mathregular" not in text.get_text() and text.get_text()]
-        numbers = {name: f"{i + 1}" for i, name in enumerate(who)}
-        names = [name if natures == 1 else numbers[name] for name in sorted(who, key=lambda name: who[name])]
         assert [text.get_text().partition("  ")[0] for text in shown] == names
         heights = [text.get_window_extent() for text in axis.texts if text.get_text()]
         assert all(low.y0 < high.y0 and low.y1 < high.y1 for low, high in pairwise(heights))
         assert max(box.x1 for box in heights) <= fig.bbox.x1
         assert np.diff([box.y0 for box in heights]).min() > 6.5 / 72 * fig.dpi
     legend = [text.get_text() for each in fig.legends for text in each.get_texts()]
-    assert legend[:32] == ([] if natures == 1 else [f"{i + 1}  {name}" for i, name in enumerate(who)])
+    assert legend[:32] == ([] if natures == 1 else [f"{i}  {name}" for name, i in numbers.items()])
 
 
 UNRULY = (r"$\frac{1$", "$5 or $6", "_under_ $x$", r"a\$b$c", "two\nlines", "100 % & #1 {^_}~", "$$", "a | b")
 
 
-@pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
-def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_path):
-    totals, columns = np.array([[4.99, 5.01]]), (Column("measure", "ece"), Column("function", "x[$_y$]"))
+def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(tmp_path):
+    unruly = Column("function", "x[$_y$]")
     cells = [
-        Played(who, nature, t, np.array([t]), {"ece": totals * t / 100, "x[$_y$]": totals - 9}, columns)
-        for who in UNRULY for nature in UNRULY[:2] for t in (100, 200, 400)
+        cell(who, {"ece": [4.99 * t, 5.01 * t], unruly: [-4.01, -3.99]}, nature, times=(t,))
+        for who in UNRULY for nature in UNRULY[:2] for t in (1, 2, 4)
     ]  # fmt: skip
-    drawn = oc.Study(tuple(cells), title=r"From $5 to $\nothing")
+    drawn = made(*cells, title=r"From $5 to $\nothing")
     fig = figure(drawn.curves(), title=drawn.title)
     *texts, known = fig.legends[0].get_texts()
     assert known.get_text() == "best known rates"
@@ -342,13 +332,12 @@ def test_any_text_may_be_a_label_and_stands_there_letter_by_letter(kind, tmp_pat
         said = text.get_text().replace("\\$", "$").replace("\n", " ").strip("\u200a")
         assert said == " ".join(who.split())
     assert {text.get_text() for text in fig.axes[0].get_legend().get_texts()} == {"$T^{1.00}$"}
-    save(fig, tmp_path / f"x.{kind}")
-    save(plot_exponents(drawn, ["ece", "x[$_y$]"], title=drawn.title)[0].figure, tmp_path / f"y.{kind}")
-    save(figure([curve([0, 0, 0, 0], forecaster=UNRULY[0])]), tmp_path / f"z.{kind}")
-    if kind == "svg":
-        written = (tmp_path / "y.svg").read_text()
-        for text in (*UNRULY[1:3], drawn.title):
-            assert f">{text}</text>" in written  # as text, not as outlines
+    save(fig, tmp_path / "x.svg")
+    save(plot_exponents(drawn, ["ece", "x[$_y$]"], title=drawn.title)[0].figure, tmp_path / "y.svg")
+    save(figure([curve([0, 0, 0, 0], forecaster=UNRULY[0])]), tmp_path / "z.svg")
+    written = (tmp_path / "y.svg").read_text()
+    for text in (*UNRULY[1:3], drawn.title):
+        assert f">{text}</text>" in written  # as text, not as outlines
 
 
 def test_totals_divided_by_a_power_of_t(study):
@@ -369,26 +358,11 @@ def test_totals_divided_by_a_power_of_t(study):
         plot_curves(curves, power=np.nan)
 
 
-def test_more_curves_in_a_picture_have_fewer_exponents_that_are_clear_or_bent(study):
-    """The level of one curve among n is that of n statements, as in a table of n: never more of either is said."""
-    every = study.curves(["ece", "smooth_ce", "cdl"])
-    drawn = curves_table(every)
-    assert drawn["exponent"].notna().any()
-    for curve in every:
-        alone, among = curve.exponent(), curve.exponent(simultaneous(len(every)))
-        assert alone.clear >= among.clear
-        assert alone.bent >= among.bent
-        mine = drawn[(drawn["forecaster"] == curve.forecaster) & (drawn["nature"] == curve.nature)]
-        mine = mine[(mine["measure"] == curve.measure) & (mine["mark"] == "mean")]
-        assert (mine["bent"] == (among.clear and among.bent)).all()
-        assert (mine["exponent"].notna() == among.clear).all()
-
-
 # ---------------------------------------------------------------- the parity of a grid
 
 
 def said_of_parity(curves):
-    return [said for said in words(figure(curves))[1].split(". ") if "Jagged" in said]
+    return [said for said in captions["curves"](curves).split(". ") if "Jagged" in said]
 
 
 def test_a_curve_that_is_jagged_as_its_grid_is_even_or_odd_says_so(seed):
@@ -406,17 +380,17 @@ def test_a_curve_that_is_jagged_as_its_grid_is_even_or_odd_says_so(seed):
 
 def test_a_curve_whose_grid_changes_parity_in_vain_does_not():
     """Neither a smooth one, nor one that is jagged in another order, of one run, of no grid, or of one game."""
-    rounds, steps = np.arange(10, 18) ** 3, np.arange(10, 18)
+    steps = np.arange(10, 18)
 
     def one(heights, *, runs=3, fresh=True, steps=steps):
-        totals = np.repeat((rounds**0.5 * heights)[:, None], runs, axis=1)
-        return Curve(Column("measure", "ece"), "a", "b", rounds, totals, fresh, steps=steps)
+        totals = np.repeat((np.arange(10, 18) ** 1.5 * heights)[:, None], runs, axis=1)
+        return curve(totals, np.arange(10, 18) ** 3, measure="ece", fresh=fresh, steps=steps)
 
     jagged, pairs = np.where(steps % 2 == 0, 0.3, 1.0), np.where(steps % 4 < 2, 0.3, 1.0)
     assert one(jagged).parity() == pytest.approx(0.3)
     assert one(pairs).exponent().shape == "jagged"
     for flat in (
-        one(np.ones(8)), one(1.0 + 50.0 / rounds**0.5), one(pairs), one(jagged, runs=1), one(jagged, steps=None),
+        one(np.ones(8)), one(1.0 + 50.0 / steps**1.5), one(pairs), one(jagged, runs=1), one(jagged, steps=None),
         one(jagged, fresh=False),
     ):  # fmt: skip
         assert flat.parity() is None
