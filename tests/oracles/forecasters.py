@@ -11,19 +11,44 @@ import numpy as np
 import scipy.optimize
 
 
-def steps(m, horizon):
-    """Grid steps of an expression T^(1/a), or a number."""
-    return m if isinstance(m, int) else max(1, math.ceil(horizon ** (1 / m[1]) - 1e-9))
+class Stateless:
+    """The law is a function of the context."""
 
-
-class Constant:
-    def __init__(self, p):
-        self.p = p
+    def __init__(self, law):
+        self.law = law
 
     def forecast(self, number, context):
-        return {self.p: 1.0}, None
+        return self.law(context), None
 
     def update(self, law, memo, value, outcome, context): ...
+
+
+def Constant(p):
+    return Stateless(lambda context: {p: 1.0})
+
+
+def UniformRandom(m):
+    return Stateless(lambda context: {i / m: 1 / (m + 1) for i in range(m + 1)})
+
+
+def Tempered(beta):
+    def law(context):
+        q = context["truth"]
+        return {q**beta / (q**beta + (1 - q) ** beta) if beta != 1 else q: 1.0}
+
+    return Stateless(law)
+
+
+def Shifted(by):
+    return Stateless(lambda context: {min(1.0, max(0.0, context["truth"] + by)): 1.0})
+
+
+def Logistic(slope, intercept):
+    return Stateless(lambda context: {1 / (1 + math.exp(-(slope * context["features"] + intercept))): 1.0})
+
+
+def Unchanged():
+    return Stateless(lambda context: {context["base"]: 1.0})
 
 
 class EmpiricalMean:
@@ -81,33 +106,6 @@ class MinimaxOnHalves:
     def update(self, law, memo, value, outcome, context):
         if value == 0.5:
             self.bias += 2 * outcome - 1
-
-
-class UniformRandom(Constant):
-    def forecast(self, number, context):
-        return {i / self.p: 1 / (self.p + 1) for i in range(self.p + 1)}, None
-
-
-class Tempered(Constant):
-    def forecast(self, number, context):
-        q, beta = context["truth"], self.p
-        return {q**beta / (q**beta + (1 - q) ** beta) if beta != 1 else q: 1.0}, None
-
-
-class Shifted(Constant):
-    def forecast(self, number, context):
-        return {min(1.0, max(0.0, context["truth"] + self.p)): 1.0}, None
-
-
-class Logistic:
-    def __init__(self, slope, intercept):
-        self.slope, self.intercept = slope, intercept
-
-    def forecast(self, number, context):
-        return {1 / (1 + math.exp(-(self.slope * context["features"] + self.intercept))): 1.0}, None
-
-    def update(self, law, memo, value, outcome, context):
-        pass
 
 
 class Pairs:
@@ -243,34 +241,16 @@ class FosterVohra(Stationary):
 
 
 class BlumMansour(Stationary):
-    def __init__(self, m):
+    """Each point wishes for its regularised mean outcome, and flows to the two points around it."""
+
+    def __init__(self, m, grid=None):
         super().__init__(m)
-        self.weight, self.ones = np.zeros(m + 1), np.zeros(m + 1)
-
-    def flow(self):
-        own = np.arange(self.m + 1) / self.m
-        wish = (own + self.ones) / (1 + self.weight) * self.m
-        apart = np.abs(np.subtract.outer(wish, np.arange(self.m + 1)))
-        return np.where(apart < 1 + 1e-12, np.maximum(1e-15, 1 - apart), 0.0)
-
-    def update(self, law, memo, value, outcome, context):
-        self.last = round(value * self.m)
-        for v, w in law.items():
-            self.weight[round(v * self.m)] += w
-            self.ones[round(v * self.m)] += w * outcome
-
-
-class BlumMansourLog(Stationary):
-    def __init__(self, m):
-        super().__init__(m)
-        self.last = (m + 1) // 2
-        self.grid = np.sin(np.pi * (2 * np.arange(m + 1) + 1) / (4 * (m + 1))) ** 2
+        self.grid = np.arange(m + 1) / m if grid is None else grid
         self.weight, self.ones = np.zeros(m + 1), np.zeros(m + 1)
 
     def flow(self):
         wish = (self.grid + self.ones) / (1 + self.weight)
-        rows = [np.interp(wish, self.grid, unit) for unit in np.eye(self.m + 1)]
-        flow = np.array(rows).T
+        flow = np.array([np.interp(wish, self.grid, unit) for unit in np.eye(self.m + 1)]).T
         # A wish that is a point up to rounding flows to its neighbour, or does not.
         return np.where(flow > 1e-12, flow, 0.0)
 
@@ -285,6 +265,12 @@ class BlumMansourLog(Stationary):
         for v, w in law.items():
             self.weight[self.place(v)] += w
             self.ones[self.place(v)] += w * outcome
+
+
+def BlumMansourLog(m):
+    rule = BlumMansour(m, np.sin(np.pi * (2 * np.arange(m + 1) + 1) / (4 * (m + 1))) ** 2)
+    rule.last = (m + 1) // 2
+    return rule
 
 
 class StepCE:
@@ -440,14 +426,6 @@ class Rounded:
     def update(self, law, memo, value, outcome, context, place):
         law, memo = memo
         self.inner.update(law, memo, list(law)[place // self.fold], outcome, context)
-
-
-class Unchanged:
-    def forecast(self, number, context):
-        return {context["base"]: 1.0}, None
-
-    def update(self, law, memo, value, outcome, context):
-        pass
 
 
 class Aggregation:
