@@ -5,7 +5,6 @@ Prints Markdown; `--write` puts it into docs/speed.md. Medians after one call th
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import functools
 import importlib.metadata
@@ -25,7 +24,7 @@ from scipy.optimize import linprog
 
 from onlinecal import measures
 from onlinecal.core.joint import JointDistribution
-from tests.readme import rewrite
+from tests.benchmarks.speed import main, processor
 
 SIZES = (10**4, 10**5, 10**6)
 # Seconds that a rival may take; one that has taken longer is not asked for a larger n.
@@ -210,17 +209,9 @@ def beside() -> str:
 
 def machine() -> str:
     """CPU, cores, and versions."""
-    model = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            model = next(
-                (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model
-            )
-    except OSError:
-        pass
     packages = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in
                          ("numpy", "numba", "scipy", "relplot", "scikit-learn"))  # fmt: skip
-    return f"{model}, {os.cpu_count()} cores, one used; Python {platform.python_version()}, {packages}"
+    return f"{processor()}, {os.cpu_count()} cores, one used; Python {platform.python_version()}, {packages}"
 
 
 def report() -> str:
@@ -237,16 +228,7 @@ limit, "–" was not tried at that n. A program on 101 values u is exact only fo
 {beside()}"""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/speed.md")
+if __name__ == "__main__":
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        write, text = parser.parse_args().write, report()
-    print(text)
-    if write:
-        rewrite("compare", text)
-
-
-if __name__ == "__main__":
-    main()
+        main("compare", report)

@@ -281,15 +281,15 @@ def _short(x: float) -> str:
     return f"{x:.0f}" if x >= 9.95 else f"{x:.1f}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def main(block: str, make: Callable[[], str]) -> None:
+    """Prints a table, and with --write puts it into its block of docs/speed.md."""
+    parser = argparse.ArgumentParser()
     parser.add_argument("--write", action="store_true", help="put the table into docs/speed.md")
-    write = parser.parse_args().write
-    text = table()
+    write, text = parser.parse_args().write, make()
     print(text)
     if write:
-        rewrite("games", text)
+        rewrite(block, text)
 
 
 if __name__ == "__main__":
-    main()
+    main("games", table)
