@@ -5,12 +5,12 @@ Scenarios whose results are in results/ already are not played again. It takes s
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import time
 import timeit
 from collections.abc import Callable, Mapping
+from functools import partial
 from importlib import util
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
-from tests.oracles.measures import smooth_ce_by_flow, smooth_ce_by_weights
+from tests import readme
+from tests.oracles import measures as oracle
 from tests.readme import ROOT, block
 
 Floats = NDArray[np.float64]
@@ -44,12 +45,12 @@ SHARE = {"smooth_ce": 0.5, "smooth_ece": 0.5, "distance_lower[lower]": 1.0}
 #: what their notebook min_flow.ipynb prints, the mean smooth calibration of ten sets of 1,024 samples
 MEAN_OF_TEN = 0.01132942
 #: what `smooth_ce` is the value of
-PROGRAMS = (smooth_ce_by_weights, smooth_ce_by_flow)
+PROGRAMS = (oracle.smooth_ce, oracle.smooth_ce_by_flow)
 #: heads of a table of times → what is timed, and the largest n at which it is: beyond, the flow takes minutes
 SOLVERS: dict[str, tuple[Callable[[JointDistribution], Any], int]] = {
     "smooth_ce": (oc.measures.smooth_ce, 10**9),
-    "its program by HiGHS": (smooth_ce_by_weights, 10**9),
-    "the flow by HiGHS": (smooth_ce_by_flow, 10_000),
+    "its program by HiGHS": (oracle.smooth_ce, 10**9),
+    "the flow by HiGHS": (oracle.smooth_ce_by_flow, 10_000),
     "smooth_ece": (oc.measures.smooth_ece, 10**9),
     "distance_lower": (oc.measures.distance_lower, 10**9),
 }
@@ -214,15 +215,8 @@ def diagrams(betas: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 20.0), samples
     return oc.plots.reliability(gammas, bins=20, band=None, title="The family D_β")[0].figure
 
 
-def rewrite(name: str, content: str) -> None:
-    """Puts a table between the marks of that name in the page."""
-    text = PAGE.read_text("utf-8")
-    pattern = rf"(<!-- {name} -->\n\n)(.*?)(\n\n<!-- /{name} -->)"
-    assert re.search(pattern, text, re.DOTALL), f"{PAGE} has no block {name!r}"
-    PAGE.write_text(re.sub(pattern, lambda m: m[1] + content + m[3], text, flags=re.DOTALL), "utf-8")
-
-
 def main() -> None:
+    rewrite = partial(readme.rewrite, page=PAGE)
     family, shifted = study("bghn23"), study("hjty24")
     rewrite("temperatures", temperatures(family))
     oc.plots.sweep(family, family.measures, "beta", title=family.title)[0].figure.savefig(

@@ -189,9 +189,9 @@ def block(text: str, name: str) -> str:
     return found[0][1]
 
 
-def rewrite(name: str, content: str) -> None:
+def rewrite(name: str, content: str, page: Path | None = None) -> None:
     """Puts another block of that name into its page."""
-    page = home(name)
+    page = page or home(name)
     text = page.read_text("utf-8")
     page.write_text(re.sub(_pattern(name), lambda m: m[1] + content + m[3], text, flags=re.DOTALL), "utf-8")
 

@@ -17,7 +17,7 @@ from onlinecal.measures import (
     random_interval_ce,
     surrogate_interval_ce,
 )
-from tests.gammas_metric import ANY
+from tests.strategies import ANY
 
 WIDTH = st.floats(0.01, 2.0)
 ROUNDING = 1e-9

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_lower, smooth_ce, smooth_ece, smooth_ece_at
-from tests.gammas_metric import ANY
+from tests.strategies import ANY
 
 C = math.sqrt(2.0 / math.pi)
 SIGMA = st.floats(0.005, 1.0)

@@ -59,25 +59,24 @@ def test_brackets_are_those_of_longer_games(found):
     assert bracket.uppers[19] < found.value(2, 20)
 
 
-def with_brackets(*ends):
-    """Games on grids of which nothing is solved beyond T = 1, with these brackets of T = 2."""
-    short = games(dict.fromkeys(range(1, 1 + len(ends)), 1), {}, {}, {}, progress=False)
+@pytest.mark.parametrize(
+    ("ends", "best"),
+    [
+        (((1.0, 1.1), (1.2, 1.3)), (True, False)),
+        (((1.0, 1.25), (1.2, 1.3)), (False, False)),
+        (((1.0, 1.0), (1.0 + 1e-15, 1.0 + 1e-15)), (True, True)),
+    ],
+    ids=["apart", "overlapping", "the same but for rounding"],
+)
+def test_bold_is_what_no_other_grid_can_beat(ends, best):
+    """Of two grids on which nothing is solved beyond T = 1, with these brackets of T = 2."""
     bracket = value_bracket(2, 2, 3.0, progress=False)
-    found = {
+    brackets = {
         m: replace(bracket, lowers=np.array([0.5, low]), uppers=np.array([0.5, high]))
         for m, (low, high) in enumerate(ends, 1)
     }
-    return replace(short, brackets=found)
-
-
-def test_bold_is_what_no_other_grid_can_beat():
-    """Of brackets that overlap neither is the best for sure; values that differ by rounding are the same."""
-    apart = with_brackets((1.0, 1.1), (1.2, 1.3))
-    assert (apart.leads(1, 2), apart.leads(2, 2)) == (True, False)
-    over = with_brackets((1.0, 1.25), (1.2, 1.3))
-    assert (over.leads(1, 2), over.leads(2, 2)) == (False, False)
-    same = with_brackets((1.0, 1.0), (1.0 + 1e-15, 1.0 + 1e-15))
-    assert (same.leads(1, 2), same.leads(2, 2)) == (True, True)
+    short = replace(games({1: 1, 2: 1}, {}, {}, {}, progress=False), brackets=brackets)
+    assert (short.leads(1, 2), short.leads(2, 2)) == best
 
 
 @pytest.mark.parametrize(
@@ -184,25 +183,21 @@ def test_other_measures():
 
 
 def test_pictures(found):
-    values = exact.plot_values(found)
-    lines = {line.get_label(): line for line in values.axes[0].lines}
+    """The values and their least; both ends of a bracket in the colour of its values, and how wide they are at most."""
+    drawn = exact.plot_values(found).axes[0].lines
+    lines, bracket = {line.get_label(): line for line in drawn}, found.brackets[4]
     assert (lines["m = 3"].get_ydata() == found.solved[3].values).all()
     assert (lines["least"].get_ydata() == [found.best(t) for t in range(1, found.common() + 1)]).all()
-    colour = lines["m = 4"].get_color()
-    low, high = (
-        line for line in values.axes[0].lines if line.get_color() == colour and line is not lines["m = 4"]
-    )
-    assert (low.get_ydata()[1:] == found.brackets[4].lowers[12:]).all()
-    assert (high.get_ydata()[1:] == found.brackets[4].uppers[12:]).all()
+    four = lines["m = 4"]
+    low, high = (x.get_ydata()[1:] for x in drawn if x.get_color() == four.get_color() and x is not four)
+    assert (low == bracket.lowers[12:]).all()
+    assert (high == bracket.uppers[12:]).all()
     caption = exact.value_caption(found)
     within = float(re.search(r"Longer games of m = 4 are bracketed, within ([\d.e-]+): ", caption)[1])
-    bracket = found.brackets[4]
     assert within / 1.1 <= (bracket.uppers - bracket.lowers).max() <= within
     assert f"up to T = {found.common()}" in caption
-    exploited = exact.plot_exploited(found)
-    assert [list(line.get_ydata()) for line in exploited.axes[0].lines][1] == list(
-        found.exploited[2]["forecast hedging (m=2)"].values()
-    )
+    hedging = exact.plot_exploited(found).axes[0].lines[1].get_ydata()
+    assert list(hedging) == list(found.exploited[2]["forecast hedging (m=2)"].values())
 
 
 def test_the_picture_of_the_law_and_what_is_said_of_it():
@@ -236,10 +231,8 @@ def test_what_is_said_of_the_finest_grid_on_the_page():
     for t, *cells in rows:
         least = min(values[int(t)])
         assert [cell.startswith("**") for cell in cells] == [value == least for value in values[int(t)]]
-    last, first, until = map(
-        int,
-        re.search(r"m = 8, at T = (\d+) for the last time; from T = (\d+) to (\d+) none is", text).groups(),
-    )
+    said = re.search(r"m = 8, at T = (\d+) for the last time; from T = (\d+) to (\d+) none is", text)
+    last, first, until = map(int, said.groups())
     assert first == last + 1
     for t, row in values.items():
         if last <= t <= until:
