@@ -15,8 +15,7 @@ from onlinecal.forecasts import evaluation
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.resampling import Resample
 from onlinecal.measures import MEASURES, Bracket
-from tests.gammas_metric import many_levels
-from tests.strategies import gammas
+from tests.strategies import gammas, many_levels
 
 
 @settings(max_examples=8)

@@ -12,7 +12,7 @@ import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.testers import alpha_n, samples_to_test, t_cal, tolerant_test
 from onlinecal.measures import binned_ce
-from tests.gammas_metric import gammas
+from tests.strategies import gammas
 
 RUNS = 400
 GRID = np.arange(21) / 20
@@ -94,7 +94,7 @@ def by_pairs(p, y, m):
     return total / len(p)
 
 
-@given(gamma=gammas(max_samples=12))
+@given(gamma=gammas(max_levels=12))
 def test_the_statistic_pair_by_pair(gamma):
     p = np.repeat(gamma.predictions, gamma.counts.astype(int))
     y = np.concatenate([np.arange(n) < s for n, s in zip(gamma.counts, gamma.positives, strict=True)])

@@ -8,7 +8,7 @@ from hypothesis import given
 
 import onlinecal as oc
 from onlinecal.forecasts.thresholds import threshold_regret, worst_threshold
-from tests.gammas_metric import ANY
+from tests.strategies import ANY
 
 
 def payoff(gamma, t, acts):

@@ -25,13 +25,10 @@ from onlinecal.measures import (
     weighted_ce,
 )
 from onlinecal.measures.binned_orders import swept
-from tests.gammas_metric import ANY
-from tests.oracles import measures as oracle
-from tests.strategies import gammas
+from tests.strategies import ANY, gammas
 
 G = oc.JointDistribution
 orders = st.sampled_from([1, 1.0, 1.5, 2, 3.0, 10, 1000.0, math.inf])
-bin_counts = st.integers(1, 30)
 
 
 def norm(weights, errors, order):
@@ -50,16 +47,7 @@ def test_ece_is_a_norm_of_the_errors(gamma, order):
     assert all(a <= b + 1e-12 for a, b in pairwise(values))
 
 
-@given(gammas(), bin_counts)
-def test_quantile_bins(gamma, m):
-    bins = oracle.quantile_bins(gamma, m)
-    expected = oracle.gap(gamma, bins)
-    assert binned_ece(gamma, bins=m, strategy="quantile") == pytest.approx(expected, abs=1e-14)
-    with_width = binned_ece_width(gamma, bins=m, strategy="quantile")
-    assert with_width == pytest.approx(expected + oracle.span(gamma, bins), abs=1e-14)
-
-
-@given(gammas(), bin_counts, st.sampled_from(["width", "quantile"]))
+@given(gammas(), st.integers(1, 30), st.sampled_from(["width", "quantile"]))
 def test_between_bias_and_ece_and_certified_with_width(gamma, bins, strategy):
     value = binned_ece(gamma, bins=bins, strategy=strategy)
     assert abs(gamma.residuals.sum()) <= value + 1e-12
@@ -90,15 +78,19 @@ def test_a_grid_value_is_in_the_bin_of_its_fraction(value, m):
         assert not together(v, high, m)
 
 
-@pytest.mark.parametrize(
-    ("m", "apart"), [(2, True), (3, False), (10, True), (11, False), (15, False), (16, True)]
-)
-def test_exactly_m_bins_and_the_two_point_example(m, apart):
+def test_exactly_m_bins_and_the_two_point_example():
     gamma = G.from_samples([0.5 - 1e-6, 0.5 + 1e-6], [0, 1])
-    assert ece(gamma) == pytest.approx(0.5 - 1e-6, abs=1e-15)
-    assert binned_ece(gamma, bins=m) == pytest.approx(0.5 - 1e-6 if apart else 0.0, abs=1e-15)
+    for m in (2, 3, 10, 11, 15, 16):
+        assert binned_ece(gamma, bins=m) == pytest.approx(0.0 if m % 2 else ece(gamma), abs=1e-15)
     for strategy in ("width", "quantile"):  # many more bins than levels
         assert binned_ece(gamma, bins=10**7, strategy=strategy) == pytest.approx(ece(gamma), abs=1e-15)
+
+
+def of_equal_mass(p, m):
+    """The bin of each sample: that of the middle of all samples of its prediction, in whole numbers."""
+    _, place, counts = np.unique(p, return_inverse=True, return_counts=True)
+    middles = 2 * np.cumsum(counts) - counts
+    return np.minimum(middles * m // (2 * len(p)), m - 1)[place]
 
 
 def by_definition(p, y, number, order, debiased=False):
@@ -116,12 +108,13 @@ def by_definition(p, y, number, order, debiased=False):
 
 @pytest.mark.parametrize("order", [1, 1.5, 2, 7, math.inf])
 @pytest.mark.parametrize("bins", [1, 4, 10, [0.0, 0.25, 0.3, 0.3000001, 0.8, 1.0]], ids=str)
-def test_edges_of_your_own(order, bins, seed):
-    """Bins of equal width, too: [a, b), the last one closed."""
+def test_bins_of_equal_width_of_equal_mass_and_with_edges_of_your_own(order, bins, seed):
+    """Bins are [a, b), the last one closed."""
     rng = np.random.default_rng([seed, 3])
     edges = bins if isinstance(bins, list) else [j / bins for j in range(bins + 1)]
-    for n in (1, 9, 300):
-        p, y = np.append(rng.random(n), [0.0, 1.0, 0.25, 0.8]), rng.integers(0, 2, n + 4)
+    for n, digits in ((1, 17), (9, 1), (300, 17), (300, 2)):
+        p = np.append(np.round(rng.random(n), digits), [0.0, 1.0, 0.25, 0.8])
+        y = rng.integers(0, 2, n + 4)
         gamma, number = G.from_samples(p, y), np.searchsorted(edges[1:-1], p, side="right")
         for kind in (bins, np.array(edges)):
             value = binned_ce(gamma, order=order, bins=kind)
@@ -129,6 +122,14 @@ def test_edges_of_your_own(order, bins, seed):
         if order == 2:
             square = by_definition(p, y, number, 2, debiased=True)
             assert binned_ce(gamma, bins=bins, debiased=True) == pytest.approx(square, abs=1e-8)
+        if isinstance(bins, int):
+            number, options = of_equal_mass(p, bins), {"bins": bins, "strategy": "quantile"}
+            error = by_definition(p, y, number, order)
+            assert binned_ce(gamma, order=order, **options) == pytest.approx(error, abs=1e-12)
+            if order == 1:
+                span = sum(np.mean(number == j) * np.ptp(p[number == j]) for j in set(number.tolist()))
+                assert binned_ece(gamma, **options) == pytest.approx(error, abs=1e-12)
+                assert binned_ece_width(gamma, **options) == pytest.approx(error + span, abs=1e-12)
 
 
 def test_the_debiased_square_has_no_bias():
@@ -150,33 +151,28 @@ def test_the_debiased_square_has_no_bias():
 
 
 def sweep_by_definition(p, y):
-    """Bins as the middles of their levels say, more and more of them, while means of outcomes do not fall."""
-    levels = sorted(set(p))
-    counts = [p.count(v) for v in levels]
-    middles = [Fraction(2 * sum(counts[:i]) + counts[i], 2 * len(p)) for i in range(len(levels))]
+    """More and more bins of equal mass, while means of outcomes do not fall."""
     last = None
     for b in range(1, len(p) + 2):
-        bins = [min(int(middle * b), b - 1) for middle in middles]
-        number = np.array([bins[levels.index(v)] for v in p])
-        rows = [y[number == j] for j in sorted(set(bins))]
-        if any(
-            Fraction(int(later.sum()), len(later)) < Fraction(int(one.sum()), len(one))
-            for one, later in pairwise(rows)
-        ):
+        number = of_equal_mass(p, b)
+        means = [
+            Fraction(int(y[number == j].sum()), int((number == j).sum()))
+            for j in sorted(set(number.tolist()))
+        ]
+        if any(later < one for one, later in pairwise(means)):
             return last
         last = b, number
     return last
 
 
-@pytest.mark.parametrize("digits", [None, 1, 2])
+@pytest.mark.parametrize("digits", [17, 1, 2])
 def test_a_sweep_is_that_of_the_definition(digits, seed):
-    rng = np.random.default_rng([seed, digits or 0])
+    rng = np.random.default_rng([seed, digits])
     for n in (1, 2, 5, 40, 150):
-        p = rng.random(n)
-        p = p if digits is None else np.round(p, digits)
+        p = np.round(rng.random(n), digits)
         y = (rng.random(n) < p**1.5).astype(int)
         gamma = G.from_samples(p, y)
-        bins, number = sweep_by_definition(p.tolist(), y)
+        bins, number = sweep_by_definition(p, y)
         if bins <= n:  # else it goes on for ever, and bins stay as they are
             assert swept(gamma, 1000) == bins
         for order in (1, 2):
@@ -235,32 +231,21 @@ def test_soft_bins_become_hard_ones(gamma, m):
 
 
 @given(gammas(), st.integers(0, 6))
-def test_weighted_and_low_degree(gamma, degree):
-    pairs = list(zip(gamma.residuals.tolist(), gamma.predictions.tolist(), strict=True))
-    moments = [abs(sum(r * v**j for r, v in pairs)) for j in range(degree + 1)]
-    assert low_degree_ce(gamma, degree=degree) == pytest.approx(max(moments), abs=1e-14)
-    for weights in (lambda v: v**degree, gamma.predictions**degree):
-        assert weighted_ce(gamma, weights=weights) == pytest.approx(moments[degree], abs=1e-14)
-    assert (
-        weighted_ce(gamma) == weighted_ce(gamma, weights=lambda v: 1) == pytest.approx(moments[0], abs=1e-14)
-    )
-    assert weighted_ce(gamma, weights=np.sign(gamma.residuals)) == pytest.approx(ece(gamma), abs=1e-14)
-    interval = cutoff.worst_interval(gamma)
-    inside = (gamma.predictions >= interval.lower) & (gamma.predictions <= interval.upper)
-    assert weighted_ce(gamma, weights=inside) == pytest.approx(cutoff_ce(gamma), abs=1e-14)
-
-
-@given(gamma=gammas())
-def test_the_largest_of_a_family(gamma):
+def test_weights_moments_and_the_largest_of_a_family(gamma, degree):
     """BGHN23, Definition 7.1: thresholds give the step error, intervals the cutoff error, powers that of low degree."""
-    v, step, cut = gamma.predictions, step_ce(gamma), cutoff_ce(gamma)
+    v, r = gamma.predictions, gamma.residuals
+    moments = [abs(sum(r * v**j)) for j in range(degree + 1)]
+    powers = [lambda x, j=j: x**j for j in range(1, degree + 1)]
+    interval = cutoff.worst_interval(gamma)
     steps = [(v <= t).astype(float) for t in v]
-    assert weighted_ce(gamma, weights=steps) == pytest.approx(step, abs=1e-14)
-    assert weighted_ce(gamma, weights=np.array(steps)) == weighted_ce(gamma, weights=steps)
     between = [(lambda x, a=a, b=b: (a <= x) & (x <= b)) for a in v for b in v if a <= b]
-    assert weighted_ce(gamma, weights=between) == pytest.approx(cut, abs=1e-14)
-    powers = [lambda x: np.ones(len(x)), *[lambda x, j=j: x**j for j in range(1, 4)]]
-    assert weighted_ce(gamma, weights=powers) == pytest.approx(low_degree_ce(gamma, degree=3), abs=1e-14)
-    rows = gamma.residuals[None, :] * np.array([[1.0], [-2.0]])
-    norms = cutoff.weighted_norm(gamma, rows, weights=powers)
-    assert norms == pytest.approx(np.array([1, 2]) * weighted_ce(gamma, weights=powers), abs=1e-14)
+    for weights, expected in (
+        (None, moments[0]), (lambda v: 1, moments[0]), (v**degree, moments[-1]), (lambda v: v**degree, moments[-1]),
+        (np.sign(r), ece(gamma)), ((v >= interval.lower) & (v <= interval.upper), cutoff_ce(gamma)),
+        (steps, step_ce(gamma)), (np.array(steps), step_ce(gamma)), (between, cutoff_ce(gamma)),
+        ([lambda x: 1, *powers], max(moments)),
+    ):  # fmt: skip
+        assert weighted_ce(gamma, weights=weights) == pytest.approx(expected, abs=1e-14)
+    assert low_degree_ce(gamma, degree=degree) == pytest.approx(max(moments), abs=1e-14)
+    norms = cutoff.weighted_norm(gamma, r[None, :] * np.array([[1.0], [-2.0]]), weights=steps)
+    assert norms == pytest.approx(np.array([1, 2]) * step_ce(gamma), abs=1e-14)

@@ -23,13 +23,8 @@ def stated(text, letter):
 STATED = {m.name: (stated(m.complete, "c"), stated(m.sound, "s")) for m in MEASURES.values()}
 #: both exponents are needed, by these families
 ATTAINED = {
-    "smooth_ce": (1.0, 2.0),
-    "earthmover_distance": (1.0, 2.0),
-    "distance_lower": (1.0, 2.0),
-    "distance_upper": (0.5, 1.0),
-    "interval_ce": (0.5, 1.0),
-    "surrogate_interval_ce": (0.5, 1.0),
-    "scdl": (0.5, 1.0),
+    **dict.fromkeys(("smooth_ce", "earthmover_distance", "distance_lower"), (1.0, 2.0)),
+    **dict.fromkeys(("distance_upper", "interval_ce", "surrogate_interval_ce", "scdl"), (0.5, 1.0)),
 }
 
 

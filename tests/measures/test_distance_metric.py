@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_in_metric, distance_lower, ece, smooth_ce
-from tests.gammas_metric import ANY, many_levels
 from tests.oracles import measures as oracle
+from tests.strategies import ANY, many_levels
 
 G = JointDistribution
 CLOSE = 1e-9

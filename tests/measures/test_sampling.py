@@ -11,46 +11,15 @@ from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Between, Change, Known, Sampling, ends, halving
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
+from onlinecal.measures.surrogate import random_bin_norm
+from tests.witnesses import EVERY, case_id
 
-#: options beside those that the row shows
-OPTIONS = {
-    "ece": [{"order": 2.0}, {"order": math.inf}],
-    "binned_ece": [{"bins": 3}, {"bins": 1}],
-    "binned_ece_width": [{"bins": 3}],
-    "smooth_ce": [{"metric": "logit"}],
-    "smooth_ece": [{"transform": "logit"}],
-    "smooth_ece_at": [{"sigma": 0.02}, {"sigma": 0.3, "transform": "logit"}],
-    "kernel_ce": [{"kernel": "gaussian", "scale": 0.3}, {"kernel": "gaussian", "scale": 0.01}],
-    "scdl_binned": [{"m": 1}, {"m": 3}, {"m": 100}, {"m": 5, "soft": False}],
-    "soft_binned_loss": [{"m": 1, "threshold": 1}, {"m": 5, "threshold": 4, "soft": False}],
-    "soft_binned_ece": [
-        {"bins": 3, "temperature": 0.1, "order": 1.0},
-        {"bins": 40, "temperature": 1e-4, "order": math.inf},
-    ],
-    "cfdl": [{"task": "umbrella"}, {"task": "quadratic"}],
-    "low_degree_ce": [{"degree": 5}],
-    "weighted_ce": [{"weights": lambda v: 1.0 - 2.0 * v}],
-    "random_interval_ce": [{"epsilon": 0.37}],
-}
-CASES = [
-    (name, options)
-    for name, record in MEASURES.items()
-    for options in [dict(record.example), *OPTIONS.get(name, [])]
-]
-NORMED = [
-    (name, options)
-    for name, options in CASES
-    if getattr(MEASURES[name].sampling, "norm", None) is not None
-    and not (name == "ece" and options)
-    and not MEASURES[name].sampling.refuses(**options)
-]
-#: those of NCE have a test of their own, and what is between two others follows from them
+SAMPLED = [(r, o) for r, o in EVERY if isinstance(r.sampling, Sampling) and not r.sampling.refuses(**o)]
+NORMED = [(r, options) for r, options in SAMPLED if r.sampling.norm and (r.name != "ece" or not options)]
+#: those of NCE have a test of their own, and what is between two others follows from them; bins of equal mass are
+#: those of the sample
 BOUNDED = [
-    (name, options)
-    for name, options in CASES
-    if isinstance(MEASURES[name].sampling, Sampling)
-    and name != "nce"
-    and not MEASURES[name].sampling.refuses(**options)
+    (r, options) for r, options in SAMPLED if r.name != "nce" and options.get("strategy") != "quantile"
 ]
 #: samples that families of bins and scales are made for
 SAMPLES = 3000.0
@@ -92,19 +61,9 @@ def test_every_measure_says_what_a_sample_tells():
             assert record.sampling.instead
 
 
-def case_id(value):
-    """Without addresses, which differ from process to process."""
-    return (
-        value
-        if isinstance(value, str)
-        else ", ".join(f"{k}={getattr(v, '__name__', v)}" for k, v in value.items())
-    )
-
-
-@pytest.mark.parametrize(("name", "options"), NORMED, ids=case_id)
-def test_a_seminorm_of_the_residuals_is_the_measure(name, options, seed):
-    record = MEASURES[name]
-    allowed = _NORM if name == "smooth_ece_at" else 1e-14
+@pytest.mark.parametrize(("record", "options"), NORMED, ids=case_id)
+def test_a_seminorm_of_the_residuals_is_the_measure(record, options, seed):
+    allowed = _NORM if record.name == "smooth_ece_at" else 1e-14
     for sample, _ in pairs(seed, 60):
         rows = np.stack((sample.residuals, -2.0 * sample.residuals))
         once, twice = record.sampling.norm(sample, rows, **options)
@@ -118,12 +77,11 @@ def test_a_seminorm_of_the_residuals_is_the_measure(name, options, seed):
         )
 
 
-@pytest.mark.parametrize(("name", "options"), BOUNDED, ids=case_id)
-def test_no_value_changes_more_than_its_deviations_allow(name, options, seed):
+@pytest.mark.parametrize(("record", "options"), BOUNDED, ids=case_id)
+def test_no_value_changes_more_than_its_deviations_allow(record, options, seed):
     """The interval made of the very deviations holds the population's value: no probability is in this."""
-    record = MEASURES[name]
-    sampling = record.sampling
-    for sample, population in pairs(seed, 12 if record.bracket else 60):
+    name, sampling = record.name, record.sampling
+    for sample, population in pairs(seed, 12 if record.bracket or name == "smooth_ece" else 60):
         value, truth = (ends(record.function(g, **options)) for g in (sample, population))
         if math.inf in value + truth:
             continue
@@ -165,16 +123,16 @@ def test_numbers_of_bins_are_fixed_by_n_alone():
 
 
 CERTAIN = [
-    (name, options)
-    for name, options in BOUNDED
-    if (means := MEASURES[name].sampling.means) is not None and means(SAMPLES, **options) is not None
+    (record, options)
+    for record, options in BOUNDED
+    if record.sampling.means is not None and record.sampling.means(SAMPLES, **options) is not None
 ]
 
 
-@pytest.mark.parametrize(("name", "options"), CERTAIN, ids=case_id)
-def test_mean_changes_are_below_what_is_stated(name, options, seed):
+@pytest.mark.parametrize(("record", "options"), CERTAIN, ids=case_id)
+def test_mean_changes_are_below_what_is_stated(record, options, seed):
     """√n E[L_j] of 400 samples of n = 400: no mean is above the bound by 6 standard errors (3e-9 each by chance)."""
-    sampling = MEASURES[name].sampling
+    sampling = record.sampling
     n, draws = 400, 400
     means = sampling.means(float(n), **options)
     generator = np.random.default_rng([seed, 72])
@@ -191,8 +149,6 @@ def test_mean_changes_are_below_what_is_stated(name, options, seed):
 
 def test_deviations_of_random_bins_on_a_grid_are_near_the_exact_ones(seed):
     """Of noise on 3000 levels: each width's mean over 40 draws within 3 %; one draw varies by some 5 %."""
-    from onlinecal.measures.surrogate import random_bin_norm
-
     generator = np.random.default_rng([seed, 73])
     v = np.sort(generator.random(3000))
     gamma = JointDistribution.from_samples(v, generator.random(3000) < v)
@@ -201,27 +157,6 @@ def test_deviations_of_random_bins_on_a_grid_are_near_the_exact_ones(seed):
     found = MEASURES["surrogate_interval_ce"].sampling.deviations(change).mean(axis=0)
     for m, mean in zip(halving(3000.0), found, strict=True):
         assert mean == pytest.approx(random_bin_norm(gamma, ones, epsilon=1.0 / m).mean(), rel=0.03)
-
-
-POINTS = np.array([0.05, 0.3, 0.55, 0.6, 0.95])
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [("atb", {}), ("binned_ce", {"bins": 4}), ("binned_ce", {"bins": 4, "order": math.inf})],
-)
-@pytest.mark.parametrize("means", [POINTS, 0.2 + 0.6 * POINTS], ids=["calibrated", "off"])
-def test_the_interval_holds_the_value_of_the_population(name, options, means, seed):
-    """Of 40 samples 95 % and more; fewer than 28 has probability at most 1e-7 by the binomial law at 95 %."""
-    rng = np.random.default_rng([seed, 4])
-    truth = MEASURES[name].function(JointDistribution.from_levels(POINTS, np.ones(5), means), **options)
-    held = 0
-    for run in range(40):
-        i = rng.integers(0, 5, 400)
-        y = rng.random(400) < means[i]
-        (row,) = evaluate(POINTS[i], y, measures=[{"name": name, **options}], bootstrap=200, seed=run).rows
-        held += row.interval[0] <= truth <= row.interval[1]
-    assert held >= 28
 
 
 # ---------------------------------------------------------------- laws for many samples
@@ -244,15 +179,6 @@ def test_their_moments(law, first, second):
     assert (np.diff(values) <= 1e-12).all()
     assert values[0] == 1.0
     assert 0.0 <= values[-1] < 1e-20
-
-
-def test_the_largest_has_another_series():
-    for x in (0.3, 1.0, 2.5):
-        terms = [
-            (-1) ** j / (2 * j + 1) * math.exp(-((2 * j + 1) ** 2) * math.pi**2 / (8.0 * x * x))
-            for j in range(60)
-        ]
-        assert 1.0 - largest_exceeds(x) == pytest.approx(4.0 / math.pi * sum(terms), abs=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

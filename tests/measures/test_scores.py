@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions import tasks
 from onlinecal.measures import bregman, brier, brier_decomposition, cfdl, log_loss, nce
-from tests.gammas_metric import ANY
+from tests.strategies import ANY
 from tests.truthfulness import expected_of_truth, lie, rounded_ece, value
 
 G = JointDistribution

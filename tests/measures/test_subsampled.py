@@ -16,7 +16,7 @@ from onlinecal.measures import (
     subsampled_step_ce,
     subsampled_step_ce_sampled,
 )
-from tests.gammas_metric import ANY
+from tests.strategies import ANY
 
 G = oc.JointDistribution
 KINDS = [

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 from functools import wraps
@@ -247,11 +247,7 @@ def scdl(gamma: JointDistribution, finest: int = 50) -> Fraction:
 
 def distance_upper(gamma: JointDistribution) -> Fraction:
     """Over all partitions of the levels."""
-    return min(_groups_cost(rows(gamma), groups) for groups in _groupings(gamma.levels))
-
-
-def _groupings(k: int) -> Iterator[list[list[int]]]:
-    yield from partitions(range(k))
+    return min(_groups_cost(rows(gamma), groups) for groups in partitions(range(gamma.levels)))
 
 
 def _groups_cost(levels: list[Row], groups: list[list[int]]) -> Fraction:

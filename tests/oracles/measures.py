@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -17,56 +17,26 @@ from onlinecal.core.joint import JointDistribution
 TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-def logit(v: float) -> float:
-    if v in (0.0, 1.0):
-        return math.inf if v else -math.inf
-    return math.log(v) - math.log1p(-v)
-
-
 def least(costs: Any, **program: Any) -> float:
     """The value of a linear program."""
-    answer = linprog(costs, **program, method="highs", options=TIGHT)
+    answer = linprog(costs, method="highs", options=TIGHT, **program)
     assert answer.status == 0, answer.message
     return float(answer.fun)
 
 
+def on_line(metric: Any, v: Any) -> Any:
+    """h(v) of a metric |h(u) − h(v)|."""
+    with np.errstate(divide="ignore"):
+        return {"identity": np.asarray, "logit": lambda v: np.log(v) - np.log1p(-v)}.get(metric, metric)(v)
+
+
 def smooth_ce(gamma: JointDistribution, metric: Any = "identity") -> float:
-    """The linear program over ω, with the Lipschitz constraint between *every* pair of levels."""
-    k = gamma.levels
-    scale = {"identity": float, "logit": logit}.get(metric, metric)
-    h = [scale(v) for v in gamma.predictions.tolist()]
-    rows, bounds = [], []
-    for i in range(k):
-        for j in range(i):
-            if math.isfinite(h[i] - h[j]):
-                for sign in (1.0, -1.0):
-                    row = np.zeros(k)
-                    row[i], row[j] = sign, -sign
-                    rows.append(row)
-                    bounds.append(h[i] - h[j])
-    # Residuals near HiGHS's tolerance are scaled up.
-    size = max(float(np.abs(gamma.residuals).max()), 1e-300)
-    answer = least(
-        -gamma.residuals / size,
-        A_ub=np.array(rows) if rows else None,
-        b_ub=np.array(bounds) if rows else None,
-        bounds=[(-1.0, 1.0)] * k,
-    )
-    return -answer * size
-
-
-def smooth_ce_by_weights(gamma: JointDistribution) -> float:
-    """The linear program over ω with the constraint between neighbours alone, of which all others follow."""
-    k, size = gamma.levels, float(np.abs(gamma.residuals).max())
-    gaps = np.diff(gamma.predictions)
-    step = sp.diags([np.ones(k - 1), -np.ones(k - 1)], [0, 1], shape=(k - 1, k), format="csc")
-    answer = least(
-        -gamma.residuals / size,
-        A_ub=sp.vstack([step, -step], format="csc"),
-        b_ub=np.concatenate([gaps, gaps]),
-        bounds=(-1.0, 1.0),
-    )
-    return -answer * size
+    """The linear program over ω with the constraint between neighbours, of which all others follow."""
+    # Residuals near HiGHS's tolerance are scaled up; weights in [−1, 1] are nowhere further apart than 2.
+    unit, size = sp.eye(gamma.levels, format="csr"), max(float(np.abs(gamma.residuals).max()), 1e-300)
+    step, gaps = unit[1:] - unit[:-1], np.minimum(np.diff(on_line(metric, gamma.predictions)), 2.0)
+    rows, bounds = sp.vstack([step, -step], format="csc"), np.concatenate([gaps, gaps])
+    return -least(-gamma.residuals / size, A_ub=rows, b_ub=bounds, bounds=(-1.0, 1.0)) * size
 
 
 def smooth_ce_by_flow(gamma: JointDistribution) -> float:
@@ -109,7 +79,7 @@ def smooth_ece_at(gamma: JointDistribution, sigma: float, transform: str = "iden
         rows = [(m + sign * v, r) for v, r in rows for m in shifts for sign in (1, -1)]
     else:
         outer = sum(abs(r) for v, r in rows if v in (0.0, 1.0))
-        rows = [(logit(v), r) for v, r in rows if 0.0 < v < 1.0]
+        rows = [(math.log(v) - math.log1p(-v), r) for v, r in rows if 0.0 < v < 1.0]
         if not rows:
             return outer
         low, high = rows[0][0] - 9.0 * sigma, rows[-1][0] + 9.0 * sigma
@@ -134,15 +104,8 @@ def distance_lower(gamma: JointDistribution, grid: int = 0) -> float:
     marginal = sp.kron(sp.eye(2 * k), np.ones((1, m)))
     calibrated = sp.hstack([sp.kron(np.ones((1, k)), sp.diags(y - u)) for y in (0.0, 1.0)])
     given = np.concatenate([gamma.mass * (1.0 - gamma.means), gamma.mass * gamma.means])
-    answer = linprog(
-        cost,
-        A_eq=sp.vstack([marginal, calibrated], format="csc"),
-        b_eq=np.concatenate([given, np.zeros(m)]),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    assert answer.status == 0, answer.message
-    return float(answer.fun)
+    rows = sp.vstack([marginal, calibrated], format="csc")
+    return least(cost, A_eq=rows, b_eq=np.concatenate([given, np.zeros(m)]))
 
 
 def partitions(items: Sequence[int]) -> Iterator[list[list[int]]]:
@@ -179,12 +142,11 @@ def distance_in_metric(gamma: JointDistribution, metric: Any, grid: int, slack: 
     The cost is |h(u) − h(v)| + |y − z|. `slack` times the width of each cell of the grid is taken off the cost of
     arriving there: then the value is below the distance.
     """
-    h = {"identity": lambda v: v, "logit": lambda v: np.log(v) - np.log1p(-v)}.get(metric, metric)
     u = np.unique(np.concatenate(([0.0, 1.0], gamma.predictions, np.linspace(0.0, 1.0, grid + 1))))
     k, m = gamma.levels, len(u)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.abs(h(gamma.predictions)[:, None] - h(u))
-        cells = slack * np.diff(h(u))
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(on_line(metric, gamma.predictions)[:, None] - on_line(metric, u))
+        cells = slack * np.diff(on_line(metric, u))
     apart[np.isnan(apart)] = 0.0  # an end, infinitely far from all others, to itself
     apart = np.minimum(apart, 2.0)
     reach = np.maximum(np.append(cells, 0.0), np.append(0.0, cells))
@@ -194,107 +156,42 @@ def distance_in_metric(gamma: JointDistribution, metric: Any, grid: int, slack: 
     leave = sp.block_diag([sp.hstack([sp.kron(sp.eye(k), ones)] * 2)] * 2)
     arrive = sp.hstack([sp.kron(np.ones((1, k)), sp.diags(z - u)) for _ in (0, 1) for z in (0.0, 1.0)])
     given = np.concatenate([gamma.mass * (1.0 - gamma.means), gamma.mass * gamma.means])
-    answer = linprog(
-        cost.reshape(-1),
-        A_eq=sp.vstack([leave, arrive], format="csc"),
-        b_eq=np.concatenate([given, np.zeros(m)]),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    assert answer.status == 0, answer.message
-    return float(answer.fun)
-
-
-def _columns(gamma: JointDistribution) -> list[tuple[float, float, float, float]]:
-    columns = (gamma.predictions, gamma.mass, gamma.residuals, gamma.counts)
-    return list(zip(*(c.tolist() for c in columns), strict=True))
-
-
-def quantile_bins(gamma: JointDistribution, m: int) -> list[int]:
-    """The bin of the middle of each level's mass, in fractions."""
-    counts = [Fraction(n) for _, _, _, n in _columns(gamma)]
-    total = sum(counts)
-    bins, below = [], Fraction(0)
-    for n in counts:
-        bins.append(min(m - 1, int((below + n / 2) / total * m)))
-        below += n
-    return bins
-
-
-def gap(gamma: JointDistribution, bins: list[int]) -> float:
-    """Σ_j |Σ_{i in bin j} r_i|."""
-    rows = _columns(gamma)
-    return sum(abs(sum(r for (_, _, r, _), b in zip(rows, bins, strict=True) if b == j)) for j in set(bins))
-
-
-def span(gamma: JointDistribution, bins: list[int]) -> float:
-    """Σ_j mass × (greatest − least prediction)."""
-    total = 0.0
-    for j in set(bins):
-        inside = [(v, w) for (v, w, _, _), b in zip(_columns(gamma), bins, strict=True) if b == j]
-        total += sum(w for _, w in inside) * (inside[-1][0] - inside[0][0])
-    return total
+    rows = sp.vstack([leave, arrive], format="csc")
+    return least(cost.reshape(-1), A_eq=rows, b_eq=np.concatenate([given, np.zeros(m)]))
 
 
 def _levels(gamma: JointDistribution) -> list[tuple[float, float, float]]:
     return list(zip(gamma.predictions.tolist(), gamma.mass.tolist(), gamma.means.tolist(), strict=True))
 
 
-def _best_scoring_rule(points: list[float], objective: np.ndarray) -> float:
-    """Maximise over scoring rules S(p, 0), S(p, 1) in [0, 1], proper for every pair of points.
+def _best_scoring_rule(terms: list[tuple[float, float, float]]) -> float:
+    """The largest Σ c S(p; q) of terms (c, p, q) over scoring rules S(p, 0), S(p, 1) in [0, 1] that are proper.
 
     A rule that is proper on these points is a decision task whose actions are the points, and every task
     gives one, by best responses. So nothing of kinks or envelopes is used here.
     """
-    size = len(points)
-    rows = []
-    for a, p in enumerate(points):
-        for b in range(size):
-            if a != b:  # S(b; p) ≤ S(a; p) where S(x; p) = (1 − p) S(x, 0) + p S(x, 1)
-                row = np.zeros(2 * size)
-                row[2 * b] += 1 - p
-                row[2 * b + 1] += p
-                row[2 * a] -= 1 - p
-                row[2 * a + 1] -= p
-                rows.append(row)
-    result = linprog(
-        -objective,
-        A_ub=np.array(rows) if rows else None,
-        b_ub=np.zeros(len(rows)) if rows else None,
-        bounds=(0, 1),
-        method="highs",
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    assert result.status == 0, result.message
-    return -float(result.fun)
+    points = sorted({0.0, 1.0, *(p for _, p, _ in terms)})
+    objective, rows = np.zeros(2 * len(points)), []
+    for c, p, q in terms:
+        at = 2 * points.index(p)
+        objective[[at, at + 1]] += c * (1 - q), c * q
+    for p, q in permutations(range(len(points)), 2):
+        row = np.zeros(2 * len(points))
+        # S(q; p) ≤ S(p; p) where S(x; p) = (1 − p) S(x, 0) + p S(x, 1)
+        row[[2 * q, 2 * q + 1, 2 * p, 2 * p + 1]] = 1 - points[p], points[p], points[p] - 1, -points[p]
+        rows.append(row)
+    return -least(-objective, A_ub=np.array(rows), b_ub=np.zeros(len(rows)), bounds=(0, 1))
 
 
 def cdl(gamma: JointDistribution) -> float:
     """Σ w_i (S(q_i; q_i) − S(v_i; q_i)), maximised over proper S."""
-    rows = _levels(gamma)
-    points = sorted({0.0, 1.0, *(v for v, _, _ in rows), *(q for _, _, q in rows)})
-    at = {p: i for i, p in enumerate(points)}
-    objective = np.zeros(2 * len(points))
-    for v, w, q in rows:
-        for sign, p in ((1, q), (-1, v)):
-            objective[2 * at[p]] += sign * w * (1 - q)
-            objective[2 * at[p] + 1] += sign * w * q
-    return _best_scoring_rule(points, objective)
+    return _best_scoring_rule([(s * w, p, q) for v, w, q in _levels(gamma) for s, p in ((1, q), (-1, v))])
 
 
 def u_calibration(gamma: JointDistribution) -> float:
     """S(b; b) − Σ w_i S(v_i; q_i), maximised over proper S, with b = E[y]."""
-    rows = _levels(gamma)
-    b = sum(w * q for _, w, q in rows)
-    points = sorted({0.0, 1.0, b, *(v for v, _, _ in rows)})
-    at = {p: i for i, p in enumerate(points)}
-    objective = np.zeros(2 * len(points))
-    objective[2 * at[b]] += 1 - b
-    objective[2 * at[b] + 1] += b
-    for v, w, q in rows:
-        objective[2 * at[v]] -= w * (1 - q)
-        objective[2 * at[v] + 1] -= w * q
-    return _best_scoring_rule(points, objective)
+    b = sum(w * q for _, w, q in _levels(gamma))
+    return _best_scoring_rule([(1.0, b, b), *((-w, v, q) for v, w, q in _levels(gamma))])
 
 
 def rounded(gamma: JointDistribution, m: int, soft: bool = True) -> tuple[np.ndarray, np.ndarray]:
@@ -302,21 +199,17 @@ def rounded(gamma: JointDistribution, m: int, soft: bool = True) -> tuple[np.nda
     mass, ones = np.zeros(m + 1), np.zeros(m + 1)
     for v, w, q in _levels(gamma):
         for j in range(m + 1):
-            share = (
-                max(0.0, 1 - m * abs(v - j / m))
-                if soft
-                else float(j / m <= v and (j == m or v < (j + 1) / m))
-            )
+            share = max(0.0, 1 - m * abs(v - j / m)) if soft else j / m <= v and (j == m or v < (j + 1) / m)
             mass[j] += w * share
             ones[j] += w * share * q
     return mass, ones
 
 
-def scdl_binned(gamma: JointDistribution, m: int, soft: bool = True) -> float:
-    """The maximum over all i, both sums term by term."""
-    mass, ones = rounded(gamma, m, soft)
-    best = 0.0
-    for i in range(1, m + 1):
-        total = sum(max(ones[j] - mass[j] * i / m, 0.0) for j in range(i))
-        best = max(best, total + sum(max(mass[j] * (i - 1) / m - ones[j], 0.0) for j in range(i, m + 1)))
-    return best
+def threshold_losses(gamma: JointDistribution, m: int, soft: bool = True) -> list[float]:
+    """The loss of each threshold 1 to m, both sums term by term."""
+    both = list(zip(*rounded(gamma, m, soft), strict=True))
+    return [
+        sum(max(q - w * i / m, 0.0) for w, q in both[:i])
+        + sum(max(w * (i - 1) / m - q, 0.0) for w, q in both[i:])
+        for i in range(1, m + 1)
+    ]

@@ -15,8 +15,8 @@ from onlinecal.study.outlook import outlook
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Entry
 from onlinecal.study.promises import promises
-from tests.gammas_metric import many_levels
 from tests.results import F, N, cells, equal
+from tests.strategies import many_levels
 
 # ---------------------------------------------------------------- what is refused
 
