@@ -40,37 +40,31 @@ def levels_of(gamma):
     return gamma.predictions.tolist(), gamma.counts.tolist(), gamma.positives.tolist()
 
 
-@given(samples)
-def test_from_samples_equals_counting(pairs):
-    gamma = JointDistribution.from_samples(*zip(*pairs, strict=True))
+@given(samples, st.integers(0, 60), st.randoms())
+def test_every_way_to_gamma_is_counting(pairs, cut, random):
     v, n, s = brute(pairs)
-    assert levels_of(gamma) == (v, n, s)
-    assert gamma.means.tolist() == [float(Fraction(a, b)) for a, b in zip(s, n, strict=True)]
-    assert gamma.weight == len(pairs)
-
-
-@given(samples, st.randoms())
-def test_order_weights_and_counts_lead_to_the_same(pairs, random):
-    gamma = JointDistribution.from_samples(*zip(*pairs, strict=True))
-    shuffled = list(pairs)
-    random.shuffle(shuffled)
-    p, y = zip(*shuffled, strict=True)
-    v, n, s = brute(pairs)
-    for other in (
+    p, y = zip(*random.sample(pairs, len(pairs)), strict=True)
+    for gamma in (
+        JointDistribution.from_samples(*zip(*pairs, strict=True)),
         JointDistribution.from_samples(p, y),
         JointDistribution.from_samples(p, y, weights=np.ones(len(p))),
         JointDistribution.from_counts(v[::-1], n[::-1], s[::-1]),
         JointDistribution.from_sorted_keys(np.sort(encode(np.array(p, float), np.array(y, float)))),
+        merged(
+            *(
+                JointDistribution.from_samples(p[part], y[part])
+                for part in (slice(cut), slice(cut, None))
+                if p[part]
+            )
+        ),
     ):
-        assert levels_of(other) == levels_of(gamma)
+        assert levels_of(gamma) == (v, n, s)
+        assert gamma.means.tolist() == [float(Fraction(a, b)) for a, b in zip(s, n, strict=True)]
+        assert gamma.weight == len(pairs)
 
 
-@given(samples, samples)
-def test_merge_is_concatenation(first, second):
-    one, other, both = (
-        JointDistribution.from_samples(*zip(*pairs, strict=True)) for pairs in (first, second, first + second)
-    )
-    assert levels_of(one.merge(other)) == levels_of(both)
+def merged(first, *others):
+    return first.merge(*others)
 
 
 @given(samples)
@@ -78,17 +72,12 @@ def test_flip_twice_and_mass(pairs):
     gamma = JointDistribution.from_samples(*zip(*pairs, strict=True))
     assert gamma.mass.sum() == pytest.approx(1.0, abs=1e-12)
     flipped = gamma.flip()
-    assert flipped.weight == gamma.weight
-    assert flipped.base_rate == pytest.approx(1 - gamma.base_rate, abs=1e-12)
+    assert (flipped.weight, flipped.base_rate) == (
+        gamma.weight,
+        pytest.approx(1 - gamma.base_rate, abs=1e-12),
+    )
     twice = flipped.flip().predictions
     assert flipped.levels < gamma.levels or twice == pytest.approx(gamma.predictions, abs=1e-15)
-
-
-@pytest.mark.parametrize("m", [1, 3, 7, 49, 10**6])
-def test_a_calibrated_grid_has_no_residual_at_all(m):
-    i = np.arange(m + 1) if m < 1000 else np.arange(0, m + 1, 997)
-    gamma = JointDistribution.from_counts(i / m, np.full(len(i), float(m)), i)
-    assert not gamma.residuals.any()
 
 
 def test_levels_weights_and_rounding():
@@ -98,6 +87,13 @@ def test_levels_weights_and_rounding():
     assert moved == pytest.approx((0.01 + 0.01 + 0.1) / 3)
     gamma = JointDistribution.from_samples([0.5, 0.2, 0.5], [1, 1, 0], weights=[3, 0, 1])
     assert (*levels_of(gamma), gamma.means.tolist(), gamma.weight) == ([0.5], [4], [3], [0.75], 4)
+
+
+@pytest.mark.parametrize("m", [1, 3, 7, 49, 10**6])
+def test_a_calibrated_grid_has_no_residual_at_all(m):
+    i = np.arange(m + 1) if m < 1000 else np.arange(0, m + 1, 997)
+    gamma = JointDistribution.from_counts(i / m, np.full(len(i), float(m)), i)
+    assert not gamma.residuals.any()
 
 
 @given(calibrated_gammas(), st.floats(1e-6, 1e6))
@@ -135,22 +131,27 @@ def test_sums_of_weights_are_rounded_as_stated(rows):
 
 
 PARTS = ("predictions", "counts", "positives", "means", "mass", "residuals")
-V, N, S = np.array([0.25, 0.75]), np.array([4.0, 2.0]), np.array([1.0, 1.0])
+GIVEN = np.array([0.25, 0.75]), np.array([4.0, 2.0]), np.array([1.0, 1.0])
+#: name → Γ of predictions, counts and positives
+FROM = {
+    "samples": lambda v, n, s: JointDistribution.from_samples(v, s),
+    "weighted": lambda v, n, s: JointDistribution.from_samples(v, s, weights=n),
+    "counts": lambda v, n, s: JointDistribution.from_counts(v, n, s),
+    "unsorted": lambda v, n, s: JointDistribution.from_counts(v[::-1], n[::-1], s[::-1]),
+    "levels": lambda v, n, s: JointDistribution.from_levels(v, n, s),
+}
+COUNTED = FROM["counts"](*GIVEN)
 MADE = {
-    "samples": lambda: JointDistribution.from_samples(V, [0, 1]),
-    "weighted": lambda: JointDistribution.from_samples(V, [0, 1], weights=N),
-    "counts": lambda: JointDistribution.from_counts(V, N, S),
-    "unsorted": lambda: JointDistribution.from_counts(V[::-1], N, S),
-    "levels": lambda: JointDistribution.from_levels(V, N, S / N),
-    "keys": lambda: JointDistribution.from_sorted_keys(np.sort(encode(V, S))),
-    "merged": lambda: MADE["counts"]().merge(MADE["levels"]()),
-    "rounded": lambda: MADE["counts"]().round(8)[0],
-    "moved": lambda: MADE["counts"]().round(1)[0],
-    "flipped": lambda: MADE["counts"]().flip(),
-    "joined": lambda: JointDistribution.from_counts([1e-17, 2e-17], N, S).flip(),
-    "copied": lambda: copy.copy(MADE["counts"]()),
-    "deeply copied": lambda: copy.deepcopy(MADE["counts"]()),
-    "pickled": lambda: pickle.loads(pickle.dumps(MADE["counts"]())),
+    **{name: lambda make=make: make(*GIVEN) for name, make in FROM.items()},
+    "keys": lambda: JointDistribution.from_sorted_keys(np.sort(encode(GIVEN[0], GIVEN[2]))),
+    "merged": lambda: COUNTED.merge(FROM["levels"](*GIVEN)),
+    "rounded": lambda: COUNTED.round(8)[0],
+    "moved": lambda: COUNTED.round(1)[0],
+    "flipped": lambda: COUNTED.flip(),
+    "joined": lambda: JointDistribution.from_counts([1e-17, 2e-17], *GIVEN[1:]).flip(),
+    "copied": lambda: copy.copy(COUNTED),
+    "deeply copied": lambda: copy.deepcopy(COUNTED),
+    "pickled": lambda: pickle.loads(pickle.dumps(COUNTED)),
 }
 
 
@@ -163,38 +164,27 @@ def test_what_gamma_hands_out_cannot_be_written(made):
         with pytest.raises(ValueError, match="read-only"):
             array *= 3.0
         while isinstance(array, np.ndarray):
-            for unlock in (
-                lambda array=array: setattr(array.flags, "writeable", True),
-                lambda array=array: array.setflags(write=True),
-                lambda array=array: setattr(array[:].flags, "writeable", True),
-            ):
+            for flags in (array.flags, array[:].flags):
                 with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
-                    unlock()
+                    flags.writeable = True
+            with pytest.raises(ValueError, match="cannot set WRITEABLE flag"):
+                array.setflags(write=True)
             assert memoryview(array).readonly
             assert not np.from_dlpack(array).flags.writeable
             array = array.base
-        assert array is None or not hasattr(
-            array, "obj"
-        )  # a memoryview would show the array that it was made of
+        assert not hasattr(array, "obj")  # a memoryview would show the array that it was made of
         assert getattr(gamma, part).tolist() == before
         with pytest.raises(AttributeError):
             setattr(gamma, part, before)
         if made in ("copied", "deeply copied", "pickled"):
-            assert before == getattr(MADE["counts"](), part).tolist()
+            assert before == getattr(COUNTED, part).tolist()
 
 
-@pytest.mark.parametrize("made", ["samples", "weighted", "counts", "unsorted", "levels"])
-def test_arrays_that_were_given_stay_ones_own(made):
+@pytest.mark.parametrize("make", FROM.values(), ids=FROM)
+def test_arrays_that_were_given_stay_ones_own(make):
     """They can still be written, and Γ does not change with them, whichever memory they have."""
-    given = [array.copy() for array in (V, N, S)]
-    v, n, s = given
-    gamma = {
-        "samples": lambda: JointDistribution.from_samples(v, s),
-        "weighted": lambda: JointDistribution.from_samples(v, s, weights=n),
-        "counts": lambda: JointDistribution.from_counts(v, n, s),
-        "unsorted": lambda: JointDistribution.from_counts(v[::-1], n[::-1], s[::-1]),
-        "levels": lambda: JointDistribution.from_levels(v, n, s),
-    }[made]()
+    given = [array.copy() for array in GIVEN]
+    gamma = make(*given)
     parts = [getattr(gamma, part) for part in PARTS]
     before = [part.tolist() for part in parts]
     for array in given:

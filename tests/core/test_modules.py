@@ -59,13 +59,13 @@ def test_two_files_of_one_name_are_not_taken_for_each_other(folder):
     write(folder / "twice.py")
     write(folder / "sub" / "twice.py")
     locate("forecaster", "twice.py:EMA")
-    with pytest.raises(
-        UnknownName, match=r"a module 'twice' is there already, .*twice\.py; give the file another"
-    ):
-        locate("forecaster", "sub/twice.py:EMA")
     write(folder / "statistics.py")
-    with pytest.raises(UnknownName, match="a module 'statistics' is there already, Python's own"):
-        locate("forecaster", "statistics.py:EMA")
+    for name, said in (
+        ("sub/twice.py:EMA", r"a module 'twice' is there already, .*twice\.py; give the file another"),
+        ("statistics.py:EMA", "a module 'statistics' is there already, Python's own"),
+    ):
+        with pytest.raises(UnknownName, match=said):
+            locate("forecaster", name)
 
 
 NO_NAME = "expected module:name, such as 'mine:EMA' or 'mine.py:EMA'"
@@ -95,17 +95,14 @@ def test_names_of_nothing(folder, name, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("class EMA\n    pass\n", "SyntaxError: expected ':' (broken.py:1)"),
         ("x = 1\nclass EMA:\n  pass\n   x = 1\n", "IndentationError: unexpected indent (broken.py:4)"),
         ("\nimport nothing_like_this\n", "ModuleNotFoundError: No module named 'nothing_like_this' (broken.py:2)"),
         ("import broken_too\n", "SyntaxError: '(' was never closed (broken_too.py:2)"),
         ("def f():\n    1 / 0\nf()\n", "ZeroDivisionError: division by zero (broken.py:2)"),
         ("import sys\nsys.exit(3)\n", "SystemExit: 3 (broken.py:2)"),
         ("raise BaseException\n", "BaseException (broken.py:1)"),
-        ("raise ExceptionGroup('a', [ValueError('x')])\n", "ExceptionGroup: a (1 sub-exception) (broken.py:1)"),
         ("raise ValueError('two\\nlines\\x1b[31m')\n", "ValueError: two lines [31m (broken.py:1)"),
         ("def f(): f()\nf()\n", "RecursionError: maximum recursion depth exceeded (broken.py:1)"),
-        ("x = " + "(" * 600 + ")" * 600, "SyntaxError: too many nested parentheses (broken.py:1)"),
         (b"x = '\xff'\n", "(broken.py:1)"),
         (b"x = 1\0\n", "SyntaxError: source code string cannot contain null bytes"),
     ],
@@ -116,13 +113,12 @@ def test_what_cannot_be_imported_is_one_line_with_file_and_line(folder, name, te
     write(folder / "broken_too.py", "\nx = (\n")
     with pytest.raises(InvalidParameter) as raised:
         locate("forecaster", name)
-    assert str(raised.value).startswith(
-        f"forecaster {name!r}: module {name.partition(':')[0]!r} cannot be imported: "
-    )
+    found, module = str(raised.value), name.partition(":")[0]
+    assert found.startswith(f"forecaster {name!r}: module {module!r} cannot be imported: ")
     # Python 3.12 and later say a little more of some of them.
-    assert said.rpartition(" (")[2] in str(raised.value)
-    assert said.partition(" (")[0].partition("(")[0] in str(raised.value)
-    assert str(raised.value).isprintable()
+    assert said.rpartition(" (")[2] in found
+    assert said.partition(" (")[0].partition("(")[0] in found
+    assert found.isprintable()
     assert "broken" not in sys.modules
     write(folder / "broken.py")
     time.sleep(0.01)

@@ -50,23 +50,20 @@ def test_names_of_nothing(tmp_path, monkeypatch, name, said):
 
 
 def test_a_new_scenario_has_comments_and_replaces_nothing(tmp_path):
-    file = tmp_path / "sub" / "my.toml"
-    create(file)
-    assert file.read_text() == (FOLDER / "template.toml").read_text()
-    assert file.read_text().count("\n# ") + file.read_text().count("#") > 20
+    file, log = tmp_path / "sub" / "my.toml", tmp_path / "mine.csv"
+    for path, like, options, shipped in (
+        (file, (), {}, "template.toml"), (tmp_path / "quick.toml", ("quickstart",), {}, "quickstart.toml"),
+        (file, ("quickstart",), {"overwrite": True}, "quickstart.toml"), (log, (), {}, "forecasts/rain.csv"),
+    ):  # fmt: skip
+        create(path, *like, **options)
+        assert path.read_bytes() == (FOLDER / shipped).read_bytes()
+    assert (FOLDER / "template.toml").read_text().count("#") > 20
     for path, like, error, said in (
         (file, "template", InvalidParameter, "exists; expected the name of a new file"),
         (tmp_path / "my", "template", InvalidParameter, "expected a name that ends in .toml"),
         (tmp_path / "new.toml", "quikstart", UnknownName, "did you mean 'quickstart'"),
         (file / "new.toml", "template", InvalidParameter, "cannot be written"),
+        (tmp_path / "b.csv", "quickstart", UnknownName, "unknown example of a log 'quickstart'; known: rain"),
     ):
         with pytest.raises(error, match=said):
             create(path, like)
-    create(tmp_path / "quick.toml", "quickstart")
-    create(file, "quickstart", overwrite=True)
-    assert file.read_bytes() == (tmp_path / "quick.toml").read_bytes()
-    assert (tmp_path / "quick.toml").read_bytes() == (FOLDER / "quickstart.toml").read_bytes()
-    create(tmp_path / "mine.csv")
-    assert (tmp_path / "mine.csv").read_bytes() == (FOLDER / "forecasts" / "rain.csv").read_bytes()
-    with pytest.raises(UnknownName, match="unknown example of a log 'quickstart'; known: rain"):
-        create(tmp_path / "b.csv", "quickstart")

@@ -11,39 +11,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.sweeps import ANYTHING, WIDTH, Kind, Thing, kinds, ranged, sweep
+from onlinecal.core.sweeps import WIDTH, Kind, Thing, kinds, ranged, sweep
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.forecasters import FORECASTERS
 from onlinecal.measures import MEASURES
 from onlinecal.natures import NATURES
 
-
-def find(role, table):
-    kinds = {
-        "m": Kind(whole=True),
-        "q": Kind(),
-        "of": Kind(),
-        "weights": Kind(list=True),
-        "parts": Kind(list=True),
-    }
-    return Thing(table["name"], kinds)
+LIST = Kind(list=True)
+KINDS = {"m": Kind(whole=True), "q": Kind(), "of": Kind(), "weights": LIST, "parts": LIST}
 
 
-def labels(**table):
-    made = sweep("forecaster", {"name": "a", **table}, find)
-    return list(map(made.label, made))
-
-
-def tables(**table):
-    return [case.value for case in sweep("forecaster", {"name": "a", **table}, find)]
+def swept(**table):
+    return sweep("forecaster", {"name": "a", **table}, lambda role, table: Thing(table["name"], KINDS))
 
 
 # ---------------------------------------------------------------- types
 
 
-class Plain:
-    def __init__(self, rate=0.1, bins=10, weights=(1, 2), what=None, anything=None, word="x", needed=...):
-        pass
+def untyped(rate=0.1, bins=10, weights=(1, 2), what=None, word="x", needed=...):
+    pass
 
 
 def annotated(
@@ -61,31 +47,29 @@ def unresolved(a: "NoSuchName | None" = 3, b: "NoSuchName" = None, c=(1, 2)):  #
 class Specified:
     of: "Specified | None" = None
     many: "tuple[Specified, ...]" = ()
-    m: "int | str" = 3
 
 
-def test_the_type_says_whether_a_list_is_a_value():
-    plain = kinds(Plain)
-    assert [name for name, kind in plain.items() if kind.list] == ["weights", "what", "anything"]
-    assert plain["what"] == ANYTHING
-    assert [name for name, kind in plain.items() if kind.whole] == ["bins"]
-    there = kinds(annotated)
-    assert [name for name, kind in there.items() if kind.list] == ["gamma", "c", "d", "f"]
-    assert [name for name, kind in there.items() if kind.whole] == ["b"]
-    assert there["h"] == Kind(table=True)
-    assert kinds(Specified) == {"of": Kind(), "many": Kind(list=True), "m": Kind(whole=True)}
-    assert kinds(unresolved) == {"a": Kind(whole=True), "b": ANYTHING, "c": Kind(list=True)}
-    assert kinds(print) is not None
-    assert kinds(dict) == {}
+@pytest.mark.parametrize(
+    ("made", "lists", "whole", "tables"),
+    [
+        (untyped, "weights what", "bins", "what"), (annotated, "gamma c d f", "b", "gamma h"), (dict, "", "", ""),
+        (unresolved, "b c", "a", "b"), (Specified, "many", "", ""),
+    ],
+)  # fmt: skip
+def test_the_type_says_whether_a_list_is_a_value(made, lists, whole, tables):
+    found = kinds(made).items()
+    assert [name for name, kind in found if kind.list] == lists.split()
+    assert [name for name, kind in found if kind.whole] == whole.split()
+    assert [name for name, kind in found if kind.table] == tables.split()
 
 
 def test_of_what_there_is_only_these_parameters_take_lists():
     known = [*FORECASTERS.items(), *NATURES.items()]
     taken = {f"{name}.{key}" for name, cls in known for key, kind in kinds(cls).items() if kind.list}
     expected = (
-        "expert_mixture.of expert_aggregation.of logistic_policy.weights mixture.natures mixture.weights "
+        "expert_mixture.of expert_aggregation.of logistic_policy.weights mixture.natures mixture.weights"
     )
-    assert taken == set(f"{expected} streams.parts streams.weights streams.labels".split())
+    assert taken == {*expected.split(), "streams.parts", "streams.weights", "streams.labels"}
     options = {(n, k) for n, m in MEASURES.items() for k, kind in kinds(m.function).items() if kind.list}
     assert options == {("binned_ce", "bins"), ("weighted_ce", "weights")}
     assert not any(kind.list for task in TASKS.values() for kind in kinds(task).values())
@@ -94,17 +78,8 @@ def test_of_what_there_is_only_these_parameters_take_lists():
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="the statement `type` is of Python 3.12")
 def test_named_types_are_what_they_stand_for():
     names = {}
-    exec(
-        "type Few = list[float] | float\n"
-        "type Many[A, B] = B | tuple[A, ...]\n"
-        "type Both = Few | Many[str, int]\n"
-        "def made(few: Few, many: Many[str, int], one: Many, both: Both, told: Many[list, float] | None): ...",
-        names,
-    )
-    found = kinds(names["made"])
-    assert [kind.list for kind in found.values()] == [True, True, found["one"].list, True, True]
-    assert found["one"] == ANYTHING
-    assert [kind.whole for kind in found.values()] == [False, True, False, False, False]
+    exec("type Few = list[float] | float\ntype Both = Few | int\ndef made(few: Few, both: Both): ...", names)
+    assert kinds(names["made"]) == {"few": Kind(list=True), "both": Kind(list=True)}
 
 
 # ---------------------------------------------------------------- combinations
@@ -132,8 +107,9 @@ FILES = {"each": [f"/a/very/long/way/to/the/folder/{name}.csv" for name in ("rai
     ],
 )  # fmt: skip
 def test_every_combination_has_a_label_in_order(table, expected):
-    assert labels(**table) == expected
-    assert max(map(len, labels(**table, weights=[1] * 40) if "weights" not in table else expected)) <= WIDTH
+    made = swept(**table)
+    assert list(map(made.label, made)) == expected
+    assert max(map(len, expected)) <= WIDTH
 
 
 @pytest.mark.parametrize(
@@ -146,9 +122,9 @@ def test_every_combination_has_a_label_in_order(table, expected):
     ],
 )  # fmt: skip
 def test_tables_have_single_values(table, key, expected):
-    assert tables(**table) == [{"name": "a", **table, key: value} for value in expected]
-    made = sweep("forecaster", {"name": "a", "m": [1, 2]}, find)
-    assert [made.label(case, "mine") for case in made] == ["mine, m = 1", "mine, m = 2"]
+    made = swept(**table)
+    assert [case.value for case in made] == [{"name": "a", **table, key: value} for value in expected]
+    assert made.label(next(iter(made)), "mine").startswith("mine")
 
 
 @pytest.mark.parametrize(
@@ -166,11 +142,11 @@ def test_tables_have_single_values(table, key, expected):
 )
 def test_refused(table, said):
     with pytest.raises(InvalidParameter, match=said):
-        tables(**table)
+        list(swept(**table))
 
 
 def test_a_million_are_not_made():
-    made = sweep("forecaster", {"name": "a", "m": list(range(1000)), "q": list(range(1000))}, find)
+    made = swept(m=list(range(1000)), q=list(range(1000)))
     assert len(made) == 10**6
     assert next(iter(made)).value == {"name": "a", "m": 0, "q": 0}
 

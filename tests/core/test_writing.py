@@ -9,16 +9,6 @@ from onlinecal.core.writing import EXISTS, check_new, whole
 from tests.command_line import onlinecal
 
 
-def test_a_file_takes_the_place_of_the_one_before(tmp_path):
-    path = tmp_path / "new" / "a.txt"
-    for text in ("first", "second"):
-        with whole(path) as new:
-            new.write_text(text)
-            assert not path.exists() or path.read_text() == "first"
-        assert path.read_text() == text
-    assert [file.name for file in path.parent.iterdir()] == ["a.txt"]
-
-
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt(), ValueError()])
 def test_what_fails_leaves_what_was_there(tmp_path, fault):
     path = tmp_path / "a.txt"
@@ -40,7 +30,7 @@ def test_what_fails_leaves_what_was_there(tmp_path, fault):
 
 def test_a_file_is_replaced_only_if_it_may_be(tmp_path):
     """Also one that comes while the new one is made; nothing else is left beside it."""
-    path = tmp_path / "a.txt"
+    path = tmp_path / "new" / "a.txt"
     with pytest.raises(InvalidParameter, match=f"^{path} {EXISTS}$"), whole(path, overwrite=False):
         path.write_text("theirs")
     assert path.read_text() == "theirs"
@@ -48,7 +38,8 @@ def test_a_file_is_replaced_only_if_it_may_be(tmp_path):
         pytest.fail("there is such a file")
     with whole(path) as new:
         new.write_text("mine")
-    assert [(file.name, file.read_text()) for file in tmp_path.iterdir()] == [("a.txt", "mine")]
+        assert path.read_text() == "theirs"
+    assert [(file.name, file.read_text()) for file in path.parent.iterdir()] == [("a.txt", "mine")]
 
 
 def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The line of progress on a narrow terminal, and while a single measure takes long."""
+"""Progress: the bar of a narrow terminal, lines in a file, and a clock while a single measure takes long."""
 
 import io
 import re
@@ -17,17 +17,28 @@ def test_the_time_left_is_not_cut_at_80_columns(monkeypatch):
     made = consoles.Console(file=io.StringIO(), width=80, force_terminal=True)
     monkeypatch.setattr(consoles, "Console", lambda **_: made)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
-    bar = Progress(10**10, shown=True)
-    with bar:
+    with Progress(10**10, shown=True) as bar:
         for _ in range(3):
-            bar._at = 0.0
             bar.describe("forecast hedging, m = T^(1/3), against a nature with a name that is long")
             time.sleep(0.02)
-            bar._at = 0.0
             bar.advance(10**8)
     plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", made.file.getvalue())
-    # Before, the columns in front of the text gave way to it, and the line began with "…".
     assert re.search(r"run-rounds/s, \d+ (s|min|h) left · forecast hedg", plain)
+
+
+@pytest.mark.parametrize(("shown", "lines"), [(None, 3), (True, 4), (False, 0)])
+def test_a_file_has_a_line_now_and_then(monkeypatch, shown, lines):
+    now = [100.0]
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with Progress(1000, shown) as bar:
+        bar.describe("a vs b")
+        for _ in range(100):
+            now[0] += 1.0
+            bar.advance(10)
+    said = sys.stderr.getvalue().splitlines()
+    assert len(said) == lines
+    assert all(re.fullmatch(r"90 %, 10 run-rounds/s, 10 s left · a vs b", line) for line in said[-1:])
 
 
 @pytest.mark.parametrize("ticks", [False, True])
