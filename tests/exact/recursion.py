@@ -12,6 +12,7 @@ from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES
 
 
+@cache
 def total(measure, m, counts):
     """T·μ of a tuple of (n, s) for each point."""
     n, s = np.array(counts, float).T
