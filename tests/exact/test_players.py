@@ -48,14 +48,10 @@ def test_maximin_takes_the_value_at_least_from_everybody_on_the_grid():
 
 def test_between_the_points_one_can_do_better(seed):
     """The guarantee is about the grid: a finer one pays less."""
+    options = {"horizon": 40, "runs": 400, "seed": seed, "measures": ["ece"], "per_decade": 1}
+    totals = oc.play(f.Minimax(4), n.Maximin(2), **options).cells[0].totals["ece"][-1]
     # Azuma: by chance with probability 1e-9 at most.
-    beyond = math.sqrt(2 * 40 * math.log(1e9) / 400)
-    assert mean_total(f.Minimax(4), n.Maximin(2), 40, 400, seed) + beyond < solve(2, 40).value
-
-
-def mean_total(forecaster, nature, horizon, runs, seed):
-    options = {"horizon": horizon, "runs": runs, "seed": seed, "measures": ["ece"], "per_decade": 1}
-    return oc.play(forecaster, nature, **options).cells[0].totals["ece"][-1].mean()
+    assert totals.mean() + math.sqrt(2 * 40 * math.log(1e9) / 400) < solve(2, 40).value
 
 
 def test_a_forecaster_that_errs_once_pays_more():
@@ -74,9 +70,8 @@ def test_a_forecaster_that_errs_once_pays_more():
 
 def test_the_guarantees_are_checked(seed):
     names = list(guarantees.check([f.Minimax()], [n.Maximin(), n.Drift()], horizon=60, runs=16, seed=seed))
-    assert {(v.strategy, v.opponent) for v in names} == {
-        ("minimax", "maximin"), ("maximin", "minimax"), ("minimax", "drift"),
-    }  # fmt: skip
+    pairs = {("minimax", "maximin"), ("maximin", "minimax"), ("minimax", "drift")}
+    assert {(v.strategy, v.opponent) for v in names} == pairs
     for v in names:
         assert v.holds is not False
         assert math.isnan(v.step) or v.step <= 1.0

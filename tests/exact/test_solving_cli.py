@@ -22,9 +22,8 @@ def test_solve(tmp_path):
     found = json.loads(
         onlinecal("solve --m 4 --horizon 6 --after '0.5:1, 0.5:1' --json", cwd=tmp_path).stdout
     )
-    solution = solve(4, 6)
-    here = solution.at([0, 0, 4, 0, 0], 4)
-    assert (found["value"], found["value_here"], found["left"]) == (solution.value, here.value, 4)
+    here = solve(4, 6).at([0, 0, 4, 0, 0], 4)
+    assert (found["value"], found["value_here"], found["left"]) == (solve(4, 6).value, here.value, 4)
     assert [each["forecast"] for each in found["law"]] == list(here.forecasts)
     assert found["after"] == here.after.tolist()
     for measure in ("ece", "step_ce"):
@@ -35,7 +34,7 @@ def test_solve(tmp_path):
 
 
 @pytest.mark.one_in(5)
-@pytest.mark.parametrize(("m", "horizon"), [(2, 3), (3, 5), (4, 8), (5, 6), (7, 5)])
+@pytest.mark.parametrize(("m", "horizon"), [(2, 3), (3, 5), (4, 7), (5, 5), (7, 4)])
 def test_what_is_printed_holds_for_the_rational_value(tmp_path, m, horizon):
     exact = rational_value(m, horizon)
     words = onlinecal(f"solve --m {m} --horizon {horizon}", cwd=tmp_path).stdout
