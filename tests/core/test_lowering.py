@@ -1,6 +1,5 @@
 """Functions that are compiled from their text: the same numbers as by numba from their bytecode."""
 
-import math
 import random
 import re
 from importlib import import_module
@@ -33,26 +32,6 @@ def signed(x):
     return -1, -x
 
 
-def branches(x, n):
-    total, flag = 0.0, False
-    for i in range(n, -n, -STEP):
-        if i == 2:
-            continue
-        if not (0 <= i < 7 or flag):
-            total += half(x)
-        elif i in (3, 5):
-            flag |= x > 0.5
-            total -= half(x, 3.0) if flag else 1.0
-        else:
-            total = total * 1.5 + i // 2 - i % 3 + abs(-x) ** 2 - x**0.5
-        if total > 1e6:
-            break
-    while n > 0 and total < 50.0:
-        n -= 1
-        total += math.exp(-x) * max(x, 0.25, n) + min(n, 3)
-    return total
-
-
 def tuples(x, n):
     (sign, size), rest = signed(x - 0.5), n
     facts, total = (size, n, (2.5, 1)), 0.0
@@ -73,7 +52,7 @@ def arrays(x, n):
     return total + len(ends) + counts.shape[1] + values.view(np.int64)[1]
 
 
-@pytest.mark.parametrize("function", [branches, tuples, arrays])
+@pytest.mark.parametrize("function", [tuples, arrays])
 def test_the_numbers_are_those_of_numba(function):
     plain = njit(**HOW)(function)
     made = njit(**HOW)(from_text(function, types.float64))
@@ -150,6 +129,9 @@ def test_arrays_are_given_back_and_results_belong_to_the_caller():
 # ---------------------------------------------------------------- random functions
 
 
+HEAD = "import math\nimport numpy as np\nfrom tests.core.test_lowering import STEP, half\n"
+
+
 class Writes:
     """Writes random functions of a float and an integer."""
 
@@ -167,18 +149,19 @@ class Writes:
     def float(self):
         return self.simple("x", "f", "g", "0.3", "-0.5", "1e300") or self.any(
             "(F + F)", "(F - N)", "(F * F)", "(F / F)", "(N / N)", "(F // N)", "(F % F)", "max(F, N)", "min(F, F)",
-            "abs(F)", "math.sqrt(F)", "(F if B else F)", "(F) ** 2", "(-F)", "pair[0]",
+            "abs(F)", "math.exp(F)", "(F if B else F)", "(F) ** 2", "abs(F) ** 0.5", "(-F)", "pair[0]", "half(F)",
+            "half(F, 3.0)",
         )  # fmt: skip
 
     def whole(self):
         return self.simple("n", "i", "j", "0", "-2", "7") or self.any(
             "(N + N)", "(N * N)", "(N // N)", "(N % N)", "(N & N)", "(N ^ N)", "(N << 1)", "(N >> 3)", "(~N)",
-            "min(N, N)", "(N if B else N)", "np.int64(min(max(F, -1e6), 1e6))",
+            "min(N, N)", "(N if B else N)", "STEP", "np.int64(min(max(F, -1e6), 1e6))",
         )  # fmt: skip
 
     def truth(self):
         return self.simple("b", "True") or self.any(
-            "(F < F)", "(N <= N < N)", "(not B)", "(B and B)", "(B or F == N)"
+            "(F < F)", "(N <= N < N)", "(not B)", "(B and B)", "(B or F == N)", "(N in (3, 5))"
         )
 
     def lines(self, depth, within=False):
@@ -219,11 +202,11 @@ class Writes:
 @pytest.mark.filterwarnings(
     "ignore"
 )  # of Python: numbers are compared with `is`, and divided by 0, at random
-def test_random_functions_have_the_numbers_of_numba(tmp_path, monkeypatch, seed):
+def test_random_functions_have_the_numbers_of_numba(tmp_path, monkeypatch, seed, full):
     """To the last bit. A function in which a name has two types is left to numba, as are a few of these."""
-    writes, count = Writes(seed), 12
+    writes, count = Writes(seed), 100 if full else 8
     text = "".join(writes.function(f"random_{i}") for i in range(count))
-    (tmp_path / f"random_{seed}.py").write_text(f"import math\n\nimport numpy as np\n\n{text}")
+    (tmp_path / f"random_{seed}.py").write_text(f"{HEAD}{text}")
     monkeypatch.syspath_prepend(str(tmp_path))
     module, same = import_module(f"random_{seed}"), 0
     for i in range(count):
