@@ -97,27 +97,85 @@ def all_gone(pids, within=5.0):
     wait_for(lambda: not any(os.path.exists(f"/proc/{pid}/exe") for pid in pids), within)
 
 
+# ---------------------------------------------------------------- studies on the command line
+
+
+SLEEPS = """
+import time
+from pathlib import Path
+SLOW, QUICK = (str(Path(__file__).with_name(name)) for name in ("slow", "quick"))
+class Sleeps:
+    def __init__(self, horizon, salt):
+        self.horizon, self.sum = horizon, salt
+    def forecast(self):
+        if not Path(QUICK).exists():
+            time.sleep(0.02 if Path(SLOW).exists() else 0.002)
+        return self.sum % 1.0
+    def update(self, forecast, outcome):
+        self.sum += 0.1 + outcome / 3
+"""
+#: cells of some tenths of a second, which cost the machine nothing; of some seconds where there is a file "slow",
+#: and of none where there is a file "quick"
+SCENARIO = """
+runs = 4
+horizons = [40, 50, 60, 70, 80]
+measures = ["ece", "cdl"]
+natures = ["drift", "random_walk", "contrarian"]
+forecasters = [{ name = "own:Sleeps", label = "a", salt = 0.2 }, { name = "own:Sleeps", label = "b", salt = 0.7 }]
+"""
+#: the command line, with processes from the beginning
+CODE = (
+    "import sys; from onlinecal.study.executors import processes; processes.ALONE = 0; "
+    "from onlinecal.cli import main; main()"
+)
+
+
+def filled(folder):
+    (folder / "own.py").write_text(SLEEPS)
+    (folder / "s.toml").write_text(SCENARIO)
+    return folder
+
+
+def begin(folder, *options):
+    command = [sys.executable, "-c", CODE, "run", "s.toml", *options]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    heard = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731
+    return subprocess.Popen(command, cwd=folder, **pipes, preexec_fn=heard)
+
+
+def ended(playing):
+    """Its errors; it may also say how far it is, where the machine is busy."""
+    _, err = playing.communicate(timeout=180)
+    assert playing.returncode == 0, err
+    assert "error" not in err
+
+
 # ---------------------------------------------------------------- clusters
 
 
 class Dask:
     """A scheduler, and workers in processes of their own, on this machine."""
 
-    def __init__(self, folder, workers=2):
+    def __init__(self, folder, nanny=True):
+        self.nanny = nanny
         folder.mkdir()
         self.folder, self.processes = folder, []
         file = folder / "scheduler.json"
         self._begin("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
         self.address = json.loads(wait_for(lambda: file.exists() and file.read_text()))["address"]
-        if workers:
-            self.workers(workers)
 
-    def workers(self, count, environment=None, nanny=True):
+    def ready(self):
+        """Begins two workers, if they are not there, and waits for them; nannies begin others by themselves."""
+        if not (self.nanny and self.playing()):
+            self.begin(2 - len(self.playing()))
+        wait_for(lambda: self._count() == 2)
+
+    def begin(self, count):
         options = ("--nthreads", "1", "--local-directory", str(self.folder))
-        for how in [("--nworkers", str(count))] if nanny else [("--no-nanny",)] * count:
-            self._begin("worker", self.address, *how, *options, environment=environment)
+        for how in [("--nworkers", str(count))] if self.nanny else [("--no-nanny",)] * count:
+            self._begin("worker", self.address, *how, *options)
 
-    def _begin(self, *command, environment=None):
+    def _begin(self, *command):
         with open(self.folder / "dask.log", "ab") as log:
             self.processes.append(
                 subprocess.Popen(
@@ -125,19 +183,18 @@ class Dask:
                     stdout=log,
                     stderr=log,
                     cwd=self.folder,
-                    env=os.environ | (environment or {}),
                     start_new_session=True,
                 )
             )
 
-    def playing(self, nanny=True):
+    def playing(self):
         """The processes that play."""
         begun = [process.pid for process in self.processes[1:]]
-        if not nanny:
+        if not self.nanny:
             return [pid for pid in begun if "worker" in command_of(pid)]
         return [pid for parent in begun for pid in workers_of(parent)]
 
-    def count(self, nanny=True):
+    def _count(self):
         """Counts the workers that have begun, for the scheduler and for their nannies.
 
         A worker reports to the scheduler first. Dask's nanny gives up if its worker dies before it has heard of it.
@@ -148,7 +205,7 @@ class Dask:
             warnings.simplefilter("ignore")  # of versions, of which there are several
             with Client(self.address, set_as_default=False) as client:
                 counted = sum(client.nthreads().values())
-                if not nanny:
+                if not self.nanny:
                     return counted
                 states = client.run(
                     lambda dask_worker: dask_worker.process.status.name, nanny=True, on_error="return"

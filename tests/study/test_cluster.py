@@ -16,9 +16,10 @@ import onlinecal as oc
 from onlinecal.core.errors import WorkerError
 from onlinecal.core.progress import Progress
 from onlinecal.study import Played, play_cells
-from onlinecal.study.executors import executor_of
+from onlinecal.study.executors import executor_of, kit
 from onlinecal.study.executors.base import Serial
-from tests.executors import Dask, wait_for
+from onlinecal.study.status import Status
+from tests.executors import SCENARIO, Dask, begin, ended, tables, wait_for
 from tests.results import N, cells
 
 cluster = pytest.importorskip("onlinecal.study.executors.cluster")
@@ -28,12 +29,12 @@ PLANNED = cells(horizons=(50, 60, 70), runs=2)
 
 def totals(planned, executor):
     """The bytes of all totals, by cell."""
-    found = {}
     with executor:
-        for cell, played in play_cells(planned, Progress(1), executor):
-            assert cell.key not in found
-            found[cell.key] = [(name, total.tobytes()) for name, total in played.totals.items()]
-    return found
+        found = list(play_cells(planned, Progress(1), executor))
+    assert len(found) == len(planned)
+    return {
+        cell.key: [(name, total.tobytes()) for name, total in played.totals.items()] for cell, played in found
+    }
 
 
 #: phase → the method with which it begins, of a client of Dask or of our executor, and when
@@ -88,12 +89,11 @@ def test_without_any_worker_a_study_or_a_merge_stops_in_a_stated_time(threads, m
     monkeypatch.setattr(cluster, "GONE", 1.0)
     before(monkeypatch, phase, lambda: [leaves(threads, worker) for worker in threads.workers.values()])
     began = time.monotonic()
+    said = r"the last worker at .* is gone; finished cells are kept"
     with executor_of(scheduler=threads.scheduler_address) as executor:
-        act = lambda: list(play_cells(PLANNED, Progress(1), executor))  # noqa: E731
-        if phase == "merging":
-            act = lambda: executor.merged(time.sleep, [1.0] * 9, len)  # noqa: E731
-        with pytest.raises(WorkerError, match=r"the last worker at .* is gone; finished cells are kept"):
-            act()
+        acts = {"merging": lambda: executor.merged(time.sleep, [1.0] * 9, len)}
+        with pytest.raises(WorkerError, match=said):
+            acts.get(phase, lambda: list(play_cells(PLANNED, Progress(1), executor)))()
     assert time.monotonic() - began < 30.0  # a second, and those in which a busy machine begins
 
 
@@ -111,9 +111,8 @@ def test_a_scheduler_that_no_longer_answers_is_gone(threads, monkeypatch):
 
 @pytest.fixture(scope="module", params=[True], ids=["nanny"])
 def dask(request, tmp_path_factory):
-    """A cluster of all tests with workers of its kind; the last of them adds a worker of another version."""
-    made = Dask(tmp_path_factory.mktemp("cluster") / "dask", workers=0)
-    made.nanny = request.param
+    """A cluster of all tests with workers of its kind; the last of them ends its scheduler."""
+    made = Dask(tmp_path_factory.mktemp("cluster") / "dask", nanny=request.param)
     yield made
     made.end()
 
@@ -123,22 +122,19 @@ def dask(request, tmp_path_factory):
 def test_workers_are_killed_in_every_phase(dask, monkeypatch, seed, full):
     """One of two, or both; a nanny begins others in their place, or they are begun by hand.
 
-    In the small size every fifth case, others for other seeds.
+    In the small size one case of each kind, others for other seeds.
     """
-    nanny = dask.nanny
     alone = totals(PLANNED, Serial())
     monkeypatch.setattr(cluster, "PATIENCE", 60.0)
-    cases = [(phase, count) for phase in PHASES for count in (1, 2)]
-    for phase, count in cases if full else cases[seed % 5 :: 5]:
-        if not (nanny and dask.playing(nanny)):
-            dask.workers(2 - len(dask.playing(nanny)), nanny=nanny)
-        wait_for(lambda: dask.count(nanny) == 2)
+    cases = [(phase, count) for count in (1, 2) for phase in PHASES]
+    for phase, count in cases if full else [cases[(seed + 5 * dask.nanny) % 10]]:
+        dask.ready()
 
         def kill(count=count):
-            for pid in dask.playing(nanny)[:count]:
+            for pid in dask.playing()[:count]:
                 os.kill(pid, signal.SIGKILL)
-            if count == 2 and not nanny:
-                dask.workers(2, nanny=False)
+            if count == 2 and not dask.nanny:
+                dask.begin(2)
 
         with monkeypatch.context() as patched:
             before(patched, phase, kill)
@@ -170,31 +166,24 @@ class Sound:
 
 @pytest.mark.slow
 def test_what_kills_the_workers_of_a_cluster_fails_and_the_rest_is_played(dask):
-    dask.workers(2 - len(dask.playing()))
-    wait_for(lambda: dask.count() == 2)
+    dask.ready()
     who = list(map(oc.forecasters.base.as_forecaster, (Deadly, Sound)))
     planned = cells(horizons=(50, 60, 70), runs=1, forecasters=who, natures=[N.Drift()])
     with executor_of(scheduler=dask.address) as executor:
-        found = [(cell, what) for cell, what in play_cells(planned, Progress(1), executor)]
-    faults = {cell.horizon: str(what) for cell, what in found if not isinstance(what, Played)}
-    assert [
-        cell.forecaster.label for cell, what in found if cell.horizon == 50 and isinstance(what, Played)
-    ] == ["Sound"]
-    assert (len(found), list(faults)) == (6, [50])
+        found = list(play_cells(planned, Progress(1), executor))
+    ((cell, why),) = ((cell, what) for cell, what in found if not isinstance(what, Played))
+    assert (len(found), cell.forecaster.label, cell.horizon) == (6, "Deadly", 50)
     # Dask counts what else a worker had when it died, so that a unit may be played again up to six times.
-    assert all(re.match(r"its worker was gone [4-7] times \(it died\)", text) for text in faults.values())
+    assert re.match(r"its worker was gone [4-7] times \(it died\)", str(why))
 
 
-@pytest.mark.slow
-def test_a_worker_of_another_version_is_refused_by_name(tmp_path, dask):
-    (tmp_path / "sitecustomize.py").write_text("import numba\nnumba.__version__ = '0.0.1'\n")
-    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
-    dask.workers(2 - len(dask.playing()))
-    wait_for(lambda: dask.count() == 2)
-    dask.workers(1, {"PYTHONPATH": path})
-    wait_for(lambda: dask.count() == 3)
-    with pytest.raises(WorkerError, match=r"^the worker tcp://\S+ has numba 0.0.1, here it is "):
-        totals(PLANNED, executor_of(scheduler=dask.address))
+def test_a_worker_of_another_version_is_refused_by_name(threads, monkeypatch):
+    """It finds other versions than the process that has packed the cells."""
+    versions, planned = iter([kit.versions()]), cells(horizons=(51,), runs=1)
+    other = kit.versions() | {"numba": "0.0.1"}
+    monkeypatch.setattr(kit, "versions", lambda: next(versions, other))
+    with pytest.raises(WorkerError, match=r"^the worker inproc://\S+ has numba 0.0.1, here it is "):
+        totals(planned, executor_of(scheduler=threads.scheduler_address))
 
 
 def test_a_scheduler_without_workers(threads, monkeypatch):
@@ -238,3 +227,64 @@ def test_a_server_that_is_no_scheduler(answer, said, monkeypatch):
             connection.close()
     gc.collect()
     assert unraised == []
+
+
+# ---------------------------------------------------------------- on the command line
+
+
+@pytest.mark.slow
+def test_a_cluster_plays_the_same_also_where_the_process_that_asks_it_is_killed(folder, alone, dask):
+    """The plug-in lies beside the scenario, and not where the workers are, which stop, and play the rest later."""
+    dask.ready()
+    playing = begin(folder, "--output", "again.db", "--scheduler", dask.address)
+    wait_for(lambda: (folder / "again.db").exists() and Status.of(folder / "again.db").done)
+    playing.kill()
+    playing.communicate()
+    ended(begin(folder, "--output", "again.db", "--scheduler", dask.address, "--resume"))
+    assert tables(folder / "again.db") == alone
+
+
+BEATS = """
+import time
+class Sleeps:
+    def __init__(self, horizon, salt): self.file = FILE
+    def forecast(self):
+        with open(self.file, "a") as file: file.write("x")
+        time.sleep(0.01)
+        return 0.5
+    def update(self, forecast, outcome): pass
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_of_a_cluster_stop_when_their_study_ends(folder, dask, how):
+    beats = folder / "beats"
+    dask.ready()
+    (folder / "own.py").write_text(BEATS.replace("FILE", repr(str(beats))))
+    (folder / "s.toml").write_text(SCENARIO.replace("[40, 50, 60, 70, 80]", "[1000000]"))
+    playing = begin(folder, "--scheduler", dask.address)
+    wait_for(beats.exists)
+    time.sleep(0.5)
+    playing.send_signal(how)
+    playing.communicate(timeout=60)
+
+    def still():
+        before = beats.stat().st_size
+        time.sleep(1.0)
+        return beats.stat().st_size == before
+
+    wait_for(still, within=15.0)
+
+
+@pytest.mark.slow
+def test_a_scheduler_that_goes_away(folder, dask):
+    dask.ready()
+    playing = begin(folder, "--scheduler", dask.address)
+    path = folder / "results" / "s.db"
+    wait_for(lambda: path.exists() and Status.of(path).done)
+    os.kill(dask.processes[0].pid, signal.SIGKILL)
+    _, err = playing.communicate(timeout=90)
+    said = f"error: the scheduler at {dask.address} is gone; finished cells are kept; go on with --resume\n"
+    assert (playing.returncode, err.endswith(said)) == (2, True)
+    assert Status.of(path).done > 0

@@ -13,9 +13,8 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import StoreError
-from onlinecal.study import lock, play_batch
+from onlinecal.study import play_batch
 from onlinecal.study.database import FORMAT, Database, format_of
-from onlinecal.study.lock import writing
 from onlinecal.study.store import Store
 from tests.executors import Disorderly
 from tests.results import F, N, cells, change, equal, played, read, refused, session, study
@@ -35,14 +34,11 @@ MODES = {}, {"resume": True}, {"overwrite": True}
         ("UPDATE totals SET run = 12 - run", NUMBERS),
         ("DELETE FROM totals WHERE run = 2", NUMBERS),
         ("UPDATE games SET held = replace(held, ', 3]', ', 4]')", NUMBERS),
-        ("UPDATE games SET times = '[49]'", NUMBERS),
         ("UPDATE games SET content = '{'", NUMBERS),
         ("UPDATE columns SET content = replace(content, '1', '2')", PLAN),
         ("DELETE FROM columns WHERE name = 'ece'", PLAN),
         ("UPDATE meta SET value = replace(value, 'drift', 'me') WHERE key = 'plan'", PLAN),
-        ("UPDATE meta SET value = '[' WHERE key = 'plan'", PLAN),
         ("DELETE FROM meta WHERE key = 'checksum'", PLAN),
-        ("UPDATE meta SET value = '[' WHERE key = 'title'", PLAN),
     ],
 )
 def test_changed_rows_are_not_shown_and_mended_by_resume(results, whole, statement, said):
@@ -50,7 +46,6 @@ def test_changed_rows_are_not_shown_and_mended_by_resume(results, whole, stateme
     with pytest.raises(StoreError) as raised:
         read(results)
     assert said in str(raised.value)
-    assert "\n" not in str(raised.value)
     kept, remarks, _ = played(results, cells(), resume=True)
     assert equal(kept, whole)
     # Without its columns no game can be read.
@@ -70,18 +65,6 @@ def test_a_cell_of_which_nothing_is_known_is_one_that_was_not_played(results, wh
     change(results, statement)
     assert shown_as_put_there(read(results), whole) < 8
     assert equal(played(results, cells(), resume=True)[0], whole)
-
-
-@pytest.mark.parametrize("size", [10, 72, 600, 20000, -4096])
-def test_a_file_that_was_cut_short(results, whole, size):
-    results.write_bytes(results.read_bytes()[:size])
-    with pytest.raises(StoreError, match=r"damaged|not a results file|something else has changed"):
-        read(results)
-    refused(results, r"damaged|not a results file", resume=True)
-    if size == 10:
-        refused(results, "is not a results file of onlinecal", overwrite=True)
-    else:
-        assert equal(played(results, cells(), overwrite=True)[0], whole)
 
 
 def shown_as_put_there(found, original):
@@ -108,10 +91,18 @@ def index_that_says_something_else(path):
     return data
 
 
-@pytest.mark.parametrize("damaged", [schema_that_is_no_text, index_that_says_something_else])
+@pytest.mark.parametrize(
+    "damaged",
+    [schema_that_is_no_text, index_that_says_something_else,
+     *(lambda path, size=size: path.read_bytes()[:size] for size in (72, 600, -4096))],
+)  # fmt: skip
 def test_a_damaged_database_is_refused_and_replaced(results, whole, damaged):
     results.write_bytes(damaged(results))
-    refused(results, r"it is damaged .*; `onlinecal run SCENARIO --overwrite` replaces it", resume=True)
+    with contextlib.suppress(StoreError):
+        assert shown_as_put_there(read(results), whole) == 8
+    refused(
+        results, "it is damaged .* --overwrite` replaces it|is cut short, not a results file", resume=True
+    )
     assert equal(played(results, cells(), overwrite=True)[0], whole)
 
 
@@ -128,10 +119,8 @@ def test_noise_in_a_file_is_never_shown(results, whole, seed):
             path.unlink()
         try:
             return shown_as_put_there(read(results), whole)
-        except StoreError as error:
-            said = str(error)
-        assert "\n" not in said
-        return 0
+        except StoreError:
+            return 0
 
     for _ in range(40):
         shown(int(rng.integers(0, len(original))), rng.bytes(int(rng.choice([1, 16, 4096]))))
@@ -143,10 +132,11 @@ def test_noise_in_a_file_is_never_shown(results, whole, seed):
 
 
 def test_accounts_that_were_changed_are_not_shown(tmp_path):
-    path, options = tmp_path / "a.db", {"horizon": 20, "runs": 2, "measures": ["ece"]}
-    oc.play("empirical_mean", "drift", **options, decision_makers=[{"task": "umbrella", "join": 3}]).save(
-        path
+    path, options = (
+        tmp_path / "a.db",
+        {"decision_makers": [{"task": "umbrella", "join": 3}], "measures": ["ece"]},
     )
+    oc.play("empirical_mean", "drift", horizon=20, runs=2, **options).save(path)
     for new in ("x''", "'junk'", "substr(accounts, 1, 200) || x'00' || substr(accounts, 202)"):
         change(path, f"UPDATE games SET accounts = {new}")
         with pytest.raises(StoreError, match="something else has changed or deleted numbers"):
@@ -155,9 +145,8 @@ def test_accounts_that_were_changed_are_not_shown(tmp_path):
 
 def test_totals_are_read_by_sql(results, whole):
     with sqlite3.connect(results) as db:
-        rows = db.execute(
-            'SELECT forecaster, nature, horizon, "column", round, run, total FROM results ORDER BY 1, 2, 3, 4, 5, 6'
-        ).fetchall()
+        what = 'forecaster, nature, horizon, "column", round, run, total'
+        rows = db.execute(f"SELECT {what} FROM results ORDER BY 1, 2, 3, 4, 5, 6").fetchall()
     assert rows == sorted(
         (cell.forecaster, cell.nature, cell.horizon, name, round, run, total)
         for cell in whole.cells
@@ -178,9 +167,8 @@ def test_files_of_others_and_of_other_formats_are_left_alone(tmp_path, results):
     (tmp_path / "short.db").write_text("x")
     change(tmp_path / "other.db", "CREATE TABLE diary (page TEXT)")
     change(results, "PRAGMA user_version = 99")
-    later = f"has format 99, of a later onlinecal; this one reads {FORMAT}"
-    for name in ("text.db", "short.db", "other.db", "a.db"):
-        said = later if name == "a.db" else "not a results file"
+    none, later = "not a results file", f"has format 99, of a later onlinecal; this one reads {FORMAT}"
+    for name, said in (("text.db", none), ("short.db", none), ("other.db", none), ("a.db", later)):
         for options in MODES:
             refused(tmp_path / name, said, **options)
         with pytest.raises(StoreError, match=said):
@@ -188,9 +176,7 @@ def test_files_of_others_and_of_other_formats_are_left_alone(tmp_path, results):
     change(results, f"PRAGMA user_version = {FORMAT - 1}")
     for options in MODES[:2]:
         refused(
-            results,
-            f"has format {FORMAT - 1}, of an earlier onlinecal; .* play the scenario again",
-            **options,
+            results, f"format {FORMAT - 1}, of an earlier onlinecal; .* play the scenario again", **options
         )
     with session(results, cells(), overwrite=True) as opened:
         assert opened.finished == 0
@@ -233,12 +219,18 @@ def test_the_second_writer_is_told_who_writes(tmp_path, results, whole):
     assert sorted(file.name for file in results.parent.iterdir()) == [".a.db.lock", "a.db", "link.db"]
 
 
+def killed(code):
+    assert subprocess.run([sys.executable, "-c", code]).returncode == -9
+
+
 def test_a_lock_that_a_killed_process_left_behind_does_no_harm(tmp_path):
-    code = (
-        "import os, sys; from pathlib import Path; from onlinecal.study.lock import writing\n"
-        "with writing(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
-    )
-    assert subprocess.run([sys.executable, "-c", code, tmp_path / "a.db"]).returncode == -9
+    killed(f"""
+import os
+from pathlib import Path
+from onlinecal.study.lock import writing
+with writing(Path({str(tmp_path / "a.db")!r})):
+    os.kill(os.getpid(), 9)
+""")
     assert [file.name for file in tmp_path.iterdir()] == [".a.db.lock"]
     with session(tmp_path / "a.db", cells()):
         pass
@@ -248,31 +240,6 @@ def test_a_lock_that_a_killed_process_left_behind_does_no_harm(tmp_path):
         "cannot be written: its lock, .a.db.lock, says: file is not a database",
         resume=True,
     )
-
-
-def test_many_threads_hold_the_lock_one_after_the_other(tmp_path, monkeypatch):
-    """In one process, too, where the operating system would not keep two apart."""
-    monkeypatch.setattr(lock, "PATIENCE", 0.05)
-    inside, most, faults = [], [], []
-
-    def enter():
-        for _ in range(40):
-            try:
-                with writing(tmp_path / "a.db"):
-                    inside.append(0)
-                    most.append(len(inside))
-                    inside.pop()
-            except StoreError as error:
-                faults.append(str(error))
-
-    threads = [threading.Thread(target=enter) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert set(most) == {1}
-    assert len(most) + len(faults) == 160
-    assert all("is being written by" in fault for fault in faults), set(faults)
 
 
 def test_runs_that_another_process_has_put_there_stay_and_none_is_left_out(results):
@@ -325,9 +292,8 @@ def test_readers_see_only_whole_changes_and_a_change_that_fails_is_taken_back(re
                 assert equal(read(results), whole)
                 if error:
                     raise error
-            assert (
-                len(store.held()) == len(store.finished()) == len(read(results).cells) == (8 if error else 7)
-            )
+            left = 8 if error else 7
+            assert len(store.held()) == len(store.finished()) == len(read(results).cells) == left
 
 
 # ---------------------------------------------------------------- many cells
@@ -338,15 +304,13 @@ class Together(Disorderly):
         yield [event for group in super().play(work) for event in group]
 
 
-def test_what_is_finished_together_is_put_away_together(tmp_path):
-    planned, commits = cells(), []
-    with session(tmp_path / "a.db", planned) as opened:
-        opened._store._connection.set_trace_callback(
-            lambda statement: commits.append(statement) if statement == "COMMIT" else None
-        )
+def test_what_is_finished_together_is_put_away_together(tmp_path, whole):
+    statements = []
+    with session(tmp_path / "a.db", cells()) as opened:
+        opened._store._connection.set_trace_callback(statements.append)
         opened.play(Together(workers=3))
-    assert len(commits) <= len(planned) / 2
-    assert read(tmp_path / "a.db").cells == played(tmp_path / "b.db", planned)[0].cells
+    assert statements.count("COMMIT") <= 4
+    assert read(tmp_path / "a.db").cells == whole.cells
 
 
 def test_a_finished_study_is_resumed_without_a_look_at_each_cell_alone(tmp_path, monkeypatch):
@@ -395,7 +359,7 @@ def test_a_full_disk_keeps_the_finished_cells(tmp_path):
         ("onlinecal.core.writing.os.replace", OSError(28, "No space left on device")),
     ],
 )
-def test_what_is_to_be_overwritten_stays_until_the_new_file_is_whole(
+def test_what_is_to_be_overwritten_stays_until_the_new_one_is_whole(
     results, whole, where, error, monkeypatch
 ):
     def full(*_, **__):
@@ -410,27 +374,23 @@ def test_what_is_to_be_overwritten_stays_until_the_new_file_is_whole(
 
 def left_in_the_middle(path):
     """A process is killed in the middle of a transaction whose pages are in the file already."""
-    code = (
-        "import os, sqlite3, sys\n"
-        "db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
-        "db.execute('PRAGMA cache_size = 1')\n"
-        "db.execute('BEGIN IMMEDIATE')\n"
-        "db.execute('UPDATE totals SET total = 0.0')\n"
-        "db.execute('CREATE TABLE filler AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000)"
-        " SELECT i FROM n')\n"
-        "os.kill(os.getpid(), 9)\n"
-    )
-    assert subprocess.run([sys.executable, "-c", code, path]).returncode == -9
+    many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT i FROM n"
+    killed(f"""
+import os, sqlite3
+db = sqlite3.connect({str(path)!r}, isolation_level=None)
+for said in "PRAGMA cache_size = 1", "BEGIN IMMEDIATE", "UPDATE totals SET total = 0.0", "CREATE TABLE x AS {many}":
+    db.execute(said)
+os.kill(os.getpid(), 9)
+""")
     assert path.with_name(path.name + "-journal").stat().st_size > 0
 
 
-@pytest.mark.parametrize("how", ["read", "resume", "overwrite", "deleted", "damaged"])
+@pytest.mark.parametrize("how", ["read", "resume", "deleted", "damaged"])
 def test_a_transaction_that_was_killed_is_taken_back(results, whole, how):
     left_in_the_middle(results)
-    if how == "read":
-        assert equal(read(results), whole)
-    elif how == "resume":
+    if how == "resume":
         assert played(results, cells(), resume=True)[2] == set()
+    if how in ("read", "resume"):
         assert equal(read(results), whole)
     else:
         if how == "deleted":

@@ -42,11 +42,7 @@ def counted(monkeypatch):
 def resumed(path, planned):
     """The remarks; the study is that of a fresh game, to the last bit."""
     kept, remarks, _ = played(path, planned, resume=True)
-    fresh = study(planned)
-    assert equal(kept, fresh)
-    for one, other in zip(kept.cells, fresh.cells, strict=True):
-        assert all(one.totals[m].tobytes() == other.totals[m].tobytes() for m in one.totals)
-        assert one.people == other.people
+    assert equal(kept, study(planned))
     return remarks
 
 
@@ -126,10 +122,8 @@ def test_a_version_that_changes_makes_one_column_anew(tmp_path, counted, monkeyp
     monkeypatch.setitem(MEASURES, "ece", record)
     counted.clear()
     planned = added(["ece", "cdl"])
-    kept, remarks, _ = played(path, planned, resume=True)
-    assert remarks == [f"measured again, {CHANGED} (measure 'ece': version): 4 finished cells"]
+    assert resumed(path, planned) == [f"measured again, {CHANGED} (measure 'ece': version): 4 finished cells"]
     assert counted == []
-    assert equal(kept, study(planned))
     with Store.open(path) as store:
         assert store.runs().keys() == {cell.key for cell in planned}
         assert all(len({h.column.name for h in held}) == len(held) for held in store.held().values())
@@ -158,15 +152,12 @@ def test_a_measure_that_fails_of_what_is_kept_fails_its_cells_and_the_others_are
     status = Status.of(path)
     assert (status.done, len(status.failed), status.left) == (4, 2, 0)
     # Without it, what was there is shown as before; with it mended, it is computed.
-    assert equal(played(path, added(), resume=True)[0], study(added()))
+    resumed(path, added())
     broken[0] = False
     counted.clear()
-    mended = played(path, added(["ece", fails]), resume=True)[0]
+    resumed(path, added(["ece", fails]))
     assert counted == []
-    assert equal(mended, study(added(["ece", fails])))
     assert Status.of(path).failed == ()
-    with Store.open(path) as store:
-        assert store.failures() == {}
 
 
 @pytest.mark.parametrize("people", [[], [{"task": "umbrella", "join": 3}]])
@@ -181,12 +172,7 @@ def test_players_certify_and_people_are_counted_in_all_runs_whatever_was_measure
 
 
 @pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE gammas SET packed = zeroblob(length(packed))",
-        "UPDATE gammas SET run = run + 9",
-        "DELETE FROM gammas",
-    ],
+    "statement", ["UPDATE gammas SET packed = zeroblob(length(packed))", "UPDATE gammas SET run = run + 9"]
 )
 def test_level_sets_that_something_else_has_changed_are_not_used(tmp_path, counted, statement):
     path, planned = tmp_path / "a.db", added(["ece", "cdl"])
@@ -213,11 +199,11 @@ def test_measure_again_adds_columns_to_a_file(tmp_path, counted):
     assert measure_file_again(path, panel) == (8, {})
     assert counted == []
     planned = added(["ece", "cdl"], ["umbrella"], natures=(STREAMS, N.Drift()))
-    whole = {(c.forecaster, c.nature, c.horizon): c for c in study(planned).cells}
-    for cell in read(path).cells:
-        other = whole[cell.forecaster, cell.nature, cell.horizon]
-        assert set(cell.totals) == set(other.totals)
-        assert all(cell.totals[name].tobytes() == other.totals[name].tobytes() for name in cell.totals)
+    for cell, other in zip(read(path).cells, study(planned).cells, strict=True):
+        assert (cell.forecaster, cell.nature, cell.horizon) == (other.forecaster, other.nature, other.horizon)
+        assert {name: totals.tobytes() for name, totals in cell.totals.items()} == {
+            name: totals.tobytes() for name, totals in other.totals.items()
+        }
     assert measure_file_again(path, panel) == (0, {})
     # A resume of the scenario that was played does not show them; they are there.
     (remark,) = played(path, added(natures=(STREAMS, N.Drift())), resume=True)[1]
@@ -233,13 +219,10 @@ def test_of_moved_predictions_there_are_certified_brackets_or_nothing(tmp_path):
     task = {"name": "umbrella", "response": {"name": "rounded", "m": 10}}
     panel = Panel.of(["smooth_ce", "kernel_ce", "cdl"], ["umbrella", task], rounds=80)
     count, reasons = measure_file_again(path, panel)
-    assert count == 2
-    assert {name for name, _ in reasons} == {"cdl", "umbrella"}
+    assert (count, {name for name, _ in reasons}) == (2, {"cdl", "umbrella"})
     assert all("nothing is proved" in why and len(where) == 2 for (_, why), where in reasons.items())
-    widths = []
-    for cell, true in zip(
-        read(path).cells, study(added(["smooth_ce", "kernel_ce"], [task], **who)).cells, strict=True
-    ):
+    widths, exactly = [], study(added(["smooth_ce", "kernel_ce"], [task], **who))
+    for cell, true in zip(read(path).cells, exactly.cells, strict=True):
         assert "smooth_ce" not in cell.totals
         for name in ("smooth_ce", "kernel_ce", "smooth_ce @ drift", "swap_regret[umbrella, rounded(m=10)]"):
             bare, at, stream = name.partition(" @ ")
@@ -258,6 +241,4 @@ def test_what_cannot_be_computed_of_any_cell_is_an_error():
             found.measure_again([what])
     kept = oc.play("constant", "drift", **options)
     again = kept.measure_again("cdl", {"name": "v_shaped", "t": 0.3})
-    assert again.measures[:2] == ["ece", "cdl"]
-    assert len(again.measures) == 6
-    assert kept.measures == ["ece"]
+    assert (again.measures[:2], len(again.measures), kept.measures) == (["ece", "cdl"], 6, ["ece"])

@@ -1,6 +1,7 @@
 """What a run would be, before it begins: counts are exact, loops are those that play, times are near what it takes."""
 
 import time
+from collections import Counter
 
 import pytest
 
@@ -10,10 +11,9 @@ from onlinecal.forecasters import as_forecaster
 from onlinecal.report.outlook import lines
 from onlinecal.study.outlook import measure, outlook
 from onlinecal.study.panel import Panel
-from onlinecal.study.planning import Entry, plan
-from onlinecal.study.store import Store
+from onlinecal.study.planning import plan
 from onlinecal.sweeping import schedules_of
-from tests.results import PANEL, played
+from tests.results import PANEL
 from tests.results import cells as small
 
 F, N = oc.forecasters, oc.natures
@@ -30,18 +30,14 @@ class Slow:
         pass
 
 
-def test_counts(tmp_path):
-    planned = small(horizons=(50, 100), runs=3)
+def test_counts():
+    planned = small()
     found = outlook(planned, 0.0)
     assert (found.forecasters, found.natures, found.pairs, found.cells, found.runs) == (2, 2, 4, 8, 3)
     assert (found.finished, found.begun, found.run_rounds) == (0, 0, sum(cell.work for cell in planned))
-    assert found.horizons == (50, 100)
-    assert found.seconds is None  # nothing was to be measured
+    assert (found.horizons, found.seconds) == ((50, 100), None)  # nothing was to be measured
     assert found.as_json()["new"] == 8
-    file = tmp_path / "a.db"
-    played(file, planned)
-    with Store.open(file) as store:
-        there = store.runs()
+    there = {cell.key: 3 for cell in planned}
     found = outlook(small(horizons=(50, 100, 200), runs=3), 0.0, there)
     assert (found.cells, found.finished, found.begun) == (12, 8, 0)
     assert found.run_rounds == 4 * 200 * 3
@@ -54,40 +50,22 @@ def test_counts(tmp_path):
 
 
 def test_loops_are_those_that_play():
-    forecasters = [F.ForecastHedging(), F.PerturbedLeader(), F.Calibeating(), Slow]
-    natures = [
-        N.Drift(),
-        N.Contrarian(),
-        N.Streams((N.Drift(), N.Bernoulli())),
-        N.Mixture((N.Drift(), N.Markov())),
-    ]
-    named = [Entry.of(as_forecaster(f)) for f in forecasters]
-    for delays in (0, 3):
-        planned = plan(
-            named, [Entry.of(n) for n in natures], horizons=[20], runs=2, seed=1, panel=PANEL,
-            schedules=schedules_of("every_unit", [delays]),
-        )  # fmt: skip
-        found = outlook(planned, 0.0)
-        said = {(who, whom): loop for who, whom, loop in found.listed}
-        plays = {}
-        for cell in planned:
-            game = Game(
-                cell.forecaster.strategy,
-                cell.nature.strategy,
-                horizon=20,
-                runs=range(1),
-                schedule=cell.schedule,
-            )
-            plays[cell.forecaster.label, cell.nature_label] = "compiled" if game.compiled else "python"
-        assert said == plays
-        assert found.loops == {loop: list(said.values()).count(loop) for loop in sorted(set(said.values()))}
-        assert set(found.loops) == {"compiled", "python"}
+    who = F.ForecastHedging(), F.PerturbedLeader(), F.Calibeating(), as_forecaster(Slow)
+    whom = N.Contrarian(), N.Streams((N.Drift(), N.Bernoulli())), N.Mixture((N.Drift(), N.Markov()))
+    planned = small([20], 2, forecasters=who, natures=whom, schedules=schedules_of("every_unit", [0, 3]))
+    found, plays = outlook(planned, 0.0), {}
+    for cell in planned:
+        options = {"horizon": 20, "runs": range(1), "schedule": cell.schedule}
+        game = Game(cell.forecaster.strategy, cell.nature.strategy, **options)
+        plays[cell.forecaster.label, cell.nature_label] = "compiled" if game.compiled else "python"
+    assert {(who, whom): loop for who, whom, loop in found.listed} == plays
+    assert found.loops == Counter(plays.values())
+    assert set(found.loops) == {"compiled", "python"}
 
 
 def test_a_time_is_stated_as_a_range_with_how_it_came_about():
     """Of a forecaster that sleeps a known time: the range holds it, with room for what a busy machine adds."""
-    planned = plan([Entry.of(as_forecaster(Slow))], [Entry.of(N.Drift())], horizons=[1000], runs=2,
-                   seed=1, panel=PANEL)  # fmt: skip
+    planned = small([1000], 2, forecasters=[as_forecaster(Slow)], natures=[N.Drift()])
     found = outlook(planned, 0.1)
     lower, middle, upper = found.seconds.values()
     assert lower < middle < upper
@@ -95,8 +73,7 @@ def test_a_time_is_stated_as_a_range_with_how_it_came_about():
     assert upper >= 1000 * 2 * 0.01
     assert "the first rounds were played just now" in found.how
     seconds, taken = measure(planned[0], 0.1)
-    assert seconds >= 0.01
-    assert taken >= 64 * 2 * 0.01
+    assert (seconds >= 0.01, taken >= 64 * 2 * 0.01) == (True, True)
 
 
 @pytest.mark.parametrize("budget", [1e-9, 0.01, 0.1, 10.0])
@@ -104,8 +81,7 @@ def test_reading_is_taken_for_as_long_as_it_is_at_each_checkpoint(budget, monkey
     """By a clock on which a run-round takes a microsecond, and reading one for each level: however many rounds the
     budget lets be played, what is said is what it takes.
     """
-    planned = plan([Entry.of(F.DefensiveForecasting())], [Entry.of(N.Contrarian())], horizons=[20_000], runs=2,
-                   seed=1, panel=PANEL)  # fmt: skip
+    planned = small([20_000], 2, forecasters=[F.DefensiveForecasting()], natures=[N.Contrarian()])
     cell, now = planned[0], [0.0]
     plays = Game.advance
 
@@ -135,17 +111,10 @@ def test_many_cells_are_described():
 
 
 def test_memory_is_of_histories_and_of_players():
-    horizon, runs = 200_000, 3
-    forecasters = [F.EmpiricalMean(), F.DefensiveForecasting(), F.ForecastHedging()]
-
     def memory(*some):
-        planned = plan(
-            [Entry.of(f) for f in some], [Entry.of(N.Drift())], horizons=[100, horizon], runs=runs, seed=0,
-            panel=PANEL,
-        )  # fmt: skip
-        return outlook(planned, 0.0).memory
+        return outlook(small([100, 200_000], forecasters=some, natures=[N.Drift()]), 0.0).memory
 
-    history = 8 * horizon * runs
+    history = 8 * 200_000 * 3
     assert history <= memory(F.EmpiricalMean()) < 1.1 * history
-    assert 10 * history < memory(F.DefensiveForecasting())  # each past prediction is kept in a tree
-    assert memory(*forecasters) == memory(F.DefensiveForecasting())
+    tree = memory(F.DefensiveForecasting())  # of each past prediction
+    assert 10 * history < tree == memory(F.EmpiricalMean(), F.DefensiveForecasting(), F.ForecastHedging())

@@ -25,21 +25,15 @@ from tests.strategies import many_levels
     ("options", "said"),
     [
         ({"horizon": 0}, "expected an integer from 1"),
-        ({"horizon": 10**12}, "expected an integer from 1"),
-        ({"horizon": []}, "no horizons"),
         ({"horizon": [100, 50, 100]}, "horizon 100 is given twice"),
         ({"horizon": 10.5}, "horizon = 10.5; expected an integer"),
         ({"runs": 0}, "runs = 0"),
-        ({"runs": 2.0}, "runs = 2.0"),
         ({"seed": "x"}, "seed = 'x'"),
         ({"per_decade": 10**12}, "per_decade = 1000000000000; expected an integer from 1 to 100"),
-        ({"per_decade": 0}, "per_decade = 0"),
         ({"keep": "some"}, "keep = 'some'; expected 'all', 'none'"),
         ({"measures": []}, "no measures and no tasks"),
         ({"measures": ["ece", "ece"]}, "'ece' is asked for twice"),
         ({"measures": ["ece", oc.measures.ece]}, "asked for twice"),
-        ({"measures": ["eec"]}, "unknown measure 'eec'; did you mean 'ece'"),
-        ({"measures": [{"name": "binned_ece", "bns": 3}]}, "has no option 'bns'; did you mean 'bins'"),
         ({"measures": [{"name": "binned_ece", "bins": 0}]}, "bins = 0"),
         ({"measures": [{"name": lambda gamma: 0.0, "x": 1}]}, "measure '<lambda>'"),
         ({"measures": ["smooth_ece_at"]}, "'smooth_ece_at' needs the option"),
@@ -85,22 +79,21 @@ class Short(F.Constant):
 
 
 def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
-    short, constant = Short(), F.Constant()
-    planned = cells(horizons=[10, 16, 40], forecasters=[short, constant], natures=[N.Drift()])
-    played = [(cell.forecaster.strategy, cell.horizon) for cell in planned]
-    assert played == [(short, 10), (short, 16), *((constant, t) for t in (10, 16, 40))]
-    ((_, whom, why),) = planned.incompatible
-    assert whom == "drift"
+    short, constant, drift = Short(), F.Constant(), {"natures": [N.Drift()]}
+    planned = cells([10, 16, 40], forecasters=[short, constant], **drift)
+    assert [(cell.forecaster.strategy, cell.horizon) for cell in planned] == [
+        (short, 10), (short, 16), *((constant, t) for t in (10, 16, 40))
+    ]  # fmt: skip
+    ((*_, why),) = planned.incompatible
     assert why == "horizon = 40, but forecaster 'short' plays 16 rounds; expected at most 16"
-    # One that is too long as a whole.
-    alone = cells(horizons=[40], forecasters=[short, constant], natures=[N.Drift()])
-    assert [cell.forecaster.strategy for cell in alone] == [constant]
-    assert len(alone.incompatible) == 1
-    assert (outlook(planned, 0.0).cells, outlook(alone, 0.0).cells) == (5, 1)
+    assert [cell.forecaster.strategy for cell in cells([40], forecasters=[short, constant], **drift)] == [
+        constant
+    ]
+    assert outlook(planned, 0.0).cells == 5
     file = tmp_path / "a.csv"
     file.write_text("outcome,base\n" + "0,0.5\n1,0.5\n" * 60)
     replay = N.Replay(str(file))
-    recorded = cells(horizons=(50, 100, 200), forecasters=[constant], natures=[replay])
+    recorded = cells([50, 100, 200], forecasters=[constant], natures=[replay])
     assert [c.horizon for c in recorded] == [50, 100, 120]
     # Pairs that cannot play each other.
     based = N.Replay(str(file), base="base")
@@ -111,7 +104,7 @@ def test_what_is_longer_than_a_player_can_play_is_left_out(tmp_path):
     said = "forecaster 'online_platt' needs base, which nature 'drift' does not reveal"
     assert planned.incompatible == (("online platt", "drift", said),)
     for options, said in (
-        ({"forecasters": [short], "natures": [N.Drift()]}, "plays 16 rounds"),
+        ({"forecasters": [short], **drift}, "plays 16 rounds"),
         ({"natures": [replay], "horizons": [200]}, "has 120 rounds; expected at most 120"),
         ({"forecasters": [F.OnlinePlatt()]}, "does not reveal; nor can 1 other pair be played"),
     ):
@@ -141,13 +134,11 @@ def test_what_is_tracked_is_what_the_measures_say():
 
 
 def test_fresh_games_and_prefixes():
-    fresh = oc.play(F.ForecastHedging(), N.Drift(), horizon=[100, 400, 1600], runs=2)
+    fresh = oc.play("forecast_hedging", "drift", horizon=[100, 400, 1600], runs=2)
     curve = fresh.curve("ece")
-    assert curve.fresh
     assert curve.rounds.tolist() == [t for t, _ in curve.promises] == [100, 400, 1600]
-    prefix = oc.play(F.ForecastHedging(), N.Drift(), horizon=1600, runs=2).curve("ece")
-    assert not prefix.fresh
-    assert prefix.rounds[-1] == 1600
+    prefix = oc.play("forecast_hedging", "drift", horizon=1600, runs=2).curve("ece")
+    assert (curve.fresh, prefix.fresh, prefix.rounds[-1]) == (True, False, 1600)
     assert (prefix.totals[-1] == curve.totals[-1]).all()
     assert (fresh.curve("ece", horizon=1600).totals == prefix.totals[-1:]).all()
 
@@ -179,11 +170,7 @@ def test_classes_and_single_names_stand_for_themselves():
         (True, "0.5", "measure 'broken' returned '0.5'; expected a number"),
         (False, np.zeros(2), r"measure 'broken' returned array\(.*\); expected a number; after round 10 of"),
         (False, None, "measure 'broken' returned None; .* of 'constant' against 'bernoulli', run 0"),
-        (
-            False,
-            0,
-            r"'broken' failed: ZeroDivisionError: .* \(.*test_plan.py:\d+\); after round 10 of 'constant'",
-        ),
+        (False, 0, r"failed: ZeroDivisionError: .* \(.*test_plan.py:\d+\); after round 10 of 'constant'"),
         (False, float("nan"), "broken is NaN on .*; after round 10 of 'constant'"),
     ],
 )
@@ -221,25 +208,9 @@ def test_a_panel_reads_the_total_of_every_column():
         "brier", "interval_ce(max_levels=2)[lower]", "interval_ce(max_levels=2)[upper]", "ece",
         "payoff[umbrella]", "external_regret[umbrella]", "action_swap_regret[umbrella]", "swap_regret[umbrella]",
     ]  # fmt: skip
-    bracket = MEASURES["interval_ce"].bind(max_levels=2)(gamma)
-    values = (
-        oc.measures.brier(gamma),
-        bracket.lower,
-        bracket.upper,
-        oc.measures.ece(gamma),
-        *task.account(gamma),
-    )
+    low, high = (bracket := MEASURES["interval_ce"].bind(max_levels=2)(gamma)).lower, bracket.upper
+    values = oc.measures.brier(gamma), low, high, oc.measures.ece(gamma), *task.account(gamma)
     assert panel.read(gamma) == [8 * value for value in values]
-
-
-def test_the_contents_are_the_same_in_any_order_and_know_options():
-    specs = ["ece", {"name": "binned_ece", "bins": 3}]
-    first, second = Panel.of(specs), Panel.of(specs[::-1])
-    assert first.held() == second.held()
-    assert first.names != second.names
-    other = Panel.of(["ece", {"name": "binned_ece", "bins": 4}])
-    assert other.held().keys() != first.held().keys()
-    assert list(other.held().values())[1].content != list(first.held().values())[1].content
 
 
 # ---------------------------------------------------------------- very many cells
@@ -251,14 +222,11 @@ def many():
 
 
 def test_bounds_are_found_once_for_each_player_and_column(monkeypatch):
-    followed, following = [], Entry.following.__globals__["following"]
-    monkeypatch.setitem(
-        Entry.following.__globals__, "following", lambda *a: followed.append(a) or following(*a)
-    )
-    asked, guarantees = [], F.ForecastHedging.guarantees.fget
-    monkeypatch.setattr(
-        F.ForecastHedging, "guarantees", property(lambda self: asked.append(self) or guarantees(self))
-    )
+    followed, names = [], Entry.following.__globals__
+    following, asked, guarantees = names["following"], [], F.ForecastHedging.guarantees.fget
+    monkeypatch.setitem(names, "following", lambda *a: followed.append(a) or following(*a))
+    seen = property(lambda self: asked.append(self) or guarantees(self))
+    monkeypatch.setattr(F.ForecastHedging, "guarantees", seen)
     fresh = many()
     found = [promises(cell) for cell in fresh]
     assert len(asked) == 8
