@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import gc
 import pickle
-import weakref
 
 import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.checks.facts import state_bytes
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.core.strategy import bytes_at
 from onlinecal.engine.game import Game
 from onlinecal.engine.keeping import Exact, OnGrid
 from onlinecal.engine.memory import bytes_of_run
-from onlinecal.forecasters import DefensiveForecasting, Delayed, EmpiricalMean
+from onlinecal.forecasters import DefensiveForecasting, Delayed
 from onlinecal.forecasters._laplace import NEXT, TOLD, make_room
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Streams
-from tests import examples
 
 
 @pytest.mark.parametrize("nature", [Drift(), Contrarian()], ids=str)
@@ -34,23 +31,6 @@ def test_the_tree_of_past_forecasts_takes_no_more_than_is_said(nature, seed):
         assert bytes_at(DefensiveForecasting(), int(t), 20_000) == 80 * t
     # And not a tenth of it either: the number is of use.
     assert held > 40 * t
-
-
-ROUNDS = 512
-
-
-def test_every_strategy_takes_no_more_than_it_says(tmp_path):
-    pairs = [("forecaster", each, Drift()) for each in examples.forecasters(tmp_path)]
-    pairs += [("nature", EmpiricalMean(), each) for each in examples.natures(tmp_path)]
-    tried = 0
-    for role, *pair in pairs:
-        strategy, fits = pair[role == "nature"], (pair[1].length or ROUNDS) >= ROUNDS
-        if strategy.memory is not None and pair[0].needs <= pair[1].reveals and fits:
-            took = state_bytes(role, *pair, 0, ROUNDS, ROUNDS)
-            # The first few thousand rounds have room from the beginning.
-            assert took <= bytes_at(strategy, ROUNDS, ROUNDS) + 2**17, strategy
-            tried += 1
-    assert tried > 20
 
 
 def test_a_strategy_of_others_takes_what_they_take():
@@ -69,45 +49,23 @@ def test_what_is_kept_of_a_run():
 
 
 @pytest.mark.parametrize("room", ["ROOM", "free_memory"])
-def test_batches_have_room_for_what_their_players_remember(monkeypatch, room):
+def test_batches_have_room_for_what_their_players_remember(monkeypatch, batches, room):
     """Three runs of 1000 rounds of 88 bytes in 300,000, which is the most that a batch has, or half of what is free;
-    the history alone would take as many as there are.
+    the history alone would take as many as there are. A batch begins when the last has given its memory back, without a
+    search for garbage.
     """
-    sizes, options = [], {"nature": "drift", "horizon": 1000, "runs": 8, "seed": 2, "measures": "smooth_ce"}
-
-    class Watched(Game):
-        def __init__(self, *args, **named):
-            sizes.append(len(named["runs"]))
-            super().__init__(*args, **named)
-
-    with monkeypatch.context() as patch:
-        patch.setattr("onlinecal.study.run.Game", Watched)
-        patch.setattr(f"onlinecal.study.run.{room}", 300_000 if room == "ROOM" else lambda: 600_000)
-        cells = oc.play("defensive_forecasting", **options).cells
-        oc.play("empirical_mean", **options)
-    assert sizes == [2, 3, 3, 8]  # of about the same size
-    assert cells == oc.play("defensive_forecasting", **options).cells
-
-
-def test_a_batch_begins_when_the_last_has_given_its_memory_back(monkeypatch):
-    """Without a search for garbage: no player refers to itself."""
-    alive, games = [], []
-
-    class Watched(Game):
-        def __init__(self, *args, **named):
-            alive.append(sum(game() is not None for game in games))
-            super().__init__(*args, **named)
-            games.append(weakref.ref(self.forecaster))
-
-    monkeypatch.setattr("onlinecal.study.run.Game", Watched)
-    monkeypatch.setattr("onlinecal.study.run.ROOM", 300_000)
+    options = {"nature": "drift", "horizon": 1000, "runs": 8, "seed": 2, "measures": "smooth_ce"}
+    cells = oc.play("defensive_forecasting", **options).cells
+    monkeypatch.setattr(f"onlinecal.study.run.{room}", 300_000 if room == "ROOM" else lambda: 600_000)
     gc.collect()
     gc.disable()
     try:
-        oc.play("defensive_forecasting", "bernoulli", horizon=1000, runs=8, seed=2, measures="smooth_ce")
+        assert cells == oc.play("defensive_forecasting", **options).cells
     finally:
         gc.enable()
-    assert alive == [0, 0, 0]
+    oc.play("empirical_mean", **options)
+    assert batches[1:4] == [(2, 0), (3, 0), (3, 0)]  # of about the same size
+    assert [size for size, _ in batches] == [8, 2, 3, 3, 8]
 
 
 def test_players_that_do_not_fit_are_refused_by_name(monkeypatch):

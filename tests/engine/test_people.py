@@ -23,7 +23,11 @@ from onlinecal.schedules import Constant, Delays, Geometric, Poisson, Schedule
 from onlinecal.schedules.base import Arrivals
 
 T, RUNS = 240, 3
-SCHEDULES = (Schedule(), Schedule(delays=Constant(20)), Schedule(Poisson(2), Geometric(8)))
+PLAYED = [
+    (Greedy(), Schedule()),
+    (Contrarian(), Schedule(delays=Constant(20))),
+    (Drift(), Schedule(Poisson(2), Geometric(8))),
+]
 
 
 def people(seed):
@@ -55,11 +59,12 @@ def played(forecaster, nature, schedule, tenures, seed):
     return game, accounts, [game.transcripts.of(run) for run in range(RUNS)]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=["immediate", "constant", "random"])
+@pytest.mark.parametrize(("nature", "schedule"), PLAYED)
 @pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "real"])
-def test_accounts_are_those_of_the_rounds_of_the_tenure(forecaster, schedule, seed):
+def test_accounts_are_those_of_the_rounds_of_the_tenure(forecaster, nature, schedule, seed):
+    """And no best response regrets more than the CDL of its tenure."""
     tenures = people(seed)
-    _, accounts, rounds = played(forecaster, Greedy(), schedule, tenures, seed)
+    _, accounts, rounds = played(forecaster, nature, schedule, tenures, seed)
     entries, bounds = accounts.read(), accounts.cdl()
     for k, who in enumerate(tenures):
         for run in range(RUNS):
@@ -75,18 +80,12 @@ def test_accounts_are_those_of_the_rounds_of_the_tenure(forecaster, schedule, se
             assert bounds[k, run] == mine.sum() * cdl(gamma)
     never = [t.label for t in tenures].index("never")
     assert not entries[never].any()
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=["immediate", "constant", "random"])
-@pytest.mark.parametrize("nature", [Contrarian(), Drift(), Greedy()], ids=["contrarian", "drift", "greedy"])
-@pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "real"])
-def test_no_best_response_regrets_more_than_the_cdl_of_its_tenure(forecaster, nature, schedule, seed):
-    tenures = [who for who in people(seed) if not isinstance(who.who, DecisionMaker)]
-    _, accounts, _ = played(forecaster, nature, schedule, tenures, seed)
-    entries, bounds = accounts.read(), accounts.cdl()
-    names = ("swap_regret", "action_swap_regret", "external_regret")
-    swap, action, external = (entries[..., ENTRIES.index(name)] for name in names)
-    assert (swap <= bounds * (1 + 1e-12) + 1e-9).all()
+    best, names = (
+        [not isinstance(who.who, DecisionMaker) for who in tenures],
+        ("swap_regret", "action_swap_regret", "external_regret"),
+    )
+    swap, action, external = (entries[best][..., ENTRIES.index(name)] for name in names)
+    assert (swap <= bounds[best] * (1 + 1e-12) + 1e-9).all()
     assert (action <= swap + 1e-9).all()
     assert (external <= action + 1e-9).all()
 
@@ -197,12 +196,11 @@ def test_decision_makers_at_times_that_cannot_be(tmp_path):
 
 
 @pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "no grid"])
-@pytest.mark.parametrize("others", [[], [Tenure(umbrella(), 5, 20, "other")]], ids=["alone", "with another"])
-def test_who_leaves_at_once_never_acts(forecaster, others, seed):
+def test_who_leaves_at_once_never_acts(forecaster, seed):
     """Also at 0, and also where all questions were asked before."""
-    tenures = [Tenure(umbrella(), 0, 0, "zero"), Tenure(umbrella(), 7, 7, "seven"), *others]
-    for delay in (0, 3):
-        _, accounts, _ = played(forecaster, Drift(), Schedule(delays=Constant(delay)), tenures, seed)
+    tenures, other = [Tenure(umbrella(), t, t, f"at {t}") for t in (0, 7)], Tenure(umbrella(), 5, 20, "other")
+    for delay, whole in ((0, tenures), (3, tenures), (0, [*tenures, other]), (3, [*tenures, other])):
+        _, accounts, _ = played(forecaster, Drift(), Schedule(delays=Constant(delay)), whole, seed)
         assert not accounts.read()[:2].any()
         assert not accounts.cdl()[:2].any()
         assert accounts.read()[2:, :, 0].all()
@@ -224,16 +222,8 @@ def test_labels_are_different():
 
 
 @pytest.mark.parametrize(("m", "runs"), [(1000, 7), (10**5, 4)])
-def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m, runs, monkeypatch):
+def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m, runs, batches, monkeypatch):
     """Every stretch has counts of its own: 16 bytes a point, and as much for what was before it."""
-    sizes = []
-
-    class Watched(Game):
-        def __init__(self, *args, **options):
-            sizes.append(len(options["runs"]))
-            super().__init__(*args, **options)
-
-    monkeypatch.setattr("onlinecal.study.run.Game", Watched)
     monkeypatch.setattr("onlinecal.study.run.ROOM", 2**26)
     monkeypatch.setattr("onlinecal.engine.memory.free_memory", lambda: 2.0**29)
     who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(300)]
@@ -249,7 +239,7 @@ def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m
             play()
         return
     small = play()
-    assert max(sizes) * 32 * 301 * m <= 2**26
+    assert max(size for size, _ in batches) * 32 * 301 * m <= 2**26
     monkeypatch.undo()
     assert small.cells == play().cells
 
@@ -257,7 +247,7 @@ def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m
 # -------------------------------------------------------------------- in studies
 
 
-def study(**options):
+def study():
     return oc.play(
         [ForecastHedging(), DefensiveForecasting()], Drift(), horizon=300, runs=3, seed=2, measures=["ece"],
         arrivals={"name": "poisson", "rate": 2}, delays=[0, {"name": "pareto", "cap": 60}],
@@ -265,7 +255,6 @@ def study(**options):
             {"task": "umbrella", "join": 20, "leave": 100},
             {"task": "random", "count": 12, "arrivals": {"name": "poisson", "rate": 0.2}, "stay": 40},
         ],
-        **options,
     )  # fmt: skip
 
 
@@ -285,5 +274,6 @@ def test_a_study_has_the_accounts_and_says_what_is_open():
     late = [cell for cell in played.cells if "pareto" in cell.schedule[1]]
     assert any(cell.open[-1] for cell in late)
     assert len(set(played.cells[0].people.join)) == 13
-    assert played == study()
-    assert hash(played.cells[0].people) == hash(study().cells[0].people)
+    again = study()
+    assert played == again
+    assert hash(played.cells[0].people) == hash(again.cells[0].people)

@@ -23,7 +23,7 @@ from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
 from onlinecal.rounds.steps import law_values, learn
 from onlinecal.schedules import Constant, Schedule
-from tests.engine.games import Coin, Follows, Laws, Mean, SeesLaw, Timed, game_of, played, same
+from tests.engine.games import Coin, Laws, Mean, SeesLaw, Timed, game_of, played
 
 LATE = Schedule(delays=Constant(3))
 
@@ -104,10 +104,7 @@ def test_nonsense_is_named_with_round_and_run(said, shown):
         (f.Rounded(as_forecaster(says), 3), SeesLaw, "forecaster 'rounded'"),
     ]
     if not isinstance(said, dict):
-        games += [
-            (Mean, asks, "nature 'Asks'"),
-            (f.ForecastHedging(), n.Mixture((as_nature(asks),)), "nature 'mixture'"),
-        ]
+        games += [(Mean, asks, "nature 'Asks'"), (Mean, n.Mixture((as_nature(asks),)), "nature 'mixture'")]
     for forecaster, nature, who in games:
         game = game_of(forecaster, nature, 20, runs=range(4, 7))
         # Runs are in different rounds: the game is over.
@@ -121,7 +118,7 @@ def test_nonsense_is_named_with_round_and_run(said, shown):
 
 def test_a_class_may_state_larger_laws():
     law = {i / 100: 1 / 100 for i in range(100)}
-    assert played(type("Wide", (Says,), {"what": law, "atoms": 100})(law), horizon=1).resolved == 1
+    assert played(type("Wide", (Says,), {"atoms": 100})(law), horizon=1).resolved == 1
     for atoms in (0, 2.5, "many", None):
         with pytest.raises(InvalidParameter, match="atoms = "):
             game_of(type("Wide", (Mean,), {"atoms": atoms}))
@@ -181,29 +178,27 @@ NATURES = {
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("schedule", [Schedule(), LATE], ids=["at once", "late"])
+@pytest.mark.parametrize(("schedule", "threads"), [(Schedule(), 1), (LATE, 2)], ids=["at once", "late"])
 @pytest.mark.parametrize(
     "made", [*(("forecaster", k) for k in FORECASTERS), *(("nature", k) for k in NATURES)], ids=str
 )
-def test_an_error_in_any_method_of_any_part_is_named(made, schedule, monkeypatch):
+def test_an_error_in_any_method_of_any_part_is_named(made, schedule, threads, monkeypatch):
     monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
     role, kind = made
     methods = ("forecast", "update") if role == "forecaster" else ("probability", "update", "context")
     for where in methods[: 2 if kind == "mixture" else 3]:  # a mixture reveals nothing
-        for threads in (1, 2):
-            mine, theirs = Laws, n.Streams((n.Drift(), n.Greedy())) if kind == "separate" else n.Drift()
-            if role == "forecaster":
-                mine = FORECASTERS[kind](as_forecaster(Fails, {"where": where}))
-            else:
-                theirs = NATURES[kind](as_nature(Fails, {"where": where}))
-            options = {"schedule": schedule, "threads": threads, "keeps": sorted(theirs.reveals)}
-            game = game_of(mine, theirs, 40, range(5, 9), **options)
-            match = rf"{role} .* failed in round \d+, run 5: ValueError: boom \(.*test_plain.py:\d+\)$"
-            for _ in range(2):
-                with pytest.raises(InvalidForecast, match=match) as told:
-                    game.advance(40)
-            if kind in ("itself", "rounded", "mixture", "switch"):
-                assert " in round 4, " in str(told.value)
+        mine, theirs = Laws, n.Streams((n.Drift(), n.Greedy())) if kind == "separate" else n.Drift()
+        if role == "forecaster":
+            mine = FORECASTERS[kind](as_forecaster(Fails, {"where": where}))
+        else:
+            theirs = NATURES[kind](as_nature(Fails, {"where": where}))
+        options = {"schedule": schedule, "threads": threads, "keeps": sorted(theirs.reveals)}
+        game = game_of(mine, theirs, 40, range(5, 9), **options)
+        match = rf"{role} .* failed in round \d+, run 5: ValueError: boom \(.*test_plain.py:\d+\)$"
+        with pytest.raises(InvalidForecast, match=match) as told:
+            game.advance(40)
+        if kind in ("itself", "rounded", "mixture", "switch"):
+            assert " in round 4, " in str(told.value)
 
 
 @pytest.mark.parametrize(
@@ -278,33 +273,6 @@ def test_a_player_that_cannot_be_started_is_named():
 # ---------------------------------------------------------------- what they see
 
 
-class Peeps:
-    def __init__(self, what):
-        self.what = what
-
-    def probability(self, round):
-        getattr(round, self.what)
-        return 0.5
-
-
-class Hears(Peeps):
-    def update(self, forecast, outcome): ...
-
-
-@pytest.mark.parametrize("sight", ["nothing", "history", "law", "draw"])
-@pytest.mark.parametrize(("what", "least"), [("law", "LAW"), ("forecast", "DRAW")])
-def test_a_nature_sees_what_it_declares(sight, what, least):
-    looks = type("Looks", (Peeps,), {}) if sight == "nothing" else type("Looks", (Hears,), {"sight": sight})
-    nature = as_nature(looks, {"what": what})
-    if n.Sight[sight.upper()] >= n.Sight[least]:
-        assert played(Laws, nature, 9).resolved == 9
-        return
-    match = rf"asked for the .* in round 1 but declares sight {sight.upper()}; expected sight {least}"
-    for each in (nature, n.Mixture((nature, n.Contrarian("draw")))):
-        with pytest.raises(InvalidForecast, match=match):
-            played(Laws, each, 9)
-
-
 class Diary:
     """Keeps what it is shown, and copies."""
 
@@ -375,6 +343,7 @@ def test_a_kind_of_context_that_is_missing_or_no_number():
     for said, words in (
         ({}, "KeyError"),
         ({"side": "left"}, "revealed side = 'left' in round 1, run 0; expected a number"),
+        ({"side": np.zeros(3)}, r"revealed side = \[0, 0, 0\] in round 1, run 0; expected a number"),
         (None, "TypeError"),
     ):
         nature = type("Half", (Timed,), {"context": lambda self, round, said=said: said})
@@ -383,32 +352,6 @@ def test_a_kind_of_context_that_is_missing_or_no_number():
 
 
 # ---------------------------------------------------------------- what they do to themselves and others
-
-
-class Swaps(Mean):
-    """Exchanges its own methods on the way."""
-
-    def forecast(self):
-        if self.rounds == 5:
-            self.forecast = lambda: 0.9
-        return super().forecast()
-
-    def update(self, forecast, outcome):
-        if self.rounds == 50:
-            self.update = lambda forecast, outcome: None
-        super().update(forecast, outcome)
-
-
-def test_methods_that_are_exchanged_are_called_wherever_the_game_pauses():
-    game = game_of(Swaps, Follows, 120)
-    for until in (6, 20, 120):
-        game.advance(until)
-        game = copy.copy(game)
-    assert same(game.gammas(), played(Swaps, Follows, 120).gammas())
-    assert game.gammas()[0].predictions.max() == 0.9
-    late = type("Late", (Mean,), {"update": lambda self, p, y: setattr(self, "update", lambda p: None)})
-    with pytest.raises(InvalidForecast, match="failed in round 2, run 0: TypeError"):
-        played(late)
 
 
 def test_a_player_may_have_any_attribute_and_form():
@@ -454,29 +397,11 @@ def test_a_player_may_play_games_of_its_own():
     ):
         game.advance(9)
 
-    def deep(levels):
-        return deep(levels - 1) if levels else played(Mean, horizon=9).resolved
-
-    found = set()
-    for levels in range(sys.getrecursionlimit() - 150, sys.getrecursionlimit()):
-        try:
-            found.add(deep(levels))
-        except (RecursionError, InvalidForecast) as error:
-            found.add("recursion" in str(error))
-    assert found == {9, True}
-
 
 def test_what_cannot_be_pickled_is_said_and_the_game_goes_on():
-    game = game_of(as_forecaster(lambda: Says(0.25)), Timed, 9)
-    game.advance(3)
-    assert pickle.loads(pickle.dumps(game)).resolved == 3  # how objects were made is no longer needed
-
-    class Holds(Mean):
-        def __init__(self):
-            super().__init__()
-            self.own = (x for x in "abc")
-
-    held = game_of(Holds, horizon=9)
+    game = played(as_forecaster(lambda: Says(0.25)), Timed, 9)
+    assert pickle.loads(pickle.dumps(game)).resolved == 9  # how objects were made is no longer needed
+    held = game_of(as_forecaster(lambda: Says((x for x in "abc"), at=0)), horizon=9)
     held.advance(3)
     with pytest.raises(Exception, match="pickle"):
         pickle.dumps(held)
@@ -492,9 +417,9 @@ def test_nothing_is_lost_or_left_over_round_after_round():
     class Forgets(Diary):
         def _keep(self, round): ...
 
-    game = game_of(Kept, Forgets, 60_000, runs=range(1), history=8, schedule=LATE)
+    game = game_of(Kept, Forgets, 20_000, runs=range(1), history=8, schedule=LATE)
     held = []
-    for until in (1000, 20_000, 60_000):
+    for until in (1000, 8_000, 20_000):
         game.advance(until)
         gc.collect()
         seats = game.forecaster.memory.seats[0], game.nature.memory.seats[0]
@@ -502,15 +427,6 @@ def test_nothing_is_lost_or_left_over_round_after_round():
         held.append((len(gc.get_objects()) // 100, references, [len(seat.open) for seat in seats]))
     assert held[1] == held[2]
     assert held[2][2] == [3, 3]
-
-
-def test_what_it_prints_is_printed(capsys):
-    class Prints(Mean):
-        def update(self, forecast, outcome):
-            print("told")
-
-    oc.play(Prints, "contrarian", horizon=10, runs=1)
-    assert capsys.readouterr().out.count("told") == 10
 
 
 def test_a_game_that_a_thread_plays_asks_for_no_other_thread(monkeypatch):
@@ -539,14 +455,9 @@ def scribbles(run, number, size, drawn, outcome):
 
 @pytest.mark.parametrize("schedule", [Schedule(), LATE], ids=["at once", "late"])
 def test_a_nature_hears_the_forecast_whatever_a_step_writes(schedule):
-    class Hears(Coin):
-        def __init__(self):
-            self.heard = []
-
-        def update(self, forecast, outcome):
-            self.heard.append(forecast)
-
-    game = game_of(f.CDLMinimiser(), Hears, 20, runs=range(1), schedule=schedule, keeps=())
+    heard = []
+    hears = type("Hears", (Coin,), {"update": lambda self, forecast, outcome: heard.append(forecast)})
+    game = game_of(f.CDLMinimiser(), hears, 20, runs=range(1), schedule=schedule, keeps=())
     game.forecaster.steps = (game.forecaster.steps[0], scribbles)
     game.advance(20)
-    assert game.nature.memory.seats[0].player.heard == game.transcripts.of(0).forecasts.tolist()
+    assert heard == game.transcripts.of(0).forecasts.tolist()

@@ -63,7 +63,7 @@ def play(pair, mine, theirs, *, horizon, run, seed, schedule=None, asked=None):
                 call(theirs.update, p, y, seen)
 
     for number in range(1, (asked or horizon) + 1):
-        time, known = clock.times(number)
+        (time,), (known,) = (part.tolist() for part in clock.span(number, number))
         tell(time)
         round = SimpleNamespace(number=number, time=time, context={}, memo=None)
         if hasattr(theirs, "context"):
@@ -75,6 +75,7 @@ def play(pair, mine, theirs, *, horizon, run, seed, schedule=None, asked=None):
             number=number, time=time, memo=None, forecast=p, law={v: w for v, w in law.items() if w > 0}
         )
         y = int(outcomes[number - 1] < call(theirs.probability, seen))
+        known = known[y] if isinstance(known, list) else known  # a delay that depends on the outcome
         heapq.heappush(waiting, (known, number, p, y, (round, seen)))
     tell(clock.times(number + 1)[0])
     return told
