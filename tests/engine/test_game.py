@@ -1,12 +1,10 @@
 """Games against one that is written out in plain Python, and all that the numbers of a game must not depend on."""
 
 import copy
-import os
 import pickle
-import signal
-import time
 import warnings
 from itertools import product
+from multiprocessing import get_context
 
 import numpy as np
 import pytest
@@ -205,20 +203,14 @@ def test_a_forked_process_plays_with_threads_of_its_own(monkeypatch):
     monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
     game = game_of(f.Constant(), horizon=20, runs=range(4), threads=2)
     game.advance(10)
+    child = get_context("fork").Process(target=game.advance, args=(20,))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of processes with threads that fork, as here
-        child = os.fork()
-    if child == 0:
-        game.advance(20)
-        os._exit(0 if game.resolved == 20 else 1)
-    for _ in range(200):
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            break
-        time.sleep(0.1)
-    else:
-        os.kill(child, signal.SIGKILL)
-    assert (done, status) == (child, 0)
+        child.start()
+    child.join(20)
+    ended = child.exitcode
+    child.kill()
+    assert ended == 0
 
 
 # ---------------------------------------------------------------- order of events, stretches and streams

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, UnknownName
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.decision_makers.responses import DecisionMaker, Rounded, RoundedDown
 from onlinecal.decision_makers.tenures import Group, People, Tenure
@@ -78,12 +78,8 @@ def test_accounts_are_those_of_the_rounds_of_the_tenure(forecaster, nature, sche
             expected = mine.sum() * np.array(who.who.account(gamma))
             assert (entries[k, run, 1:] == expected).all(), (who.label, entries[k, run], expected)
             assert bounds[k, run] == mine.sum() * cdl(gamma)
-    never = [t.label for t in tenures].index("never")
-    assert not entries[never].any()
-    best, names = (
-        [not isinstance(who.who, DecisionMaker) for who in tenures],
-        ("swap_regret", "action_swap_regret", "external_regret"),
-    )
+    best = [not isinstance(who.who, DecisionMaker) for who in tenures]
+    names = "swap_regret", "action_swap_regret", "external_regret"
     swap, action, external = (entries[best][..., ENTRIES.index(name)] for name in names)
     assert (swap <= bounds[best] * (1 + 1e-12) + 1e-9).all()
     assert (action <= swap + 1e-9).all()
@@ -142,6 +138,25 @@ def test_groups():
     assert who != group.tenures(3, 1)
 
 
+def wild(given):
+    return type("Wild", (Arrivals,), {"times": lambda self, first, before, uniforms: given})()
+
+
+WILD = [
+    (1.0, "wild gave 1.0; expected 3 times"),
+    (None, "wild gave None; expected 3 times"),
+    (np.ones((3, 1)), "expected 3 times"),
+    (np.full(3, np.nan), "decision maker 1 at time nan"),
+    (np.arange(3, 0.0, -1.0), r"decision maker 2 at time 2\.0, after 3\.0"),
+]
+
+
+class Early(Delays):
+    def known(self, first, asked, uniforms):
+        asked -= 1.0
+        return asked
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [
@@ -156,37 +171,18 @@ def test_groups():
         ({"task": "random", "count": 3, "label": 7}, "label = 7; expected text"),
         ({"task": {"name": "random", "actions": 0}}, "actions"),
         ({"task": {"name": "umbrella", "response": "rounded"}, "response": "rounded"}, "have two responses"),
+        ({"task": "umbrela"}, "did you mean 'umbrella'"),
+        ({"task": "umbrella", "label": "me"}, "two decision makers are called 'me'"),
+        ({"task": "umbrella", "count": 3, "join": 4, "stay": Early()}, "decision maker 1 leaves at time 3"),
+        *(({"task": "umbrella", "count": 3, "arrivals": wild(given)}, said) for given, said in WILD),
     ],
 )  # fmt: skip
 def test_decision_makers_that_cannot_be(spec, said):
-    with pytest.raises(InvalidParameter, match=said):
-        People.of([spec], 0)
+    with pytest.raises(OnlinecalError, match=said):
+        People.of([Tenure(umbrella(), label="me"), spec], 0)
 
 
-class Wild(Arrivals):
-    def times(self, first, before, uniforms):
-        return self.given(len(uniforms))
-
-
-class Early(Delays):
-    def known(self, first, asked, uniforms):
-        asked -= 1.0
-        return asked
-
-
-def test_decision_makers_at_times_that_cannot_be(tmp_path):
-    for given, said in (
-        (lambda n: 1.0, "wild gave 1.0; expected 3 times"),
-        (lambda n: None, "wild gave None; expected 3 times"),
-        (lambda n: np.ones((n, 1)), "expected 3 times"),
-        (lambda n: np.full(n, np.nan), "decision maker 1 at time nan"),
-        (lambda n: np.arange(n, 0.0, -1.0), r"decision maker 2 at time 2\.0, after 3\.0"),
-    ):
-        wild = type("Wild", (Wild,), {"given": staticmethod(given)})()
-        with pytest.raises(InvalidParameter, match=said):
-            Group("umbrella", count=3, arrivals=wild)
-    with pytest.raises(InvalidParameter, match=r"decision maker 1 leaves at time 3\.0, who joins at 4\.0"):
-        Group("umbrella", count=3, join=4, stay=Early())
+def test_stays_may_be_recorded(tmp_path):
     file = tmp_path / "stays.csv"
     file.write_text("left\n30\n")
     stay = {"name": "recorded", "file": str(file), "column": "left"}
@@ -204,44 +200,26 @@ def test_who_leaves_at_once_never_acts(forecaster, seed):
         assert not accounts.read()[:2].any()
         assert not accounts.cdl()[:2].any()
         assert accounts.read()[2:, :, 0].all()
-    people = {"task": "umbrella", "count": 40, "stay": {"name": "geometric", "mean": 1}}
-    study = oc.play(
-        forecaster, Drift(), horizon=30, runs=2, seed=seed, measures="ece", decision_makers=[people]
-    )
-    who = study.cells[0].people
-    stay = who.leave - who.join
-    assert (who.entries["rounds"][-1] == np.maximum(stay - 1, 0)[:, None]).all()  # asked at 1, 2, …
 
 
-def test_labels_are_different():
-    with pytest.raises(InvalidParameter, match="two decision makers are called 'umbrella'"):
-        People.of(["umbrella", {"task": "umbrella", "join": 3}], 0)
-    with pytest.raises(UnknownName, match="did you mean 'umbrella'"):
-        People.of([{"task": "umbrela"}], 0)
-    assert len(People.of("umbrella", 0).tenures) == 1
-
-
-@pytest.mark.parametrize(("m", "runs"), [(1000, 7), (10**5, 4)])
-def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(m, runs, batches, monkeypatch):
+def test_many_decision_makers_on_a_large_grid_get_smaller_batches_or_a_message(batches, monkeypatch):
     """Every stretch has counts of its own: 16 bytes a point, and as much for what was before it."""
     monkeypatch.setattr("onlinecal.study.run.ROOM", 2**26)
     monkeypatch.setattr("onlinecal.engine.memory.free_memory", lambda: 2.0**29)
     who = [{"task": "umbrella", "join": 0.5 + i, "label": str(i)} for i in range(300)]
 
-    def play():
+    def play(m):
         return oc.play(
-            ForecastHedging(m=m), Drift(), horizon=400, runs=runs, seed=1, measures="ece", decision_makers=who
+            ForecastHedging(m), Drift(), horizon=400, runs=7, seed=1, measures="ece", decision_makers=who
         )
 
-    if 32 * 301 * m > 2**29:
-        match = r"1 runs with 1204 tables of 100001 counts.* expected fewer"
-        with pytest.raises(InvalidParameter, match=match):
-            play()
-        return
-    small = play()
-    assert max(size for size, _ in batches) * 32 * 301 * m <= 2**26
+    with pytest.raises(InvalidParameter, match=r"1 runs with 1204 tables of 100001 counts.* expected fewer"):
+        play(10**5)
+    batches.clear()
+    small = play(1000)
+    assert max(size for size, _ in batches) * 32 * 301 * 1000 <= 2**26
     monkeypatch.undo()
-    assert small.cells == play().cells
+    assert small.cells == play(1000).cells
 
 
 # -------------------------------------------------------------------- in studies

@@ -180,9 +180,7 @@ def marked(monkeypatch):
     return mark
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"schedule": Schedule(Poisson(2), Pareto())}, {"threads": 2}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"schedule": Schedule(Poisson(2), Pareto()), "threads": 2}], ids=str)
 @pytest.mark.parametrize(
     "pair", PAIRS, ids=lambda pair: "-".join(getattr(each, "__name__", "") for each in pair)
 )

@@ -100,8 +100,7 @@ WHOLES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("threads", [1, 4])
-@pytest.mark.parametrize("whole", WHOLES)
+@pytest.mark.parametrize(("whole", "threads"), [(whole, (4, 1)[i % 2]) for i, whole in enumerate(WHOLES)])
 def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads, monkeypatch):
     monkeypatch.setattr("onlinecal.engine.loop.LEAST", 1)
     for wrong in WRONG:
@@ -115,17 +114,13 @@ def test_nonsense_of_steps_is_named_with_the_first_run_that_stops(whole, threads
             game.advance(20)
 
 
-@pytest.mark.parametrize(("q", "shown"), [(1.0000001, "1.0000001"), (np.nan, "nan"), (-1e-300, "-1e-300")])
-def test_a_q_that_is_none_is_named(q, shown):
+@pytest.mark.parametrize("q", [1.0000001, np.nan, -1e-300])
+def test_a_q_that_is_none_is_named(q):
     wild = nature(steps.asks, memory={"floats": [q]})
-    for made, number in (
-        (wild, 6),
-        (Mixture((Drift(), wild)), 6),
-        (Switch(nature(), wild, 4), 10),
-        (Streams((wild, Drift())), 11),
-    ):
+    parts = Mixture((Drift(), wild)), Switch(nature(), wild, 4), Streams((wild, Drift()))
+    for made, number in zip((wild, *parts), (6, 6, 10, 11), strict=True):
         game = game_of(Constant(), made, 20, runs=range(5, 8))
-        with pytest.raises(InvalidForecast, match=rf"nature .* stated q = {shown} in round {number}, run 5"):
+        with pytest.raises(InvalidForecast, match=rf"nature .* stated q = {q} in round {number}, run 5"):
             game.advance(20)
 
 
