@@ -102,6 +102,13 @@ def truths(nature, horizon, runs=3, seed=0):
     return np.array([round.q for round in noted(as_forecaster(Half), nature, horizon, runs, seed)[0]])
 
 
+def measured(forecaster, nature, measure, horizon, seed, runs=16):
+    """T·μ of each run."""
+    game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
+    game.advance(horizon)
+    return horizon * np.array([measure(gamma) for gamma in game.gammas()])
+
+
 class Half:
     def forecast(self):
         return 0.5

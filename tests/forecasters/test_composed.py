@@ -1,4 +1,4 @@
-"""Forecasters made of others, and the perturbed leader: restarts, rounding, mixtures, and what is drawn."""
+"""Forecasters made of others, and the perturbed leader: what restarts and mixtures cost, and what is drawn."""
 
 import math
 
@@ -12,14 +12,10 @@ from onlinecal.forecasters import (
     ExpertMixture,
     ForecastHedging,
     PerturbedLeader,
-    Tempered,
-    Truthful,
 )
 from onlinecal.measures import brier, ece
-from onlinecal.natures import Bernoulli, Contrarian, UniformTruth
-from onlinecal.rounds.hand import Hand
-from tests.bounds_in_games import Games
-from tests.by_hand import Driven, noted
+from onlinecal.natures import Bernoulli, Contrarian
+from tests.by_hand import Driven
 
 
 def test_doubling_keeps_the_order_of_the_error(seed):
@@ -42,42 +38,8 @@ def test_the_mixture_is_as_good_as_its_best_expert(seed):
     game = Game(ExpertMixture(experts), Bernoulli(0.9), horizon=horizon, runs=range(8), seed=seed)
     game.advance(horizon)
     total = horizon * np.mean([brier(g) for g in game.gammas()])
-    best = horizon * 0.09
-    assert total <= best + math.sqrt(horizon * math.log(3) / 2) + 74
-    assert (
-        horizon * (0.9 * 0.64 + 0.1 * 0.04) > best + math.sqrt(horizon * math.log(3) / 2) + 74
-    )  # the control
-
-
-def test_parts_have_randomness_of_their_own(seed):
-    """Two that are alike differ by their noise; with one stream for all they would be one, and a mixture would judge
-    them by the very numbers from which they are made.
-    """
-    mixture, doubling = (
-        Driven(spec, 100, 3, seed).player
-        for spec in (
-            ExpertMixture((PerturbedLeader(), PerturbedLeader())),
-            Doubling(PerturbedLeader(), first=2),
-        )
-    )
-    players = [mixture, *mixture.memory.players, *doubling.memory.players]
-    keys = {player.memory.keys.tobytes() for player in players}
-    assert len(keys) == len(players) == 3 + 6
-    # 48 ratios of noise: each is the same in both by a chance below one half.
-    assert len({Hand(player).ask(1).values.tobytes() for player in mixture.memory.players}) == 2
-
-
-def test_the_truthful_are_calibrated_and_the_tempered_are_not(seed):
-    """Brier totals: E[(y − q)²] = 1/6 for uniform truths.
-
-    Hoeffding over 8·4000 rounds: off by more than 0.02 with probability below 2·exp(−2·32000·0.02²) < 2e-11.
-    """
-    games = Games(4000, 8, 1e-9)
-    true, tempered = (
-        games.mean_total(f, UniformTruth(), seed, brier) / 4000 for f in (Truthful(), Tempered(4.0))
-    )
-    assert true == pytest.approx(1 / 6, abs=0.02)
-    assert tempered > true + 0.01
+    limit = horizon * 0.09 + math.sqrt(horizon * math.log(3) / 2) + 74
+    assert total <= limit < horizon * (0.9 * 0.64 + 0.1 * 0.04)  # which the expert of 0.2 has
 
 
 def test_the_perturbed_leader_draws_from_its_law(seed):
@@ -90,11 +52,3 @@ def test_the_perturbed_leader_draws_from_its_law(seed):
     assert p.mean() == pytest.approx(0.5, abs=0.008)
     assert (p == 0.0).mean() == pytest.approx(3 / 16, abs=0.008)
     assert (p == 1.0).mean() == pytest.approx(3 / 16, abs=0.008)
-
-
-def test_the_perturbed_leader_without_noise_is_the_mean():
-    log, _ = noted(PerturbedLeader(0, atoms=1), Bernoulli(0.4), 50, runs=1)
-    total = 0
-    for t, round in enumerate(log):
-        assert round.laws == [{total / t if t else 0.5: 1.0}]
-        total += round.outcome[0]

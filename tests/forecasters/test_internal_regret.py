@@ -16,8 +16,7 @@ from onlinecal.forecasters.internal_regret import sine_grid
 from onlinecal.measures import bregman
 from onlinecal.natures import NATURES, Bernoulli
 from onlinecal.rounds.hand import Hand
-from tests.bounds_in_games import measured
-from tests.by_hand import Driven, noted
+from tests.by_hand import Driven, measured, noted
 
 OPPONENTS = [cls() for cls in NATURES.values() if not required(cls)]
 

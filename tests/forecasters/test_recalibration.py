@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy.special import logit
 
 from onlinecal.forecasters import Calibeating, ExpertAggregation, OnlinePlatt, TrackingPlatt, Unchanged
 from onlinecal.recalibration.methods import DEFAULT, METHODS
@@ -48,52 +49,6 @@ def test_calibeating_keeps_its_word(pairs, bins):
     assert total <= refinement + bins * (1 + math.log(len(pairs))) + 1e-9
 
 
-@given(streams, st.sampled_from([100.0, 1.5]))
-def test_platt_scaling_takes_newton_steps(pairs, radius):
-    base, truth = zip(*pairs, strict=True)
-    theta, a, expected = np.array([1.0, 0.0]), np.eye(2), []
-    for b, y in pairs:
-        b = min(max(b, 1e-6), 1 - 1e-6)
-        x = np.array([math.log(b / (1 - b)), 1.0])
-        p = 1 / (1 + math.exp(-float(theta @ x))) if theta @ x > -700 else 0.0
-        expected.append(p)
-        g = (p - y) * x
-        a = a + np.outer(g, g)
-        theta = theta - np.linalg.solve(a, g) / 0.1
-        if theta @ theta > radius**2:
-            target, low, high = a @ theta, 0.0, 1e12
-            for _ in range(200):
-                middle = (low + high) / 2
-                theta = np.linalg.solve(a + middle * np.eye(2), target)
-                low, high = (middle, high) if theta @ theta > radius**2 else (low, middle)
-    assert stream_of(base, truth, OnlinePlatt(radius=radius)) == pytest.approx(expected, abs=1e-5)
-
-
-def test_platt_scaling_learns_to_undo_overconfidence(seed):
-    """A base with doubled logits: scaling by ½ is right, and logarithmic loss comes near the truth's.
-
-    Of 4000 rounds; the excess was 0.003 ± 0.001 over 40 seeds, the tolerance leaves seven standard deviations.
-    """
-    rng = np.random.default_rng(seed)
-    q = rng.uniform(0.05, 0.95, 4000)
-    y = (rng.random(4000) < q).astype(int)
-    base = q**2 / (q**2 + (1 - q) ** 2)
-
-    def loss(p):
-        return -np.mean(np.where(y == 1, np.log(p), np.log1p(-np.asarray(p))))
-
-    said = np.clip(stream_of(base, y, OnlinePlatt()), 1e-9, 1 - 1e-9)
-    assert loss(said) < loss(q) + 0.012
-    assert loss(base) > loss(said) + 0.02
-
-
-def test_tracking_is_calibeating_of_the_scaled():
-    rng = np.random.default_rng(1)
-    base, y = rng.random(300), rng.integers(0, 2, 300)
-    scaled = stream_of(base, y, OnlinePlatt())
-    assert stream_of(base, y, TrackingPlatt(bins=7)) == stream_of(scaled, y, Calibeating(7))
-
-
 @given(streams, st.sampled_from([20, 1]))
 @example([(1.0, 1), (0.75, 1), (1.0, 0)], 1)
 def test_none_says_0_or_1_unless_the_base_does(pairs, bins):
@@ -111,16 +66,9 @@ def loss_of(z, y):
     return np.logaddexp(0.0, np.where(y == 1, -z, z))
 
 
-def total_loss(spec, base, answer):
-    """Outcomes and the player's total log loss."""
-    p, y = played(spec, base, answer)
-    return y, float(loss_of(np.log(p / (1 - p)), y).sum())
-
-
 def regret_and_bound(spec, base, y, total):
     """Regret and bound of the worst scaling of a fine grid of the disc, by their difference."""
-    b = np.clip(base, spec.edge, 1 - spec.edge)
-    x = np.log(b / (1 - b))
+    x = logit(np.clip(base, spec.edge, 1 - spec.edge))
     largest = math.log((1 - spec.edge) / spec.edge)
     turn = np.linspace(0, 2 * math.pi, 40, endpoint=False)
     near = (
@@ -136,25 +84,23 @@ def regret_and_bound(spec, base, y, total):
 
 
 HARD = [0.7, 0.3, 1 - 1e-9]
-
-
-PLATT = {
+STREAMS = {
     "repeated": (HARD, lambda t, p: (1, 0, 0)[t % 3]),
     "contrary": (HARD, lambda t, p: int(p < 0.5)),
-    "surprises": ([0.999, 0.001], lambda t, p: t % 2),
-    "switch": ([0.9, 0.2, 0.6], lambda t, p: int(t > 1000)),
+    "surprises": ([0.0, 1.0, 1e-9], lambda t, p: t % 2),
+    "switch": ([0.9, 0.2, 0.6], lambda t, p: int(t > 500)),
 }
 
 
-@pytest.mark.one_in(5)
-@pytest.mark.parametrize("stream", PLATT)
+@pytest.mark.parametrize("stream", STREAMS)
 @pytest.mark.parametrize(("radius", "edge", "ridge"), [(2.0, 0.1, 1.0), (1.0, 0.02, 1.0), (1.5, 0.2, 50.0)])
 def test_the_regret_is_bounded_where_the_rate_is_small_enough(stream, radius, edge, ridge):
     rate = OnlinePlatt(radius=radius, edge=edge).largest_rate
     spec = OnlinePlatt(rate=rate, ridge=ridge, radius=radius, edge=edge)
-    forecasts, answer = PLATT[stream]
+    forecasts, answer = STREAMS[stream]
     base = np.resize(forecasts, 2000)
-    regret, bound = regret_and_bound(spec, base, *total_loss(spec, base, answer))
+    p, y = played(spec, base, answer)
+    regret, bound = regret_and_bound(spec, base, y, loss_of(np.log(p / (1 - p)), y).sum())
     assert regret <= bound
 
 
@@ -177,11 +123,8 @@ def test_the_default_rate_is_outside_and_can_be_made_to_pay():
     """By contrary outcomes to a forecast that the next step leaves again: a regret in proportion to T."""
     spec = OnlinePlatt()
     assert spec.largest_rate < 1e-300
-    player, base, total = Driven(spec, 8000), np.resize(HARD, 8000), 0.0
-    x, y = (
-        np.log(np.clip(base, 1e-6, 1 - 1e-6) / (1 - np.clip(base, 1e-6, 1 - 1e-6))),
-        np.resize([1, 0, 0], 8000),
-    )
+    player, base, y, total = Driven(spec, 8000), np.resize(HARD, 8000), np.resize([1, 0, 0], 8000), 0.0
+    x = logit(np.clip(base, 1e-6, 1 - 1e-6))
     for t, b in enumerate(base):
         asked = player.ask(base=b)
         slope, shift = player.memory.floats[0, :2]
@@ -268,14 +211,6 @@ def test_the_bound_of_a_loss_needs_its_weights(loss):
         assert_bounded(regrets(*game, without=loss))
 
 
-STREAMS = {
-    "surprises": ([0.0, 1.0, 1e-9], lambda t, p: t % 2),
-    "contrary": ([0.7, 0.3, 1.0], lambda t, p: int(p < 0.5)),
-    "calibrated": ([0.25], lambda t, p: int(t % 4 == 0)),
-    "turned": ([0.9, 0.1], lambda t, p: int((t % 2 == 0) == (t < 500))),
-}
-
-
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_default_recalibrator_keeps_its_bounds(name):
     """By the experts that play on their own; against the base itself, with what the edge costs."""
@@ -294,12 +229,9 @@ def test_the_default_recalibrator_keeps_its_bounds(name):
             p.append(question.forecast)
             y.append(outcomes(t, p[-1]))
             mine.tell(question, y[-1])
+        p, y, cost = np.array(p), np.array(y), 1.01e-6 * np.arange(1, 1001)
         with np.errstate(divide="ignore", invalid="ignore"):
-            brier = np.cumsum((np.array(p) - y) ** 2 - (forecasts - y) ** 2)
-            log = np.cumsum(losses(np.array(p), np.array(y))[0]) - np.cumsum(
-                losses(forecasts, np.array(y))[0]
-            )
-        cost = 1.01e-6 * np.arange(1, 1001)
+            log, brier = np.cumsum(losses(p, y), axis=1) - np.cumsum(losses(forecasts, y), axis=1)
         assert (brier <= 1.04 + cost).all()
         assert (log <= 2.08 + cost).all()
 

@@ -15,15 +15,15 @@ from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.streams import Stream
 from onlinecal.decisions.tasks import external_regret
-from onlinecal.engine.game import Game
-from onlinecal.forecasters import ForecastHedging, ThresholdHedging
+from onlinecal.forecasters import ThresholdHedging
 from onlinecal.forecasters import perturbed as module
 from onlinecal.measures import u_calibration
-from onlinecal.natures import Bernoulli, Contrarian, Drift
+from onlinecal.natures import Contrarian
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory
 from onlinecal.schedules import Constant, Schedule
 from tests.by_hand import Driven
+from tests.engine.games import played, same
 
 ROUNDING = 1e-9
 UNIT = 2.0**-53
@@ -139,47 +139,21 @@ class ByLaw(Contrarian):
         return CompiledNature(super().start(horizon, stream).steps[0], Memory(), sight=self.sight)
 
 
-@pytest.mark.parametrize("m", [3, 40, "4 * T^(1/2)"])
-@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize(("m", "delay"), [(3, 0), (40, 3), ("4 * T^(1/2)", 0)])
 def test_who_goes_by_the_side_plays_as_who_sees_the_law(m, delay):
-    schedule = Schedule(delays=Constant(delay))
-    games = [
-        Game(ThresholdHedging(m), nature, horizon=2000, runs=range(3), seed=1, schedule=schedule)
-        for nature in (Contrarian(), ByLaw())
-    ]
-    for game in games:
-        game.advance(2000)
-    for side, law in zip(games[0].gammas(), games[1].gammas(), strict=True):
-        assert (side.counts.tolist(), side.positives.tolist()) == (
-            law.counts.tolist(),
-            law.positives.tolist(),
-        )
+    options = {"horizon": 2000, "runs": range(3), "schedule": Schedule(delays=Constant(delay))}
+    assert same(*(played(ThresholdHedging(m), of, **options).gammas() for of in (Contrarian(), ByLaw())))
 
 
 # ---------------------------------------------------------------- the proof
 
 
-def test_the_derivatives_of_the_logistic_function():
-    """max |σ′| = 1/4, max |σ″| = 1/(6√3), max |σ‴| = 1/8."""
-    s = np.linspace(0, 1, 200_001)
-    first = s * (1 - s)
-    for derivative, largest in (
-        (first, 1 / 4),
-        (first * (1 - 2 * s), 1 / (6 * math.sqrt(3))),
-        (first * (1 - 6 * first), 1 / 8),
-    ):
-        assert np.abs(derivative).max() == pytest.approx(largest, rel=1e-9)
-
-
 def sequences():
     """Outcomes: any, blocks, and those that keep the mean near a threshold."""
     rng = np.random.default_rng(5)
-    yield from (np.zeros(400, int), np.ones(400, int), np.arange(400) % 2, np.arange(3000) % 10 == 0)
-    for q in (0.5, 0.1, 0.02):
-        yield rng.random(3000) < q
-    for length in (1, 2, 7, 30, 200):
-        yield np.repeat(np.arange(400) % 2, length)[:3000]
-    for target in (0.5, 0.3, 0.05):
+    yield from (np.ones(400, int), np.arange(3000) % 10 == 0, *(rng.random(3000) < q for q in (0.5, 0.02)))
+    yield from (np.repeat(np.arange(400) % 2, length)[:3000] for length in (1, 7, 200))
+    for target in (0.5, 0.05):
         # Against the weights of one threshold: always the outcome that the likelier action loses by.
         y, total = [], 0
         for t in range(1, 2001):
@@ -188,9 +162,8 @@ def sequences():
         yield np.array(y)
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("y", list(sequences()), ids=lambda y: f"{len(y)} rounds, {int(np.sum(y))} ones")
-@pytest.mark.parametrize("m", [1, 4, 50, 200])
+@pytest.mark.parametrize("m", [1, 50])
 def test_what_the_proof_says_of_every_sequence(y, m):
     """The bracket, the variance of each threshold, and their sum, at all times."""
     y = np.asarray(y, float)
@@ -223,30 +196,15 @@ def test_sums_of_the_rates():
     assert (spread <= 0.35 * root + (1 + np.log(t)) / 12).all()
 
 
-@given(st.floats(0, 1), st.floats(-1, 1), st.floats(0, 20))
-def test_a_round_of_the_martingale(acting, x, scale):
-    """E e^{λx(π − a)} ≤ e^{φ g x²}, of either sign of x."""
-    mean = (1 - acting) * math.exp(scale * x * acting) + acting * math.exp(scale * x * (acting - 1))
-    phi = math.expm1(scale) - scale
-    assert math.log(mean) <= phi * acting * (1 - acting) * x**2 + ROUNDING
-
-
-@pytest.mark.parametrize("m", [1, 5, 30])
-@pytest.mark.parametrize("forecaster", [ThresholdHedging, ForecastHedging], ids=lambda cls: cls.__name__)
-@pytest.mark.parametrize("nature", [Bernoulli(0.3), Contrarian(), Drift()], ids=repr)
-def test_u_calibration_is_that_of_the_middles_of_the_cells(forecaster, nature, m, seed):
-    """T·u_calibration ≤ 2 max R + T/m, whoever plays on the grid; R ≥ 0 is allowed, as no regret is below 0."""
-    horizon = 300
-    game = Game(forecaster(m), nature, horizon=horizon, runs=range(8), seed=seed)
-    game.advance(horizon)
-    grid = np.arange(m + 1) / m
-    kept = game.ledger.history((0, 0))
-    for counts, ones, gamma in zip(kept.counts, kept.positives, game.gammas(), strict=True):
-        largest = 0.0
-        for v in (np.arange(m) + 0.5) / m:
-            gain = ones - v * counts
-            largest = max(largest, max(gain.sum(), 0.0) - gain[grid > v].sum())
-        assert horizon * u_calibration(gamma) <= 2 * largest + horizon / m + ROUNDING
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=2, max_size=20).filter(np.any))
+def test_u_calibration_is_that_of_the_middles_of_the_cells(levels):
+    """T·u_calibration ≤ 2 max R + T/m of whatever is on the grid; R ≥ 0 is allowed, as no regret is below 0."""
+    zeros, ones = np.array(levels).T
+    m, counts, grid = len(ones) - 1, zeros + ones, np.linspace(0.0, 1.0, len(ones))
+    gains = ones - np.outer((np.arange(m) + 0.5) / m, counts)
+    largest = max(max(gain.sum(), 0.0) - gain[i + 1 :].sum() for i, gain in enumerate(gains))
+    total = u_calibration(JointDistribution.from_counts(grid, counts, ones)) * counts.sum()
+    assert total <= 2 * largest + counts.sum() / m + ROUNDING
 
 
 # ---------------------------------------------------------------- squared loss

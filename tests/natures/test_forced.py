@@ -12,12 +12,11 @@ from onlinecal import natures as n
 from onlinecal.core.guarantee import Forecasters
 from onlinecal.core.strategy import strategy_key
 from onlinecal.engine.game import Game
-from onlinecal.measures import MEASURES, cdl, cfdl, cutoff_ce, ece, smooth_ce, u_calibration
+from onlinecal.measures import MEASURES, cdl, cutoff_ce, ece, smooth_ce, u_calibration
 from onlinecal.natures._levels import FIRST, HEAD, LEVELS, MASK, ROOM
 from onlinecal.natures.adaptive import _coins, _fall
 from onlinecal.natures.adversarial import always_wrong
-from tests.bounds_in_games import measured
-from tests.by_hand import reciting
+from tests.by_hand import measured, reciting
 from tests.mutants import FrozenNoise, PlainBiases
 from tests.natures.quarters import Quarters
 
@@ -73,7 +72,7 @@ def test_the_step_of_the_proof_of_early_stopping(bias, share):
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("bias", [1.5, 4.0, 9.0])
+@pytest.mark.parametrize("bias", [1.5, 5.0])
 def test_coins_of_early_stopping_end_against_who_keeps_them_going(bias, seed):
     runs, horizon = 64, math.ceil(1.5 * _coins(bias))
     ended, totals = ends(Balancing(bias), bias, horizon, runs, seed)
@@ -82,21 +81,17 @@ def test_coins_of_early_stopping_end_against_who_keeps_them_going(bias, seed):
     assert (~ended).mean() <= 2 / 3 + 0.41
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("horizon", [2000, 8000])
 @pytest.mark.parametrize(
-    "forecaster",
-    [f.DefensiveForecasting(), f.ForecastHedging(), f.StepCEMinimiser(), Balancing(5.0), Quarters()],
-    ids=strategy_key,
+    "forecaster", [f.DefensiveForecasting(), Balancing(5.0), Quarters()], ids=strategy_key
 )
 def test_early_stopping_forces_its_bound(forecaster, horizon, seed):
+    """Fails by chance with probability 1e-9; for others see tests/forecasters/test_guarantees.py."""
     own = n.EarlyStopping()
-    for guarantee, totals in zip(
-        own.guarantees, ends(forecaster, own.bias, horizon, 64, seed)[1], strict=True
-    ):
+    found = ends(forecaster, own.bias, horizon, 64, seed)[1]
+    for guarantee, totals in zip(own.guarantees, found, strict=True):
         bound = guarantee.bound(horizon)
         assert bound > 0.12 * horizon ** (1 / 3)
-        # Fails by chance with probability 1e-9.
         assert totals.mean() >= bound - guarantee.slack(horizon, 64, 1e-9)
 
 
@@ -121,25 +116,6 @@ def test_what_early_stopping_states_of_its_bound():
 
 
 # ---------------------------------------------------------------- always wrong
-
-
-@pytest.mark.parametrize(
-    "forecaster",
-    [f.Constant(0.5), f.Constant(0.2), f.EmpiricalMean(), f.AlmostOneStepAhead()],
-    ids=strategy_key,
-)
-@pytest.mark.parametrize(
-    "nature", [n.Contrarian(), n.Contrarian("draw"), n.Greedy(), n.Greedy("square")], ids=strategy_key
-)
-def test_every_deterministic_forecaster_is_hurt(forecaster, nature, seed):
-    assert len(nature.guarantees) == 4
-    game = Game(forecaster, nature, horizon=1000, runs=range(2), seed=seed)
-    for t in (1, 2, 10, 100, 1000):
-        game.advance(t)
-        for g in nature.guarantees:
-            for gamma in game.gammas():
-                forced = cfdl(gamma) if "[" in g.measure else MEASURES[g.measure].function(gamma)
-                assert t * forced >= g.bound(t) - 1e-9, str(g)
 
 
 def test_who_hedges_is_hurt_by_those_alone_who_see_the_draw(seed):

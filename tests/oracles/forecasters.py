@@ -399,7 +399,12 @@ class OnlinePlatt:
         g = (p - outcome) * x
         self.a = self.a + np.outer(g, g)
         self.theta = self.theta - np.linalg.solve(self.a, g) / self.rate
-        assert self.theta @ self.theta <= self.radius**2, "the oracle does not project"
+        if self.theta @ self.theta > self.radius**2:  # onto the disc, in the norm of A
+            target, low, high = self.a @ self.theta, 0.0, 1e12
+            for _ in range(200):
+                middle = (low + high) / 2
+                self.theta = np.linalg.solve(self.a + middle * np.eye(2), target)
+                low, high = (middle, high) if self.theta @ self.theta > self.radius**2 else (low, middle)
 
 
 class Rounded:
