@@ -48,10 +48,6 @@ def lines(table, *kinds):
     return [line for _, line in table[table["mark"].isin(kinds)].groupby("part")]
 
 
-def compare(study):
-    answer(study, {}, "ece", None, markdown=False, as_json=False)
-
-
 def printed(capsys, show, *given):
     show(*given)
     return " ".join(capsys.readouterr().out.split())
@@ -65,8 +61,11 @@ def test_a_frame_for_each_nature_measure_and_forecaster_with_a_line_for_each_del
     assert found.groupby(["row", "column"]).ngroups == found["heading"].nunique() == 2 * 2 * 2
     assert found["row"].nunique() == 2 * 2
     for _, each in found.groupby("heading"):
-        names = [line["forecaster"].iloc[0] for line in lines(each, "mean")]
-        assert names == ["no delay", "delay 3", "delay 20"]
+        assert [line["forecaster"].iloc[0] for line in lines(each, "mean")] == [
+            "no delay",
+            "delay 3",
+            "delay 20",
+        ]
     one = lines(found[found["heading"] == "ECE of forecast hedging, drift"], "mean")
     for line, label in zip(one, ["drift", "drift, delay 3", "drift, delay 20"], strict=True):
         assert np.array_equal(line["total"], late.curve("ece", "forecast hedging", label).mean)
@@ -88,13 +87,9 @@ def test_dotted_is_what_so_many_copies_would_have(late):
         assert drawn == pytest.approx(drawn[0, 0] * shape / shape[0, 0])
         assert lines(frame, "known") == []
     assert lines(found["Brier of forecast hedging, drift"], "rate") == []  # no rate is known
-
-
-def test_the_legend_does_not_call_a_reference_proven(late):
     (legend,) = oc.plots.delays(late, ["smooth_ce"])[0, 0].figure.legends
-    said = [text.get_text() for text in legend.get_texts()]
-    assert "b·R(T/b)" in said
-    assert not any("proven" in each for each in said)
+    said = " ".join(text.get_text() for text in legend.get_texts())
+    assert ("b·R(T/b)" in said, "proven" in said) == (True, False)
 
 
 def test_only_constant_delays_have_a_reference(people):
@@ -104,9 +99,8 @@ def test_only_constant_delays_have_a_reference(people):
                          arrivals={"name": "bursts", "size": 10})  # fmt: skip
         assert all(curve.open is not None and curve.against_rates() == "" for curve in bursts.curves())
         assert "rate" not in {*late_table(bursts, ["ece"])["mark"]}
-    half = oc.play(
-        F.ForecastHedging(), N.Drift(), horizon=[60, 120], runs=2, delays=[0, 2.5, 3], measures=["ece"]
-    )
+    options = {"horizon": [60, 120], "runs": 2, "measures": ["ece"]}
+    half = oc.play(F.ForecastHedging(), N.Drift(), delays=[0, 2.5, 3], **options)
     assert [rate["place"].iloc[0] for rate in lines(late_table(half, ["ece"]), "rate")] == [0, 2]
     table = late_table(people, ["ece"])
     assert {name[:39] for name in table["forecaster"]} == {"poisson (rate=2), pareto (cap=60) delay"}
@@ -117,18 +111,16 @@ def test_only_constant_delays_have_a_reference(people):
 def test_at_one_horizon_it_is_drawn_against_the_open_questions(late):
     one = Study(tuple(cell for cell in late.cells if cell.horizon == 400))
     found = late_table(one, ["smooth_ce"])
-    assert list(dict.fromkeys(zip(found["row"], found["column"], strict=True))) == [
-        ("drift", "smooth_ce"), ("contrarian", "smooth_ce"),
-    ]  # fmt: skip
+    panels = found[["row", "column"]].drop_duplicates().to_numpy().tolist()
+    assert panels == [["drift", "smooth_ce"], ["contrarian", "smooth_ce"]]
     frame = found[found["row"] == "drift"]
-    means = lines(frame, "mean")
+    means, (rate,) = lines(frame, "mean"), lines(frame, "rate")
     assert [line["T"].tolist() for line in means] == [[1, 4, 21]] * 2
     finals = [[c.totals["smooth_ce"][-1].mean() for c in one.cells if c.forecaster == who and c.schedule[0] == "drift"]
               for who in one.forecasters]  # fmt: skip
     assert np.array_equal([line["total"] for line in means], finals)
-    (rate,) = lines(frame, "rate")
-    assert (rate["total"] / rate["total"].iloc[0]).tolist() == pytest.approx(np.sqrt([1, 4, 21]))
-    assert rate["total"].iloc[0] == min(row[0] for row in finals)
+    least = min(row[0] for row in finals)
+    assert rate["total"].tolist() == pytest.approx(least * np.sqrt([1, 4, 21]))
 
 
 def test_no_caption_is_silent_about_open_questions(late):
@@ -141,23 +133,20 @@ def test_no_caption_is_silent_about_open_questions(late):
 
 def test_the_best_known_rates_are_not_held_against_games_in_which_outcomes_come_late(capsys):
     """A constant forecast against the contrarian has an ECE of T/2: above O, and not so called with delays."""
-    study = oc.play(
-        F.Constant(), N.Contrarian(), horizon=[200, 400, 800], runs=2, measures=["ece"], delays=[0, 20]
-    )
-    late = "contrarian, delay 20"
-    assert {curve.nature: curve.against_rates() for curve in study.curves()} == {
-        "contrarian": "above O",
-        late: "",
-    }
+    options, late = {"horizon": [200, 400, 800], "runs": 2, "measures": ["ece"]}, "contrarian, delay 20"
+    study = oc.play(F.Constant(), N.Contrarian(), delays=[0, 20], **options)
+    assert [curve.against_rates() for curve in study.curves()] == ["above O", ""]
     table = curves_table(study.curves(["ece"]))
     known = table[table["mark"] == "known"]
-    assert {*zip(known["nature"], known["label"], strict=True)} == {
-        ("contrarian", "Ω(T^0.54389)"), ("contrarian", "O(T^(2/3))"),
-    }  # fmt: skip
-    said = "a remark where games tuned to their T grow elsewhere, and every outcome is known at once"
-    assert said in printed(capsys, compare, study)
-    said = "no remarks, for outcomes may come late here"
-    assert said in printed(capsys, compare, study.only(natures=[late]))
+    rates = {("contrarian", "Ω(T^0.54389)"), ("contrarian", "O(T^(2/3))")}
+    assert {*zip(known["nature"], known["label"], strict=True)} == rates
+    for some, said in (
+        (study, "a remark where games tuned to their T grow elsewhere, and every outcome is known at once"),
+        (study.only(natures=[late]), "no remarks, for outcomes may come late here"),
+    ):
+        assert said in printed(
+            capsys, lambda s: answer(s, {}, "ece", None, markdown=False, as_json=False), some
+        )
 
 
 # ---------------------------------------------------------------- decision makers
@@ -167,11 +156,9 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
     monkeypatch.setenv("COLUMNS", "200")
     found = people_rows(people)
     assert [c.forecaster for c in found] == people.forecasters
-    said = printed(capsys, lambda rows: of_people(rows).print(), found)
-    assert (
-        f"swap regret of 9 decision makers, 1 without a question whose outcome is known; {found[0].open}"
-        in said
-    )
+    said = printed(capsys, of_people(found).print)
+    unseen = "swap regret of 9 decision makers, 1 without a question whose outcome is known"
+    assert f"{unseen}; {found[0].open}" in said
     for mine, cell in zip(found, people.cells, strict=True):
         own, makers, there = cell.people, mine.makers.set_index("label"), mine.seen["swap"]
         late, one, k = makers.loc["too late"], makers.loc["reader 2"], own.labels.index("reader 2")
@@ -184,57 +171,41 @@ def test_numbers_of_decision_makers_are_those_of_the_games(people, capsys, monke
         # No total before a question of one's own is known.
         assert (np.isnan(mine.regret) == (own.entries["rounds"][:, :, 0] == 0)).all()
         assert mine.worst() == there.idxmax()
-        rows = people_table([mine])
-        assert (
-            mine.as_json()["median_swap_regret"]
-            == rows["y"][rows["mark"] == "median"].iloc[-1]
-            == there.median()
-        )
         # The bound of the picture: a best response is never above the diagonal.
         assert (makers["swap"] <= makers["cdl"] + 1e-9)[makers["best"]].all()
         assert mine.open == cell.open[-1] > 0
-        row = mine.as_json()
+        rows, row, label = people_table([mine]), mine.as_json(), makers.index[mine.worst()]
+        assert row["median_swap_regret"] == rows["y"][rows["mark"] == "median"].iloc[-1] == there.median()
         assert (row["decision_makers"], row["without_known_outcome"]) == (9, 1)
-        assert (row["worst"]["label"], row["worst"]["swap_regret"]) == (
-            makers.index[mine.worst()],
-            there.max(),
-        )
-        assert row["worst"]["label"] + " *" * (not row["worst"]["best_response"]) in said
+        assert (row["worst"]["label"], row["worst"]["swap_regret"]) == (label, there.max())
+        assert label + " *" * (not row["worst"]["best_response"]) in said
 
 
 def test_another_response_may_have_more_swap_regret_than_the_cdl(seed):
-    careless = {"task": "umbrella", "response": {"name": "rounded_down", "m": 2}, "label": "careless"}
-    study = oc.play(
-        F.Constant(0.45), N.Bernoulli(0.45), horizon=3000, runs=4, seed=seed, decision_makers=[careless]
-    )
-    (one,) = people_rows(study)
+    options = {"horizon": 3000, "runs": 4, "seed": seed, "decision_makers": PEOPLE[2:3]}
+    (one,) = people_rows(oc.play(F.Constant(0.45), N.Bernoulli(0.45), **options))
     # |ones − 0.45 T| > 0.07 T in any run has probability below 2·4·exp(−2·0.07²·3000) = 1.4e-12.
     assert one.makers["swap"][0] > one.makers["cdl"][0]
 
 
 def test_several_horizons_are_a_game_each():
-    study = oc.play(
-        F.ForecastHedging(), N.Drift(), horizon=[50, 100], runs=2, delays=4, decision_makers=["umbrella"]
-    )
+    options = {"horizon": [50, 100], "runs": 2, "delays": 4, "decision_makers": ["umbrella"]}
+    study = oc.play(F.ForecastHedging(), N.Drift(), **options)
     (one,) = people_rows(study)
     assert (one.rounds.tolist(), one.horizon, one.makers["seen"].tolist()) == ([50, 100], 100, [96])
-    finals = [cell.people.entries["swap_regret"][-1, 0].mean() for cell in study.cells]
-    assert one.regret[:, 0].tolist() == finals
+    assert one.regret[:, 0].tolist() == [
+        cell.people.entries["swap_regret"][-1, 0].mean() for cell in study.cells
+    ]
 
 
 def test_decision_makers_without_a_known_outcome_can_be_drawn_and_printed(capsys):
-    people = [{"task": "umbrella", "join": 1e6}]
-    study = oc.play(F.ForecastHedging(), N.Drift(), horizon=20, runs=2, decision_makers=people)
+    study = oc.play(F.ForecastHedging(), N.Drift(), horizon=20, runs=2, decision_makers=PEOPLE[3:])
     (one,) = people_rows(study)
-    assert (len(one.seen), one.worst(), one.worst("swap_each"), one.as_json()["worst"]) == (
-        0,
-        None,
-        None,
-        None,
-    )
+    assert len(one.seen) == 0
+    assert one.worst() is one.worst("swap_each") is one.as_json()["worst"] is None
     plot_people(study)[0, 0].figure.savefig("/dev/null", format="png")
-    said = "1 decision maker, 1 without a question whose outcome is known"
-    assert said in printed(capsys, lambda rows: of_people(rows).print(), [one])
+    said = printed(capsys, of_people([one]).print)
+    assert "1 decision maker, 1 without a question whose outcome is known" in said
 
 
 def row_of(last, cdl):
@@ -260,26 +231,13 @@ def test_marks_are_within_their_axes_those_of_less_on_the_edge(last, cdl, monkey
         assert np.allclose(values, np.maximum(own, low))
 
 
-def test_of_several_largest_the_first_is_named_and_the_others_counted(capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("last", "said", "times"), [([0, 0, 0], "a and 2 others", 2), ([1, 2, 2], "b and 1 other ", 2), ([1], "other", 0)]
+)  # fmt: skip
+def test_of_several_largest_the_first_is_named_and_the_others_counted(last, said, times, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    assert (
-        printed(capsys, lambda rows: of_people(rows).print(), [row_of([0, 0, 0], [5, 4, 3])]).count(
-            "a and 2 others"
-        )
-        == 2
-    )
-    assert (
-        printed(capsys, lambda rows: of_people(rows).print(), [row_of([1, 2, 2], [5, 4, 3])]).count(
-            "b and 1 other "
-        )
-        == 2
-    )
-    assert (
-        "other"
-        not in printed(capsys, lambda rows: of_people(rows).print(), [row_of([1], [5])]).split(
-            "mean over 1 run"
-        )[0]
-    )
+    text = printed(capsys, of_people([row_of(last, [5, 4, 3][: len(last)])]).print)
+    assert text.partition("mean over 1 run")[0].count(said) == times
 
 
 # ---------------------------------------------------------------- questions

@@ -38,10 +38,20 @@ def report(tmp_path_factory):
             site = ["<b>x</b>", LONG][i % 2]
             file.write(f"{2000 + i},{p},{round(p**2, 4)},{site},{int(rng.random() < p)}\n")
     asked = Asked(forecasts=("model", LONG), by=("site",), time="day")
-    return measure_log(
-        read_log(Table(str(path)), asked),
-        Settings(draws=20, measures=("ece", "smooth_ce", "cdl", "brier", "cutoff_ce")),
-    )
+    settings = Settings(draws=20, measures=("ece", "smooth_ce", "cdl", "brier", "cutoff_ce"))
+    return measure_log(read_log(Table(str(path)), asked), settings)
+
+
+@pytest.fixture
+def undrawn(monkeypatch):
+    """Pictures have their captions but are not drawn, for tests that look at all else."""
+    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "<svg></svg>")
+
+
+def report_of(forecasts, outcomes, draws=0, measures=("brier",), **more):
+    columns = {name: np.array(values, float) for name, values in forecasts.items()}
+    log = Log("f", columns, np.array(outcomes, float), "y", **more)
+    return measure_log(log, Settings(draws=draws, measures=measures))
 
 
 def test_the_text_holds_every_number_of_the_tables(report):
@@ -70,23 +80,23 @@ def test_the_text_holds_every_number_of_the_tables(report):
 
 def test_json_has_numbers_or_null_and_all_digits(report, capsys):
     print_json(data(report))
-    printed = capsys.readouterr().out
-    found = json.loads(printed, parse_constant=pytest.fail)
-    column = report.columns[0]
-    first = found["forecasts"][0]
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    column, first = report.columns[0], found["forecasts"][0]
     assert [row["name"] for row in first["measures"]] == [row.name for row in column.evaluation.rows]
     for row, true in zip(first["measures"], column.evaluation.rows, strict=True):
         assert (row["lower"], row["upper"]) == tuple(None if math.isinf(x) else x for x in true.ends)
         assert row["p_value"] == true.p_value
-    assert first["threshold"]["at"] == column.threshold.at
-    assert first["threshold"]["loss"] == column.threshold.loss
+    assert (first["threshold"]["at"], first["threshold"]["loss"]) == (
+        column.threshold.at,
+        column.threshold.loss,
+    )
     assert first["brier"]["miscalibration"] == column.brier.miscalibration
     assert found["differences"][0]["p_value"] == report.differences[0].p_value
     assert len(first["groups"]) == 2
     assert first["drift"]["p_value"] == column.drift.p_value
 
 
-def test_the_page_needs_nothing_else_and_escapes_names(report):
+def test_the_page_needs_nothing_else_and_escapes_names(report, undrawn):
     page = document_of(report, drawn=True).html()
     assert "<b>x</b>" not in page
     assert "&lt;b&gt;x&lt;/b&gt;" in page
@@ -99,8 +109,7 @@ def test_the_page_needs_nothing_else_and_escapes_names(report):
 
 
 def test_a_log_without_draws_has_no_intervals():
-    log = Log("f", {"p": np.array([0.2, 0.8, 0.8])}, np.array([0.0, 1.0, 0.0]), "y")
-    report = measure_log(log, Settings(draws=0))
+    report = report_of({"p": [0.2, 0.8, 0.8]}, [0, 1, 0], measures=Settings().measures)
     said = document_of(report).text()
     assert "interval " not in said.split("\n\n")[2].splitlines()[1]
     assert "if calibrated" not in said
@@ -114,49 +123,33 @@ def pictures_of(report, title):
     return next(part.content for part in section.parts if part.kind == "pictures")
 
 
-def test_few_levels_are_points_and_not_smoothed(monkeypatch):
-    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "")
-    log = Log("f", {"p": np.array([0.2, 0.8, 0.8])}, np.array([0.0, 1.0, 0.0]), "y")
-    pictures = pictures_of(measure_log(log, Settings(draws=0, measures=("brier",))), "p")
-    assert [one.title for one in pictures] == [
-        "Reliability of p, levels",
-        "Reliability of p, monotone (CORP)",
-    ]
-    assert pictures[0].caption.startswith("Each point is a level")
-    assert "isotonic regression (CORP)" in pictures[1].caption
-    assert "Bands: where the curve lies with probability 95% or more" in pictures[1].caption
+def test_few_levels_are_points_and_not_smoothed(undrawn):
+    levels, monotone = pictures_of(report_of({"p": [0.2, 0.8, 0.8]}, [0, 1, 0]), "p")
+    assert (levels.title, monotone.title) == ("Reliability of p, levels", "Reliability of p, monotone (CORP)")
+    assert levels.caption.startswith("Each point is a level")
+    assert "isotonic regression (CORP)" in monotone.caption
+    assert "Bands: where the curve lies with probability 95% or more" in monotone.caption
 
 
-def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters(monkeypatch):
-    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "")
+def test_several_columns_are_in_one_diagram_and_bands_are_by_clusters(undrawn):
     rng = np.random.default_rng(0)
     p = np.repeat(rng.random(100), 2)
-    log = Log(
-        "f", {"p": p, "other": p**2}, (rng.random(200) < p).astype(float), "y", clusters=np.arange(200) // 2
-    )
-    found = measure_log(log, Settings(draws=20, measures=("brier",)))
+    y = rng.random(200) < p
+    found = report_of({"p": p, "other": p**2}, y, draws=20, clusters=np.arange(200) // 2)
     reliability, murphy = pictures_of(found, "Side by side")
     assert "by clusters of rows" in reliability.caption
     assert "by clusters of rows" in pictures_of(found, "p")[0].caption
     assert murphy.caption.startswith("Vertical axis: the mean elementary score")
-    alone = measure_log(replace(log, forecasts={"p": p}), Settings(draws=0, measures=("brier",)))
-    assert not [
-        section for section in document_of(alone, drawn=True).sections if section.title == "Side by side"
-    ]
-
-
-def report_of(forecasts, outcomes, settings=None, **more):
-    columns = {name: np.array(values, float) for name, values in forecasts.items()}
-    log = Log("f", columns, np.array(outcomes, float), "y", **more)
-    return measure_log(log, settings or Settings(draws=0, measures=("brier",)))
+    alone = document_of(report_of({"p": p}, y), drawn=True)
+    assert "Side by side" not in [section.title for section in alone.sections]
 
 
 @pytest.mark.parametrize("weights", [None, np.full(3000, 2.0)])
 def test_groups_of_rare_events(weights):
     """Digits go by the error. With weights a few expected events have no p, and a note says so."""
     p = np.linspace(1e-5, 1.9e-4, 3000)
-    log = Log("f", {"p": p}, 0.0 * p, "y", weights, groups={"all": np.arange(3000)}, by="g")
-    report = measure_log(log, Settings(draws=20, measures=("brier", "cutoff_ce")))
+    groups = {"weights": weights, "groups": {"all": np.arange(3000)}, "by": "g"}
+    report = report_of({"p": p}, 0.0 * p, draws=20, measures=("brier", "cutoff_ce"), **groups)
     cells = grids(report, report.columns[0])[2].rows[0]
     assert cells[4:6] == ("-0.00010 ± 0.00018", "[-0.00010, +0.00113]")
     assert (cells[7] == "–") == (weights is not None)
@@ -191,15 +184,13 @@ def test_a_note_says_what_paired_tests_take_as_independent():
 
 def test_no_task_is_called_the_worst_where_none_regrets_anything():
     p = np.repeat([0.0, 1.0], 40)
-    settings = Settings(draws=20, measures=("cdl",))
-    assert "Worst of all tasks" not in decision(report_of({"p": p}, p, settings).columns[0])
-    said = decision(report_of({"p": p}, 1.0 - p, settings).columns[0])
-    assert "Worst of all tasks, swap regret 1: " in said
+    right, wrong = (decision(report_of({"p": p}, y, 20, ("cdl",)).columns[0]) for y in (p, 1.0 - p))
+    assert "Worst of all tasks" not in right
+    assert "Worst of all tasks, swap regret 1: " in wrong
 
 
-def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(monkeypatch):
+def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(undrawn, monkeypatch):
     drawn = []
-    monkeypatch.setattr(page_pictures, "drawing", lambda *_: "")
     monkeypatch.setattr(page_pictures, "of_column", lambda name, found: drawn.append(name) or [])
     many = report_of({f"p{i}": [0.2, 0.8] for i in range(measured.DRAWN + 1)}, [0, 1])
     page = document_of(many, drawn=True).html()

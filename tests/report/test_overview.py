@@ -1,31 +1,23 @@
 """The end of a run of very many cells: the extremes of what was played, each as a definition says it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.report import totals as overviews
 from onlinecal.report.pictures import Wanted, draw
 from onlinecal.report.totals import long, overview, print_overview, ways_on
-from onlinecal.study import Played
 from tests.command_line import onlinecal
+from tests.report.made import INF, TIMES, cell, study
 
 
-def cell(who, whom, totals, horizon=100, rounds=None, measures=("ece",)):
-    columns = tuple(Column("measure", name) for name in measures)
-    rounds = np.array([horizon] if rounds is None else rounds)
-    totals = np.broadcast_to(np.array(totals, dtype=np.float64), (len(rounds), len(totals)))
-    return Played(who, whom, horizon, rounds, {c.name: totals for c in columns}, columns)
-
-
-def table(means, **options):
+def table(means, measures=("ece",)):
     """A study of one run in which forecaster i has the total means[i, j] against nature j."""
-    rows = [cell(f"f{i}", f"n{j}", [m], **options) for i, row in enumerate(means) for j, m in enumerate(row)]
-    return oc.Study(tuple(rows))
+    return study(*(
+        cell(f"f{i}", {name: [m] for name in measures}, f"n{j}")
+        for i, row in enumerate(means) for j, m in enumerate(row)
+    ))  # fmt: skip
 
 
 def test_extremes_are_those_of_the_means(seed):
@@ -44,27 +36,25 @@ def test_extremes_are_those_of_the_means(seed):
 
 
 def test_means_are_over_runs_and_ties_keep_the_order_of_the_study():
-    study = oc.Study((cell("b", "n", [1.0, 3.0]), cell("a", "n", [2.0, 2.0]), cell("c", "n", [0.0, 0.0])))
-    assert overview(study, "ece").forecasters.largest.to_dict() == {"c": 0.0, "b": 2.0, "a": 2.0}
-    assert [*overview(study, "ece").forecasters.index] == ["c", "b", "a"]
+    found = overview(study({("b", "n"): [1, 3], ("a", "n"): [2, 2], ("c", "n"): [0, 0]}), "ece")
+    assert [*found.forecasters.largest.items()] == [("c", 0.0), ("b", 2.0), ("a", 2.0)]
 
 
 def test_games_of_other_lengths_and_totals_that_have_no_mean_are_counted_and_left_out(capsys):
-    cells = (
-        cell("a", "n", [5.0, 7.0]), cell("a", "short", [900.0, 900.0], horizon=50),
-        cell("b", "n", [np.inf, -np.inf]), cell("c", "n", [np.inf, 1.0]),
+    some = study(
+        cell("a", [5, 7], "n"), cell("a", [900, 900], "short", (50,)), cell("b", [INF, -INF], "n"),
+        cell("c", [INF, 1], "n"),
     )  # fmt: skip
-    found = overview(oc.Study(cells), "ece")
+    found = overview(some, "ece")
     assert found.forecasters.largest.to_dict() == {"a": 6.0, "c": np.inf}
     assert [*found.natures.index] == ["n"]
     assert (found.pairs, found.shorter, found.unknown) == (2, 1, 1)
-    print_overview(oc.Study(cells), "title", ["ece"])
+    print_overview(some, "title", ["ece"])
     printed = capsys.readouterr().out
     assert "ece: without 1 pair played to a shorter T only" in printed
     assert "ece: without 1 pair with infinite totals of both signs" in printed
     # A pair of several horizons is one pair.
-    study = oc.Study((cell("a", "n", [1.0], horizon=50), cell("a", "n", [2.0]), cell("b", "n", [3.0])))
-    found = overview(study, "ece")
+    found = overview(study(cell("a", [1], times=(50,)), cell("a", [2]), cell("b", [3])), "ece")
     assert (found.pairs, found.shorter, [*found.forecasters.largest]) == (2, 0, [2.0, 3.0])
 
 
@@ -86,17 +76,16 @@ def test_of_many_rows_both_ends_are_printed_and_the_rest_is_counted(capsys):
 
 def test_growth_is_fitted_of_what_is_shown_only_at_the_level_of_all(monkeypatch, capsys):
     asked, exponent = [], oc.Curve.exponent
-    monkeypatch.setattr(
-        oc.Curve, "exponent", lambda curve, level: asked.append(level) or exponent(curve, level)
-    )
-    rounds = [100, 200, 400, 800]
-    grow = np.sqrt(rounds)[:, None]
+
+    def noted(curve, level):
+        asked.append(level)
+        return exponent(curve, level)
+
+    monkeypatch.setattr(oc.Curve, "exponent", noted)
     cells = [
-        replace(cell(f"f{i}", f"n{j}", [1.0], 800, rounds), totals={"ece": grow * (1 + i + j)})
-        for i in range(20)
-        for j in range(20)
+        cell(f"f{i}", np.sqrt(TIMES) * (1 + i + j), f"n{j}", TIMES) for i in range(20) for j in range(20)
     ]
-    print_overview(oc.Study(tuple(cells)), "title", ["ece"])
+    print_overview(study(*cells), "title", ["ece"])
     assert asked == [1 - 0.05 / 400] * (4 * overviews.SHOWN)
     assert "T^0.50" in capsys.readouterr().out
 
@@ -119,8 +108,8 @@ def test_a_run_ends_with_them_where_there_are_very_many_totals(tmp_path, monkeyp
 
 
 def test_what_is_long_is_told_by_pairs_and_measures():
-    study = table(np.ones((25, 40)))
-    assert (long(study, ["ece"]), long(study, ["ece", "cdl"])) == (False, True)
+    wide = table(np.ones((25, 40)))
+    assert (long(wide, ["ece"]), long(wide, ["ece", "cdl"])) == (False, True)
     for kind in ("curves", "runs", "slopes"):
         with pytest.raises(
             InvalidParameter, match="1,001 curves; expected at most 1,000, chosen by --forecaster"

@@ -7,7 +7,6 @@ import onlinecal as oc
 from onlinecal.core.errors import OnlinecalError
 from onlinecal.report.pictures import Wanted, draw
 from onlinecal.report.sweep_plot import swept
-from tests.command_line import onlinecal
 
 F, N = oc.forecasters, oc.natures
 BETAS = (20.0, 0.5, 1.0)
@@ -133,15 +132,6 @@ def test_what_is_refused(given, said, study, monkeypatch):
     monkeypatch.setattr("onlinecal.report.sweep_plot.MOST", 3)
     with pytest.raises(OnlinecalError, match=said):
         swept(study, *given)
-
-
-def test_on_the_command_line(study, tmp_path):
-    path = tmp_path / "family.db"
-    study.save(path)
-    assert "wrote" in onlinecal(f"plot {path} -m ece --against beta --bars quartiles", cwd=tmp_path).stdout
-    assert (tmp_path / "family-sweep.png").stat().st_size > 10_000
-    refused = onlinecal(f"plot {path} --against beta --runs", cwd=tmp_path, rc=2)
-    assert "--runs and --against are two pictures" in refused.stderr
 
 
 def test_infinite_values_have_no_point_and_it_is_said():

@@ -70,6 +70,9 @@ FILES = {
     "from onlinecal.natures import Sight\nclass Boastful(Constant):\n    @property\n    def guarantees(self):\n"
     "        return (Guarantee('ece', '1', lambda t: 1.0, 'deterministic', Sight.LAW, 'nowhere'),)\n",
     "gauges.py": "def bias(gamma):\n    return float(gamma.residuals.sum())\n",
+    "e.toml": 'title = "Δ × ∞"\nruns = 2\nhorizons = [20, 40]\nmeasures = ["log_loss", "nce", "ece"]\n'
+    'forecasters = [{ name = "constant", p = 1.0, label = "sûr × ±" }, "constant"]\n'
+    'natures = ["drift", { name = "bernoulli", q = 1.0 }]\n',
     "f.csv": "p,y\n0.5,1\n0.25,0\n",
     "7.csv": "p,y\n0.5,1\n7,0\n",
     "file": "",
@@ -84,15 +87,15 @@ def folder(tmp_path_factory):
         (folder / name).write_text(text)
     for name in ("newsroom", "delays"):
         small(name, folder)
-    for name in ("small", "kept", "newsroom", "delays"):
+    for name in ("small", "kept", "newsroom", "delays", "e"):
         onlinecal(f"run {name}.toml", cwd=folder)
     return folder
 
 
 @pytest.fixture
 def own(folder, tmp_path, monkeypatch):
-    """The same of the test's own; `check` begins no process, which tests/checks/test_conformance.py does."""
-    monkeypatch.setattr(conformance, "_spawn", lambda *_: "")
+    """The same of the test's own; of conformance, which tests/checks holds, `check` tries one part."""
+    monkeypatch.setattr(conformance, "CHECKS", conformance.CHECKS[1:2])
     return shutil.copytree(folder, tmp_path / "own")
 
 
@@ -107,12 +110,19 @@ SAID = [
     ("compare results/small.db --measure ece", 0, "ece: total T", "contrarian|[1.00, 1.00]|above O: grows faster over "
      "these T than O(T^(2/3)), which some forecaster is proved to keep"),
     ("compare results/delays.db --paired --measure ece", 0, "", "the 100 intervals hold all together with 95 %"),
+    ("compare results/small.db --nature drift --ranking", 0, "ece: ranks; T = 400, 4 runs", ""),
+    ("compare results/small.db --pareto ece smooth_ce", 0, "", "of 2 on the front"),
+    ("compare results/small.db --all", 0, "", "action_swap_"),
+    ("compare results/small.db --all --nature drift --markdown", 0, "", "action_swap_regret[umbrella]"),
+    ("compare results/small.db --ranking --markdown", 0, "", "| forecaster | mean rank | drift | contrarian* |"),
+    ("compare results/small.db --pareto ece smooth_ce --markdown", 0, "", "| forecaster | ece | smooth_ce | dominated"),
     ("plot results/small.db", 0, "wrote results/small.png; not drawn, --measure adds them: payoff[umbrella]", ""),
     ("plot results/small.db --measure ece --nature drift -o x.svg", 0, "wrote x.svg", ""),
     ("plot results/small.db --nature drift --runs --dark --width page", 0, "wrote results/small-runs.png", ""),
     ("plot results/small.db --measure ece --caption x.txt --dpi 60 --columns 1", 0,
      "wrote results/small.png and x.txt", ""),
     ("plot results/small.db --nature drift --slopes", 0, "wrote results/small-slopes.png", ""),
+    ("plot results/small.db -m ece --against T --bars quartiles", 0, "wrote results/small-sweep.png", ""),
     ("plot results/delays.db --delays --nature drift --measure ece", 0, "wrote results/delays-delays.png", ""),
     pytest.param("plot results/newsroom.db --people", 0, "wrote results/newsroom-people.png", "",
                  marks=pytest.mark.slow),  # of twelve panels
@@ -146,7 +156,7 @@ def test_what_commands_print(own, line, rc, first, words):
         data = (own / file).read_bytes()
         assert len(data) > 5000
         assert data.startswith(b"\x89PNG") or b"ECE against drift" in data or data.count(b"<figure>") == 6
-    assert done.stdout.count("ok  ") == {"check": 10 if rc else 8}.get(line.split()[0], 0)
+    assert (done.stdout.count("ok  ") > 0) == line.startswith("check")
 
 
 #: a line, and the error that it ends with, after "error: "
@@ -166,11 +176,17 @@ REFUSED = [
     ("status none.db", "none.db: no such results file"),
     ("compare results/small.db --json --markdown", "--markdown and --json are two forms of output; expected one of"),
     ("compare results/small.db --measure eec", "unknown measure 'eec'; did you mean 'ece'?"),
+    ("compare results/small.db --pareto ece eec", "unknown measure 'eec'; did you mean 'ece'?"),
+    ("compare results/small.db --all --ranking", "--all and --ranking are two tables; expected one of the two"),
+    ("compare results/small.db --all --measure ece", "--all is of other columns; expected no --measure"),
     ("compare results/delays.db --people", "nobody joins or leaves in this study"),
     ("plot results/small.db --dpi 5", "invalid value for '--dpi': Input should be greater than or equal to 20"),
     ("plot results/small.db --bars quartiles", "has no use for --bars; expected no --bars, which is of --against"),
+    ("plot results/small.db --against beta --runs", "--runs and --against are two pictures; expected one of the two"),
     ("plot results/small.db --nature drfit", "unknown nature 'drfit'; did you mean 'drift'?"),
     ("plot delays.toml --questions --nature drift", "--questions draws no natures; expected no --nature"),
+    ("report results/small.db -o x.pdf", "x.pdf: expected a name that ends in .html"),
+    ("report results/small.db -o file/x.html", "file/x.html cannot be written"),
     ("show os:getcwd", "'os:getcwd' is neither"), ("show cdll", "unknown name 'cdll'; did you mean 'cdl'"),
     ("show zebra", "unknown name 'zebra'; see `onlinecal list`"), ("list nature", "did you mean 'natures'"),
     ("export results/kept.db -o t.txt", "t.txt: expected a name that ends with .csv or .parquet"),
@@ -219,20 +235,41 @@ def rows(line, cwd, **options):
 
 #: every command that prints results; the others write files
 JSON = [
-    "run small.toml --resume", "status results/small.db", "compare results/small.db", "measure f.csv --draws 0",
-    "recalibrate f.csv --draws 0 -m brier -o r.csv --overwrite", "watch f.csv", "list tasks", "show umbrella",
-    f"check modest:Coin {CHECKED}", "solve --m 1 --horizon 2", "exploit constant --horizon 2",
+    "run e.toml --resume", "status results/e.db", "compare results/e.db --measure log_loss",
+    "compare results/e.db --all", "compare results/e.db --ranking", "compare results/e.db --paired",
+    "compare results/e.db --pareto ece log_loss", "measure f.csv --draws 0",
+    "recalibrate f.csv --draws 0 -m brier -o r.csv --overwrite", "watch f.csv", "list", "list rates", "show rounded",
+    "show distance_lower", f"check modest:Coin {CHECKED}", "solve --m 1 --horizon 2", "exploit constant --horizon 2",
     "search --against constant --horizon 8 --runs 1 --evaluations 4 --fresh 2 --overwrite",
 ]  # fmt: skip
 WRITERS = {"new", "plot", "report", "measure-again", "export", "merge"}
 
 
+def values(value, path=()):
+    """Every value at a key that holds a number somewhere, by that key."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else (((), item) for item in value)
+        for key, item in items:
+            yield from values(item, (*path, key) if key else path)
+    else:
+        yield path, value
+
+
 @pytest.mark.parametrize("line", JSON)
-def test_results_as_json(own, line, monkeypatch):
-    monkeypatch.setattr(conformance, "CHECKS", conformance.CHECKS[1:2])
+def test_json_has_numbers_or_null_where_numbers_belong(own, line):
     done = onlinecal(f"{line} --json", cwd=own)
     texts = done.stdout.splitlines() if line.startswith("watch") else [done.stdout]
-    assert all(json.loads(text) for text in texts)
+    found = [json.loads(text, parse_constant=pytest.fail) for text in texts]
+    assert all(found)
+    kinds = {}
+    for path, value in values(found):
+        kinds.setdefault(path, set()).add(type(value))
+    assert not [path for path, types in kinds.items() if types & {int, float} and str in types]
+    if "e.toml" in line or ("log_loss" in line.split()[-1:] and "--measure" in line):
+        of = {(r["forecaster"], r["nature"]): r for r in found[0] if r["measure"] == "log_loss"}
+        assert (of["sûr × ±", "drift"]["total"], of["sûr × ±", "drift"]["total_is"]) == (None, "inf")
+        assert isinstance(of["constant", "drift"]["total"], float)
+        assert "total_is" not in of["constant", "drift"]
 
 
 def test_every_command_prints_json_or_writes_files():
@@ -485,9 +522,7 @@ def test_commands_load_what_they_need():
             assert not HEAVY & set(loaded.split()), line
 
 
-@pytest.mark.parametrize(
-    "command", ["status results/small.db", "list --json", "compare results/small.db --measure ece"]
-)
+@pytest.mark.parametrize("command", ["list --json", "compare results/small.db --measure ece"])
 def test_output_that_nobody_takes(folder, command):
     if not os.path.exists("/dev/full"):
         pytest.skip("this system has no device that is always full")

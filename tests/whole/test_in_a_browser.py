@@ -37,8 +37,7 @@ def check_alone(page, width, own):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (768, "dark"), (1280, "light")])
 def test_the_page_loads_alone_and_fits(browser, address, width, scheme):
     page = opened(browser, address, width, scheme)
     check_alone(page, width, ("data:", address))

@@ -97,16 +97,6 @@ EDITS = {
     "task": [("decisions/tasks.py", r"^TASKS: .*?for task in \(", TASK, "gate, ")],
     "response": [("decision_makers/responses.py", r"^RESPONSES = registry\(\(", RESPONSE, "Opposite, ")],
 }  # fmt: skip
-#: the places that the table names
-PLACES = {
-    "forecaster": ("the file of its family in `onlinecal/forecasters/`", "`forecasters/__init__.py`"),
-    "nature": ("the same in `onlinecal/natures/`", "`natures/__init__.py`"),
-    "measure": ("the file of its family in `onlinecal/measures/`", "that file's `MEASURES`"),
-    "task": ("`onlinecal/decisions/tasks.py`", "its `TASKS`"),
-    "response": ("`onlinecal/decision_makers/responses.py`", "its `RESPONSES`"),
-}
-
-
 SCENARIO = """
 horizons = [50, 100]
 runs = 2
@@ -116,29 +106,37 @@ forecasters = ["newcomer", { name = "newcomer", p = 0.25 }, { name = "rounded", 
 natures = ["arrival", { name = "arrival", q = 1.0 }]
 """
 
-SHOWN = """
-import contextlib, sys
-from onlinecal.cli import main
-for words in (["list"], *(["show", name] for name in sys.argv[1:])):
-    sys.argv = ["onlinecal", *words, "--json"]
-    with contextlib.suppress(SystemExit):
-        main()
-    print(end=chr(0), flush=True)
-"""
-
-PYTHON = """
+#: all lines of the command, in one process, and the same in Python
+TYPED = """
+import sys
 import onlinecal as oc
+from onlinecal.cli import main
 from onlinecal.measures import absolute_bias
+for line in sys.argv[1:]:
+    sys.argv = ["onlinecal", *line.split()]
+    try: main()
+    except SystemExit as end: assert not end.code, line
+    print(end=chr(0), flush=True)
 study = oc.play(oc.forecasters.Newcomer(1.0), oc.natures.Arrival(1.0), horizon=10, runs=1, measures=["absolute_bias"])
 assert oc.measures.absolute_bias is absolute_bias
 assert abs(study.curve("absolute_bias").mean[-1] - 1.0) < 1e-9, study.curve("absolute_bias").mean
 assert oc.tasks.TASKS["gate"]().name == "gate"
 """
+NAMES = {"forecasters": "newcomer", "natures": "arrival", "measures": "absolute_bias", "tasks": "gate",
+         "responses": "opposite"}  # fmt: skip
+LINES = (
+    "list --json", *(f"show {name} --json" for name in NAMES.values()), "run all.toml",
+    "compare results/all.db --measure absolute_bias(power=2)", "check newcomer arrival --horizon 100 --runs 2",
+)  # fmt: skip
 
 
 @pytest.mark.slow
 def test_one_file_and_one_list(tmp_path):
-    assert table() == PLACES
+    where = {what: "".join(row) for what, row in table().items()}
+    for what, edits in EDITS.items():  # each place is named, by its file or its folder
+        assert all(
+            name in where[what] or f"onlinecal/{Path(name).parent}/" in where[what] for name, *_ in edits
+        )
     # The compiled code goes with it, and is taken for new: nothing that is added is a part of it.
     shutil.copytree(ROOT / "onlinecal", tmp_path / "onlinecal")
     kept = tmp_path / "onlinecal" / "core" / "_machine_code.py"
@@ -149,34 +147,21 @@ def test_one_file_and_one_list(tmp_path):
             pieces = re.split(f"({pattern})", file.read_text(), flags=re.M | re.S)
             assert len(pieces) == 3, name
             file.write_text(before.join(pieces[:2]) + after + pieces[2])
-    environment = os.environ | {"PYTHONPATH": str(tmp_path)}
-
-    def python(*arguments):
-        command = [sys.executable, *arguments]
-        done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
-
-    def onlinecal(line):
-        return python("-m", "onlinecal", *line.split())
-
-    names = {"forecasters": "newcomer", "natures": "arrival", "measures": "absolute_bias", "tasks": "gate",
-             "responses": "opposite"}  # fmt: skip
-    every, *shown = map(json.loads, python("-c", SHOWN, *names.values()).split("\0")[:-1])
-    assert set(names.items()) <= {(row["kind"], row["name"]) for row in every}
-    assert [(entry["kind"], entry["name"]) for entry in shown] == list(names.items())
-    assert all(entry["documentation"] for entry in shown)
     (tmp_path / "all.toml").write_text(SCENARIO)
-    onlinecal("run all.toml")
-    totals = onlinecal("compare results/all.db --measure absolute_bias(power=2)")
+    done = subprocess.run(
+        [sys.executable, "-c", TYPED, *LINES], cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    *data, _, totals, checked, _ = done.stdout.split("\0")
+    every, *shown = map(json.loads, data)
+    assert set(NAMES.items()) <= {(row["kind"], row["name"]) for row in every}
+    assert [(entry["kind"], entry["name"]) for entry in shown] == list(NAMES.items())
+    assert all(entry["documentation"] for entry in shown)
     assert "newcomer" in totals
     assert "arrival" in totals
-    said = onlinecal("check newcomer arrival --horizon 100 --runs 2")
-    assert "FAILS" not in said
-    assert said.count("ok  ") >= 18
-    python("-c", PYTHON)
+    assert "FAILS" not in checked
+    assert checked.count("ok  ") >= 18
 
 
 def test_what_contributing_names_is_there():

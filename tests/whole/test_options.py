@@ -23,15 +23,8 @@ OPTIONS = {
 }  # fmt: skip
 #: of other programs
 OTHERS = {
-    "--full",
-    "--nworkers",
-    "--nthreads",
-    "--write",
-    "--strict",
-    "--seed",
-    "--version",
-    "--install-completion",
-}
+    "--full", "--nworkers", "--nthreads", "--write", "--strict", "--seed", "--version", "--install-completion",
+}  # fmt: skip
 WORD = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]|(?<![\w-])--m\b")
 
 
@@ -97,17 +90,24 @@ def test_h_is_help(line, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("line", "names"),
+    ("name", "parameter", "begun", "names"),
     [
-        ("onlinecal compare x.db --measure smooth_c", ["smooth_ce"]),
-        ("onlinecal plot x.db --forecaster forecast_h", ["forecast_hedging"]),
-        ("onlinecal show distance_l", ["distance_lower"]),
-        ("onlinecal search --nature forecast_h", []),
+        ("compare", "measure", "smooth_c", ["smooth_ce"]),
+        ("plot", "forecaster", "forecast_h", ["forecast_hedging"]),
+        ("show", "name", "distance_l", ["distance_lower"]),
+        ("search", "nature", "forecast_h", []),
     ],
 )
-def test_the_tab_key_completes_names(line, names):
-    words = line.split()
-    run = {"_ONLINECAL_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-    script = Path(sys.executable).with_name("onlinecal")
-    done = subprocess.run([script], env=os.environ | run, capture_output=True, text=True)
-    assert done.stdout.split() == names, done.stderr
+def test_the_tab_key_completes_names(name, parameter, begun, names):
+    command = GROUP.commands[name]
+    (which,) = (each for each in command.params if each.name == parameter)
+    assert [found.value for found in which.shell_complete(typer.Context(command), begun)] == names
+
+
+def test_a_shell_is_told_the_names():
+    line = {"COMP_WORDS": "onlinecal compare x.db --measure smooth_c", "COMP_CWORD": "4"}
+    done = subprocess.run(
+        [Path(sys.executable).with_name("onlinecal")], capture_output=True, text=True,
+        env=os.environ | {"_ONLINECAL_COMPLETE": "complete_bash"} | line,
+    )  # fmt: skip
+    assert done.stdout.split() == ["smooth_ce"], done.stderr

@@ -1,7 +1,6 @@
-"""Players in plain Python: classes, functions, parameters, objects; in Python, in scenarios, on the command line."""
+"""Players in plain Python: classes, functions, parameters, objects. tests/whole/test_plug_ins.py has scenarios."""
 
 import functools
-import sys
 import threading
 from collections import deque
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from onlinecal.core.strategy import memory_at, strategy_key, strategy_label
 from onlinecal.forecasters import Constant, as_forecaster
 from onlinecal.naming import kind_of
 from onlinecal.natures import Bernoulli, Sight, as_nature
-from onlinecal.scenario import load
 
 
 class EMA:
@@ -203,66 +201,3 @@ def test_what_is_refused(take, thing, said):
     with pytest.raises(OnlinecalError, match=said) as error:
         take(thing) if take is not totals else totals(Constant(0.5), thing)
     assert "\n" not in str(error.value)
-
-
-# ---------------------------------------------------------------- scenarios, the command line
-
-MINE = """
-class EMA:
-    def __init__(self, rate=0.5):
-        if not 0 < rate <= 1:
-            raise ValueError(f"rate = {rate}, beyond (0, 1]")
-        self.rate, self.level = rate, 0.5
-    def forecast(self):
-        return self.level
-    def update(self, forecast, outcome):
-        self.level += self.rate * (outcome - self.level)
-
-def slow(rate=0.01):
-    return EMA(rate)
-
-ready = EMA(0.25)
-
-class Swing:
-    def __init__(self, lean=0.2):
-        self.lean, self.last = lean, 0
-    def probability(self):
-        return 0.5 + self.lean * (1 - 2 * self.last)
-    def update(self, forecast, outcome):
-        self.last = outcome
-"""
-
-
-@pytest.fixture
-def scenario(tmp_path):
-    """The cells of a scenario with these players of ``plain_mine``."""
-    tmp_path.joinpath("plain_mine.py").write_text(MINE)
-
-    def cells(forecasters, natures='"bernoulli"'):
-        (tmp_path / "s.toml").write_text(
-            f'horizons = [20, 40]\nruns = 2\nmeasures = ["ece"]\nforecasters = [{forecasters}]\nnatures = [{natures}]\n'
-        )
-        return load(tmp_path / "s.toml").cells
-
-    yield cells
-    sys.modules.pop("plain_mine", None)
-
-
-def test_parameters_in_a_scenario(scenario):
-    cells = scenario(
-        '"plain_mine:EMA", {name = "plain_mine:EMA", rate = 0.1}, {name = "plain_mine:EMA", rate = 0.2}, '
-        '{name = "plain_mine:slow", rate = 0.03}, "plain_mine:ready"',
-        '{name = "plain_mine:Swing", lean = 0.4}, "plain_mine:Swing"',
-    )
-    labels = ["EMA", "EMA (rate=0.1)", "EMA (rate=0.2)", "slow (rate=0.03)", "EMA (rate=0.25)"]
-    assert list(dict.fromkeys(cell.forecaster.label for cell in cells)) == labels
-    assert list(dict.fromkeys(cell.nature.label for cell in cells)) == ["Swing (lean=0.4)", "Swing"]
-    assert len({cell.key for cell in cells}) == len(cells) == 5 * 2 * 2
-    for forecaster, said in (
-        ('{name = "plain_mine:EMA", rat = 0.1}', "'plain_mine:EMA' has no parameter 'rat'; did you mean"),
-        ('{name = "plain_mine:ready", rate = 0.1}', "takes no parameter 'rate'; expected parameters with"),
-        ('{name = "plain_mine:EMA", rate = 2}', r"rate = 2, beyond \(0, 1\]"),
-        ('{name = "plain_mine:Swing"}', NO_FORECASTER),
-    ):
-        with pytest.raises(OnlinecalError, match=said):
-            scenario(forecaster)

@@ -1,12 +1,10 @@
 """Scenario files: what is good is played as written, what is not is one clear line."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from onlinecal.core.errors import ScenarioError
-from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
 from onlinecal.scenario import load
 
@@ -68,57 +66,6 @@ def test_a_file_is_sought_beside_the_scenario(tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     text = GOOD.replace('name = "bernoulli"\nq = 0.25', 'name = "replay"\nfile = "rain.csv"')
     assert loaded(tmp_path, text).cells[0].nature.strategy.length == 30
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "said"),
-    [
-        ("", "plug_in:Hal", "module 'plug_in' has no 'Hal'"), ("", "no_such:Half", "No module named 'no_such'"),
-        ("class Needy(Half):\n    def __init__(self, horizon, a, b=1): pass", "plug_in:Needy",
-         "'plug_in:Needy' cannot be made without arguments: .* needs a; expected defaults"),
-        ("", 'plug_in:Half"\na = "1', "'plug_in:Half' has no parameter 'a'; there are none"),
-        ("raise ValueError('boom')", "plug_in:Half", "module 'plug_in' cannot be imported: ValueError: boom"),
-        ("from onlinecal.forecasters import Constant\nclass Bad(Constant):\n    def __init__(self): 1 / 0",
-         "plug_in:Bad", r"'plug_in:Bad' cannot be made: ZeroDivisionError: division by zero \(.*plug_in.py:7\)"),
-        *(("", name, "forecaster '") for name in (":Half", "..a:Half", "a b:Half")),
-    ],
-)  # fmt: skip
-def test_a_plug_in_beside_the_scenario(tmp_path, monkeypatch, text, name, said):
-    half = "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
-    (tmp_path / "plug_in.py").write_text(half)
-    monkeypatch.chdir("/")
-    monkeypatch.setattr("sys.path", sys.path[:])
-    plugged = GOOD.replace('name = "forecast_hedging"\nm = "T^(1/2)"', 'name = "plug_in:Half"')
-    assert loaded(tmp_path, plugged).cells[0].forecaster.label == "mine"
-    sys.modules.pop("plug_in")
-    (tmp_path / "plug_in.py").write_text(f"{half}\n{text}\n")
-    with pytest.raises(ScenarioError, match=said) as raised:
-        loaded(tmp_path, plugged.replace("plug_in:Half", name))
-    assert "\n" not in str(raised.value)
-    sys.modules.pop("plug_in", None)
-
-
-def test_measures_that_are_plug_ins(tmp_path, monkeypatch):
-    (tmp_path / "my_gauges.py").write_text(
-        "def bias(gamma): return float(gamma.residuals.sum())\n"
-        "def tail(gamma, power=2): return float((abs(gamma.residuals) ** power).sum())\n"
-        "number = 3\n"
-    )
-    monkeypatch.chdir("/")
-    monkeypatch.setattr("sys.path", sys.path[:])
-    asked = '"my_gauges:bias", "my_gauges:tail", {name = "my_gauges:tail", power = 3}, {name = "binned_ece"'
-    (cell, _) = loaded(tmp_path, GOOD.replace('{name = "binned_ece"', asked)).cells
-    assert cell.panel.names[1:4] == ["bias", "tail", "tail(power=3)"]
-    gamma = JointDistribution.from_levels([0.25, 0.75], [0.5, 0.5], [0.75, 0.75])
-    assert cell.panel.read(gamma)[1:4] == [0.25, 0.0625, 0.015625]
-    for old, new, said in (
-        ("my_gauges:bias", "my_gauges:bas", "measure 'my_gauges:bas': module 'my_gauges' has no 'bas'"),
-        ("my_gauges:bias", "my_gauges:number", "measure 'my_gauges:number' is 3; expected a function of a"),
-        ("power = 3", "pow = 3", "measure 'tail': got an unexpected keyword argument 'pow'"),
-        ("power = 3", "gamma = 3", "measure 'tail': multiple values for argument 'gamma'"),
-    ):
-        with pytest.raises(ScenarioError, match=said):
-            loaded(tmp_path, GOOD.replace('{name = "binned_ece"', asked.replace(old, new)))
 
 
 @pytest.mark.parametrize("file", sorted(SCENARIOS.glob("*.toml")), ids=lambda f: f.name)
