@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,12 @@ ROOT = Path(__file__).parents[1]
 FILE = ROOT / "docs" / "checklist.toml"
 #: state → its mark
 MARKS = {"yes": "✔", "partly": "◐", "no": "✘", "statement": "–"}
+
+
+def markdown(head: Sequence[Any], rows: Iterable[Sequence[Any]], others: str = "---") -> str:
+    """A table; `others` aligns the columns after the first."""
+    lines = [head, ["---", *[others] * (len(head) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines)
 
 
 def papers() -> list[dict[str, Any]]:
@@ -66,26 +73,14 @@ def tables() -> str:
     parts = []
     states = Counter(row["state"] for paper in papers() for row in paper["row"])
     parts.append(", ".join(f"{states[state]} {mark}" for state, mark in MARKS.items()) + ".")
+    head = ["", "where", "what", "kind", "", "what there is", "seen in"]
     for paper in papers():
-        lines = [
-            f"## {paper['title']}",
-            "",
-            "| | where | what | kind | | what there is | seen in |",
-            "|---" * 7 + "|",
-        ]
-        for row in paper["row"]:
-            seen = "<br>".join(map(_short, row.get("seen", [])))
-            cells = [
-                row["id"],
-                row["where"],
-                row["what"],
-                row["kind"],
-                MARKS[row["state"]],
-                row.get("here", ""),
-                seen,
-            ]
-            lines.append(f"| {' | '.join(cells)} |")
-        parts.append("\n".join(lines))
+        cells = [
+            [*(row[key] for key in ("id", "where", "what", "kind")), MARKS[row["state"]], row.get("here", ""),
+             "<br>".join(map(_short, row.get("seen", [])))]
+            for row in paper["row"]
+        ]  # fmt: skip
+        parts += [f"## {paper['title']}", markdown(head, cells)]
     return "\n\n".join(parts)
 
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
 from tests import readme
+from tests.checklist import markdown
 from tests.oracles import measures as oracle
 from tests.readme import ROOT, block
 
@@ -88,12 +89,6 @@ def reached(values: Any, share: float) -> float:
     return next((e for e in THRESHOLDS if 2 * int((v >= share * e).sum()) > len(v)), 0.0)
 
 
-def table(heads: list[str], rows: list[list[str]]) -> str:
-    """Markdown."""
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(row)} |" for row in lines)
-
-
 def temperatures(played: oc.Study) -> str:
     """Means and standard deviations at the larger n, a row for each β."""
     from onlinecal.report.sweep_plot import swept
@@ -103,7 +98,7 @@ def temperatures(played: oc.Study) -> str:
     for beta, lines in found[found["panel"] == found["panel"].max()].groupby("at"):
         cells = [f"{line.value:.3f} ± {line.upper - line.value:.3f}" for line in lines.itertuples()]
         rows.append([f"{beta:g}", *cells])
-    return table(["β", "binned ECE (20)", "+ width", "smooth CE", "kernel CE", "SintCE"], rows)
+    return markdown(["β", "binned ECE (20)", "+ width", "smooth CE", "kernel CE", "SintCE"], rows)
 
 
 def thresholds(played: oc.Study) -> str:
@@ -119,7 +114,7 @@ def thresholds(played: oc.Study) -> str:
                 [column.partition("[")[0], f"{n:,}", *(f"{q:.4f}" for q in quartiles),
                  f"{reached(totals / n, SHARE[column]):g}", theirs]
             )  # fmt: skip
-    return table(["measure", "n", "25 %", "median", "75 %", "ε reached by half", "their notebook"], rows)
+    return markdown(["measure", "n", "25 %", "median", "75 %", "ε reached by half", "their notebook"], rows)
 
 
 def seconds(samples: tuple[int, ...] = (129, 513, 2049, 8193, 131_073)) -> str:
@@ -141,7 +136,7 @@ def seconds(samples: tuple[int, ...] = (129, 513, 2049, 8193, 131_073)) -> str:
             times = timeit.repeat(lambda s=solve, g=gamma: s(g), number=1, repeat=5, timer=time.process_time)
             cells.append(f"{1000 * float(np.median(times)):.3f}")
         rows.append([f"{n:,}", *cells])
-    return table(["n", *(f"{name}, ms" for name in SOLVERS)], rows)
+    return markdown(["n", *(f"{name}, ms" for name in SOLVERS)], rows)
 
 
 def means_of_ten(shift: float, sets: int, rng: np.random.Generator) -> Floats:
@@ -159,7 +154,7 @@ def ten(sets: int = 10_000) -> str:
     means = means_of_ten(0.01, sets, np.random.default_rng(1))
     levels = (1, 25, 50, 75, 99)
     below = f"{100 * (means < MEAN_OF_TEN).mean():.1f} %"
-    return table(
+    return markdown(
         ["means", *(f"{level} %" for level in levels), "their notebook", "below it"],
         [[f"{sets:,}", *(f"{q:.4f}" for q in np.percentile(means, levels)), f"{MEAN_OF_TEN}", below]],
     )
@@ -176,7 +171,7 @@ def by_samples(played: oc.Study, predictors: tuple[str, ...]) -> str:
             values = curve.totals / curve.rounds[:, None]
             row += [f"{v.mean():.4f} ± {v.std(ddof=1):.4f}" for v in values]
         rows.append(row)
-    return table(["measure", *(f"{name}, n = {n:,}" for name in predictors for n in sizes)], rows)
+    return markdown(["measure", *(f"{name}, n = {n:,}" for name in predictors for n in sizes)], rows)
 
 
 def by_beta(played: Mapping[float, oc.Study]) -> str:
@@ -186,13 +181,13 @@ def by_beta(played: Mapping[float, oc.Study]) -> str:
         curves = [study.curve(column, study.forecasters[0]) for study in played.values()]
         values = [curve.totals[-1] / curve.rounds[-1] for curve in curves]
         rows.append([column, *(f"{v.mean():.4f} ± {v.std(ddof=1):.4f}" for v in values)])
-    return table(["measure", *(f"β = {beta:g}" for beta in played)], rows)
+    return markdown(["measure", *(f"β = {beta:g}" for beta in played)], rows)
 
 
 def correlated(found: Mapping[str, Mapping[str, float]]) -> str:
     """Spearman's correlation of each measure with the swap regret."""
     measures = list(next(iter(found.values())))
-    return table(
+    return markdown(
         ["predictor", *measures],
         [[name, *(f"{values[m]:.2f}" for m in measures)] for name, values in found.items()],
     )
@@ -201,7 +196,7 @@ def correlated(found: Mapping[str, Mapping[str, float]]) -> str:
 def recorded(said: Mapping[str, Any], words: Callable[[Any], str]) -> str:
     """The table of the page with a new first row; the others are of files that are not here, and stay."""
     others = block(PAGE.read_text("utf-8"), "recorded").splitlines()[3:]
-    made = table(["forecasts", *said], [["synthetic", *map(words, said.values())]])
+    made = markdown(["forecasts", *said], [["synthetic", *map(words, said.values())]])
     return "\n".join([made, *others])
 
 

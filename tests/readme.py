@@ -21,7 +21,7 @@ from onlinecal.exact.signs import sign_preservation
 from onlinecal.measures import MEASURES
 from onlinecal.report.catalogue import KINDS, entries, parameters_of, rates, rows, said
 from tests import recalibrated, truthfulness
-from tests.checklist import tables
+from tests.checklist import markdown, tables
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
@@ -129,8 +129,7 @@ def _sight(nature: Any) -> str:
 
 def _in_markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     """A table; an empty cell has a dash."""
-    shown = [head, ("---",) * len(head), *lines]
-    return "\n".join(f"| {' | '.join((cell or '–').replace('|', '∣') for cell in line)} |" for line in shown)
+    return markdown(head, ([(cell or "–").replace("|", "∣") for cell in line] for line in lines))
 
 
 #: rounds of the columns of the table of signs
@@ -144,9 +143,7 @@ def sign_table(cells: int = 10) -> str:
         values = sign_preservation(n, max(SIGN_ROUNDS)).values
         rows.append([n, *(values[s] for s in SIGN_ROUNDS), sign_preservation(n, n, reuse=False).value])
     rounds = [f"{s} rounds" if s > 1 else "1 round" for s in SIGN_ROUNDS]
-    head = ["n", *rounds, "no reuse"]
-    lines = [head, ["---:"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(map(str, line))} |" for line in lines).replace(" ---: ", "---:")
+    return markdown(["n", *rounds, "no reuse"], rows, "---:")
 
 
 def linked(kind: str) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 
 from onlinecal.core.writing import scenarios
 from onlinecal.recalibration.replay import recalibrate
+from tests.checklist import markdown
 
 ROUNDS = 2000
 WAYS = ("aggregated", "calibeating", "tracking", "isotonic_refitted")
@@ -34,12 +35,9 @@ def streams() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 def table() -> str:
     """Markdown: a row for each stream, Brier score and log loss."""
-    rows = [f"| | as they are | {' | '.join(f'`{way}`' for way in WAYS)} |", "|---" * (len(WAYS) + 2) + "|"]
+    rows = []
     for title, p, y in streams():
         found = [recalibrate(p, y, way, measures=["brier", "log_loss"]) for way in WAYS]
-        cells = [
-            f"{one['brier']:.4f}, {one['log_loss']:.3f}"
-            for one in (found[0].before, *(f.after for f in found))
-        ]
-        rows.append(f"| {title} | {' | '.join(cells)} |")
-    return "\n".join(rows)
+        scores = (found[0].before, *(f.after for f in found))
+        rows.append([title, *(f"{one['brier']:.4f}, {one['log_loss']:.3f}" for one in scores)])
+    return markdown(["", "as they are", *(f"`{way}`" for way in WAYS)], rows)

@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket
+from tests.checklist import markdown
 
 SIZES = (64, 256, 1024)
 SHOWN = ("ece", "smooth_ce", "step_ce", "v_cdl", "cdl", "atb", "subsampled_smooth_ce", "subsampled_step_ce")
@@ -67,14 +68,12 @@ def rounded_ece(rounds: int, cells: int) -> float:
 
 def table() -> str:
     """The expected totals of both, in Markdown."""
-    lines = [
-        "| measure | " + " | ".join(f"truth, T = {T}" for T in SIZES) + f" | ½ for ever, T = {SIZES[-1]} |",
-        "| --- |" + " --- |" * (len(SIZES) + 1),
-    ]
+    head = ["measure", *(f"truth, T = {T}" for T in SIZES), f"½ for ever, T = {SIZES[-1]}"]
+    rows = []
     for name in SHOWN:
-        true = [f"{expected_of_truth(name, T):.2f}" for T in SIZES]
-        lines.append(f"| `{name}` | {' | '.join(true)} | {value(name, lie(SIZES[-1])):.2f} |")
-    return "\n".join(lines)
+        totals = [*(expected_of_truth(name, T) for T in SIZES), value(name, lie(SIZES[-1]))]
+        rows.append([f"`{name}`", *(f"{total:.2f}" for total in totals)])
+    return markdown(head, rows)
 
 
 if __name__ == "__main__":

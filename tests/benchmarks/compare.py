@@ -25,6 +25,7 @@ from scipy.optimize import linprog
 from onlinecal import measures
 from onlinecal.core.joint import JointDistribution
 from tests.benchmarks.speed import main, processor
+from tests.checklist import markdown
 
 SIZES = (10**4, 10**5, 10**6)
 # Seconds that a rival may take; one that has taken longer is not asked for a larger n.
@@ -150,11 +151,6 @@ def seconds(t: float | None) -> str:
     return f"{t * 1e3:.2g} ms" if t < 0.0995 else f"{t:.2g} s" if t < 9.95 else f"{t:.0f} s"
 
 
-def table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def ours() -> str:
     rows: dict[str, list[str]] = {f"`{function.__name__}`": [] for function, *_ in OURS}
     rows["Γ from samples (sorting)"] = []
@@ -177,9 +173,8 @@ def ours() -> str:
         rows["Γ from samples (sorting)"].append(
             seconds(max(median(lambda k=kind: JointDistribution.from_samples(*k))[0] for kind in kinds))
         )
-    return table(
-        ["measure (aim)", *(f"n = 10{'⁴⁵⁶'[i]}" for i in range(3))], [[k, *v] for k, v in rows.items()]
-    )
+    head = ["measure (aim)", *(f"n = 10{'⁴⁵⁶'[i]}" for i in range(3))]
+    return markdown(head, [[k, *v] for k, v in rows.items()], "---:")
 
 
 def beside() -> str:
@@ -202,9 +197,8 @@ def beside() -> str:
                     "–".join(f"{end:.5f}" for end in ends) + f" : {'–' if other is None else f'{other:.5f}'}"
                 )
         rows.append([*row, values])
-    return table(
-        ["what", "by", *(f"n = 10{'⁴⁵⁶'[i]}, ours : theirs" for i in range(3)), "values at 10⁴"], rows
-    )
+    head = ["what", "by", *(f"n = 10{'⁴⁵⁶'[i]}, ours : theirs" for i in range(3)), "values at 10⁴"]
+    return markdown(head, rows, "---:")
 
 
 def machine() -> str:

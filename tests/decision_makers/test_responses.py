@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -26,7 +26,6 @@ from onlinecal.decisions import tasks
 from onlinecal.measures import cdl, scdl
 from onlinecal.report.catalogue import entries
 from onlinecal.study.panel import Panel
-from tests.oracles.tasks import crowded, tied
 from tests.strategies import gammas
 
 
@@ -45,10 +44,6 @@ LAWS = {
     "gaussian": lambda scale: stats.norm(scale=scale),
     "uniform": lambda scale: stats.uniform(-scale, 2 * scale),
 }
-
-
-def random_tasks():
-    return st.builds(tasks.random_task, st.integers(2, 6), st.integers(0, 10**6))
 
 
 def all_responses():
@@ -87,27 +82,13 @@ def test_beliefs_are_those_of_the_description(gamma, response):
         assert s == pytest.approx(ones[x], abs=1e-12)
 
 
-@given(gammas(), all_responses(), random_tasks())
+@given(gammas(), all_responses(), st.builds(tasks.random_task, st.integers(2, 6), st.integers(0, 10**6)))
 def test_the_account_of_a_decision_maker(gamma, response, task):
-    """Payoffs of the belief's best response, action by action, from the law of the beliefs."""
+    """That of the task on its beliefs, whose regrets are enumerated in tests/decisions/test_tasks.py."""
     who = DecisionMaker(task, response)
-    account = who.account(gamma)
-    assert -1e-12 <= account.action_swap <= account.swap <= 1
-    assert account.external <= account.action_swap
-    beliefs = response.beliefs(gamma)
-    assume(not crowded(beliefs, task))
-    u = task.table
-    payoff = swap = 0.0
-    for x, w, q in zip(beliefs.predictions, beliefs.mass, beliefs.means, strict=True):
-        # Ties are broken against the forecaster.
-        true = u @ [1 - q, q]
-        worst = true[tied(float(x), task)].min()
-        payoff += w * worst
-        swap += w * (true.max() - worst) if q != x else 0.0
-    assert account.payoff == pytest.approx(payoff, abs=1e-9)
-    assert account.swap == pytest.approx(swap, abs=1e-9)
     functions = tasks.payoff, tasks.external_regret, tasks.action_swap_regret, tasks.swap_regret
-    assert tuple(function(gamma, who) for function in functions) == tuple(account)
+    account = tuple(function(gamma, who) for function in functions)
+    assert account == who.account(gamma) == task.account(response.beliefs(gamma))
 
 
 def test_without_rounding_the_promise_is_broken():

@@ -104,7 +104,11 @@ def certified(gamma, bracket):
 @pytest.mark.parametrize("bias", [0.0, 0.05, -0.4])
 def test_brackets_at_many_levels(k, bias):
     gamma = many_levels(k, k, bias)
-    coarse, fine = distance_lower(gamma), distance_lower(gamma, tolerance=1e-5)
+    with pytest.MonkeyPatch.context() as patch:
+        if k > 1000:  # the program from inside is enough
+            patch.setattr(scipy.optimize, "linprog", None)
+        coarse = distance_lower(gamma)
+    fine = distance_lower(gamma, tolerance=1e-5)
     certified(gamma, fine)
     assert coarse.width <= 1e-3
     assert fine.width <= 1e-5
