@@ -25,7 +25,6 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.measures import smooth_ce
 from onlinecal.natures import Bernoulli
 from onlinecal.scenario import load
 from onlinecal.study import play_cell
@@ -41,39 +40,35 @@ ALL = [
 ]  # fmt: skip
 
 
-class Notes:
-    """Forecasts what it is given, and writes down all that it is told."""
-
-    def __init__(self, says=0.5):
-        self.says, self.told, self.context = says, [], []
-        OBJECTS.append(self)
-
-    needs = frozenset({"base"})
-
-    def forecast(self, round):
-        self.context.append((round.number, round.time, round.context["base"]))
-        return self.says(round.number) if callable(self.says) else self.says
-
-    def update(self, forecast, outcome, round):
-        self.told.append((round.number, outcome))
+def simulated(forecaster, world, until, runs=2, horizon=None, **options):
+    """Runs of a world, played to this question, which is the last by default."""
+    runs = runs if isinstance(runs, range) else range(runs)
+    simulation = Simulation(forecaster, world, horizon=horizon or until, runs=runs, **options)
+    simulation.advance(until)
+    return simulation
 
 
-OBJECTS = []
-
-
-def noted(world, horizon, says=0.5, run=0, seed=0):
+def noted(world, horizon, says=0.5, run=0):
     """The questions (number, time, base) and outcomes (number, outcome) of a run, as the forecaster sees them."""
-    del OBJECTS[:]
-    simulation = Simulation(
-        f.as_forecaster(Notes, {"says": says}), world, horizon=horizon, runs=range(run, run + 1), seed=seed
-    )
-    simulation.advance(horizon)
-    player = next(each for each in OBJECTS if each.context)
-    return player.context, player.told
+    asked, told = [], []
+
+    class Notes:
+        needs = frozenset({"base"})
+
+        def forecast(self, round):
+            asked.append((round.number, round.time, round.context["base"]))
+            return says(round.number) if callable(says) else says
+
+        def update(self, forecast, outcome, round):
+            told.append((round.number, outcome))
+
+    simulated(f.as_forecaster(Notes), world, horizon, range(run, run + 1))
+    return asked, told
 
 
-def uniforms(world, horizon, seed=0, run=0):
-    keys = Stream(seed, ("nature", strategy_key(world), f"T={horizon}"), range(run, run + 1)).keys[0]
+def uniforms(world, horizon, *part):
+    """The randomness of the first run of a world, or of a part of it, uniform by uniform."""
+    keys = Stream(0, ("nature", strategy_key(world), f"T={horizon}", *part), range(1)).keys[0]
     return np.random.Generator(np.random.Philox(key=keys)).random
 
 
@@ -99,19 +94,6 @@ def test_waits_are_those_of_the_recursion(servers):
     assert [n for n, _ in told] == [n for _, n in known[: len(told)]]
     assert all(outcome == (waits[n - 1] > 1.0) for n, outcome in told)
     assert len(told) > horizon - 50
-
-
-def test_the_share_that_waits_is_that_of_erlang():
-    # P(wait > 0) = C(c, a) and P(wait > w) = C e^(−(c − a)w), of customers far apart: false failure 1e-6 by binomtest.
-    world, c, a, w = Queue(servers=2, load=0.6, patience=0.4), 2, 1.2, 0.4
-    erlang = a**c / math.factorial(c) / (1 - a / c)
-    share = erlang / (sum(a**k / math.factorial(k) for k in range(c)) + erlang) * math.exp(-(c - a) * w)
-    far = []
-    for run in range(3):
-        _, told = noted(world, 4000, run=run)
-        far += [outcome for n, outcome in told if n % 50 == 0]
-    assert binomtest(sum(far), len(far), share).pvalue > 1e-6
-    assert binomtest(sum(far), len(far), share + 0.25).pvalue < 1e-6  # a control
 
 
 @pytest.mark.parametrize("world", [Queue(), Beds(), Machines()], ids=str)
@@ -152,8 +134,7 @@ def test_beds_machines_and_parts_are_those_of_a_simulation_by_hand():
     asked, told = noted(world, horizon)
     outcomes = {}
     for i in range(4):
-        keys = Stream(0, ("nature", strategy_key(world), f"T={horizon}", f"lives {i}"), range(1)).keys[0]
-        lives, age = np.random.Generator(np.random.Philox(key=keys)).random, 0.0
+        lives, age = uniforms(world, horizon, f"lives {i}"), 0.0
         end = 2.0 * (-math.log1p(-lives())) ** 0.5
         for n in range(i + 1, horizon + 1, 4):
             outcomes[n] = end - age < 1.0
@@ -163,16 +144,8 @@ def test_beds_machines_and_parts_are_those_of_a_simulation_by_hand():
     # Parts: demands and deliveries in the order of time.
     world = Parts()
     _, told = noted(world, horizon)
-    demand = uniforms(world, horizon)
-    keys = Stream(0, ("nature", strategy_key(world), f"T={horizon}", "orders"), range(1)).keys[0]
-    orders, clock, stock, due, found, n = (
-        np.random.Generator(np.random.Philox(key=keys)).random,
-        0.0,
-        12,
-        [],
-        {},
-        0,
-    )
+    demand, orders = uniforms(world, horizon), uniforms(world, horizon, "orders")
+    clock, stock, due, found, n = 0.0, 12, [], {}, 0
     while n < horizon + 20:
         clock += -math.log1p(-demand())
         while due and due[0][0] <= clock:
@@ -203,7 +176,8 @@ def test_a_forecast_changes_the_outcome_of_an_earlier_question(world):
     # Two forecasters differ in forecast k alone; for some k an outcome of an earlier question that is open differs.
     for k in range(5, 200):
         (_, one), (_, two) = (
-            noted(world, 220, lambda n, k=k, p=p: p if n == k else n * 0.618 % 1.0 / 2.0) for p in (0.0, 1.0)
+            noted(world, k + 20, lambda n, k=k, p=p: p if n == k else n * 0.618 % 1.0 / 2.0)
+            for p in (0.0, 1.0)
         )
         mine, other = dict(one), dict(two)
         if any(mine[n] != other[n] for n in range(1, k) if n in mine and n in other):
@@ -217,8 +191,7 @@ DEFEATING = [Queue(reacts="leave"), Beds(reacts="act"), Machines(reacts="act"), 
 @pytest.mark.parametrize("world", DEFEATING, ids=str)
 def test_high_forecasts_fail_or_come_true(world):
     def share(reacts, p):
-        simulation = Simulation(f.Constant(p), replace(world, reacts=reacts), horizon=1000, runs=range(2))
-        simulation.advance(1000)
+        simulation = simulated(f.Constant(p), replace(world, reacts=reacts), 1000)
         return np.array([gamma.base_rate for gamma in simulation.gammas()])
 
     # The same customers: the shares of a run differ by the forecasts alone.
@@ -226,15 +199,6 @@ def test_high_forecasts_fail_or_come_true(world):
     np.testing.assert_array_equal(share("none", 0.0), share("none", 1.0))
     if isinstance(world, Machines | Parts):  # in the others those who rush go before others, and not all can
         assert share("rush", 0.0).mean() + 0.02 < share("rush", 1.0).mean()
-
-
-def test_calibeating_mends_the_formula_where_customers_leave():
-    values = {}
-    for forecaster in (f.Unchanged(), f.Calibeating()):
-        simulation = Simulation(forecaster, Queue(reacts="leave"), horizon=2000, runs=range(2))
-        simulation.advance(2000)
-        values[type(forecaster)] = np.mean([smooth_ce(gamma) for gamma in simulation.gammas()])
-    assert values[f.Unchanged] > 0.1 > 5 * values[f.Calibeating]
 
 
 # ---------------------------------------------------------------- the same numbers
@@ -254,19 +218,16 @@ def state(simulation):
 @pytest.mark.parametrize("world", ALL, ids=str)
 def test_pauses_pickles_and_batches_do_not_matter(world):
     for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), f.as_forecaster(Mean)):
-        whole = Simulation(forecaster, world, horizon=300, runs=range(3), seed=5)
-        other = Simulation(forecaster, world, horizon=300, runs=range(3), seed=5)
-        whole.advance(150)
-        half = state(whole)
-        for until in (1, 7, 150):
+        whole = simulated(forecaster, world, 150, 3, horizon=300, seed=5)
+        other = simulated(forecaster, world, 1, 3, horizon=300, seed=5)
+        for until in (7, 150):
             other.advance(until)
-        assert state(other) == half
+        assert state(other) == state(whole)
         copied = copy.deepcopy(pickle.loads(pickle.dumps(other)))
         for simulation in (whole, other, copied):
             simulation.advance(300)
         assert state(whole) == state(other) == state(copied)
-        alone = Simulation(forecaster, world, horizon=300, runs=range(2, 3), seed=5)
-        alone.advance(300)
+        alone = simulated(forecaster, world, 300, range(2, 3), seed=5)
         assert state(alone)[0] == state(whole)[0][2:]
 
 
@@ -285,12 +246,11 @@ class Mean:
 
 def test_a_plain_forecaster_hears_the_same_world():
     for history in ("exact", 50):
-        gammas = []
-        for forecaster in (f.EmpiricalMean(), f.as_forecaster(Mean)):
-            simulation = Simulation(forecaster, Queue(), horizon=500, runs=range(2), history=history)
-            simulation.advance(500)
-            gammas.append(state(simulation))
-        assert gammas[0] == gammas[1]
+        ours, plain = (
+            simulated(each, Queue(), 500, history=history)
+            for each in (f.EmpiricalMean(), f.as_forecaster(Mean))
+        )
+        assert state(ours) == state(plain)
 
 
 def test_worlds_meet_every_forecaster_with_the_same_customers():
@@ -324,16 +284,8 @@ class Bakery:
 
 
 def test_a_world_of_ones_own_has_streams_and_cuts():
-    simulation = Simulation(
-        f.ForecastHedging(),
-        as_world(Bakery),
-        horizon=600,
-        runs=range(2),
-        cuts=[50.0, 120.0],
-        keeps=["bread", "stream"],
-    )
-    simulation.advance(600)
-    for part in simulation.parts:
+    cuts, keeps = [50.0, 120.0], ["bread", "stream"]
+    for part in simulated(f.ForecastHedging(), as_world(Bakery), 600, cuts=cuts, keeps=keeps).parts:
         whole, rolls, cakes = (next(part.each(stream)) for stream in (None, 0, 1))
         assert whole.weight == rolls.weight + cakes.weight == part.resolved
         rounds = part.transcripts.of(0)
@@ -359,9 +311,8 @@ class Odd:
         first = market.ask(x=1.0)
         for k in range(50):
             yield env.timeout(1.0)
-            question = market.ask(
-                **{"y" if self.fault == "kind" else "x": math.nan if self.fault == "nan" else 0.5}
-            )
+            kind, value = "y" if self.fault == "kind" else "x", math.nan if self.fault == "nan" else 0.5
+            question = market.ask(**{kind: value})
             if k == 20:
                 match self.fault:
                     case "raises":
@@ -417,10 +368,7 @@ def test_a_world_that_goes_wrong_is_named(fault, words, monkeypatch):
 
 
 def test_a_world_may_end_after_its_last_question():
-    simulation = Simulation(f.EmpiricalMean(), as_world(Odd), horizon=51, runs=range(1))
-    simulation.advance(51)
-    assert simulation.resolved == 51
-    assert Simulation(f.EmpiricalMean(), as_world(Odd), horizon=52, runs=range(1)).parts[0].most == 0
+    assert simulated(f.EmpiricalMean(), as_world(Odd), 51, 1).resolved == 51
 
 
 class Fails:
@@ -451,9 +399,8 @@ class Fails:
     ],
 )  # fmt: skip
 def test_a_forecaster_that_fails_is_named_with_round_and_run(how, words):
-    simulation = Simulation(f.as_forecaster(Fails, {"how": how}), Queue(), horizon=40, runs=range(1))
     with pytest.raises(InvalidForecast, match=words):
-        simulation.advance(40)
+        simulated(f.as_forecaster(Fails, {"how": how}), Queue(), 40, 1)
 
 
 class Restless:
@@ -470,36 +417,56 @@ class Restless:
 
 
 def test_a_world_that_plays_another_course_when_it_is_played_again_is_named():
-    simulation = Simulation(f.EmpiricalMean(), as_world(Restless), horizon=40, runs=range(1))
-    simulation.advance(20)
-    again = pickle.loads(pickle.dumps(simulation))
+    again = pickle.loads(pickle.dumps(simulated(f.EmpiricalMean(), as_world(Restless), 20, 1, horizon=40)))
     with pytest.raises(InvalidData, match="took another course when it was played again"):
         again.advance(40)
 
 
-def test_bad_parameters_and_parts_are_refused():
-    for make, words in [
-        (lambda: Queue(reacts="act"), "expected one of 'none', 'leave', 'rush'"),
-        (lambda: Beds(beds=0), "beds = 0"),
-        (lambda: Machines(shape=math.nan), "shape = nan"),
-        (lambda: Parts(lot=0.5), "lot = 0.5"),
-        (lambda: as_world(Mean), "expected a World, or a class with run"),
-        (lambda: Simulation(f.Calibeating(), as_world(Bakery), horizon=9, runs=range(1)), "needs base"),
-        (
-            lambda: Simulation(f.Constant(), Queue(), horizon=9, runs=range(1)).advance(10),
-            "beyond the horizon",
-        ),
-        (lambda: Queue().start(9, None), "is a world"),
-    ]:
-        with pytest.raises(InvalidParameter, match=words):
-            make()
+class Crowd:
+    open_at_once = 1
+
+    def run(self, env, market):
+        for k in range(10):
+            market.deadline(market.ask(), 1.5, k % 2)
+            yield env.timeout(1.0)
 
 
-def test_every_world_is_registered_with_its_sight():
-    assert set(WORLDS) == {"queue", "beds", "machines", "parts"}
+def declaring(**facts):
+    return as_world(type("Declaring", (Crowd,), facts))
+
+
+REFUSED = [
+    (lambda: Queue(reacts="act"), "expected one of 'none', 'leave', 'rush'"), (lambda: Beds(beds=0), "beds = 0"),
+    (lambda: Machines(shape=math.nan), "shape = nan"), (lambda: Parts(lot=0.5), "lot = 0.5"),
+    (lambda: as_world(Mean), "expected a World, or a class with run"),
+    (lambda: simulated(f.Calibeating(), as_world(Bakery), 9), "needs base"),
+    (lambda: simulated(f.Constant(), Queue(), 10, horizon=9), "beyond the horizon"),
+    (lambda: Queue().start(9, None), "is a world"),
+    (lambda: play("unchanged", Queue(), horizon=9, delays=3), "which asks and answers at times of its own"),
+    (lambda: oc.plots.world(observe(f.Constant(), Queue(), horizon=9), context="length"), "expected one of"),
+    (lambda: simulated(f.Constant(), as_world(Crowd), 9), "has 2 questions open; it declares open_at_once = 1"),
+    (lambda: declaring(reveals="base"), "reveals 'base'; expected a set of names"),
+    (lambda: declaring(reveals=5), "reveals 5"), (lambda: declaring(reveals=None), "reveals None"),
+    (lambda: declaring(streams=("a", "b")), "expected it to reveal 'stream'"),
+    (lambda: declaring(open_at_once="20"), "open_at_once = '20'"),
+    (lambda: declaring(open_at_once=2.5), "open_at_once = 2.5"),
+    (lambda: declaring(open_at_once=0), "open_at_once = 0"),
+    (lambda: declaring(sight="everything"), "sight = 'everything'"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("make", "words"), REFUSED, ids=range(len(REFUSED)))
+def test_what_is_wrong_is_refused(make, words):
+    with pytest.raises((InvalidParameter, InvalidData), match=words):
+        make()
+
+
+def test_every_world_is_registered_with_its_sight_and_open_questions():
+    assert {type(world) for world in ALL} == set(WORLDS.values())
     for world in ALL:
         assert (world.sight == Sight.NOTHING) is (world.reacts == "none")
-        assert "base" in world.reveals
+    for world in (Machines(machines=3), Beds(beds=4)):
+        assert simulated(f.Constant(), world, 500).most == world.open_at_once
 
 
 # ---------------------------------------------------------------- studies
@@ -529,47 +496,32 @@ def test_a_study_of_worlds_has_bounds_where_open_questions_are_counted(tmp_path)
     assert any(stated[name] for name in stated if "beds" in name)
 
 
-def test_worlds_declare_how_many_questions_are_open():
-    for world in (Machines(machines=3), Beds(beds=4)):
-        simulation = Simulation(f.Constant(), world, horizon=500, runs=range(2))
-        simulation.advance(500)
-        assert simulation.most == world.open_at_once
-    with pytest.raises(InvalidData, match="has 2 questions open; it declares open_at_once = 1"):
-        Simulation(f.Constant(), as_world(Crowd), horizon=9, runs=range(1)).advance(9)
-
-
-class Crowd:
-    open_at_once = 1
-
-    def run(self, env, market):
-        for k in range(10):
-            market.deadline(market.ask(), 1.5, k % 2)
-            yield env.timeout(1.0)
-
-
 def test_scenarios_and_results_know_worlds(tmp_path):
-    (tmp_path / "mine.toml").write_text(
-        'horizon = 200\nruns = 4\nmeasures = ["ece"]\nforecasters = ["unchanged", "forecast_hedging"]\n'
+    """Whatever the number of processes, and when the runs are added."""
+    (tmp_path / "s.toml").write_text(
+        'horizon = 150\nruns = 2\nmeasures = ["ece"]\nforecasters = ["unchanged", "forecast_hedging"]\n'
         'worlds = [{ name = "queue", reacts = ["leave", "rush"] }, "machines"]\n'
     )
-    files = [tmp_path / f"{jobs}.db" for jobs in (1, 2)]
-    for jobs, file in enumerate(files, 1):
-        onlinecal("run", "mine.toml", "-o", file, "-j", jobs, cwd=tmp_path)
-    one, two = (oc.load(file) for file in files)
-    assert len(one.cells) == 6
-    for mine, other in zip(one.cells, two.cells, strict=True):
-        np.testing.assert_array_equal(mine.totals["ece"], other.totals["ece"])
-    with pytest.raises(InvalidParameter, match="is a world, which asks and answers at times of its own"):
-        play("unchanged", Queue(), horizon=9, delays=3)
+    onlinecal("run", "s.toml", "-o", "two.db", "-j", 1, cwd=tmp_path)
+    onlinecal("run", "s.toml", "-o", "two.db", "--resume", "--runs", 5, cwd=tmp_path)
+    onlinecal("run", "s.toml", "-o", "five.db", "--runs", 5, "-j", 2, cwd=tmp_path)
+    onlinecal("merge", "two.db", "five.db", "-o", "both.db", cwd=tmp_path)
+    for cells in zip(
+        *(oc.load(tmp_path / f"{name}.db").cells for name in ("two", "five", "both")), strict=True
+    ):
+        assert {(cell.totals["ece"].shape[1], cell.totals["ece"].tobytes()) for cell in cells} == {
+            (5, cells[0].totals["ece"].tobytes())
+        }
+        assert cells[0].open == cells[1].open == cells[2].open  # the most of any run
+    assert len(oc.load(tmp_path / "two.db").cells) == 6
 
 
 @pytest.mark.slow
 def test_worlds_are_checked(tmp_path, monkeypatch):
-    for world in ("queue", "machines"):
-        said = onlinecal("check", world, "--horizon", 300, "--runs", 2, cwd=tmp_path).stdout
-        assert "pickled in the middle" in said
-        assert f"({4 * (world == 'machines')} apply)" in said
-        monkeypatch.setattr(conformance, "_spawn", lambda *_: "")  # once is enough
+    said = onlinecal("check", "machines", "--horizon", 300, "--runs", 2, cwd=tmp_path).stdout
+    assert "pickled in the middle" in said
+    assert "(4 apply)" in said
+    monkeypatch.setattr(conformance, "_spawn", lambda *_: "")  # once is enough
     (tmp_path / "liar.py").write_text(LIAR)
     said = onlinecal("check", "liar:Liar", "--horizon", 200, "--runs", 2, cwd=tmp_path, rc=1).stdout
     assert "it says sight = NOTHING, but its course depends on the forecasts" in " ".join(said.split())
@@ -601,7 +553,7 @@ def test_delays_carry_news():
 
 @pytest.mark.slow
 def test_the_table_of_the_page_is_what_the_scenario_gives(seed, full):
-    """In the small size two cells, other ones for other seeds."""
+    """In the small size three cells, other ones for other seeds."""
     root = Path(__file__).parents[2]
     page = (root / "docs" / "worlds.md").read_text("utf-8")
     rows = re.findall(r"^\| (\w+), (\w+) \| (.*) \|$", page, re.MULTILINE)
@@ -610,7 +562,7 @@ def test_the_table_of_the_page_is_what_the_scenario_gives(seed, full):
     cells = load(root / "scenarios" / "worlds.toml").cells
     assert [cell.nature.label for cell in cells[::3]] == names
     for i, (cell, value) in enumerate(zip(cells, values, strict=True)):
-        if full or (i + seed) % 7 == 0:
+        if full or (i + seed) % 14 == 0:
             assert f"{play_cell(cell).totals['smooth_ce'][-1].mean() / 4000:.3f}"[1:] == value
 
 
@@ -636,36 +588,21 @@ def test_a_study_of_worlds_that_is_killed_goes_on_to_the_same_bytes(tmp_path, jo
         'horizon = 150\nruns = 3\nmeasures = ["ece", "cdl"]\nforecasters = ["forecast_hedging"]\n'
         'worlds = ["queue", { name = "beds", reacts = "rush" }, "own:Waits", "parts"]\n'
     )
-    process = begun(
-        "run", "s.toml", "-o", "killed.db", "-j", jobs, cwd=tmp_path, when=(tmp_path / "waiting").exists
-    )
+    waiting = (tmp_path / "waiting").exists
+    process = begun("run", "s.toml", "-o", "killed.db", "-j", jobs, cwd=tmp_path, when=waiting)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     (tmp_path / "go").touch()
     onlinecal("run", "s.toml", "-o", "killed.db", "--resume", "-j", 1, cwd=tmp_path)
     onlinecal("run", "s.toml", "-o", "fresh.db", "-j", 3 - jobs, cwd=tmp_path)
-    killed, fresh = (oc.load(tmp_path / f"{name}.db").cells for name in ("killed", "fresh"))
-    assert [cell.nature for cell in killed] == [cell.nature for cell in fresh]
-    for mine, other in zip(killed, fresh, strict=True):
-        assert {name: total.tobytes() for name, total in mine.totals.items()} == {
-            name: total.tobytes() for name, total in other.totals.items()
-        }
-
-
-def test_runs_that_are_added_later_are_the_same(tmp_path):
-    (tmp_path / "s.toml").write_text(
-        'horizon = 150\nruns = 2\nmeasures = ["ece"]\nforecasters = ["forecast_hedging"]\n'
-        'worlds = [{ name = "queue", reacts = "rush" }]\n'
+    killed, fresh = (
+        [
+            (cell.nature, {name: total.tobytes() for name, total in cell.totals.items()})
+            for cell in study.cells
+        ]
+        for study in (oc.load(tmp_path / "killed.db"), oc.load(tmp_path / "fresh.db"))
     )
-    onlinecal("run", "s.toml", "-o", "two.db", cwd=tmp_path)
-    onlinecal("run", "s.toml", "-o", "two.db", "--resume", "--runs", 5, cwd=tmp_path)
-    onlinecal("run", "s.toml", "-o", "five.db", "--runs", 5, cwd=tmp_path)
-    onlinecal("merge", "two.db", "five.db", "-o", "both.db", cwd=tmp_path)
-    cells = [oc.load(tmp_path / f"{name}.db").cells[0] for name in ("two", "five", "both")]
-    for cell in cells:
-        np.testing.assert_array_equal(cell.totals["ece"], cells[0].totals["ece"])
-        assert cell.open == cells[0].open  # the most of any run
-    assert cells[0].totals["ece"].shape[1] == 5
+    assert killed == fresh
 
 
 def test_the_picture_of_a_world_shows_its_rounds():
@@ -681,8 +618,6 @@ def test_the_picture_of_a_world_shows_its_rounds():
     means = [np.mean(each[order][50:]) for each in (rounds.forecasts, rounds.outcomes)]
     assert [line.get_ydata()[-1] for line in below.get_lines()] == pytest.approx(means)
     assert "means of each question and up to 49 before it" in oc.plots.captions["world"](rounds)
-    with pytest.raises(InvalidParameter, match="expected one of"):
-        oc.plots.world(rounds, context="length")
 
 
 class Eager:
@@ -701,29 +636,8 @@ class Eager:
             market.resolve(question, 0)
 
 
-def make_queue():
-    return Queue(reacts="leave")
-
-
 def make_eager():
     return Eager()
-
-
-def test_ways_to_give_a_world():
-    for world, label in [
-        (Eager, "Eager"), (Eager(), "Eager"), (make_eager, "make_eager"), (partial(Eager), "Eager"),
-        (make_queue, 'queue (reacts="leave")'), (partial(Queue, reacts="leave"), 'queue (reacts="leave")'),
-    ]:  # fmt: skip
-        study = play(f.Constant(0.25), world, horizon=40, runs=2, measures=["ece"])
-        assert study.natures == [label]
-    simulation = Simulation(f.Constant(0.25), as_world(Eager), horizon=40, runs=range(2))
-    simulation.advance(40)
-    assert [levels(gamma) for gamma in simulation.gammas()] == [([0.25], [40.0], [20.0])] * 2
-    early = Simulation(f.Constant(0.25), as_world(Eager), horizon=40, runs=range(2))
-    early.advance(7)
-    again = pickle.loads(pickle.dumps(early))
-    again.advance(40)
-    assert state(again) == state(simulation)
 
 
 class Runner:
@@ -736,30 +650,19 @@ class Runner:
         return distance
 
 
-def test_a_nature_with_a_method_run_is_a_nature():
-    assert play(f.Constant(), Runner, horizon=20, runs=1).cells[0].loop != "simpy"
-
-
-def declaring(**facts):
-    return type("Declaring", (Crowd,), facts)
-
-
-@pytest.mark.parametrize(
-    ("facts", "words"),
-    [
-        ({"reveals": "base"}, "reveals 'base'; expected a set of names"),
-        ({"reveals": 5}, "reveals 5"),
-        ({"reveals": None}, "reveals None"),
-        ({"streams": ("a", "b")}, "expected it to reveal 'stream'"),
-        ({"open_at_once": "20"}, "open_at_once = '20'"),
-        ({"open_at_once": 2.5}, "open_at_once = 2.5"),
-        ({"open_at_once": 0}, "open_at_once = 0"),
-        ({"sight": "everything"}, "sight = 'everything'"),
-    ],
-)
-def test_what_a_world_declares_is_checked(facts, words):
-    with pytest.raises(InvalidParameter, match=words):
-        as_world(declaring(**facts))
+def test_ways_to_give_a_world():
+    for world, label in [
+        (Eager, "Eager"), (Eager(), "Eager"), (make_eager, "make_eager"), (partial(Eager), "Eager"),
+        (partial(Queue, reacts="leave"), 'queue (reacts="leave")'), (Runner, "Runner"),
+    ]:  # fmt: skip
+        study = play(f.Constant(0.25), world, horizon=40, runs=2, measures=["ece"])
+        assert study.natures == [label]
+        assert (study.cells[0].loop == "simpy") is (world is not Runner)
+    simulation = simulated(f.Constant(0.25), as_world(Eager), 40)
+    assert [levels(gamma) for gamma in simulation.gammas()] == [([0.25], [40.0], [20.0])] * 2
+    again = pickle.loads(pickle.dumps(simulated(f.Constant(0.25), as_world(Eager), 7, horizon=40)))
+    again.advance(40)
+    assert state(again) == state(simulation)
 
 
 def test_a_world_that_fails_takes_no_other_cell_with_it(tmp_path):
