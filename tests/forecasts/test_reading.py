@@ -105,14 +105,12 @@ ROWS = [
 ]  # fmt: skip
 COLUMNS = [
     ("\n\n", "is empty", {}),
-    ("p,p,y\n0.5,0.5,1\n", "several columns 'p'", {}),
     ("p,y\n0.5,1\n", "no column 'q'; known: p, y", {"forecasts": ("q",)}),
     ("p,y\n0.5,1\n", "no column 'outcom'; ", {"outcome": "outcom"}),
     ("p,y\n0.5,1\n", "column 'p' is asked for twice", {"outcome": "p"}),
     ("a,b,c\n1,0,1\n0,1,1\n", "columns 'a', 'b', 'c' might be; expected --outcome COLUMN",
      {"forecasts": (), "outcome": None}),
     ("a,y\nx,1\n", "cannot tell which column has the forecasts", {"forecasts": ()}),
-    ("0.5,1\n0.25,0\n", "the first line holds numbers", {}),
     ("p y\n0.5 1\n", "none of , ; tab |", {}),
     ("p,y\n0.5,1,7\n", "line 2 has 3 cells", {}),
     ("t,p,y\nsoon,0.5,1\n", "line 2: column 't' is 'soon'; expected a number or a date", {"time": "t"}),
@@ -124,6 +122,7 @@ COLUMNS = [
      {"time": "t", "resolved": "r"}),
     ("w,p,y\n-1,0.5,1\n", "line 2: column 'w' holds -1; expected a finite weight", {"weight": "w"}),
     ("w,p,y\n0,0.5,1\n", "all weights in 'w' are 0", {"weight": "w"}),
+    ("c,p,y\na,.2,0\n,.3,1\n", "column 'c' is empty; expected the label of a cluster", {"cluster": "c"}),
 ]  # fmt: skip
 THREE = "a,b,c,y\n.5,.3,.2,a\n.2,.5,.3,b\n"
 CLASSES = [
