@@ -1,5 +1,7 @@
 """Growth exponents: found where they are known, with intervals that cover what they say, taken back where they must."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -7,8 +9,9 @@ from scipy.stats import binom
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import CONSTANT, LOGARITHM, POWER, fit_growth, simultaneous, trend
-from onlinecal.growth.contrasts import Fresh, Path, beside, orthonormal
+from onlinecal.growth.contrasts import Path, beside, orthonormal
 from onlinecal.growth.words import legend, line, lines
+from tests import coverage
 from tests.coverage import GAMES, LAWS, NOISES, RUNS, Tally, mean_exponent, prefixes, random_walks, simulate
 
 T = np.array([1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000], dtype=float)
@@ -21,9 +24,9 @@ def exact(total, runs=2, times=T, **options):
     return fit_growth(times, np.repeat(total(times)[:, None], runs, axis=1), fresh=True, **options)
 
 
-def enough(fits, coverage):
+def enough(fits, share):
     """So many cover but with probability RATE, if each does so with at least this probability."""
-    return binom.ppf(RATE, fits, coverage)
+    return binom.ppf(RATE, fits, share)
 
 
 # ---------------------------------------------------------------- without noise
@@ -45,8 +48,8 @@ def test_a_power_law_is_found(alpha, runs):
 
 
 @pytest.mark.one_in(5)
-@pytest.mark.parametrize("runs", [1, 2, 16])
-@pytest.mark.parametrize("points", [5, 7, 15])
+@pytest.mark.parametrize("runs", [1, 16])
+@pytest.mark.parametrize("points", [5, 15])
 @pytest.mark.parametrize("law", [law for law in LAWS if law.kind == "form"], ids=lambda law: law.name)
 def test_a_curve_is_named_and_its_asymptotic_exponent_found(law, points, runs):
     times = np.round(np.geomspace(1e3, 1e6, points))
@@ -96,13 +99,8 @@ def test_jaggedness_is_told_from_a_bend():
 
 @pytest.mark.parametrize("fresh", [True, False])
 def test_no_exponent_where_there_is_none(fresh):
-    nothing = (
-        np.zeros((7, 2)),
-        np.full((7, 2), np.inf),
-        -np.ones((7, 2)),
-        np.vstack([np.ones((6, 1)), [[0.0]]]),
-    )
-    assert [fit_growth(T, totals, fresh=fresh) for totals in nothing] == [None] * 4
+    for totals in (np.zeros(7), np.full(7, np.inf), -np.ones(7), np.arange(7) < 6.0):
+        assert fit_growth(T, totals[:, None], fresh=fresh) is None
     assert fit_growth(T[:2], np.ones((2, 3)), fresh=fresh) is None
     totals = np.zeros((7, 3))
     totals[:, 0] = T  # a single run has the whole mean
@@ -205,20 +203,6 @@ def test_the_variance_along_a_game_is_right_for_the_correlation_it_is_made_for(s
         assert low < ratio < high
 
 
-def test_degrees_of_freedom_do_not_jump(seed):
-    """Of residuals n − 2; with many runs those of the runs, Welch's; between them, where both speak."""
-    rng = np.random.default_rng(seed)
-    x = np.log(T) - np.log(T).mean()
-    slope, line_ = x / (x @ x), orthonormal(np.ones_like(x), x)
-    means = []
-    for runs in RUNS:
-        freedoms = [Fresh(NOISES["5 %"](rng, T, runs)).spread(slope, line_)[1] for _ in range(200)]
-        means.append(float(np.mean(freedoms)))
-    assert means[0] == pytest.approx(5.0)
-    assert all(mean > 3.0 for mean in means)  # where Student's t is 3.2 at most, not 12.7
-    assert means[-1] > 30.0
-
-
 def test_the_levels_of_a_table_hold_together(seed):
     """20 tables of 50 power laws: each is covered as a whole with 95 %, so 12 or fewer with probability below 1e-9."""
     rng = np.random.default_rng(seed)
@@ -234,22 +218,22 @@ def test_the_levels_of_a_table_hold_together(seed):
 
 def total(tallies):
     """The sum of counts."""
-    names = ("fits", "covered", "curved", "limits", "limits_covered")
-    return Tally(**{name: sum(getattr(tally, name) for tally in tallies) for name in names})
+    return Tally(*np.sum([astuple(tally) for tally in tallies], axis=0))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_coverage_of_every_law(law, seed, full):
     """Of each number of runs, and of all, 93 % are covered, of the asymptotic exponents 90 %, and 7 % of power laws or
-    fewer are refused, but with probability RATE for each count. In the small size always with noise: what is found
-    without it is above.
+    fewer are refused, but with probability RATE for each count. In the small size always with noise, as what is found
+    without it is above, and two numbers of horizons, other ones for other seeds.
 
     The asymptotic exponent is asked for where the law is of a form that is fitted; where it is none, being refused
     is no fault either.
     """
-    rng, noises = np.random.default_rng(seed), list(NOISES)[0 if full else 1 :]
-    found = simulate(law, rng, 20 if full else 1, noises=noises, limits=law.kind in ("power", "form"))
+    rng, limits = np.random.default_rng(seed), law.kind in ("power", "form")
+    size = {} if full else {"noises": list(NOISES)[1:], "points": coverage.POINTS[seed % 2 :: 2]}
+    found = simulate(law, rng, 20 if full else 1, limits=limits, **size)
     for tally in [*found.values(), total(found.values())]:
         if law.kind != "jagged":
             assert tally.covered >= enough(tally.fits, 0.93)
@@ -267,7 +251,8 @@ def test_coverage_of_games_read_on_the_way(game, seed, full):
     _, forecaster, nature, measure = game
     options = {"horizon": 10_000 if full else 2000, "runs": 256, "seed": seed, "progress": False}
     curve = oc.play(forecaster, nature, measures=[measure], **options).curve(measure).tail
-    found = prefixes(curve.rounds, curve.totals, (1, 2, 4, 16), 128, np.random.default_rng(seed))
+    most, rng = 128 if full else 64, np.random.default_rng(seed)
+    found = prefixes(curve.rounds, curve.totals, (1, 2, 4, 16), most, rng)
     for runs, tally in found.items():
         assert tally.covered >= enough(tally.fits, 0.9 if runs == 16 else 0.93)
 
@@ -360,7 +345,7 @@ def scattered(marked, factor, noise, scatter=0.0, seed=0, runs=8):
     return fit_growth(CUBES, np.exp(logs[:, None] + noise * rng.normal(size=(11, runs))), fresh=True)
 
 
-@pytest.mark.parametrize("factor", [0.2, 0.9, 1.1, 30.0])
+@pytest.mark.parametrize("factor", [0.9, 30.0])
 @pytest.mark.parametrize("marked", [EVEN, ~EVEN, np.arange(11) == 3], ids=["even", "odd", "one"])
 def test_two_heights_are_why_totals_are_jagged(marked, factor):
     growth = scattered(marked, factor, 0.0)
@@ -379,16 +364,12 @@ def test_totals_without_two_heights():
     bent = exact(lambda t: t**0.5 + 90.0, times=CUBES)
     overlapping = fit_growth(CUBES, np.repeat(np.exp(logs)[:, None], 3, axis=1), fresh=True)
     assert (bent.shape, overlapping.shape) == ("curved", "jagged")
-    one_run, prefixes = (
-        fit_growth(CUBES, jagged, fresh=True),
-        fit_growth(CUBES, np.repeat(jagged, 3, 1), fresh=False),
-    )
+    one_run = fit_growth(CUBES, jagged, fresh=True)
+    prefixes = fit_growth(CUBES, np.repeat(jagged, 3, 1), fresh=False)
     for growth in (exact(lambda t: t**0.5, times=CUBES), bent, overlapping, one_run, prefixes):
         assert growth.jumps(EVEN) is None
     three = fit_growth([1e3, 1e4, 1e5], np.repeat([[1.0], [9.0], [2.0]], 3, axis=1), fresh=True)
-    assert (
-        three.jumps(np.array([False, True, False])) is None
-    )  # a line with two heights goes through any three
+    assert three.jumps(np.arange(3) == 1) is None  # a line with two heights goes through any three
 
 
 def test_scatter_by_chance_is_hardly_ever_said_to_have_two_heights(seed):

@@ -62,18 +62,13 @@ def test_a_fair_coin_forces_root_t_on_u_calibration(forecaster, seed):
     the second, a sum of fair coins, is T/2 up to s√T likewise: with s = 0.13, together below 5e-15.
     """
     horizon, runs = 400, 1000
+    mean = sum(math.comb(horizon, k) * abs(2 * k - horizon) for k in range(horizon + 1)) / 2**horizon / 2
+    assert mean >= 0.39 * math.sqrt(horizon)
     study = oc.play(forecaster, Bernoulli(), horizon=horizon, runs=runs, seed=seed, per_decade=1,
                     measures=["u_calibration", "cdl", "cutoff_ce", "step_ce"])  # fmt: skip
     least = (0.39 - 2 * 0.13) * math.sqrt(horizon)
     for measure, share in (("u_calibration", 1), ("cdl", 1), ("cutoff_ce", 2), ("step_ce", 4)):
         assert study.curve(measure).mean[-1] >= least / share
-
-
-def test_half_the_difference_of_ones_and_zeros():
-    n = 400
-    mean = sum(math.comb(n, k) * abs(2 * k - n) for k in range(n + 1)) / 2**n / 2
-    assert mean == pytest.approx(math.sqrt(n / (2 * math.pi)), rel=0.01)
-    assert mean >= 0.39 * math.sqrt(n)
 
 
 T = np.array([100, 300, 1000, 3000, 10_000, 30_000])
@@ -94,13 +89,8 @@ def test_the_best_known_rates():
 def test_a_rate_grows_as_its_formula_says(rate):
     plain = rate.formula
     for sign, name in (
-        ("−ε", ""),
-        ("^", "**"),
-        (" log T", "*log(T)"),
-        ("√(", "sqrt("),
-        ("log T", "log(T)"),
-        ("√T", "sqrt(T)"),
-    ):
+        ("−ε", ""), ("^", "**"), (" log T", "*log(T)"), ("√(", "sqrt("), ("log T", "log(T)"), ("√T", "sqrt(T)"),
+    ):  # fmt: skip
         plain = plain.replace(sign, name)
     shape = eval(plain, {"sqrt": np.sqrt, "log": np.log, "T": T.astype(float)})
     assert rate.at(T) == pytest.approx(shape)
@@ -111,20 +101,14 @@ def test_a_rate_grows_as_its_formula_says(rate):
 @pytest.mark.parametrize(
     ("measure", "growth", "proven", "said"),
     [
-        ("ece", 0.7, None, "above O"),
-        ("ece", 0.6, None, ""),
+        ("ece", 0.7, None, "above O"), ("ece", 0.6, None, ""), ("ece", 0.5, None, "below Ω"),
         ("ece", 2 / 3, 2 / 3, ""),  # on the edge
-        ("ece", 0.5, None, "below Ω"),
-        ("ece", 0.7, 0.65, "above proven"),
-        ("ece", 0.6, 0.55, "above proven"),
-        ("ece", 0.7, 0.8, "above O"),
+        ("ece", 0.7, 0.65, "above proven"), ("ece", 0.6, 0.55, "above proven"), ("ece", 0.7, 0.8, "above O"),
         ("cdl", 0.55, None, ""),  # the logarithm allows it
         ("cdl", 0.65, None, ""),  # and here over the shorter half of these T
-        ("cdl", 0.75, None, "above O"),
-        ("brier", 1.0, None, ""),
-        ("brier", 1.0, 0.9, "above proven"),
+        ("cdl", 0.75, None, "above O"), ("brier", 1.0, None, ""), ("brier", 1.0, 0.9, "above proven"),
     ],
-)
+)  # fmt: skip
 def test_what_a_fit_says_beside_what_is_known(measure, growth, proven, said):
     totals = (T**growth)[:, None] * [1.0, 1.0]
     promises = () if proven is None else tuple(
