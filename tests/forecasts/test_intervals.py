@@ -1,6 +1,7 @@
 """Intervals of `evaluate`: what they hold, how often, and where there is none."""
 
 import math
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -26,8 +27,13 @@ SMALL = [
 ]  # fmt: skip
 
 
+def enough(covered, made, share=0.93):
+    """Whether as many intervals cover as do if each does with this probability, but for 1e-8."""
+    return made == 0 or covered >= stats.binom.ppf(1e-8, made, share)
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("names", [None, ORDERS, SLOW], ids=["measures", "orders", "distances"])
+@pytest.mark.parametrize("names", [FAST, ORDERS, SLOW], ids=["measures", "orders", "distances"])
 def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed, names):
     """They are made for 95 %; of N simulations, fewer than the 1e-8 quantile of Binomial(N, 0.93) hold it.
 
@@ -35,20 +41,21 @@ def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed, names):
     same is held for a measure in all designs.
     """
     cases = [(d, n) for d in DESIGNS for n in (200, 1000, 5000)] if full else SMALL
-    simulations, of_all = 300 if full else 30, {name: np.zeros(2, int) for name in names or ()}
+    simulations, draws, of_all = (
+        300 if full else 30,
+        199 if full else 99,
+        defaultdict(lambda: np.zeros(2, int)),
+    )
     if names is SLOW:
         cases = [(design, 300) for design in ("calibrated, 21 levels", "mild, 21 levels")]
-        simulations = 200 if full else 30
     for design, n in cases:
-        found = coverage(DESIGNS[design], n, simulations, seed, **({} if names is None else {"names": names}))
-        for name, (covered, made) in found.items():
-            of_all[name] = of_all.get(name, 0) + np.array([covered, made])
-            at_least = stats.binom.ppf(1e-8, made, 0.93) if made else 0
-            assert covered >= at_least, (design, n, name, covered, made)
-    for name, (covered, made) in of_all.items():
-        assert not made or covered >= stats.binom.ppf(1e-8, made, 0.93), (name, covered, made)
+        for name, found in coverage(DESIGNS[design], n, simulations, seed, names=names, draws=draws).items():
+            of_all[name] += found
+            assert enough(*found), (design, n, name, found)
+    for name, found in of_all.items():
+        assert enough(*found), (name, found)
         # Of each order there are some, so that it is not held for want of intervals.
-        assert names is None or made >= simulations
+        assert names is FAST or found[1] >= simulations
 
 
 @pytest.mark.slow
@@ -65,7 +72,7 @@ def test_intervals_of_scores_hold_the_truth_of_few_samples(full, seed):
             found = coverage(population, n, simulations, seed, names=("brier", "log_loss"))
             for name, (covered, made) in found.items():
                 assert made == simulations
-                assert covered >= stats.binom.ppf(1e-8, made, 0.94), (said[0], so[0], n, name, covered)
+                assert enough(covered, made, 0.94), (said[0], so[0], n, name, covered)
 
 
 @pytest.mark.slow
@@ -192,12 +199,12 @@ def test_ends_by_witnesses_tell_overconfident_from_calibrated(seed):
             wide[row.name] += (high - low) / truth[row.name] / 30
             assert "found on other samples" in row.interval_by
     assert min(above.values()) >= 20
-    assert min(held.values()) >= stats.binom.ppf(1e-8, 30, 0.93)
+    assert enough(min(held.values()), 30)
     assert all(wide[name] <= most for name, most in SUPREMA.items()), wide
 
 
-def _random(generator, v, n):
-    """Samples of levels v with random chances, some levels without any: a block."""
+def random_block(generator, v, n):
+    """Samples of levels v with random chances, some levels without any."""
     counts = generator.multinomial(n, generator.dirichlet(np.ones(len(v))))
     ones = generator.binomial(counts, np.clip(v + 0.3 * generator.standard_normal(len(v)), 0.0, 1.0))
     mass = np.stack((counts - ones, ones)).astype(float)
@@ -219,7 +226,7 @@ def test_no_witness_gains_more_than_the_measure(name, options, seed):
     for i in range(60):
         v = np.sort(generator.integers(0, 41, 12)) / 40 if i % 2 else np.sort(generator.random(12))
         v = np.unique(v)
-        block, other = _random(generator, v, 10_000_000), _random(generator, v, 60)
+        block, other = random_block(generator, v, 10_000_000), random_block(generator, v, 60)
         gamma = past_of(v, block).gamma
         value = ends(MEASURES[name].function(gamma, **options))[1]
         for past in (past_of(v, other), past_of(v, block)):
@@ -237,7 +244,7 @@ def test_upper_ends_allow_for_the_error_of_the_best_witness(name, options, seed)
     kind = kind_of(name, options)
     for _ in range(60):
         v = np.unique(generator.random(12))
-        block = _random(generator, v, 2000)
+        block = random_block(generator, v, 2000)
         past = past_of(v, block)
         gamma, squares = past.gamma, block.squares[:, block.mass.sum(axis=0) > 0.0]
         q = v.copy()
@@ -249,31 +256,31 @@ def test_upper_ends_allow_for_the_error_of_the_best_witness(name, options, seed)
         assert high >= MEASURES[name].function(gamma, **options) + 1.95 * deviation
 
 
+_FINE = (np.arange(500) + 0.5) / 500
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("design", ["overconfident", "calibrated", "500 levels", "two levels"])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_ends_by_witnesses_hold_the_truth(design, weighted, full, seed):
-    """Made for 95 %: fewer than the 1e-8 quantile of Binomial(N, 0.93) in one of 48 cases by chance with below 1e-6."""
-    fine, two = (np.arange(500) + 0.5) / 500, np.array([0.3, 0.6])
-    population = {
-        "overconfident": OVERCONFIDENT,
-        "calibrated": JointDistribution.from_levels(_TWENTY, np.ones(20), _TWENTY),
-        "500 levels": JointDistribution.from_levels(fine, np.ones(500), 0.1 + 0.8 * fine),
-        "two levels": JointDistribution.from_levels(two, [0.5, 0.5], [0.33, 0.6]),
-    }[design]
-    n, names = (
-        (40_000 if design == "500 levels" else 4000),
-        [name for name in SUPREMA if name != "interval_ce"],
-    )
+@pytest.mark.parametrize(
+    ("v", "q", "n", "weighted"),
+    [
+        (_TWENTY, 0.1 + 0.8 * _TWENTY, 4000, True), (_TWENTY, _TWENTY, 4000, True),
+        (_FINE, 0.1 + 0.8 * _FINE, 40_000, False), (np.array([0.3, 0.6]), [0.33, 0.6], 4000, True),
+    ],
+    ids=["overconfident", "calibrated", "500 levels", "two levels"],
+)  # fmt: skip
+def test_ends_by_witnesses_hold_the_truth(v, q, n, weighted, full, seed):
+    """Made for 95 %: fewer than the 1e-8 quantile of Binomial(N, 0.93) in one of 20 cases by chance with below 1e-6."""
+    names = [name for name in SUPREMA if name != "interval_ce"]
 
     def weigh(p, y, i):
         w = np.random.default_rng([seed, i]).exponential(size=len(p)) if weighted else None
-        return evaluate(p, y, weights=w, measures=names, bootstrap=199, seed=i)
+        return evaluate(p, y, weights=w, measures=names, bootstrap=199 if full else 99, seed=i)
 
+    population = JointDistribution.from_levels(v, np.ones(len(v)), q)
     found = coverage(population, n, 300 if full else 40, seed, names=names, interval=weigh)
     for name, (covered, made) in found.items():
         assert made > 0
-        assert covered >= stats.binom.ppf(1e-8, made, 0.93), (name, covered, made)
+        assert enough(covered, made), (name, covered, made)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -357,12 +364,13 @@ def test_levels_with_few_samples_have_no_interval(counts, made):
         assert made or ("fewer than 30 samples" in row.interval_by and "scdl" in row.interval_by)
 
 
-def test_a_weighted_level_counts_its_effective_samples():
+@pytest.mark.parametrize(("light", "made"), [(1.0, True), (0.01, False)])
+def test_a_weighted_level_counts_its_effective_samples(light, made):
     """One weight of 1 and 39 of 0.01: (1.39)²/1.0039 = 1.9 samples, not 40."""
     p, y = levels([40, 40])
-    even, one = np.ones(80), np.where(np.arange(80) % 40 == 0, 1.0, 0.01)
-    assert evaluate(p, y, weights=even, measures=["ece"], bootstrap=30).rows[0].interval is not None
-    assert evaluate(p, y, weights=one, measures=["ece"], bootstrap=30).rows[0].interval is None
+    weights = np.where(np.arange(80) % 40 == 0, 1.0, light)
+    (row,) = evaluate(p, y, weights=weights, measures=["ece"], bootstrap=30).rows
+    assert (row.interval is not None) == made
 
 
 def test_where_no_interval_is_right_none_is_printed_and_the_table_says_why(seed):
