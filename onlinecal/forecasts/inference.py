@@ -98,8 +98,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     Source: Holm 1979.
 
-    >>> holm([0.01, 0.04, 0.03])
-    [0.03, 0.06, 0.06]
+    >>> holm([0.01, 0.04, 0.03, 0.7])
+    [0.04, 0.09, 0.09, 0.7]
+    >>> holm([0.6, 0.7])
+    [1.0, 1.0]
     """
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     adjusted, least = [0.0] * len(p_values), 0.0
