@@ -135,9 +135,9 @@ class _Pair:
     nature: Nature
     seed: int
 
-    def game(self, runs: range = RUNS) -> Any:
+    def game(self) -> Any:
         """A game of theirs before its first round."""
-        return play_game(self.forecaster, self.nature, self.seed, runs, 0)
+        return play_game(self.forecaster, self.nature, self.seed, until=0)
 
     def again(self, runs: range = RUNS) -> list[bytes]:
         return trace(play_game(self.forecaster, self.nature, self.seed, runs))

@@ -13,8 +13,8 @@ from onlinecal.measures import brier
 
 #: steps of grids on which people's forecasts often are
 GRIDS = (4, 5, 8, 10, 20, 50, 100, 200, 1000)
-#: the level of the test of dependence in the order given
-ORDER = 0.01
+#: the levels of the tests of dependence in the order given, and of drift
+ORDER, DRIFTING = 0.01, 0.05
 #: below this number of rows all intervals are wide
 SMALL = 100
 #: share of rows on predictions of their own from which they are called distinct
@@ -28,7 +28,6 @@ def cautions(
     drift: Drift | None = None,
     samples: float | None = None,
     rows: int | None = None,
-    level: float = 0.05,
     clusters: float | None = None,
     blocks: int = 0,
 ) -> list[str]:
@@ -70,7 +69,7 @@ def cautions(
         )
     if ((v <= 0.0) & (gamma.positives > 0.0) | (v >= 1.0) & (gamma.positives < gamma.counts)).any():
         said.append("forecasts of 0 or 1 have been wrong, so that the log score is infinite")
-    if drift is not None and drift.p_value < level:
+    if drift is not None and drift.p_value < DRIFTING:
         said.append(
             f"the bias changes over time (p = {drift.p_value:.2g}): one table for all rows is an average over "
             "different times"
@@ -79,7 +78,7 @@ def cautions(
         said.append(
             f"errors near each other in time are alike: {number_of(blocks, 'block')} of rows are taken as independent"
         )
-    elif drift is not None and drift.correlation_p < level:
+    elif drift is not None and drift.correlation_p < DRIFTING:
         unit = "rows" if clusters is None else "clusters"
         said.append(
             f"errors of neighbouring {unit} depend on each other (correlation {drift.correlation:.2f}, "
