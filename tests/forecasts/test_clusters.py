@@ -1,26 +1,24 @@
 """Rows that depend on each other: intervals, p-values and tests count clusters in place of rows."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
 from scipy.special import ndtr
-from typer.testing import CliRunner
 
 import onlinecal as oc
-from onlinecal.cli import app
-from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.forecasts import inference
 from onlinecal.forecasts.clusters import Clustered, blocks_in_time
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.inference import calibration_test, dependence_test, score_differences, scores
 from onlinecal.forecasts.measuring import Settings, measure_log
-from onlinecal.forecasts.reading import Asked, Log
+from onlinecal.forecasts.reading import Log
 from onlinecal.forecasts.regression import recalibration, smoothed
 from onlinecal.forecasts.resampling import Resample
-from onlinecal.forecasts.source import report_of
+from tests.command_line import onlinecal
 
 LEVELS = (np.arange(20) + 0.5) / 20
 MEASURES = ("ece", "cutoff_ce", "smooth_ece", "smooth_ce", "brier")
@@ -54,24 +52,16 @@ def test_intervals_hold_the_truth_with_five_rows_an_event(same, off, seed):
         assert without["cutoff_ce"] < 29
 
 
-def test_few_clusters_have_no_interval_and_no_p_value(seed):
+def test_few_clusters_have_no_interval_no_p_value_and_no_band(seed):
     p, y, labels = events(np.random.default_rng([seed, 92]), 29)
-    for row in evaluate(
-        p, y, clusters=labels, measures=("smooth_ce", "brier"), bootstrap=99, reference=9
-    ).rows:
-        assert row.interval is None
-        assert row.p_value is None
+    found = evaluate(p, y, clusters=labels, measures=("smooth_ce", "brier"), bootstrap=99, reference=9)
+    for row in found.rows:
+        assert (row.interval, row.p_value) == (None, None)
         assert "29 clusters weigh as much as 29 equal ones; expected at least 30" in row.interval_by
-
-
-def test_what_has_no_method_with_clusters_is_refused():
-    p, y = [0.2, 0.8], [0, 1]
-    with pytest.raises(InvalidParameter, match="'finite-sample' with clusters"):
-        evaluate(p, y, clusters=[0, 1], method="finite-sample")
-    with pytest.raises(InvalidParameter, match=r"clusters has shape \(3,\); expected \(2,\)"):
-        evaluate(p, y, clusters=[0, 1, 1])
-    with pytest.raises(InvalidParameter, match="weights or clusters beside"):
-        evaluate(oc.JointDistribution.from_samples(p, y), clusters=[0, 1])
+    resample = found.resample
+    assert np.isnan(recalibration(resample.gamma, resample=resample).lower).all()
+    low, high = smoothed(resample.gamma, resample=resample).band(0.95)
+    assert (low.max(), high.min()) == (0.0, 1.0)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -140,63 +130,23 @@ def log(tmp_path):
     return tmp_path / "f.csv"
 
 
-def test_the_command_takes_rows_of_one_label_as_a_cluster(log):
-    asked = [
-        "measure",
-        "-y",
-        "y",
-        str(log),
-        "-f",
-        "p",
-        "-f",
-        "q",
-        "-m",
-        "smooth_ce",
-        "--by",
-        "site",
-        "--draws",
-        "99",
-        "--json",
-    ]
-    data = json.loads(CliRunner().invoke(app, [*asked, "--cluster", "event"]).stdout)
-    plain = json.loads(CliRunner().invoke(app, asked).stdout)
-    assert data["cluster"] == "event"
-    assert any("they are one cluster" in said for said in data["said"])
-    assert data["differences"][0]["error"] > 2.0 * plain["differences"][0]["error"]
-    once = pd.read_csv(log)[["p", "y", "event"]]
-    row = evaluate(once.p, once.y, clusters=once.event, measures=["smooth_ce"], bootstrap=99).rows[0]
-    (mine,) = data["forecasts"][0]["measures"]
-    assert tuple(mine["interval"]) == row.interval
-    for part, other in zip(data["forecasts"][0]["groups"], plain["forecasts"][0]["groups"], strict=True):
-        assert part["error"] > 1.5 * other["error"]
-
-
-def test_whole_numbers_are_the_labels_that_a_file_has():
-    p, y, labels = events(np.random.default_rng(7), 200)
-    numbers, texts = (
-        evaluate(p, y, clusters=each, measures=["smooth_ce"], bootstrap=99).rows[0].interval
-        for each in (labels, labels.astype(str))
+def test_the_command_takes_rows_of_one_label_or_time_as_a_cluster(log):
+    asked = "measure f.csv -y y -f p -f q -m smooth_ce --by site --draws 99 --json"
+    label, time, plain = (
+        json.loads(onlinecal(f"{asked} {more}", cwd=log.parent).stdout)
+        for more in ("--cluster event", "--time event", "")
     )
-    assert numbers == texts
-
-
-def test_rows_of_one_time_are_a_cluster(log):
-    by_time = report_of(str(log), Asked(("p",), "y", time="event"), Settings(99, measures=("smooth_ce",)))
-    by_label = report_of(str(log), Asked(("p",), "y", cluster="event"), Settings(99, measures=("smooth_ce",)))
-    assert by_time.cluster == "event"
-    first, other = (one.columns[0].evaluation.rows[0] for one in (by_time, by_label))
-    assert first.interval == other.interval
-
-
-def test_clusters_are_not_followed_in_parts(log):
-    with pytest.raises(InvalidParameter, match=r"--cluster with .* expected none, or --in-memory"):
-        report_of(str(log), Asked(("p",), "y", cluster="event"), Settings(0), in_parts=True)
-
-
-def test_a_row_without_a_label_is_refused(tmp_path):
-    (tmp_path / "f.csv").write_text("p,y,event\n.2,0,a\n.3,1,\n")
-    with pytest.raises(InvalidData, match="column 'event' is empty; expected the label of a cluster"):
-        report_of(str(tmp_path / "f.csv"), Asked(("p",), "y", cluster="event"), Settings(0))
+    once = pd.read_csv(log)
+    for data in (label, time):
+        assert data["cluster"] == "event"
+        assert any("they are one cluster" in said for said in data["said"])
+        assert data["differences"][0]["error"] > 2.0 * plain["differences"][0]["error"]
+        (mine,) = data["forecasts"][0]["measures"]
+        for labels in (once.event, once.event.astype(str)):
+            row = evaluate(once.p, once.y, clusters=labels, measures=["smooth_ce"], bootstrap=99).rows[0]
+            assert tuple(mine["interval"]) == row.interval
+    for part, other in zip(label["forecasts"][0]["groups"], plain["forecasts"][0]["groups"], strict=True):
+        assert part["error"] > 1.5 * other["error"]
 
 
 def autoregressive(generator, n, rho):
@@ -317,15 +267,6 @@ def test_samples_near_a_point_are_clusters_or_rows():
     assert Resample(gamma, (p, y, w)).samples_near(*beyond) == pytest.approx(np.full(3, 4000.0))
 
 
-def test_bands_of_too_few_clusters_say_nothing(seed):
-    p, y, labels = events(np.random.default_rng([seed, 92]), 29)
-    resample = oc.evaluate(p, y, clusters=labels, measures=["ece"]).resample
-    gamma = resample.gamma
-    assert np.isnan(recalibration(gamma, resample=resample).lower).all()
-    low, high = smoothed(gamma, resample=resample).band(0.95)
-    assert (low.max(), high.min()) == (0.0, 1.0)
-
-
 @pytest.mark.parametrize("clustered", [True, False])
 def test_intervals_of_groups_hold_together(clustered, seed, monkeypatch):
     """Of 30 tables whose rows all hold in 95 % of cases fewer than 23 do in under 1 of 10,000."""
@@ -361,22 +302,18 @@ def test_independent_rows_are_rarely_said_to_depend(draw, seed):
     assert sum(dependence_test(p, y * 1.0, i) <= 0.05 for i, (p, y) in enumerate(drawn)) <= 15
 
 
-def test_rows_that_depend_in_their_order_are_warned_of(tmp_path, seed):
-    """Without a column of times or clusters. 1000 rows of AR(0.7) are found in all of 200 samples."""
-    p, y = autoregressive(np.random.default_rng([seed, 100]), 1000, 0.7)
-    pd.DataFrame({"p": p, "y": y, "day": np.arange(1000)}).to_csv(tmp_path / "f.csv", index=False)
-    for time, cautions in ((None, 1), ("day", 0)):
-        report = report_of(str(tmp_path / "f.csv"), Asked(("p",), "y", time=time), Settings(0))
-        assert sum("alike in the order given" in said for said in report.columns[0].cautions) == cautions
-
-
-def test_a_column_of_times_makes_blocks(tmp_path):
-    p, y = autoregressive(np.random.default_rng(3), 1000, 0.9)
-    pd.DataFrame({"p": p, "y": y, "day": np.arange(1000)}).to_csv(tmp_path / "f.csv", index=False)
-    asked, settings = Asked(("p",), "y", time="day"), Settings(99, measures=("smooth_ce",))
-    column = report_of(str(tmp_path / "f.csv"), asked, settings).columns[0]
-    row = evaluate(p, y, clusters=blocks_in_time(y - p)[0], measures=["smooth_ce"], bootstrap=99).rows[0]
-    assert column.evaluation.rows[0].interval == row.interval
-    blocks = len(np.unique(blocks_in_time(y - p)[0]))
-    assert any(f"alike: {blocks} blocks of rows are taken as independent" in said for said in column.cautions)
-    assert not any("too optimistic" in said for said in column.cautions)
+def test_rows_that_depend_in_their_order_are_warned_of_or_in_blocks_of_time(seed):
+    """Without and with a column of times. 1000 rows of AR(0.9) are found in all of 200 samples."""
+    p, y = autoregressive(np.random.default_rng([seed, 100]), 1000, 0.9)
+    given, settings = Log("log", {"p": p}, y, "y"), Settings(99, measures=("smooth_ce",))
+    (plain,) = measure_log(given, settings).columns
+    assert sum("alike in the order given" in said for said in plain.cautions) == 1
+    timed = replace(given, times=np.arange(1000.0), time="day", time_words=str)
+    (column,) = measure_log(timed, settings).columns
+    clusters = blocks_in_time(y - p)[0]
+    row = evaluate(p, y, clusters=clusters, measures=["smooth_ce"], bootstrap=99).rows[0]
+    assert column.evaluation.rows[0].interval == row.interval != plain.evaluation.rows[0].interval
+    said, blocks = " ".join(column.cautions), len(np.unique(clusters))
+    assert f"alike: {blocks} blocks of rows are taken as independent" in said
+    assert "alike in the order given" not in said
+    assert "too optimistic" not in said

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import sys
 
 import numpy as np
 import pandas as pd
@@ -11,9 +10,8 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 import onlinecal as oc
-from onlinecal.cli import main
 from onlinecal.core import progress
-from onlinecal.core.errors import InvalidData, InvalidParameter, WorkerError
+from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.files import Table, pieces
 from onlinecal.forecasts import measuring, reference, source
 from onlinecal.forecasts.cautions import unresolved_bounds
@@ -27,6 +25,7 @@ from onlinecal.forecasts.thresholds import worst_threshold
 from onlinecal.measures.base import require_modulus
 from onlinecal.report.measured import decision
 from onlinecal.study.panel import named_measure
+from tests.command_line import onlinecal
 
 FAST = ("smooth_ce", "cutoff_ce", "ece", "brier", "cdl")
 FEW = Settings(draws=9, measures=("smooth_ce", "ece", "brier"))
@@ -132,28 +131,21 @@ def test_weights_are_as_rows_that_are_there_so_often(tmp_path):
         assert equal.columns[0].cautions == plain
 
 
-def test_eight_measures_are_shown_unless_others_are_asked_for(tmp_path, capsys, monkeypatch):
-    path = str(written(tmp_path / "f.csv", frame(60)))
+def test_eight_measures_are_shown_unless_others_are_asked_for(tmp_path):
+    written(tmp_path / "f.csv", frame(60))
 
-    def called(*options):
-        monkeypatch.setattr(sys, "argv", ["onlinecal", "measure", path, "-f", "p", "--draws", "0", *options])
-        with pytest.raises(SystemExit) as done:
-            main()
-        return done.value.code
+    def called(options, rc=0):
+        return onlinecal(f"measure f.csv -f p --draws 0 {options}", cwd=tmp_path, rc=rc)
 
-    def names(*options):
-        assert called("--json", *options) == 0
-        return [row["name"] for row in json.loads(capsys.readouterr().out)["forecasts"][0]["measures"]]
-
-    rows = report(tmp_path, frame(60), Settings(0)).columns[0].evaluation.rows
-    assert names() == list(DECIDING) == [row.name for row in rows]
+    for options, names in (
+        ("", DECIDING), ("--all", [named_measure(one)[0].name for one in EVERYTHING]), ("--measure scdl", ["scdl"])
+    ):  # fmt: skip
+        (column,) = json.loads(called(f"--json {options}").stdout)["forecasts"]
+        assert [row["name"] for row in column["measures"]] == list(names)
     assert len(DECIDING) == 8
-    assert names("--all") == [named_measure(one)[0].name for one in EVERYTHING]
-    assert names("--measure", "scdl") == ["scdl"]
-    assert called("--all", "--measure", "scdl") != 0
-    assert "--all beside --measure scdl; expected one or the other" in capsys.readouterr().err
-    assert called("--classes", "--positive", "1") != 0
-    assert "--classes beside --positive 1; expected one or the other" in capsys.readouterr().err
+    for options in ("--all beside --measure scdl", "--classes beside --positive 1"):
+        said = called(options.replace(" beside", ""), rc=2).stderr
+        assert f"{options}; expected one or the other" in said
 
 
 def test_draws_show_their_progress(monkeypatch, capsys):
@@ -176,12 +168,8 @@ def test_values_are_exact_at_every_size_and_draws_at_groups_of_levels(tmp_path, 
     assert 0.0 < moved < 1 / 64
     assert (exact.evaluation.grouped, column.threshold) == (None, exact.threshold)
     for row, true in zip(column.evaluation.rows, exact.evaluation.rows, strict=True):
-        assert (row.name, row.ends, row.interval, row.p_large_n) == (
-            true.name,
-            true.ends,
-            true.interval,
-            true.p_large_n,
-        )
+        for fact in ("name", "ends", "interval", "p_large_n"):
+            assert getattr(row, fact) == getattr(true, fact)
         assert row.p_value is not None
         # Draws differ; without a modulus values at groups say nothing of those at levels.
         assert (row.if_calibrated is None) == (not has_modulus(row))
@@ -232,13 +220,15 @@ def test_draws_at_groups_are_sums_of_draws_at_levels(monkeypatch, kind, seed):
 # ---------------------------------------------------------------- in parts
 
 
+def bits(gamma):
+    return [numbers.tobytes() for numbers in (gamma.predictions, gamma.counts, gamma.positives)]
+
+
 def same(one, other):
     """Γ and all that follows from it to the last digit; means of rows up to rounding."""
     assert (one.source, one.outcome, one.rows) == (other.source, other.outcome, other.rows)
     for a, b in zip(one.columns, other.columns, strict=True):
-        for name in ("predictions", "counts", "positives"):
-            assert getattr(a.gamma, name).tobytes() == getattr(b.gamma, name).tobytes()
-        assert str(a.evaluation) == str(b.evaluation)
+        assert (bits(a.gamma), str(a.evaluation)) == (bits(b.gamma), str(b.evaluation))
         assert (a.brier, a.log, a.threshold, a.threshold_p) == (b.brier, b.log, b.threshold, b.threshold_p)
         assert (a.groups, a.cautions) == (b.groups, b.cautions)
     for a, b in zip(one.differences, other.differences, strict=True):
@@ -283,8 +273,7 @@ def test_too_many_predictions_of_a_file_in_parts_go_to_one_grid(tmp_path, monkey
         parts = column.evaluation
         assert parts.refused == ("ece",)
         assert parts.moved == (128, pytest.approx(distance, rel=1e-9))
-        for name in ("predictions", "counts", "positives"):
-            assert (getattr(parts.gamma, name) == getattr(on_grid, name)).all()
+        assert bits(parts.gamma) == bits(on_grid)
         low, high = parts.rows[0].ends
         assert low < plain["smooth_ce"] < high
         assert any("moved to the nearest i/128" in note for note in parts.notes)
@@ -298,9 +287,8 @@ def test_what_is_said_of_all_rows(tmp_path, parts):
 
     def said_of(cells, words="01", **asked):
         path.write_text("p,y\n" + "".join(f"{cell},{words[i % 2]}\n" for i, cell in enumerate(cells)))
-        return " ".join(
-            report_of(str(path), Asked(("p",), "y", **asked), settings, in_parts=parts, size=20).said
-        )
+        found = report_of(str(path), Asked(("p",), "y", **asked), settings, in_parts=parts, size=20)
+        return " ".join(found.said)
 
     for cells, cautioned in (([0.25, 1.0, 0.5], True), ([0.25, 1.5, 0.5], False), ([0, 0, 0], False)):
         said = said_of(cells, percent=True)
@@ -317,7 +305,7 @@ def test_odd_types_of_parquet(tmp_path, kind):
 
     from pyarrow import parquet
 
-    p, y, n = [0.25, 0.5, 0.75, 1.0, 0.5], [0, 1, 1, 1, 0], 5
+    p, y = [0.25, 0.5, 0.75, 1.0, 0.5], [0, 1, 1, 1, 0]
     columns = {
         "float32": (arrow.array(p, arrow.float32()), arrow.array(y, arrow.int8())),
         "bool": (p, [bool(x) for x in y]),
@@ -330,13 +318,10 @@ def test_odd_types_of_parquet(tmp_path, kind):
     path = tmp_path / "f.parquet"
     parquet.write_table(arrow.table({"p": columns[0], "y": columns[1]}), path)
     asked = Asked(("p",), "y", "yes" if kind == "text" else None, skip_missing=kind == "nulls")
-    kept = slice(1, 4) if kind == "nulls" else slice(n)
-    wanted = G.from_samples(p[kept], y[kept])
+    kept = slice(1, 4) if kind == "nulls" else slice(5)
     for parts in (False, True):
         found = report_of(str(path), asked, Settings(draws=0, measures=("brier",)), in_parts=parts)
-        gamma = found.columns[0].gamma
-        assert (gamma.predictions == wanted.predictions).all()
-        assert (gamma.positives == wanted.positives).all()
+        assert bits(found.columns[0].gamma) == bits(G.from_samples(p[kept], y[kept]))
 
 
 @pytest.mark.parametrize(
@@ -371,41 +356,17 @@ def test_what_is_large_or_larger_than_memory_is_read_in_parts(tmp_path, monkeypa
         assert not in_parts(in_parts=False)
     monkeypatch.setattr(source, "free_memory", lambda: 1.0)
     assert in_parts()
-    for given, options, error, words in (
-        (path, {"in_parts": False}, InvalidData, "expected none of --in-memory, --time"),
-        (path, {"asked": {"time": "day"}}, InvalidData, "GiB of memory, and .* are free; expected none of"),
-        ("-", {"in_parts": True}, InvalidData, "standard input cannot be read in parts"),
-        (
-            path,
-            {"in_parts": True, "asked": {"time": "day"}},
-            InvalidParameter,
-            "--time with .*, which is read in parts",
-        ),
-        (
-            path,
-            {"in_parts": True, "asked": {"classes": True}},
-            InvalidParameter,
-            "--classes with .*, which is read in parts",
-        ),
-        (
-            path,
-            {"in_parts": True, "asked": {"weight": "q"}},
-            InvalidParameter,
-            "--weight with .*, which is read in parts",
-        ),
-        (path, {"scheduler": "x", "asked": {"encoding": "latin-1"}}, InvalidData, "expected no --encoding"),
-    ):
-        asked = Asked(("p",), **options.pop("asked", {}))
+    parts = {"in_parts": True}
+    for given, options, asked, error, words in (
+        (path, {"in_parts": False}, {}, InvalidData, "expected none of --in-memory, --time"),
+        (path, {}, {"time": "day"}, InvalidData, "GiB of memory, and .* are free; expected none of"),
+        ("-", parts, {}, InvalidData, "standard input cannot be read in parts"),
+        *[(path, parts, {of: "q"}, InvalidParameter, f"--{of} with .*, which is read in parts")
+          for of in ("time", "classes", "weight", "cluster")],
+        (path, {"scheduler": "x"}, {"encoding": "latin-1"}, InvalidData, "expected no --encoding"),
+    ):  # fmt: skip
         with pytest.raises(error, match=words):
-            report_of(str(given), asked, FEW, **options)
-
-
-def test_nobody_at_the_address(tmp_path, monkeypatch):
-    cluster = pytest.importorskip("onlinecal.study.executors.cluster")
-    monkeypatch.setattr(cluster, "PATIENCE", 0.3)
-    path = written(tmp_path / "f.csv", frame(10))
-    with pytest.raises(WorkerError, match="no Dask scheduler answers"):
-        report_of(str(path), Asked(("p",)), FEW, scheduler="tcp://127.0.0.1:1")
+            report_of(str(given), Asked(("p",), **asked), FEW, **options)
 
 
 @pytest.mark.slow

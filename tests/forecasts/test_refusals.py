@@ -36,6 +36,11 @@ REFUSED = [
         ({"weights": [1e-61], "measures": ["brier"], "bootstrap": 99}, "multiply all by one number"),
         ({"weights": [1e61], "measures": ["brier"], "bootstrap": 99}, "multiply all by one number"),
     ]],
+    *[(oc.evaluate, (given, options), InvalidParameter, said) for given, options, said in [
+        (([0.5], [1]), {"clusters": [0], **FINITE}, "'finite-sample' with clusters"),
+        (([0.5], [1]), {"clusters": [0, 1]}, r"clusters has shape \(2,\); expected \(1,\)"),
+        ((COIN,), {"clusters": [0]}, "weights or clusters beside"),
+    ]],
     (oc.evaluate, ((COIN, [1]), {}), InvalidParameter, "which holds them"),
     (oc.evaluate, (([0.5],), {}), InvalidParameter, "y is missing"),
     (oc.evaluate, ((G.from_levels([0.5], [1.0], [0.3]),), {"reference": 1}), InvalidParameter, "not whole"),
