@@ -1,6 +1,7 @@
 """The conformance checks: who breaks a rule is told which, and nobody is blamed who does not."""
 
 import itertools
+import re
 import sys
 from dataclasses import dataclass
 
@@ -73,17 +74,24 @@ def declaring(**what):
         (declaring(reveals="truth"), "declares reveals = 'truth'; expected a frozenset of names"),
         (declaring(reveals={"stream"}), r"declares streams = \(\); expected their labels"),
         (declaring(length="5"), "declares length = '5'; expected None or an integer"),
-        (type("Wants", (f.Constant,), {"needs": "truth"})(), "declares needs = 'truth'"),
-        (type("Wants", (f.Constant,), {"certifies": ["ece"]})(), "declares certifies"),
+        *[(type("Wants", (f.Constant,), says)(), complaint) for says, complaint in [
+            ({"needs": "truth"}, "declares needs = 'truth'"), ({"certifies": ["ece"]}, "declares certifies"),
+            ({"memory": "O(n)"}, "has no attribute 'n'"),
+            ({"memory": "linear"}, r"memory = 'linear'; expected 'O\(…\)' of t, T and parameters"),
+            ({"needs_horizon": "no"}, "needs_horizon = 'no'; expected True, False, or None"),
+            ({"deterministic": "yes"}, "deterministic = 'yes'; expected True, False, or None"),
+        ]],
     ],
-)
+)  # fmt: skip
 def test_what_is_no_declaration_is_refused(strategy, match):
     pair = (strategy, Bernoulli()) if isinstance(strategy, f.Forecaster) else (f.Constant(), strategy)
     with pytest.raises(InvalidParameter, match=match):
         Game(*pair, horizon=5, runs=range(1))
     with pytest.raises(InvalidParameter, match=match):
         list(check([pair[0]], [pair[1]], horizon=16, runs=1, seed=0))
-    assert [found.check for found in conformance(strategy)] == ["what it declares"]
+    (found,) = conformance(strategy)
+    assert found.check == "what it declares"
+    assert re.search(match, found.fault)
 
 
 # ---------------------------------------------------------------- plug-ins that break a rule each

@@ -17,7 +17,7 @@ from pkgutil import iter_modules
 import pytest
 
 from onlinecal import forecasters, natures
-from onlinecal.checks.conformance import CHECKS, RUNS, _open, _Pair, _repeat, conformance, digest, play_game
+from onlinecal.checks.conformance import CHECKS, RUNS, _open, _Pair, _repeat, digest, play_game
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
 from onlinecal.natures import NATURES, Nature
@@ -78,12 +78,9 @@ def test_same_seed_same_trace_in_a_spawned_process_with_another_hash_seed(folder
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH", "")]))
     other = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
     done = subprocess.run(
-        [sys.executable, "-c", SPAWNED, str(folder), str(seed), str(part)],
+        [sys.executable, "-c", SPAWNED, str(folder), str(seed), str(part)], cwd=root, capture_output=True, text=True,
         env=os.environ | {"PYTHONHASHSEED": other, "PYTHONPATH": path},
-        cwd=root,
-        capture_output=True,
-        text=True,
-    )
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     hashed, there = json.loads(done.stdout)
     assert hashed != hash("a")
@@ -137,17 +134,6 @@ def test_specifications_can_be_named_compared_and_pickled(folder):
         assert strategy_label(spec)
         assert type(spec).__name__ in repr(spec)
         assert isinstance(spec, Forecaster | Nature)
-
-
-@pytest.mark.slow
-def test_the_checks_for_plug_ins_find_nothing_in_ours(folder, seed, full):
-    """All of them, against the opponents of `onlinecal check`; in the small size a twelfth of our strategies, another
-    one for other seeds.
-    """
-    every = [*examples.forecasters(folder), *examples.natures(folder)]
-    for strategy in every if full else every[seed % 12 :: 12]:
-        faults = {found.check: found.fault for found in conformance(strategy) if found.fault}
-        assert faults == {}, strategy_key(strategy)
 
 
 @pytest.mark.slow

@@ -1,10 +1,10 @@
 """Facts that strategies state of themselves: each is measured, for all that are registered, and lies are found."""
 
-import re
 import threading
 from collections import deque
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from typing import ClassVar
 
 import numpy as np
@@ -160,19 +160,17 @@ def test_how_much_state_there_is(some_cases, seed, monkeypatch):
     """No more than is stated; and where more is stated there is more, half a number each time."""
     monkeypatch.setattr(facts, "state_bytes", cache(facts.state_bytes))  # which are asked for twice
     for case in some_cases:
-        role, spec, _ = case
-        for _, forecaster, nature in games(case)[:1]:
-            assert facts.memory(role, forecaster, nature, seed) == "", strategy_key(spec)
-            large = facts.playable(facts.LARGE, forecaster, nature)
-            stated = memory_at(spec, large, large) - memory_at(spec, facts.SMALL, facts.SMALL)
-            # The parts of streams have a share of the rounds each, which is not enough to make a table grow here.
-            if stated > 0.0 and not isinstance(spec, n.Streams):
-                opponent = f.EmpiricalMean() if role == "nature" else forecaster
-                sizes = [
-                    facts.state_bytes(role, opponent, nature, seed, size, size)
-                    for size in (facts.SMALL, large)
-                ]
-                assert sizes[1] - sizes[0] >= 4 * stated, (strategy_key(spec), sizes)
+        (role, forecaster, nature), spec = games(case)[0], case[1]
+        assert facts.memory(role, forecaster, nature, seed) == "", strategy_key(spec)
+        large = facts.playable(facts.LARGE, forecaster, nature)
+        stated = memory_at(spec, large, large) - memory_at(spec, facts.SMALL, facts.SMALL)
+        # The parts of streams have a share of the rounds each, which is not enough to make a table grow here.
+        if stated > 0.0 and not isinstance(spec, n.Streams):
+            opponent = f.EmpiricalMean() if role == "nature" else forecaster
+            few, many = (
+                facts.state_bytes(role, opponent, nature, seed, size, size) for size in (facts.SMALL, large)
+            )
+            assert many - few >= 4 * stated, strategy_key(spec)
 
 
 # ---------------------------------------------------------------- liars
@@ -304,20 +302,12 @@ def test_whom_a_guarantee_binds():
 
 
 def test_what_a_nature_forces_is_promised_only_where_it_binds():
-    study = oc.play(
-        [f.ForecastHedging(), f.AlmostOneStepAhead(), f.Constant(0.3)],
-        [n.Contrarian(), n.Greedy(), n.Contrarian("draw")],
-        horizon=50,
-        runs=2,
-        measures=["ece"],
-    )
+    forecasters = f.ForecastHedging(), f.AlmostOneStepAhead(), f.Constant(0.3)
+    natures = n.Contrarian(), n.Greedy(), n.Contrarian("draw")
+    study = oc.play(forecasters, natures, horizon=50, runs=2, measures=["ece"])
+    mixes, *others = study.forecasters
     bound = {(cell.forecaster, cell.nature) for cell in study.cells for p in cell.promises if not p.upper}
-    everybody = {(who, 'contrarian (sees="draw")') for who in study.forecasters}
-    assert bound == everybody | {
-        (who, whom)
-        for who in ("almost one step ahead", "constant (p=0.3)")
-        for whom in ("contrarian", "greedy")
-    }
+    assert bound == {*product(others, study.natures), (mixes, 'contrarian (sees="draw")')}
 
 
 # ---------------------------------------------------------------- form, words
@@ -332,20 +322,3 @@ def test_facts_of_parts():
     assert whole.memory == "O(of[0].m^2 + of[1].of.bins)"
     assert memory_at(whole, 3, 10_000) == pytest.approx(10.0**2 + 7)
     assert memory_at(n.Switch(n.Greedy(), n.Greedy(cells=5)), 50, 100) == 55
-
-
-@pytest.mark.parametrize(
-    ("says", "complaint"),
-    [
-        ({"memory": "O(n)"}, "has no attribute 'n'"),
-        ({"memory": "linear"}, r"memory = 'linear'; expected 'O\(…\)' of t, T and parameters"),
-        ({"needs_horizon": "no"}, "needs_horizon = 'no'; expected True, False, or None"),
-        ({"deterministic": "yes"}, "deterministic = 'yes'; expected True, False, or None"),
-    ],
-)
-def test_what_is_no_fact_is_refused(says, complaint):
-    spec = liar(f.Constant(), **says)
-    with pytest.raises(InvalidParameter, match=f"forecaster 'liar' declares .*{complaint}"):
-        Game(spec, n.Bernoulli(), horizon=5, runs=range(1))
-    (found,) = conformance(spec)
-    assert re.search(complaint, found.fault)

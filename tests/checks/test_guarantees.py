@@ -1,8 +1,6 @@
 """The guarantee report, with strategies that must fail it."""
 
-import dataclasses
 import math
-import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -42,7 +40,7 @@ class Lies(ForecastHedging):
 
 
 def replaced(stated, **what):
-    return [dataclasses.replace(g, **what) for g in stated]
+    return [replace(g, **what) for g in stated]
 
 
 def fails(*_):
@@ -73,13 +71,6 @@ def test_a_guarantee_that_is_none_is_refused(how):
     assert str(told.value).isprintable()
 
 
-@pytest.mark.slow
-def test_a_report_goes_on_where_a_guarantee_is_none(seed):
-    found = report(["tests.checks.test_guarantees:LiarRaises"], horizon=32, runs=1, seed=seed, progress=False)
-    assert [finding.check for _, finding in found.findings if finding.fault] == ["plays to the end"]
-    assert not found.good
-
-
 def test_a_bound_that_is_far_exceeded_does_not_hold(seed):
     """Where chance may do it in so short a game it cannot be told; in a longer one it fails."""
     liar = LIARS["low"]()
@@ -95,11 +86,8 @@ def test_a_bound_that_is_far_exceeded_does_not_hold(seed):
 # ---------------------------------------------------------------- honest ones in tiny games
 
 
-NESTED = ExpertMixture(
-    (Doubling(Rounded(PerturbedLeader(), 5, "random"), first=1), EmpiricalMean(), ForecastHedging())
-)
-
-
+INNER = Doubling(Rounded(PerturbedLeader(), 5, "random"), first=1)
+NESTED = ExpertMixture((INNER, EmpiricalMean(), ForecastHedging()))
 HONEST = [Constant(), ForecastHedging(), Doubling(NESTED, first=1), Rounded(NESTED, 3, "nearest")]
 
 
@@ -191,7 +179,11 @@ def test_guarantees_apply_only_to_what_they_cover(seed):
 
 
 def test_a_report_of_named_strategies(monkeypatch):
+    """It goes on where a guarantee is none."""
     monkeypatch.setattr("onlinecal.checks.conformance._spawn", lambda *_: "")
+    liar = report([f"{__name__}:LiarRaises"], horizon=32, runs=1, seed=1, progress=False)
+    assert [finding.check for _, finding in liar.findings if finding.fault] == ["plays to the end"]
+    assert not liar.good
     found = report(["almost_one_step_ahead"], horizon=300, runs=2, seed=1, progress=False)
     assert found.good
     assert {v.guarantee.measure for v in found.guarantees if v.strategy == "almost one step ahead"} == {
@@ -221,27 +213,32 @@ def test_a_report_speaks_of_the_guarantees_of_those_named_alone(monkeypatch):
     assert {v.strategy for v in found.guarantees} == {"early stopping"}
 
 
+class Nans:
+    """Says that the probability is 1/2, and then NaN."""
+
+    first = 1
+
+    def forecast(self, round):
+        return 0.5 if round.number < self.first else math.nan
+
+    def update(self, forecast, outcome): ...
+
+
+class NansOfNature:
+    probability = Nans.forecast
+    first = 1
+
+
 @pytest.mark.parametrize("first", [1, 40])
-def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(tmp_path, monkeypatch, first):
+def test_a_plug_in_that_says_nan_fails_instead_of_ending_the_report(monkeypatch, first):
     if first > 1:  # as if the games of the checks were too short to see it
         monkeypatch.setattr("onlinecal.checks.guarantees.conformance", lambda *_, **__: iter(()))
-    (tmp_path / "nans.py").write_text(
-        "from onlinecal.natures import Nature\n"
-        f"first = {first}\n"
-        "class Nan:\n"
-        "    def __init__(self): self.round = 0\n"
-        "    def forecast(self): return 0.5 if self.round + 1 < first else float('nan')\n"
-        "    def update(self, forecast, outcome): self.round += 1\n"
-        "class Nature(Nature):\n"
-        "    def start(self, horizon, stream): return self\n"
-        "    def probability(self, round): return 0.5 if round.number < first else float('nan')\n"
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delitem(sys.modules, "nans", raising=False)
-    found = report(["nans:Nan", "nans:Nature"], horizon=first + 3, runs=1, seed=0, progress=False)
+    names = [f"{__name__}:{cls.__name__}" for cls in (Nans, NansOfNature)]
+    for cls in (Nans, NansOfNature):
+        monkeypatch.setattr(cls, "first", first)
+    found = report(names, horizon=first + 3, runs=1, seed=0, progress=False)
     assert not found.good
-    for name in ("nans:Nan", "nans:Nature"):
+    for name in names:
         (fault, *_) = [f.fault for n, f in found.findings if n == name and f.fault]
         assert f"in round {first}, run 0; expected" in fault
         assert "nan" in fault
