@@ -294,30 +294,6 @@ def test_a_kind_of_context_that_is_missing_or_no_number():
 # ---------------------------------------------------------------- what they do to themselves and others
 
 
-def test_a_player_may_have_any_attribute_and_form():
-    """Names of the engine's own players mean nothing on a plain one."""
-
-    class Named(Mean):
-        steps, memory_, size, grid = 3, "mine", 7, None
-
-        def __init__(self):
-            super().__init__()
-            self.steps = 10
-
-    class Still:
-        __slots__ = ()
-
-        @staticmethod
-        def forecast():
-            return 0.5
-
-        @classmethod
-        def update(cls, forecast, outcome): ...
-
-    assert played(Named, type("Named2", (Coin,), {"steps": 4}), 9).resolved == 9
-    assert played(Still, horizon=9).resolved == 9
-
-
 def test_a_player_may_play_games_of_its_own():
     class Inner(Mean):
         def forecast(self):

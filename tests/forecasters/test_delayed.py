@@ -279,23 +279,19 @@ def test_a_kernel_certificate_that_knows_nothing_of_delays_is_wrong():
 @pytest.mark.parametrize("nature", [*HARD, Contrarian("draw")], ids=strategy_key)
 @pytest.mark.parametrize("of", [f.ForecastHedging(), f.FosterVohra(), f.CDLMinimiser()], ids=strategy_key)
 def test_expected_bounds_hold_with_delays(of, nature, seed):
-    """And the control: against a nature that sees too much every forecast is wrong by a half at least."""
-    for slots, kind in ((None, "out of order"), (2, "constant")):
-        broken = exceeds(f.Delayed(of, slots), of, slots, nature, kind, seed) > 0.0
-        assert broken == (nature.sight is Sight.DRAW)
+    """Up to what chance adds with probability RATE: what it adds for each of the copies with its share of that.
 
-
-def exceeds(spec, of, slots, nature, kind, seed):
-    """By how much the mean total is above the bound and what chance may add to it with probability RATE: what it may
-    add for each of the copies with its share of that.
+    And the control: against a nature that sees too much every forecast is wrong by a half at least.
     """
     horizon, runs = 8000, 16
-    game, most = play(spec, nature, schedule(kind, horizon, 1, seed), runs=runs, seed=seed)
-    (guarantee,), (own,) = spec.guarantees, of.guarantees
-    each = horizon if slots is None else math.ceil(horizon / slots)
-    copies = most if slots is None else most + (horizon - most) // each
-    slack = copies * own.slack(each, runs, RATE / copies)
-    return totals(game, guarantee).mean() - guarantee.delayed(horizon, most) - slack
+    for slots, kind in ((None, "out of order"), (2, "constant")):
+        spec = f.Delayed(of, slots)
+        game, most = play(spec, nature, schedule(kind, horizon, 1, seed), runs=runs, seed=seed)
+        (guarantee,), (own,) = spec.guarantees, of.guarantees
+        each = horizon if slots is None else math.ceil(horizon / slots)
+        copies = most if slots is None else most + (horizon - most) // each
+        limit = guarantee.delayed(horizon, most) + copies * own.slack(each, runs, RATE / copies)
+        assert (totals(game, guarantee).mean() > limit) == (nature.sight is Sight.DRAW)
 
 
 def test_the_bounds_of_games_without_delays(seed):
@@ -323,10 +319,6 @@ def test_greed_that_is_told_late_forces_nothing(seed):
         assert late.resolved == 500
         assert 500 * MEASURES["ece"].bind()(late.gammas()[0]) < 3.9 * math.sqrt(500) < 100 < 500 / 2
         assert all(guarantee.delayed is None for guarantee in Greedy(target).guarantees)
-        now, _ = play(f.Constant(0.5), Greedy(target), [0] * 1000, seed=seed)
-        for guarantee in Greedy(target).guarantees:
-            if guarantee.column.kind == "measure":
-                assert (totals(now, guarantee) >= guarantee.bound(1000) - 1e-9).all()
 
 
 @pytest.mark.parametrize("nature", [Contrarian(), Contrarian("draw")])

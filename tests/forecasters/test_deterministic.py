@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.memory import free_memory
+from onlinecal.core.strategy import bytes_at
 from onlinecal.engine.game import Game
 from onlinecal.engine.horizon import checkpoints
 from onlinecal.forecasters import AlmostOneStepAhead, DefensiveForecasting
@@ -15,6 +16,7 @@ from onlinecal.forecasters import _laplace as tree
 from onlinecal.measures import kernel_ce, smooth_ce, true_distance
 from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
 from onlinecal.rounds.steps import ints, law_atoms, learn
+from tests import examples
 from tests.by_hand import Driven
 from tests.mutants import CoarseRoot
 
@@ -65,8 +67,8 @@ def test_the_certificate_is_above_the_true_distance_of_every_sequence(horizon):
 
 
 @pytest.mark.parametrize("name", NATURES)
-def test_certificates_keep_their_words(name, seed, full, against):
-    for nature in against(name):
+def test_certificates_keep_their_words(name, seed, full, tmp_path):
+    for nature in (each for each in examples.natures(tmp_path) if type(each) is NATURES[name]):
         horizon = horizon_of(nature, 1_000_000 if full else 5000)
         assert ahead_ratio(AlmostOneStepAhead(), nature, horizon, seed) <= 1.0
         for kernel in KERNELS:
@@ -214,16 +216,18 @@ def test_a_memo_that_was_changed_changes_nothing(path):
 
 
 def test_memory_and_terms_of_defensive_forecasting():
-    """What is in use: 64 bytes a round where all points come in order, 45 where they do not."""
+    """What is in use: 64 bytes a round where all points come in order, 45 where they do not; 80 are said."""
     for nature, least, most in ((Contrarian("draw"), 55, 66), (Bernoulli(), 40, 50)):
         game = Game(DefensiveForecasting(), nature, horizon=40_000, runs=range(2))
         for until in (1_000, 10_000, 25_000, 40_000):
             game.advance(until)
             memory = game.forecaster.memory
-            used = 8 * memory.ints[:, tree.NEXT] / until
-            assert np.all((least <= used) & (used <= most)) or until == 1_000
-            # Room for all rounds has been set aside, and nothing was moved.
+            used = 8 * memory.ints[:, tree.NEXT]
+            assert (used <= bytes_at(DefensiveForecasting(), until, 40_000)).all()
+            assert np.all((least * until <= used) & (used <= most * until)) or until == 1_000
+            # Room for all rounds has been set aside, and nothing was moved; a copy has what is in use.
             assert memory.floats.nbytes <= 2 * 40_000 * tree.POINT
+            assert used.sum() <= len(pickle.dumps(game.forecaster))
     gaussian = Driven(DefensiveForecasting("gaussian"), 1000, 2)
     assert gaussian.memory.floats.shape == (2, 1 + 18)
 

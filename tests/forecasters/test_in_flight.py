@@ -132,6 +132,8 @@ RULES = [
     (f.Separate(f.OnlinePlatt()), lambda s, T, *_: rule.Separate(lambda _: rule.OnlinePlatt(0.1, 1.0, 100.0))),
     (f.Separate(f.Delayed(f.LastOutcome())), lambda s, T, *_: rule.Separate(
         lambda _: rule.Delayed(lambda *_: rule.LastOutcome()))),
+    (f.Rounded(f.ForecastHedging(), 4, "down"), lambda s, T, *_: rule.Rounded(
+        rule.Pairs(root(T, 3), rule.bias_itself), 4, "down")),
     (f.Rounded(f.OnlinePlatt(), 5), lambda s, T, *_: rule.Rounded(rule.OnlinePlatt(0.1, 1.0, 100.0), 5, "nearest")),
 ]  # fmt: skip
 

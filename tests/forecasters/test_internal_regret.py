@@ -101,23 +101,6 @@ def test_stationary_weights_of_every_size_do_not_overflow():
     assert law[-20:] == pytest.approx([(1 - 1 / up) * up**-k for k in range(19, -1, -1)], rel=1e-13)
 
 
-@given(st.integers(1, 30), st.data())
-def test_the_regret_against_a_far_point_is_at_most_so_many_times_that_against_the_next(m, data):
-    rounds = data.draw(st.integers(0, 50))
-    ones = data.draw(st.integers(0, rounds))
-    i, j = data.draw(st.integers(0, m)), data.draw(st.integers(0, m))
-
-    def regret(to):
-        return sum((i / m - y) ** 2 - (to / m - y) ** 2 for y in [1] * ones + [0] * (rounds - ones))
-
-    if i != j:
-        steps = abs(j - i)
-        assert regret(j) <= steps * regret(i + (1 if j > i else -1)) + 1e-9
-    bias = ones - rounds * i / m
-    most = max(regret(k) for k in (i - 1, i + 1) if 0 <= k <= m)
-    assert abs(bias) <= rounds / (2 * m) + m / 2 * max(most, 0.0) + 1e-9
-
-
 # ---------------------------------------------------------------- in the logarithmic loss
 
 

@@ -11,15 +11,22 @@ from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import CDLMinimiser, ForecastHedging, FosterVohra, StepCEMinimiser
-from onlinecal.forecasters.hedging import _sinh, growth_of_play, pair
+from onlinecal.forecasters.hedging import _sinh, growth_of_play, pair, weight
 from onlinecal.forecasters.thresholds import _tree, best_rate
 from onlinecal.measures import cdl, step_ce
 from onlinecal.natures import Bernoulli
 from tests.by_hand import Driven
-from tests.forecasters.biases import set_biases
 from tests.oracles.forecasters import StepCE
 
 ROUNDING = 1e-9
+
+
+def set_biases(player, biases, rounds=()):
+    """Gives the first run these biases m·E_i, with the pair that they have, and numbers of rounds, with the weights."""
+    player.memory.ints[0] = [*biases, pair(biases), *rounds]
+    if len(rounds) > 0:
+        m, known = len(biases) - 1, zip(biases, rounds, strict=True)
+        player.memory.floats[0, :-1] = np.ravel([weight(b / m, 1.0 / (3.0 * (n + 1.0))) for b, n in known])
 
 
 @st.composite

@@ -10,11 +10,11 @@ import pytest
 import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.core.errors import InvalidParameter, ScenarioError
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
-from onlinecal.scenario import load
+from onlinecal.sweeping import lineup
 from tests.by_hand import noted, revealed
 from tests.examples import recording
 
@@ -51,43 +51,19 @@ def test_recorded_streams_in_compositions(tmp_path):
         Game(f.Constant(), n.Switch(n.Bernoulli(), replay, 2), horizon=6, runs=range(1))
 
 
-def test_nested_natures_are_tables(tmp_path):
-    nature = n.Mixture((n.Bernoulli(0.25), n.Switch(n.Drift(), n.Greedy("square"))), (3, 1))
-    file = tmp_path / "nested.toml"
-    recording(tmp_path)
-    text = """
-horizon = 100
-measures = ["ece"]
-[[forecasters]]
-name = "constant"
-[[natures]]
-name = "mixture"
-weights = [3, 1]
-natures = [
-    { name = "bernoulli", q = 0.25 },
-    { name = "switch", first = { name = "drift" }, then = { name = "greedy", target = "square" } },
-]
-[[natures]]
-name = "switch"
-first = { name = "replay", file = "recording.csv", base = "base" }
-then = { name = "sidestepping" }
-at = "T/2"
-"""
-    file.write_text(text)
-    first, second = (cell.nature.strategy for cell in load(file).cells)
-    assert first == nature
-    assert second.first.length == 1200
-    for good, bad, said in [
-        ("q = 0.25", "q = 2", r"q = 2; expected a number in \[0, 1\]"),
-        ('"drift"', '"drif"', "unknown nature 'drif'; did you mean 'drift'"),
-        ("weights = [3, 1]", "weights = [3]", "expected 2 numbers"),
-        ('first = { name = "drift" }, ', "", "needs the parameter 'first'"),
-        ('{ name = "sidestepping" }', '"sidesteppin"', "'sidesteppin'; did you mean 'sidestepping'"),
-    ]:
-        assert good in text
-        file.write_text(text.replace(good, bad))
-        with pytest.raises(ScenarioError, match=said):
-            load(file)
+def test_files_and_mistakes_of_parts_are_found(tmp_path):
+    """That parts are tables is in tests/whole/test_face.py."""
+    file, switch = recording(tmp_path), {"name": "switch", "then": "drift", "first": {"name": "replay"}}
+    switch["first"]["file"] = file.name
+    (entry,) = lineup("nature", [switch], tmp_path)
+    assert entry.strategy.first.length == 1200
+    for table, said in (
+        ({"name": "switch", "first": {"name": "bernoulli", "q": 2}}, r"q = 2; expected a number in \[0, 1\]"),
+        ({"name": "mixture", "natures": ["drift"], "weights": [3, 1]}, "expected 1 number"),
+        ({"name": "switch", "then": "drift"}, "needs the parameter 'first'"),
+    ):
+        with pytest.raises(OnlinecalError, match=said):
+            lineup("nature", [table], tmp_path)
 
 
 # ---------------------------------------------------------------- each stream alone

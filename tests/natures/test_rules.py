@@ -1,6 +1,8 @@
 """Each nature is its rule: the rules once more, one run at a time and without kernels, fed what was drawn."""
 
 import math
+from collections import Counter, defaultdict
+from itertools import count
 
 import numpy as np
 import pytest
@@ -18,95 +20,89 @@ from tests.natures.quarters import Quarters
 HORIZON, RUNS = 320, 2
 
 
-class Of:
-    """q as a function of the round, from 1, and of the uniforms of the nature's own stream."""
+def rule(play):
+    """A rule as a generator: it is sent a law and the nature's own uniform, yields q, is sent forecast and outcome."""
 
-    def __init__(self, function):
-        self.function, self.t = function, 0
+    def begin(*given, **named):
+        begun = play(*given, **named)
+        next(begun)
+        return begun
 
-    def q(self, law, u):
-        self.t += 1
-        return self.function(self.t, u)
-
-    def told(self, p, y): ...
+    return begin
 
 
-class Walk(Of):
-    def __init__(self, step, first, edge):
-        self.step, self.end, self.here = step, math.log((1 - edge) / edge), math.log(first / (1 - first))
-
-    def q(self, law, u):
-        here = self.here + (self.step if u < 0.5 else -self.step)
-        self.here = math.copysign(2 * self.end - abs(here), here) if abs(here) > self.end else here
-        return 1 / (1 + math.exp(-self.here))
+@rule
+def of(function):
+    """q as a function of the round, from 1, and of the uniform."""
+    for t in count(1):
+        _, u = yield
+        yield function(t, u)
 
 
-class Pieces(Of):
+@rule
+def walk(step, first, edge):
+    end, here = math.log((1 - edge) / edge), math.log(first / (1 - first))
+    while True:
+        _, u = yield
+        here += step if u < 0.5 else -step
+        here = math.copysign(2 * end - abs(here), here) if abs(here) > end else here
+        yield 1 / (1 + math.exp(-here))
+
+
+@rule
+def pieces(number, rate):
     """Equal pieces, or (rate) pieces that begin at random."""
-
-    def __init__(self, pieces, rate, horizon):
-        self.pieces, self.rate, self.horizon, self.t, self.bias = pieces, rate, horizon, -1, None
-
-    def q(self, law, u):
-        self.t += 1
-        if self.t == 0 or self.t * self.pieces // self.horizon != (self.t - 1) * self.pieces // self.horizon:
-            self.bias = u
-        elif u < self.rate:
-            self.bias = u / self.rate
-        return self.bias
+    for t in count():
+        _, u = yield
+        if t == 0 or t * number // HORIZON != (t - 1) * number // HORIZON:
+            bias = u
+        elif u < rate:
+            bias = u / rate
+        yield bias
 
 
-class Markov(Of):
-    def __init__(self, p01, p10):
-        self.p01, self.p10, self.now = p01, p10, p01 / (p01 + p10)
-
-    def q(self, law, u):
-        return self.now
-
-    def told(self, p, y):
-        self.now = 1 - self.p10 if y else self.p01
+@rule
+def markov(p01, p10):
+    now = p01 / (p01 + p10)
+    while True:
+        yield
+        _, y = yield now
+        now = 1 - p10 if y else p01
 
 
-class EarlyStopping(Markov):
-    def __init__(self, bias):
-        self.bias, self.now, self.sums = bias, 0.5, np.zeros(4)
+@rule
+def early_stopping(bias):
+    now, sums = 0.5, np.zeros(4)
+    while True:
+        yield
+        p, y = yield now
+        before, sums = sums, sums + np.array([1.0, 1.0 - p, -1.0, -p]) * (y - p)
+        if now != 0.5:  # no weighted bias is repaired
+            mine = slice(0, 2) if now == 1.0 else slice(2, 4)
+            assert (sums[mine] >= before[mine] - 1e-12).all()
+        elif sums.max() >= bias:
+            now = float(sums[0] >= 0)
 
-    def told(self, p, y):
-        before = self.sums.copy()
-        self.sums += np.array([1.0, 1.0 - p, -1.0, -p]) * (y - p)
-        if self.now == 0.5:
-            if self.sums.max() >= self.bias:
-                self.now = 1.0 if self.sums[0] >= 0 else 0.0
-        else:  # no weighted bias is repaired
-            mine = slice(0, 2) if self.now == 1.0 else slice(2, 4)
-            assert (self.sums[mine] >= before[mine] - 1e-12).all()
+
+def epoch(theta, longest, reach):
+    """A coin until forecasts near its bias are biased themselves: the sign of that, or 0; and the rounds."""
+    bias = 0.0
+    for played in range(1, longest + 1):
+        yield
+        p, y = yield theta
+        bias += (y - p) * (abs(p - theta) <= reach)
+        if abs(bias) >= math.sqrt(longest):
+            return (1 if bias > 0 else -1), played
+    return 0, longest
 
 
-class Sidestepping(Of):
-    """`longest` rounds an epoch at most, at cells `width` wide; the cell that is asked next is `next_cell`'s."""
-
-    def __init__(self, cells, horizon):
-        self.longest, self.width, self.reach = math.ceil(horizon / cells), 0.5 / cells, 0.5 / cells
-        self.signs, self.here, self.played, self.bias, self.t = [0] * cells, (cells - 1) // 2, 0, 0.0, 0
-
-    def q(self, law, u):
-        self.t += 1
-        self.theta = 0.25 + self.width * (self.here + 0.5)
-        return self.theta
-
-    def told(self, p, y):
-        self.played += 1
-        if abs(p - self.theta) <= self.reach:
-            self.bias += y - p
-        enough = abs(self.bias) >= math.sqrt(self.longest)
-        if self.played >= self.longest or enough:
-            self.ended((1 if self.bias > 0 else -1) if enough else 0)
-            self.played, self.bias = 0, 0.0
-
-    def ended(self, sign):
-        if sign:
-            self.signs[self.here] = sign
-        self.here, self.signs = next_cell(self.signs)
+@rule
+def sidestepping(cells):
+    signs, here, width = [0] * cells, (cells - 1) // 2, 0.5 / cells
+    while True:
+        sign, _ = yield from epoch(0.25 + width * (here + 0.5), math.ceil(HORIZON / cells), width)
+        signs[here] = sign or signs[here]
+        here, signs = next_cell(signs)
 
 
 def next_cell(signs):
@@ -119,250 +115,217 @@ def next_cell(signs):
     return here, [0 if gone else s for gone, s in zip(repaired, signs, strict=True)]
 
 
-class Signs(Sidestepping):
-    def __init__(self, cells, rounds, horizon):
-        super().__init__(cells, horizon)
-        self.game, self.rounds, self.horizon = sign_preservation(cells, rounds), rounds, horizon
-        self.longest, self.reach, self.signs = -(-horizon // rounds), 0.25 / cells, (0,) * cells
-        self.here = self.game.at(self.signs, min(rounds, -(-horizon // self.longest)))[1]
-
-    def q(self, law, u):
-        if self.here != STOP:
-            return super().q(law, u)
-        self.t += 1
-        last = max((i + 1 for i, sign in enumerate(self.signs) if sign == 1), default=0)
-        first = min((i for i, sign in enumerate(self.signs) if sign == -1), default=len(self.signs))
-        return 0.25 + self.width * (last + first) / 2
-
-    def told(self, p, y):
-        if self.here != STOP:
-            super().told(p, y)
-
-    def ended(self, sign):
-        self.signs = write(self.signs, self.here, sign, True) if sign else self.signs
-        left = min(-(-(self.horizon - self.t) // self.longest), self.rounds)
-        self.here = self.game.at(self.signs, left)[1]
+@rule
+def sign_preserving(cells, rounds):
+    game, longest, width = sign_preservation(cells, rounds), -(-HORIZON // rounds), 0.5 / cells
+    signs, t = (0,) * cells, 0
+    while (here := game.at(signs, min(-(-(HORIZON - t) // longest), rounds))[1]) != STOP:
+        sign, played = yield from epoch(0.25 + width * (here + 0.5), longest, 0.25 / cells)
+        signs, t = write(signs, here, sign, True) if sign else signs, t + played
+    last = max((i + 1 for i, sign in enumerate(signs) if sign == 1), default=0)
+    first = min((i for i, sign in enumerate(signs) if sign == -1), default=cells)
+    while True:
+        yield
+        yield 0.25 + width * (last + first) / 2
 
 
-class HalfCrossing(Of):
-    def __init__(self):
-        self.balance, self.target, self.gap, self.t = 0.0, 0.5, math.inf, 0
-
-    def q(self, law, u):
-        return float(self.balance < self.target)
-
-    def told(self, p, y):
-        away = (p - 0.5) * self.t
-        self.gap *= 1.02
-        if abs(away) <= self.gap:
-            self.target, self.gap = self.balance - away, max(abs(away), 0.5)
-        self.balance, self.t = self.balance + y - 0.5, self.t + 1
+@rule
+def half_crossing():
+    balance, target, gap = 0.0, 0.5, math.inf
+    for t in count():
+        yield
+        p, y = yield float(balance < target)
+        away, gap = (p - 0.5) * t, 1.02 * gap
+        if abs(away) <= gap:
+            target, gap = balance - away, max(abs(away), 0.5)
+        balance += y - 0.5
 
 
-class Contrarian(Of):
-    def __init__(self):
-        pass
-
-    def q(self, law, u):
+@rule
+def contrarian():
+    while True:
+        law, _ = yield
         parts = [w * (v - 0.5) for v, w in law.items()]
-        return float(sum(parts) < -1e-9 * sum(map(abs, parts)))
+        yield float(sum(parts) < -1e-9 * sum(map(abs, parts)))
 
 
-class Levels(Of):
-    """How often each level was drawn, and its bias; `cells` share them."""
-
-    def __init__(self, cells=None):
-        self.cells, self.count, self.bias = cells, {}, {}
-
-    def level(self, v):
-        return v if self.cells is None else int(v * self.cells)
-
-    def told(self, p, y):
-        at = self.level(p)
-        self.count[at] = self.count.get(at, 0) + 1
-        self.bias[at] = self.bias.get(at, 0.0) + (y - self.centre(p))
-
-    def centre(self, p):
-        return p
+def levels(cells=None):
+    """How often each level was drawn, its bias, and the level of a forecast; `cells` share levels."""
+    return Counter(), defaultdict(float), lambda v: v if cells is None else int(v * cells)
 
 
-class Greedy(Levels):
-    def __init__(self, target="ece", kink=None, cells=None):
-        super().__init__(cells)
-        self.target, self.kink = target, kink
+@rule
+def greedy(target="ece", kink=None, cells=None):
+    _, bias, level = levels(cells)
 
-    def centre(self, p):
-        return self.kink if self.target == "kink" else p
-
-    def value(self, s, v):
-        if self.target == "square":
+    def value(s, v):
+        if target == "square":
             return s * s
-        if self.target == "ece" or v == self.kink:
+        if target == "ece" or v == kink:
             return abs(s)
-        return max(s, 0.0) if v < self.kink else max(-s, 0.0)
+        return max(s, 0.0) if v < kink else max(-s, 0.0)
 
-    def q(self, law, u):
+    while True:
+        law, _ = yield
         lead = 0.0
         for v, w in law.items():
-            s, c = self.bias.get(self.level(v), 0.0), self.centre(v)
-            lead += w * (self.value(s + 1 - c, v) - self.value(s - c, v))
+            s = bias[level(v)] - (kink if target == "kink" else v)
+            lead += w * (value(s + 1, v) - value(s, v))
         # Of numbers that are no quarters a tie may go either way.
-        return (0.5 if lead == 0 else None) if abs(lead) < 1e-9 else float(lead > 0)
+        p, y = yield (0.5 if lead == 0 else None) if abs(lead) < 1e-9 else float(lead > 0)
+        bias[level(p)] += y - (kink if target == "kink" else p)
 
 
-class KinkApproach(Levels):
-    def __init__(self, kink, dwell, cells=None):
-        super().__init__(cells)
-        self.kink, self.dwell = kink, dwell
-
-    def q(self, law, u):
+@rule
+def kink_approach(kink, dwell, cells=None):
+    drawn, _, level = levels(cells)
+    while True:
+        law, _ = yield
         middle = 0.5 * (min(law) + max(law))
-        v = max(law) if middle > self.kink else min(law)
-        dwells = self.count.get(self.level(v), 0) * (v - self.kink) ** 2 < self.dwell
-        return 0.5 if middle == self.kink else float(dwells == (middle > self.kink))
+        v = max(law) if middle > kink else min(law)
+        dwells = drawn[level(v)] * (v - kink) ** 2 < dwell
+        p, _ = yield 0.5 if middle == kink else float(dwells == (middle > kink))
+        drawn[level(p)] += 1
 
 
-class SparseBias(Levels):
-    def __init__(self, kink, reach, horizon):
-        super().__init__()
-        self.kink, self.reach, self.horizon, self.step = kink, reach, horizon, 1.0
-
-    def q(self, law, u):
+@rule
+def sparse_bias(kink, reach):
+    drawn, bias, _ = levels()
+    step = 1.0
+    while True:
+        law, _ = yield
         low, high = min(law), max(law)
-        self.step = min(self.step, high - low) if high > low else self.step
-        enough = 2 * 0.85 * self.horizon / self.reach * self.step
-        if (low + high) / 2 <= self.kink:
-            return 1.0
-        if high - self.kink > self.reach:
-            return 0.0
-        if low not in self.count or high not in self.count:
-            return 1.0
-        return float(max(self.count[low], self.count[high]) < enough and self.bias[low] < low - 1e-9)
+        step = min(step, high - low) if high > low else step
+        enough = 2 * 0.85 * HORIZON / reach * step
+        if (low + high) / 2 <= kink:
+            q = 1.0
+        elif high - kink > reach:
+            q = 0.0
+        elif low not in drawn or high not in drawn:
+            q = 1.0
+        else:
+            q = float(max(drawn[low], drawn[high]) < enough and bias[low] < low - 1e-9)
+        p, y = yield q
+        drawn[p] += 1
+        bias[p] += y - p
 
 
-class Policy(Levels):
-    def __init__(self, weights):
-        super().__init__()
-        self.weights = weights
-
-    def q(self, law, u):
-        w, a, b = self.weights, min(law), max(law)
-        root_a, root_b = (math.sqrt(self.count.get(v, 0) + 1) for v in (a, b))
+@rule
+def policy(w):
+    drawn, bias, _ = levels()
+    while True:
+        law, _ = yield
+        a, b = min(law), max(law)
+        root_a, root_b = (math.sqrt(drawn[v] + 1) for v in (a, b))
         d = 0.5 - (a + b) / 2
         x = (
-            w[0] + w[1] * self.bias.get(a, 0.0) / root_a + w[2] * -self.bias.get(b, 0.0) / root_b
+            w[0] + w[1] * bias[a] / root_a + w[2] * -bias[b] / root_b
             + w[3] * d + w[4] * d * root_a + w[5] * (law[a] - 0.5) + w[6] * (1 if d > 0 else -1) + w[7] * d * root_b
         )  # fmt: skip
-        return 1 / (1 + math.exp(-min(max(8 * x, -700), 700)))
+        p, y = yield 1 / (1 + math.exp(-min(max(8 * x, -700), 700)))
+        drawn[p] += 1
+        bias[p] += y - p
 
 
-class Ratchet(Levels):
-    def __init__(self, kink, low, width):
-        super().__init__()
-        self.kink, self.low, self.top, self.down = kink, low, low + width, {}
-
-    def q(self, law, u):
-        self.middle = 0.5 * (min(law) + max(law))
-        self.above = self.middle > self.kink
-        v = max(law) if self.above else min(law)
-        return 0.5 if self.middle == self.kink else float(self.down.get(v, self.top <= 0) != self.above)
-
-    def told(self, p, y):
-        super().told(p, y)
-        was = self.down.setdefault(p, self.top <= 0)
-        if self.middle != self.kink:
-            scaled = self.bias[p] * (1 if self.above else -1) / math.sqrt(self.count[p] + 1)
-            self.down[p] = scaled > self.low if was else scaled >= self.top
-
-
-class Mixed(Of):
-    def __init__(self, rules, weights):
-        self.rules, self.weights = rules, weights
-
-    def q(self, law, u):
-        return sum(w * rule.q(law, None) for rule, w in zip(self.rules, self.weights, strict=True))
-
-    def told(self, p, y):
-        for rule in self.rules:
-            rule.told(p, y)
+@rule
+def ratchet(kink, low, width):
+    drawn, bias, _ = levels()
+    top, down = low + width, {}
+    while True:
+        law, _ = yield
+        middle = 0.5 * (min(law) + max(law))
+        above = middle > kink
+        v = max(law) if above else min(law)
+        p, y = yield 0.5 if middle == kink else float(down.get(v, top <= 0) != above)
+        drawn[p] += 1
+        bias[p] += y - p
+        was = down.setdefault(p, top <= 0)
+        if middle != kink:
+            scaled = bias[p] * (1 if above else -1) / math.sqrt(drawn[p] + 1)
+            down[p] = scaled > low if was else scaled >= top
 
 
-class Switched(Of):
+@rule
+def mixed(rules, weights):
+    while True:
+        law, _ = yield
+        told = yield sum(w * each.send((law, None)) for w, each in zip(weights, rules, strict=True))
+        for each in rules:
+            each.send(told)
+
+
+@rule
+def switched(first, then, at):
     """Each hears of its own rounds only."""
-
-    def __init__(self, first, then, at):
-        self.rules, self.at, self.t = (first, then), at, 0
-
-    def q(self, law, u):
-        self.t += 1
-        return self.rules[self.t > self.at].q(law, u)
-
-    def told(self, p, y):
-        self.rules[self.t > self.at].told(p, y)
+    for t in count(1):
+        mine = then if t > at else first
+        asked = yield
+        told = yield mine.send(asked)
+        mine.send(told)
 
 
 def drift(rounds, first=0.0, last=1.0):
-    return Of(lambda t, u: first + (last - first) * (t - 0.5) / rounds)
+    return of(lambda t, u: first + (last - first) * (t - 0.5) / rounds)
 
 
 def saw(cycles):
-    return Of(lambda t, u: cycles * (t - 0.5) / HORIZON % 1)
+    return of(lambda t, u: cycles * (t - 0.5) / HORIZON % 1)
 
 
 def swing(period, amplitude):
-    return Of(lambda t, u: 0.5 + amplitude * math.sin(2 * math.pi * t / period))
+    return of(lambda t, u: 0.5 + amplitude * math.sin(2 * math.pi * t / period))
 
 
 OWN = (1.0, -2.0, 0.5, 3.0, -1.0, 2.0, -0.3, 0.4)
 #: nature → its rule in a game of `HORIZON` rounds
 RULES = [
-    (n.Bernoulli(0.3), lambda: Of(lambda t, u: 0.3)),
+    (n.Bernoulli(0.3), lambda: of(lambda t, u: 0.3)),
     (n.Drift(), lambda: drift(HORIZON)),
     (n.Drift(0.7, 0.2), lambda: drift(HORIZON, 0.7, 0.2)),
     (n.Sawtooth(4), lambda: saw(4)),
     (n.Sawtooth("T^(1/2)/5"), lambda: saw(HORIZON**0.5 / 5)),
     (n.Sinusoid(), lambda: swing(HORIZON / 10, 0.5)),
     (n.Sinusoid(40, 0.3), lambda: swing(40, 0.3)),
-    (n.UniformTruth(), lambda: Of(lambda t, u: u)),
-    (n.UniformTruth(0.2, 0.6), lambda: Of(lambda t, u: 0.2 + 0.4 * u)),
-    (n.LogisticFeatures(-3.0, 2.0), lambda: Of(lambda t, u: (1 / (1 + math.exp(3 * (2 * u - 1)))) ** 2)),
-    (n.RandomWalk(0.7, 0.3, 0.1), lambda: Walk(0.7, 0.3, 0.1)),
-    (n.RandomWalk("T^(-1/2)"), lambda: Walk(HORIZON**-0.5, 0.5, 0.01)),
-    (n.Piecewise(7), lambda: Pieces(7, 0.0, HORIZON)),
-    (n.Piecewise(), lambda: Pieces(10, 0.0, HORIZON)),
-    (n.Piecewise(change_rate="20/T"), lambda: Pieces(0, 20 / HORIZON, HORIZON)),
-    (n.Piecewise(change_rate=0), lambda: Pieces(0, 0.0, HORIZON)),
-    (n.Markov(0.2, 0.6), lambda: Markov(0.2, 0.6)),
-    (n.Contrarian(), Contrarian),
-    (n.Greedy(), Greedy),
-    (n.Greedy("square"), lambda: Greedy("square")),
-    (n.Greedy("kink"), lambda: Greedy("kink", 0.5)),
-    (n.Greedy("kink", 0.3), lambda: Greedy("kink", 0.3)),
-    (n.Greedy(cells=5), lambda: Greedy(cells=5)),
-    (n.Greedy("kink", 0.3, 5), lambda: Greedy("kink", 0.3, 5)),
-    (n.KinkApproach(), lambda: KinkApproach(0.5, 0.2)),
-    (n.KinkApproach(0.25, 3.0), lambda: KinkApproach(0.25, 3.0)),
-    (n.KinkApproach(0.3, cells=3), lambda: KinkApproach(0.3, 0.2, 3)),
-    (n.SparseBias(), lambda: SparseBias(0.5, 0.15, HORIZON)),
-    (n.SparseBias(0.25, 0.5), lambda: SparseBias(0.25, 0.5, HORIZON)),
-    (n.LogisticPolicy(), lambda: Policy(n.LogisticPolicy().weights)),
-    (n.LogisticPolicy(OWN), lambda: Policy(OWN)),
-    (n.LogisticPolicy((1000,) * 8), lambda: Policy((1000,) * 8)),
-    (n.Ratchet(), lambda: Ratchet(0.5, -1.0, 0.5)),
-    (n.Ratchet(0.3, -0.2, 0.4), lambda: Ratchet(0.3, -0.2, 0.4)),
-    (n.Ratchet(low=0.1, width=0.0), lambda: Ratchet(0.5, 0.1, 0.0)),
-    (n.EarlyStopping(), lambda: EarlyStopping(HORIZON ** (1 / 3) / 4)),
-    (n.EarlyStopping(4), lambda: EarlyStopping(4)),
-    *((n.Sidestepping(cells), lambda cells=cells: Sidestepping(cells, HORIZON)) for cells in (1, 2, 9)),
-    *((n.SignPreservation(*x), lambda x=x: Signs(*x, HORIZON)) for x in ((4, 10), (7, 16), (7, 20), (1, 1))),
-    (n.HalfCrossing(), HalfCrossing),
-    (n.Mixture((n.Bernoulli(0.2), n.Drift(), n.Contrarian()), (1, 2, 1)), lambda: Mixed(
-        [Of(lambda t, u: 0.2), drift(HORIZON), Contrarian()], [0.25, 0.5, 0.25])),
-    (n.Switch(n.Drift(), n.Drift(1, 0), "T/4"), lambda: Switched(
+    (n.UniformTruth(), lambda: of(lambda t, u: u)),
+    (n.UniformTruth(0.2, 0.6), lambda: of(lambda t, u: 0.2 + 0.4 * u)),
+    (n.LogisticFeatures(-3.0, 2.0), lambda: of(lambda t, u: (1 / (1 + math.exp(3 * (2 * u - 1)))) ** 2)),
+    (n.RandomWalk(0.7, 0.3, 0.1), lambda: walk(0.7, 0.3, 0.1)),
+    (n.RandomWalk("T^(-1/2)"), lambda: walk(HORIZON**-0.5, 0.5, 0.01)),
+    (n.Piecewise(7), lambda: pieces(7, 0.0)),
+    (n.Piecewise(), lambda: pieces(10, 0.0)),
+    (n.Piecewise(change_rate="20/T"), lambda: pieces(0, 20 / HORIZON)),
+    (n.Piecewise(change_rate=0), lambda: pieces(0, 0.0)),
+    (n.Markov(0.2, 0.6), lambda: markov(0.2, 0.6)),
+    (n.Contrarian(), contrarian),
+    (n.Greedy(), greedy),
+    (n.Greedy("square"), lambda: greedy("square")),
+    (n.Greedy("kink"), lambda: greedy("kink", 0.5)),
+    (n.Greedy("kink", 0.3), lambda: greedy("kink", 0.3)),
+    (n.Greedy(cells=5), lambda: greedy(cells=5)),
+    (n.Greedy("kink", 0.3, 5), lambda: greedy("kink", 0.3, 5)),
+    (n.KinkApproach(), lambda: kink_approach(0.5, 0.2)),
+    (n.KinkApproach(0.25, 3.0), lambda: kink_approach(0.25, 3.0)),
+    (n.KinkApproach(0.3, cells=3), lambda: kink_approach(0.3, 0.2, 3)),
+    (n.SparseBias(), lambda: sparse_bias(0.5, 0.15)),
+    (n.SparseBias(0.25, 0.5), lambda: sparse_bias(0.25, 0.5)),
+    (n.LogisticPolicy(), lambda: policy(n.LogisticPolicy().weights)),
+    (n.LogisticPolicy(OWN), lambda: policy(OWN)),
+    (n.LogisticPolicy((1000,) * 8), lambda: policy((1000,) * 8)),
+    (n.Ratchet(), lambda: ratchet(0.5, -1.0, 0.5)),
+    (n.Ratchet(0.3, -0.2, 0.4), lambda: ratchet(0.3, -0.2, 0.4)),
+    (n.Ratchet(low=0.1, width=0.0), lambda: ratchet(0.5, 0.1, 0.0)),
+    (n.EarlyStopping(), lambda: early_stopping(HORIZON ** (1 / 3) / 4)),
+    (n.EarlyStopping(4), lambda: early_stopping(4)),
+    *((n.Sidestepping(cells), lambda cells=cells: sidestepping(cells)) for cells in (1, 2, 9)),
+    *((n.SignPreservation(*x), lambda x=x: sign_preserving(*x)) for x in ((4, 10), (7, 16), (7, 20), (1, 1))),
+    (n.HalfCrossing(), half_crossing),
+    (n.Mixture((n.Bernoulli(0.2), n.Drift(), n.Contrarian()), (1, 2, 1)), lambda: mixed(
+        [of(lambda t, u: 0.2), drift(HORIZON), contrarian()], [0.25, 0.5, 0.25])),
+    (n.Switch(n.Drift(), n.Drift(1, 0), "T/4"), lambda: switched(
         drift(HORIZON // 4), drift(HORIZON - HORIZON // 4, 1, 0), HORIZON // 4)),
-    (n.Switch(n.Markov(), n.EarlyStopping(3)), lambda: Switched(
-        Markov(0.1, 0.1), EarlyStopping(3), HORIZON // 2)),
-    (n.Switch(n.Markov(), n.Drift(), HORIZON), lambda: Markov(0.1, 0.1)),
+    (n.Switch(n.Markov(), n.EarlyStopping(3)), lambda: switched(
+        markov(0.1, 0.1), early_stopping(3), HORIZON // 2)),
+    (n.Switch(n.Markov(), n.Drift(), HORIZON), lambda: markov(0.1, 0.1)),
 ]  # fmt: skip
 
 
@@ -382,13 +345,13 @@ def test_it_is_its_rule(nature, make, seed):
     for forecaster in who:
         log, _ = noted(forecaster, nature, HORIZON, RUNS, seed)
         for run in range(RUNS):
-            rule = make()
+            played = make()
             for t, round in enumerate(log):
-                expected = rule.q(round.laws[run], own[t, run])
+                expected = played.send((round.laws[run], own[t, run]))
                 # Where a sum of reals is 0 a tie may go either way.
                 if expected is not None and (expected != 0.5 or isinstance(forecaster, Quarters)):
                     assert round.q[run] == pytest.approx(expected, abs=1e-9), (forecaster, run, t)
-                rule.told(float(round.forecast[run]), int(round.outcome[run]))
+                played.send((float(round.forecast[run]), int(round.outcome[run])))
 
 
 @pytest.mark.parametrize("order", ["turns", "random"])
@@ -402,11 +365,12 @@ def test_each_stream_is_its_part_alone(order, seed):
     own = [Stream(seed, (*path, f"part {i}"), range(RUNS)).block(count) for i, count in enumerate(mine)]
     log, _ = noted(Quarters(), nature, HORIZON, RUNS, seed)
     for run in range(RUNS):
-        switched = Switched(Markov(0.1, 0.1), EarlyStopping(3), mine[3] // 2)
-        rules, asked = [Greedy(), drift(mine[1]), Of(lambda t, u: u), switched], [0] * 4
+        last = switched(markov(0.1, 0.1), early_stopping(3), mine[3] // 2)
+        rules, asked = [greedy(), drift(mine[1]), of(lambda t, u: u), last], [0] * 4
         for i, round in zip(whose.tolist(), log, strict=True):
-            assert round.q[run] == pytest.approx(rules[i].q(round.laws[run], own[i][asked[i], run]), abs=1e-9)
-            rules[i].told(float(round.forecast[run]), int(round.outcome[run]))
+            expected = rules[i].send((round.laws[run], own[i][asked[i], run]))
+            assert round.q[run] == pytest.approx(expected, abs=1e-9)
+            rules[i].send((float(round.forecast[run]), int(round.outcome[run])))
             asked[i] += 1
 
 

@@ -8,7 +8,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter, OnlinecalError
 from onlinecal.engine.separate import Separate
-from onlinecal.forecasters import Delayed, EmpiricalMean, ForecastHedging
+from onlinecal.forecasters import Delayed, EmpiricalMean
 from onlinecal.natures import Bernoulli, Drift
 from onlinecal.schedules import (
     ByOutcome,
@@ -21,7 +21,7 @@ from onlinecal.schedules import (
     as_delays,
 )  # fmt: skip
 from onlinecal.schedules.base import load
-from tests.engine.games import Mean, came_to, game_of, played, same
+from tests.engine.games import Mean, came_to, game_of, played
 
 HORIZON = 700
 NEVER = Constant(1e15)
@@ -40,19 +40,6 @@ def test_pauses_change_nothing_for_a_forecaster_of_copies(delays, seed):
             game.advance(until)
         found.append(came_to(game))
     assert found[0] == found[1] == found[2]
-
-
-def test_equal_delays_are_those_without_outcomes(seed):
-    plain, both = (Schedule(Poisson(), of) for of in (Geometric(5), ByOutcome(Geometric(5), Geometric(5))))
-    # Clocks have streams of their own: the delays are compared at one schedule's times.
-    games = [
-        game_of(ForecastHedging(), Drift(), HORIZON, range(1), seed=seed, schedule=s) for s in (plain, both)
-    ]
-    for game in games:
-        game._agenda.clock._streams[1] = plain.clock(HORIZON, seed)._streams[1]
-        game.advance(HORIZON)
-    assert same(*(game.gammas() for game in games))
-    assert games[0].resolved == games[1].resolved
 
 
 @pytest.mark.parametrize("delays", DELAYS, ids=str)

@@ -119,24 +119,12 @@ def test_times_from_a_file(tmp_path):
             make()
 
 
-class Backwards(Arrivals):
-    def times(self, first, before, uniforms):
-        return -np.arange(float(len(uniforms)))
+def arrive(times):
+    """Arrivals of one's own at times(how many)."""
+    return type("Own", (Arrivals,), {"times": lambda self, first, before, uniforms: times(len(uniforms))})()
 
 
-class Text(Arrivals):
-    def times(self, first, before, uniforms):
-        return ["soon"] * len(uniforms)
-
-
-class Before(Delays):
-    def known(self, first, asked, uniforms):
-        return asked - 1
-
-
-class Failing(Arrivals):
-    def times(self, first, before, uniforms):
-        raise KeyError("no such day")
+BEFORE = type("Before", (Delays,), {"known": lambda self, first, asked, uniforms: asked - 1})()
 
 
 def check(*parts, horizon=5):
@@ -153,10 +141,11 @@ REFUSED = [
     (lambda: as_arrivals(3), "arrivals = 3; expected a name"),
     (lambda: as_delays({"name": "constant", "length": 3}), "delay 'constant' has no parameter 'length'"),
     (lambda: as_delays("geometrik"), "did you mean 'geometric'"),
-    (lambda: check(Backwards()), r"question 2 at time -1\.0, after -?0\.0; expected finite times that do not go back"),
-    (lambda: check(Text()), "expected 6 times"),
-    (lambda: check(EveryUnit(), Before()), r"the outcome of question 1 is known at time 0\.0, which is asked at 1\.0"),
-    (lambda: check(Failing()), "failing failed: KeyError: 'no such day'"),
+    (lambda: check(arrive(lambda n: -np.arange(float(n)))),
+     r"question 2 at time -1\.0, after -?0\.0; expected finite times that do not go back"),
+    (lambda: check(arrive(lambda n: ["soon"] * n)), "expected 6 times"),
+    (lambda: check(arrive(lambda n: {}["day"])), "own failed: KeyError: 'day'"),
+    (lambda: check(EveryUnit(), BEFORE), r"the outcome of question 1 is known at time 0\.0, which is asked at 1\.0"),
     *((lambda a=a, d=d, t=t: check(a, d, horizon=t), f"no outcome becomes known before question {t + 1} would be asked")
       for a, d, t in ((EveryUnit(), Constant(50), 50), (Poisson(1e-3), Constant(1e9), 100))),
 ]  # fmt: skip
