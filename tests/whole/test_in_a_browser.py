@@ -14,6 +14,7 @@ import pytest
 from PIL import Image
 
 from onlinecal.report.page import page_of
+from onlinecal.report.style import contrast
 from tests.browser import browser, empty, needs_chromium, opened
 from tests.readme import DOCS, ROOT
 
@@ -48,7 +49,8 @@ def test_the_page_loads_alone_and_fits(browser, address, width, scheme):
     colours = (
         page.evaluate(f"getComputedStyle(document.body).{key}") for key in ("color", "backgroundColor")
     )
-    assert contrast(*colours) >= 7.0
+    ink, ground = ([int(x) / 255 for x in re.findall(r"\d+", colour)[:3]] for colour in colours)
+    assert contrast(ink, ground) >= 7.0
     page.close()
 
 
@@ -85,18 +87,6 @@ def lightness(screenshot):
     """The median lightness of a picture's pixels, from 0 to 1."""
     with Image.open(io.BytesIO(screenshot)) as image:
         return np.median(np.asarray(image.convert("L"))) / 255
-
-
-def contrast(first, second):
-    """The contrast of two colours as WCAG defines it."""
-
-    def light(colour):
-        parts = [int(x) / 255 for x in re.findall(r"\d+", colour)[:3]]
-        linear = [x / 12.92 if x <= 0.04045 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((light(first), light(second)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def test_faults_would_be_seen(browser, tmp_path):

@@ -115,11 +115,11 @@ def kept_under(cell):
     return cell.key, frozenset(held.key for held in cell.held.values() if held.column.of_task)
 
 
-@pytest.mark.parametrize("task", ["harvest", "threshold", "Own"])
-def test_options_and_source_are_part_of_the_columns_of_a_task(planned, task):
+def test_options_and_source_are_part_of_the_columns_of_tasks(planned):
+    """See tests/core/test_content.py for other sources."""
     numbers = MINE.replace("= 0.25", "= 0.75").replace("1.0, 0.1", "1.0, 0.2").replace("t=0.5", "t=0.4")
     texts = (MINE, MINE, MINE + "# a comment\n", numbers, MINE + "HELPER = 1\n")
-    found = [kept_under(planned(text, tasks=f'"M:{task}"')[0]) for text in texts]
+    found = [kept_under(planned(text, tasks='"M:harvest", "M:threshold", "M:Own"')[0]) for text in texts]
     games, (first, again, comment, edited, elsewhere) = zip(*found, strict=True)
     assert len(set(games[:4])) == 1
     assert first == again == comment
@@ -132,9 +132,7 @@ def test_options_and_source_are_part_of_the_columns_of_a_task(planned, task):
     ("key", "given", "said"),
     [
         ("forecasters", '"M:Hal"', "module 'M' has no 'Hal'"),
-        ("forecasters", '"no_such:Half"', "No module named 'no_such'"),
         ("forecasters", '"M:Bad"', r"'M:Bad' cannot be made: ZeroDivisionError: division by zero \(.*plugged_in.py:"),
-        *(("forecasters", f'"{name}"', "forecaster '") for name in (":Half", "..a:Half", "a b:Half")),
         ("forecasters", '{name = "M:EMA", rat = 0.1}', "'M:EMA' has no parameter 'rat'; did you mean"),
         ("forecasters", '{name = "M:nothing", a = 1}', "'M:nothing' has no parameter 'a'; there are none"),
         ("forecasters", '{name = "M:ready", rate = 0.1}', "takes no parameter 'rate'; expected parameters with"),
@@ -157,8 +155,3 @@ def test_what_is_refused(planned, key, given, said):
     with pytest.raises(ScenarioError, match=said.replace("'M", "'plugged_in")) as error:
         planned(**{key: given})
     assert "\n" not in str(error.value)
-
-
-def test_a_module_that_cannot_be_imported(planned):
-    with pytest.raises(ScenarioError, match="module 'plugged_in' cannot be imported: ValueError: boom"):
-        planned("raise ValueError('boom')", forecasters='"M:EMA"')
