@@ -162,14 +162,3 @@ def test_one_file_and_one_list(tmp_path):
     assert "arrival" in totals
     assert "FAILS" not in checked
     assert checked.count("ok  ") >= 18
-
-
-def test_what_contributing_names_is_there():
-    """Files, folders and modules that are to be run; those of the table among them."""
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    for path in re.findall(r"`((?:tests|onlinecal|docs)/[\w/.]+)`", text):
-        assert (ROOT / path).exists(), path
-    for path in re.findall(r"`(\w+/__init__\.py)`", "".join(listed for _, listed in table().values())):
-        assert (ROOT / "onlinecal" / path).is_file(), path
-    for module in re.findall(r"python -m (tests(?:\.\w+)+)", text):
-        assert (ROOT / (module.replace(".", "/") + ".py")).is_file(), module

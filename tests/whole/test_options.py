@@ -33,27 +33,15 @@ def texts():
     yield from (p for p in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")) if p.exists())
 
 
-def test_texts_name_options_that_some_command_has():
-    known = set().union(*OPTIONS.values()) | OTHERS
-    wrong = {
-        (str(path.relative_to(ROOT)), word)
-        for path in texts()
-        for word in WORD.findall(path.read_text(encoding="utf-8"))
-        if word not in known
-    }
-    assert not wrong
-
-
-def test_lines_of_commands_have_options_of_that_command():
+def test_texts_name_options_that_some_command_has_and_lines_of_commands_those_of_that_command():
+    known, found = set().union(*OPTIONS.values()) | OTHERS, []
     line = re.compile(
-        r"(?<![\w.-])onlinecal (" + "|".join(sorted(COMMANDS, key=len, reverse=True)) + r")\b([^`\n|;&]*)"
+        rf"(?<![\w.-])onlinecal ({'|'.join(sorted(COMMANDS, key=len, reverse=True))})\b([^`\n|;&]*)"
     )
-    found = [
-        (str(path.relative_to(ROOT)), name, word)
-        for path in texts()
-        for name, rest in line.findall(path.read_text(encoding="utf-8"))
-        for word in WORD.findall(rest)
-    ]
+    for path in texts():
+        text = path.read_text("utf-8")
+        assert not [word for word in WORD.findall(text) if word not in known], path
+        found += [(path, name, word) for name, rest in line.findall(text) for word in WORD.findall(rest)]
     assert len(found) > 20
     assert not [each for each in found if each[2] not in OPTIONS[each[1]]]
 

@@ -41,17 +41,17 @@ def test_every_record_is_complete_and_every_source_is_listed():
     assert cited == set(REFERENCES)
 
 
-def test_what_is_named_of_the_tests_is_there():
-    """By texts, docstrings and comments."""
+def test_files_that_are_named_are_there():
+    """By texts, docstrings and comments; CONTRIBUTING.md names some of the package as well."""
     texts = ("*.md", "docs/**/*.md", "scenarios/**/*.md", "onlinecal/**/*.py", "tests/**/*.py")
     for file in (file for pattern in texts for file in ROOT.glob(pattern)):
-        for named in re.findall(
-            r"\btests(?:/\w+)+(?:\.\w+|/)|python -m tests(?:\.\w+)+", file.read_text("utf-8")
-        ):
-            path = named
-            if named.startswith("python -m "):
-                path = named.removeprefix("python -m ").replace(".", "/") + ".py"
-            assert (ROOT / path).exists(), f"{file.relative_to(ROOT)} names {named}"
+        text = file.read_text("utf-8")
+        named = re.findall(r"\btests(?:/\w+)+(?:\.\w+|/)", text)
+        named += [path.replace(".", "/") + ".py" for path in re.findall(r"python -m (tests(?:\.\w+)+)", text)]
+        if file.name == "CONTRIBUTING.md":
+            named += re.findall(r"`((?:onlinecal|docs)/[\w/.]+)`", text)
+            named += [f"onlinecal/{path}" for path in re.findall(r"`(\w+/__init__\.py)`", text)]
+        assert not [path for path in named if not (ROOT / path).exists()], file
 
 
 # ---------------------------------------------------------------- the first page
