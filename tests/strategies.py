@@ -66,7 +66,16 @@ def theoretical(draw, max_levels=12):
     return JointDistribution.from_levels(v, w, q)
 
 
-ANY = gammas(25) | theoretical()
+def many_levels(seed, k, bias=0.0):
+    """Γ of k random distinct forecasts with outcomes of mean p + bias sin(6p)."""
+    generator = np.random.default_rng(seed)
+    p = generator.random(k)
+    y = generator.random(k) < p + bias * np.sin(6.0 * p)
+    return JointDistribution.from_samples(p, y)
+
+
+#: small ones, and noise around calibration at more levels
+ANY = gammas(25) | theoretical() | st.builds(many_levels, st.integers(0, 10**6), st.integers(10, 25))
 
 
 @st.composite
@@ -96,11 +105,3 @@ def calibrated_gammas(draw, max_levels=8):
     values = sorted({v + 0.0 for v in values})
     mass = draw(st.lists(st.floats(0.01, 1.0), min_size=len(values), max_size=len(values)))
     return JointDistribution.from_levels(values, mass, values)
-
-
-def many_levels(seed, k, bias=0.0):
-    """Γ of k random distinct forecasts with outcomes of mean p + bias sin(6p)."""
-    generator = np.random.default_rng(seed)
-    p = generator.random(k)
-    y = generator.random(k) < p + bias * np.sin(6.0 * p)
-    return JointDistribution.from_samples(p, y)
