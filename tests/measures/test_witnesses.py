@@ -174,6 +174,15 @@ def test_quotients_that_are_floats_leave_no_room_and_others_do():
     assert sum(Fraction(MEASURES["ece"].function(g)) != exact.ece(g) for g in some) > 10
 
 
+@given(st.floats(0.0, 1.0), st.integers(1, 9), st.sampled_from([3 * 2**40, 10**12 + 39, 2**50 - 27]))
+def test_shares_of_a_fine_grid_are_not_rounded(v, apart, m):
+    """The share v m − ⌊v m⌋ is exact where a quotient j/m would lose m units of it."""
+    both = sorted({v, v + apart * 1e-16 if v < 0.5 else v - apart * 1.2e-16})
+    gamma = JointDistribution.from_levels(both, [1.0] * len(both), [0.0, 1.0][: len(both)])
+    expected = float(exact.scdl_binned(gamma, m))
+    assert MEASURES["scdl_binned"].function(gamma, m=m) == pytest.approx(expected, abs=1e-14)
+
+
 @pytest.mark.parametrize("order", [1.0, 2.0, 3.0, 100.0, math.inf])
 @pytest.mark.parametrize(("mass", "mean"), [
     *((mass, mean) for mass in (1e-12, 0.3) for mean in (2.3e-308, 1e-300, 1e-70)),
