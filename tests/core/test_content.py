@@ -2,8 +2,6 @@
 
 import copy
 import datetime
-import decimal
-import fractions
 import functools
 import importlib
 import math
@@ -97,15 +95,12 @@ def local(x):
     return Local
 
 
-def beside(x):
-    """State outside of the fields of a dataclass."""
+class Beside(n.Drift):
+    """Keeps its state outside of the fields of a dataclass."""
 
-    class Beside(n.Drift):
-        def __init__(self):
-            super().__init__()
-            object.__setattr__(self, "x", x)
-
-    return Beside()
+    def __init__(self, x):
+        super().__init__()
+        object.__setattr__(self, "x", x)
 
 
 HOLDING = [
@@ -113,7 +108,7 @@ HOLDING = [
     lambda x: functools.partial(maker(1), y=x),
     lambda x: Plain(x).measure, lambda x: Spec((1, [x])), lambda x: Spec({"a": x}), lambda x: Spec({x, 3}),
     lambda x: Spec({x: 1}), lambda x: Spec(np.array([1.0, x])), lambda x: Spec(Plain(Plain(x))),
-    lambda x: as_forecaster(local(x)), beside,
+    lambda x: as_forecaster(local(x)), Beside,
 ]  # fmt: skip
 
 
@@ -151,11 +146,8 @@ def test_functions_of_an_installed_package_are_told_apart():
     ("one", "other"),
     [
         (b"one", b"two"), (bytearray(b"one"), bytearray(b"two")),
-        (datetime.datetime(2024, 1, 1, 3), datetime.datetime(2024, 1, 1, 4)),
-        (datetime.timedelta(1), datetime.timedelta(2)),
+        (datetime.datetime(2024, 1, 1, 3), datetime.datetime(2024, 1, 1, 4)), (1 + 2j, 1 + 3j), (range(3), range(4)),
         (np.datetime64("2024-01-01", "ns"), np.datetime64("2024-01-02", "ns")),
-        (fractions.Fraction(1, 3), fractions.Fraction(2, 3)), (decimal.Decimal(1), decimal.Decimal(2)),
-        (1 + 2j, 1 + 3j), (range(3), range(4)), (slice(3), slice(4)),
     ],
     ids=lambda value: type(value).__name__,  # the text of some holds an address
 )  # fmt: skip
@@ -197,20 +189,22 @@ def module(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     mine = set()
 
+    def forget():
+        for loaded in [m for m in sys.modules if m.partition(".")[0] in mine]:
+            del sys.modules[loaded]
+
     def make(name, text, thing=None):
         file = tmp_path / (name.replace(".", "/") + ".py")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-        mine.add(name.partition(".")[0])
-        for loaded in [m for m in sys.modules if m.partition(".")[0] in mine]:
-            del sys.modules[loaded]
+        mine.update((name.partition(".")[0], "plug_a", "plug_b"))
+        forget()
         importlib.invalidate_caches()
         if thing is not None:
             return getattr(importlib.import_module(name.removesuffix(".__init__")), thing)
 
     yield make
-    for loaded in [m for m in sys.modules if m.partition(".")[0] in mine]:
-        del sys.modules[loaded]
+    forget()
 
 
 HALF = "class Half:\n    def forecast(self): return 0.5\n    def update(self, forecast, outcome): pass\n"
@@ -288,9 +282,3 @@ def test_of_installed_plug_ins_their_own_package_counts(module, tmp_path, monkey
     for name, counts in (("plug_b/__init__.py", False), ("plug_a/part.py", True)):
         (folder / name).write_text("P = 22\n")
         assert (sources(cls) != before) is counts
-    del (
-        sys.modules["plug_a"],
-        sys.modules["plug_a.players"],
-        sys.modules["plug_a.part"],
-        sys.modules["plug_b"],
-    )

@@ -37,6 +37,7 @@ def tuples(x, n):
     facts, total = (size, n, (2.5, 1)), 0.0
     for a, b in ((sign, 2.0), (n, size)):
         total += a * b
+    total += half(x) if n in (2, STEP) else abs(-x) ** 2 - x**0.5 + half(x, 3.0)
     rest, n = n & 5 | 2 ^ n << 1, rest
     return total + facts[0] + facts[2][0] * rest - np.int64(x * 10.0) + ~n
 

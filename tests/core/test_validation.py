@@ -111,7 +111,7 @@ def test_weights_with_which_sums_would_lose_digits_are_refused(size):
 @pytest.mark.parametrize(
     "record", [m for m in MEASURES.values() if "subsampled" not in m.name], ids=lambda record: record.name
 )
-@pytest.mark.parametrize("exponent", [-660, -40, 40, 660])
+@pytest.mark.parametrize("exponent", [-660, 660])
 def test_a_power_of_two_in_the_weights_changes_no_digit(record, exponent):
     """Also near the ends of what is allowed; the brackets of linear programs and the widths of quantile bins too."""
     counts, positives = np.array([3.0, 1.0, 4.0]), np.array([1.0, 0.0, 3.0])

@@ -26,7 +26,7 @@ from onlinecal.study.executors.kit import packed, unfit, versions
 from onlinecal.study.executors.processes import Processes
 from onlinecal.study.panel import Panel
 from onlinecal.study.playing import AGAIN
-from tests.executors import Disorderly, tables, wait_for
+from tests.executors import Disorderly, all_gone, tables
 from tests.results import F, N, cells, session
 
 PANEL, ECE = Panel.of(["ece", "cdl"], ["umbrella"]), Panel.of(["ece"])
@@ -230,12 +230,6 @@ class Forking(Mean):
             os.kill(os.getpid(), 9)
 
 
-def stays(pid):
-    """Whether a process is there and has not ended."""
-    said = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True).stdout
-    return bool(said.strip()) and not said.startswith("Z")
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="there is no fork")
 @pytest.mark.parametrize("dies", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies):
@@ -249,7 +243,7 @@ def test_processes_that_players_have_begun_end_with_their_worker(tmp_path, dies)
         assert isinstance(found, Played)
     children = list(map(int, (tmp_path / "children").read_text().split()))
     assert len(children) == (AGAIN + 1 if dies else 1)
-    wait_for(lambda: not any(map(stays, children)), 10.0)
+    all_gone(children, 10.0)
 
 
 class Forked(Mean):

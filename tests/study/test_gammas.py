@@ -105,18 +105,6 @@ def test_a_grid_of_any_numbers_comes_back():
         assert same(next(unpacked(packed([[[gamma]]], grid)[0]))[0].gamma, gamma)
 
 
-def test_counts_may_go_down_between_checkpoints():
-    """Nothing is taken for granted of what is packed."""
-
-    one, *others = (JointDistribution.from_counts(*parts) for parts in (
-        ([0.2, 0.5], [4, 2], [1, 2]), ([0.2, 0.5], [3, 2], [1, 2]), ([0.2, 0.5], [4, 3], [0, 2]),
-        ([0.2, 0.5], [5, 2], [3, 2]), ([0.5], [9], [3]), ([0.9], [9], [3])))  # fmt: skip
-    for other in (*others, one):
-        for grid in (None, np.array([0.2, 0.5, 0.9])):
-            (back,) = packed([[[one]], [[other]], [[one]]], grid)
-            assert all(map(same, (table[0].gamma for table in unpacked(back)), (one, other, one)))
-
-
 # ---------------------------------------------------------------- what is not kept exactly
 
 
