@@ -4,6 +4,7 @@ import random
 import re
 from importlib import import_module
 from itertools import chain
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -62,35 +63,30 @@ def test_the_numbers_are_those_of_numba(function):
             assert made(x, n) == plain(x, n)
 
 
-def two_types(x, n):
-    x = 1
-    return x
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """Imports a module of this text."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def make(text):
+        name = f"written_{crc32(text.encode())}"
+        head = "import math\nimport numpy as np\nfrom tests.core.test_lowering import STEP, half\n"
+        (tmp_path / f"{name}.py").write_text(head + text)
+        return import_module(name)
+
+    return make
 
 
-def late(x, n):
-    while n > 0:
-        if n < 2:
-            x += before  # noqa: F821
-        n, before = n - 1, x  # noqa: F841
-    return x
-
-
-def in_a_loop(x, n):
-    for _ in range(n):
-        x += len(np.empty(n))
-    return x
-
-
-def sums(x, n):
-    return (np.zeros(n) + x).sum()
-
-
-def inner(x, n):
-    return sum([x for _ in range(n)])
-
-
-@pytest.mark.parametrize("function", [two_types, late, in_a_loop, sums, inner])
-def test_what_is_not_listed_is_left_to_numba(function):
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["x = 1", "return x"], ["for _ in range(n):", "    x += len(np.empty(n))", "return x"],
+        ["return (np.zeros(n) + x).sum()"], ["return sum([x for _ in range(n)])"],
+        ["while n > 0:", "    if n < 2:", "        x += before", "    n, before = n - 1, x", "return x"],
+    ],
+)  # fmt: skip
+def test_what_is_not_listed_is_left_to_numba(lines, written):
+    function = written("\n    ".join(["def function(x, n):", *lines])).function
     with pytest.raises(NumbaError, match="Unlisted"):
         njit(**HOW)(from_text(function, types.float64))(1.0, 2)
 
@@ -128,9 +124,6 @@ def test_arrays_are_given_back_and_results_belong_to_the_caller():
 
 
 # ---------------------------------------------------------------- random functions
-
-
-HEAD = "import math\nimport numpy as np\nfrom tests.core.test_lowering import STEP, half\n"
 
 
 class Writes:
@@ -200,16 +193,11 @@ class Writes:
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore"
-)  # of Python: numbers are compared with `is`, and divided by 0, at random
-def test_random_functions_have_the_numbers_of_numba(tmp_path, monkeypatch, seed, full):
+@pytest.mark.filterwarnings("ignore")  # numbers are compared with `is`, and divided by 0, at random
+def test_random_functions_have_the_numbers_of_numba(written, seed, full):
     """To the last bit. A function in which a name has two types is left to numba, as are a few of these."""
-    writes, count = Writes(seed), 100 if full else 8
-    text = "".join(writes.function(f"random_{i}") for i in range(count))
-    (tmp_path / f"random_{seed}.py").write_text(f"{HEAD}{text}")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    module, same = import_module(f"random_{seed}"), 0
+    writes, count, same = Writes(seed), 100 if full else 8, 0
+    module = written("".join(writes.function(f"random_{i}") for i in range(count)))
     for i in range(count):
         function = getattr(module, f"random_{i}")
         plain = njit(**HOW)(function)
