@@ -374,7 +374,7 @@ def test_a_cluster_finds_the_report_of_one_machine(tmp_path):
     distributed = pytest.importorskip("distributed")
     asked = Asked(forecasts=("p", "q"), by=("site",))
     with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
     ) as cluster:
         own = {"scheduler": cluster.scheduler_address}
         for name, size in (("f.csv", 700), ("f.parquet", 50)):

@@ -67,7 +67,7 @@ def before(monkeypatch, phase, act):
 def threads():
     """A cluster of threads of this process, which begins at once."""
     with cluster.distributed.LocalCluster(
-        n_workers=2, processes=False, threads_per_worker=1, dashboard_address=None
+        n_workers=2, processes=False, threads_per_worker=1, dashboard_address=":0"
     ) as local:
         yield local
 
