@@ -425,42 +425,26 @@ def test_they_draw_whatever_there_is_within_their_axes_and_what_evaluate_returns
         assert axes[0].get_title().startswith(r"\$a_b\$ against 100 % {x}")
 
 
-def refusals():
+def test_what_is_refused(gamma):
     p, y = samples()
-    gamma = G.from_samples(p, y)
-    for name, (plot, own) in PLOTS.items():
-        yield plot, (p,), own, "y is missing"
-        if name != "trajectory":
-            yield plot, (y, p), own, r"arguments are \(p, y\): predictions first; these look swapped"
-            yield plot, ({},), own, "nothing to draw"
-            yield plot, (gamma, y), own, "y beside a JointDistribution"
-    yield (
-        plots.reliability,
-        (gamma,),
-        {"kind": "corp", "bins": 10},
-        "bins = 10 with kind = 'corp'; expected kind = 'po",
-    )
-    yield plots.reliability, (gamma,), {"kind": "corpus"}, "kind"
-    for given in ((p, y), ({"a": p, "b": p, "c": p}, y), ({"a": gamma, "b": gamma}, None)):
-        yield (
-            plots.murphy,
-            given,
-            {"difference": True},
-            r"a difference of . forecasts.*expected two in a mapping",
-        )
-    yield (
-        plots.trajectory,
-        (gamma,),
-        {},
-        "has no order in time; expected the predictions p and the outcomes y",
-    )
-    yield plots.trajectory, (p[:19], y[:19]), {"measure": "ece"}, "19 forecasts; expected 20 or more"
-    yield plots.trajectory, (p, y), {"measure": "ece", "window": 501}, "500 forecasts; expected 501 or more"
-    yield plots.trajectory, (p, y), {"measure": "ecee"}, "ecee"
-
-
-def test_what_is_refused():
-    for plot, given, options, said in refusals():
+    swapped = r"arguments are \(p, y\): predictions first; these look swapped"
+    pair, reliability = r"a difference of . forecasts.*expected two in a mapping", plots.reliability
+    refused = [(plot, (p,), own, "y is missing") for plot, own in PLOTS.values()] + [
+        (plot, given, own, said)
+        for name, (plot, own) in PLOTS.items() if name != "trajectory"
+        for given, said in (((y, p), swapped), (({},), "nothing to draw"), ((gamma, y), "y beside a JointDistribution"))
+    ] + [
+        (reliability, (gamma,), {"kind": "corp", "bins": 10}, "bins = 10 with kind = 'corp'; expected kind = 'po"),
+        (reliability, (gamma,), {"kind": "corpus"}, "kind"),
+        (plots.murphy, (p, y), {"difference": True}, pair),
+        (plots.murphy, ({"a": p, "b": p, "c": p}, y), {"difference": True}, pair),
+        (plots.murphy, ({"a": gamma, "b": gamma}, None), {"difference": True}, pair),
+        (plots.trajectory, (gamma,), {}, "has no order in time; expected the predictions p and the outcomes y"),
+        (plots.trajectory, (p[:19], y[:19]), {"measure": "ece"}, "19 forecasts; expected 20 or more"),
+        (plots.trajectory, (p, y), {"measure": "ece", "window": 501}, "500 forecasts; expected 501 or more"),
+        (plots.trajectory, (p, y), {"measure": "ecee"}, "ecee"),
+    ]  # fmt: skip
+    for plot, given, options, said in refused:
         with pytest.raises(oc.OnlinecalError, match=said):
             plot(*given, **options)
 
@@ -468,11 +452,11 @@ def test_what_is_refused():
 def test_captions_say_what_is_drawn(distinct, gamma):
     (p, y), said = distinct, plots.reliability.caption
     scaled = G.from_levels(gamma.predictions, gamma.mass, gamma.means)
-    for kind, what, band in (
+    for kind, what, band in [
         ("points", "points", "Bars"),
         ("smooth", "curve", "Band"),
         ("corp", "curve", "Band"),
-    ):
+    ]:
         words = said(scaled, kind=kind)
         assert f"Not shown: how far chance alone would move the {what}, for weights are not whole" in words
         assert (band in words, band in said(gamma, kind=kind)) == (False, True)
@@ -552,16 +536,10 @@ def test_several_forecasts_in_one_panel(kind):
 @pytest.mark.parametrize(
     ("positives", "said"),
     [
-        (
-            [20, 40],
-            "act when p ≥ 0.8: 0.25 lost for each decision; predictions of 0.8 are too high by 0.4 on average",
-        ),
-        (
-            [60, 80],
-            "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average",
-        ),
+        ([20, 40], "act when p ≥ 0.8: 0.25 lost for each decision; predictions of 0.8 are too high by 0.4 on average"),
+        ([60, 80], "act when p > 0.2: 0.25 lost for each decision; predictions of 0.2 are too low by 0.4 on average"),
     ],
-)
+)  # fmt: skip
 def test_the_worst_threshold_against_levels_in_words(positives, said):
     assert decisions_of(G.from_counts([0.2, 0.8], [100, 100], positives), against="levels")[1] == said
 
