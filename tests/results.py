@@ -57,6 +57,13 @@ def played(path, planned, **options):
         return oc.Study.of(opened.results()), opened.remarks, {key for key, runs in new.items() if runs > 0}
 
 
+def resumed(path, planned):
+    """Plays what is missing, to the study of a fresh game; the remarks, and which cells were played for it."""
+    kept, remarks, new = played(path, planned, resume=True)
+    assert equal(kept, study(planned))
+    return remarks, new
+
+
 def read(path):
     with Store.open(path) as store:
         return oc.Study.of(store.results())

@@ -138,6 +138,24 @@ def test_tables_have_single_values(table, key, expected):
         ({"m": {"each": 3}}, "expected each = a list of values, or a range"),
         ({"q": list(range(1000)), "m": list(range(2000)), "of": list(range(1000))}, "2e.09 combinations"),
         ({"parts": [{"name": "b", "m": list(range(1000))}] * 3}, "1e.09 combinations"),
+        ({"q": {"from": 1, "to": 2}}, "expected either steps"),
+        ({"q": {"from": 1, "to": 2, "steps": 2, "step": 1}}, "expected either steps"),
+        ({"q": {"from": 1, "steps": 2}}, "a range needs 'to'"),
+        ({"q": {"from": 1, "to": 2, "count": 2}}, "a range has no 'count'"),
+        ({"q": {"from": 2, "to": 1, "steps": 2}}, "from is above to"),
+        ({"q": {"from": 1, "to": 1, "steps": 2}}, "from and to are the same"),
+        ({"q": {"from": 1, "to": 2, "steps": 1}}, "steps = 1; expected an integer from 2"),
+        ({"q": {"from": 1, "to": 2, "steps": 2.0}}, "steps = 2.0"),
+        ({"q": {"from": 1, "to": 2, "step": 0}}, "step = 0; expected a number above 0"),
+        ({"q": {"from": 0, "to": 1, "step": 1e-9}}, "1e.9 values; expected at most 1,000,000"),
+        ({"q": {"from": 0, "to": 1, "steps": 3, "spacing": "log"}}, "from > 0"),
+        ({"q": {"from": 1, "to": 2, "step": 1, "spacing": "log"}}, "expected steps"),
+        ({"q": {"from": 1, "to": 2, "steps": 3, "spacing": "lin"}}, "expected one of 'linear', 'log'"),
+        ({"q": {"from": "1", "to": 2, "steps": 3}}, "from = '1'; expected a finite number"),
+        ({"q": {"from": 1, "to": float("inf"), "steps": 3}}, "to = inf; expected a finite number"),
+        ({"q": {"from": True, "to": 2, "steps": 3}}, "from = True"),
+        ({"m": {"from": 1, "to": 3, "steps": 9}}, "there are 3 whole numbers, fewer than steps = 9"),
+        ({"m": {"from": 0.5, "to": 3, "steps": 2}}, "expected a whole number"),
     ],
 )
 def test_refused(table, said):
@@ -175,32 +193,3 @@ def test_a_range_has_its_ends_and_is_even(low, width, steps, spacing):
     # The smallest numbers that there are lie further apart than that.
     apart = 1e-12 * max(abs(low), abs(high)) + 5e-324
     np.testing.assert_allclose(values, even(low, high, steps), rtol=1e-12, atol=apart)
-
-
-@pytest.mark.parametrize(
-    ("spec", "said"),
-    [
-        ({"from": 1, "to": 2}, "expected either steps"),
-        ({"from": 1, "to": 2, "steps": 2, "step": 1}, "expected either steps"),
-        ({"from": 1, "steps": 2}, "a range needs 'to'"),
-        ({"from": 1, "to": 2, "count": 2}, "a range has no 'count'"),
-        ({"from": 2, "to": 1, "steps": 2}, "from is above to"),
-        ({"from": 1, "to": 1, "steps": 2}, "from and to are the same"),
-        ({"from": 1, "to": 2, "steps": 1}, "steps = 1; expected an integer from 2"),
-        ({"from": 1, "to": 2, "steps": 2.0}, "steps = 2.0"),
-        ({"from": 1, "to": 2, "step": 0}, "step = 0; expected a number above 0"),
-        ({"from": 0, "to": 1, "step": 1e-9}, "1e.9 values; expected at most 1,000,000"),
-        ({"from": 0, "to": 1, "steps": 3, "spacing": "log"}, "from > 0"),
-        ({"from": 1, "to": 2, "step": 1, "spacing": "log"}, "expected steps"),
-        ({"from": 1, "to": 2, "steps": 3, "spacing": "lin"}, "expected one of 'linear', 'log'"),
-        ({"from": "1", "to": 2, "steps": 3}, "from = '1'; expected a finite number"),
-        ({"from": 1, "to": float("inf"), "steps": 3}, "to = inf; expected a finite number"),
-        ({"from": True, "to": 2, "steps": 3}, "from = True"),
-        ({"from": 1, "to": 3, "steps": 9, "whole": 1}, "there are 3 whole numbers, fewer than steps = 9"),
-        ({"from": 0.5, "to": 3, "steps": 2, "whole": 1}, "expected a whole number"),
-    ],
-)
-def test_ranges_that_are_none(spec, said):
-    whole = bool(spec.pop("whole", False))
-    with pytest.raises(InvalidParameter, match=said):
-        ranged("q", spec, whole=whole)

@@ -13,7 +13,7 @@ from onlinecal.study.gammas import exact
 from onlinecal.study.panel import Panel
 from onlinecal.study.status import Status
 from onlinecal.study.store import Store
-from tests.results import F, N, added, cells, change, equal, played, read, session, study
+from tests.results import F, N, added, cells, change, equal, played, read, resumed, session, study
 from tests.study.test_gammas import same
 
 
@@ -47,9 +47,7 @@ def test_a_scenario_goes_on_with_what_was_saved(tmp_path, monkeypatch):
     )
     oc.play([F.ForecastHedging(), F.AlmostOneStepAhead()], natures, **options).save(tmp_path / "a.db")
     monkeypatch.setattr("onlinecal.study.executors.base.play_batch", lambda *_, **__: pytest.fail("played"))
-    kept, remarks, new = played(tmp_path / "a.db", cells(), resume=True)
-    assert (remarks, new) == ([], set())
-    assert equal(kept, study(cells()))
+    assert resumed(tmp_path / "a.db", cells()) == ([], set())
 
 
 class Odd:
@@ -108,9 +106,7 @@ def test_two_halves_are_the_whole(tmp_path, whole):
         found, replace(whole, cells=sorted(whole.cells, key=lambda c: c.forecaster != "forecast hedging"))
     )
     assert same(found.cells[0].gamma(-1, 2), whole.cells[0].gamma(-1, 2))
-    kept, remarks, new = played(tmp_path / "m.db", cells(), resume=True)
-    assert (remarks, new) == ([], set())
-    assert equal(kept, whole)
+    assert resumed(tmp_path / "m.db", cells()) == ([], set())
 
 
 def test_more_runs_continue_fewer(tmp_path):
@@ -130,9 +126,7 @@ def test_columns_are_put_together_and_what_is_not_in_all_runs_is_said(tmp_path):
     assert said == "'forecast hedging' against 'drift' at T = 40: not shown, since not in all 3 runs: cdl"
     assert equal(read(tmp_path / "o.db"), study(added(["ece"], runs=3)))
     # They are there, and what is missing is computed.
-    kept, _, new = played(tmp_path / "o.db", added(["ece", "cdl"], runs=3), resume=True)
-    assert new == set()
-    assert equal(kept, study(added(["ece", "cdl"], runs=3)))
+    assert resumed(tmp_path / "o.db", added(["ece", "cdl"], runs=3))[1] == set()
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -145,10 +139,8 @@ def test_of_level_sets_that_both_have_the_exact_ones_are_kept(tmp_path, order):
     merge([moved, whole][::order], tmp_path / "m.db")
     with Store.open(tmp_path / "m.db") as store:
         assert all(list(map(exact, store.gammas(key).values())) == [True] * 12 for key in store.runs())
-    planned = of(["ece", "smooth_ce"], 12, "all")
-    kept, remarks, _ = played(tmp_path / "m.db", planned, resume=True)
-    assert remarks == []  # nothing of it is played again
-    assert equal(kept, study(planned))
+    # Nothing of it is played again.
+    assert resumed(tmp_path / "m.db", of(["ece", "smooth_ce"], 12, "all"))[0] == []
 
 
 @pytest.mark.parametrize("order", [1, -1])

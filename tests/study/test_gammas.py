@@ -10,7 +10,7 @@ from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell
-from onlinecal.study.gammas import Packer, check_keep, exact, unpacked
+from onlinecal.study.gammas import Packer, exact, unpacked
 from onlinecal.study.panel import Panel
 from onlinecal.study.played import Batch, together
 
@@ -129,12 +129,6 @@ def test_above_so_many_levels_predictions_are_moved_and_it_is_said_how_far():
     # Grids are exact whatever is kept.
     held, known = packed_and_known(F.ForecastHedging(m=30), N.Drift(), [500], keep=2)
     assert all(same(known[0][0][run], next(unpacked(held[run]))[0].gamma) for run in range(3))
-
-
-@pytest.mark.parametrize("keep", [1, 2.5, True, "some", None, 2**41])
-def test_what_says_nothing_is_refused(keep):
-    with pytest.raises(InvalidParameter, match=r"keep = .*; expected 'all', 'none', or up to how many"):
-        check_keep(keep)
 
 
 def test_of_two_files_the_runs_of_both_are_kept_and_exactly_where_one_has_them_so():

@@ -3,7 +3,7 @@
 import pytest
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidParameter, ScenarioError
+from onlinecal.core.errors import ScenarioError
 from onlinecal.engine.keeping import Exact, OnGrid
 from onlinecal.scenario import load
 from onlinecal.study.panel import Panel
@@ -69,22 +69,6 @@ def test_batches_do_not_matter(monkeypatch):
     large = play(**few)
     monkeypatch.setattr("onlinecal.study.run.BATCH", 1)
     assert play(**few).cells == large.cells
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"measures": ["smooth_ce", "ece"]}, "history = 50: measure 'ece'.*smooth_ce.*'exact'"),
-        ({"measures": [{"name": "smooth_ce", "metric": "logit"}]}, "history = 50: smooth_ce.*logit.*'exact'"),
-        ({"tasks": ["umbrella"]}, "history = 50: task 'umbrella'.*rounded.*'exact'"),
-        ({"measures": [lambda gamma: 0.0]}, "history = 50: measure '<lambda>'.*'exact'"),
-        ({"decision_makers": ["umbrella"]}, "history = 50: decision makers.*'exact'"),
-    ],
-)
-def test_what_nothing_is_known_of_is_refused_before_the_game(options, message, monkeypatch):
-    monkeypatch.setattr("onlinecal.study.run.Game", lambda *_, **__: pytest.fail("a game began"))
-    with pytest.raises(InvalidParameter, match=message):
-        play(**{"measures": ["smooth_ce"], "tasks": [], "history": 50, **options})
 
 
 def test_results_are_kept_under_the_grid_and_not_under_the_folder(tmp_path):

@@ -15,7 +15,7 @@ from onlinecal.engine import game
 from onlinecal.study import play_batch, play_cell
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
-from tests.results import F, N, cells, equal, played, read, refused, session, study
+from tests.results import F, N, cells, equal, played, read, refused, resumed, session, study
 
 CHANGED = "as the scenario or what it names has changed"
 LEFT = "not shown any more, as the scenario has them no longer: 4 finished cells"
@@ -98,24 +98,18 @@ def test_every_number_comes_back(results):
     }
 
 
-def test_an_unfinished_file_goes_on_to_the_same_end(tmp_path, monkeypatch, whole):
+def test_an_unfinished_file_goes_on_to_the_same_end(tmp_path, monkeypatch):
     planned, path = cells(), tmp_path / "part.db"
     interrupted(path, planned, monkeypatch, 5)
     assert len(read(path).cells) == 5
     assert len(played(path, list(reversed(planned)), resume=True)[2]) == 3
-    kept, remarks, new = played(path, planned, resume=True)
-    assert equal(kept, whole)
-    assert (remarks, new) == ([], set())
+    assert resumed(path, planned) == ([], set())
 
 
 def test_an_existing_file_is_neither_lost_nor_mixed(results):
     for planned, options, said in (
         (cells(), {}, "exists; --resume goes on with it"),
-        (
-            cells(seed=2),
-            {"resume": True},
-            r"nothing that is in it fits the scenario any more \(seed\); --over",
-        ),
+        (cells(seed=2), {"resume": True}, r"that is in it fits the scenario any more \(seed\); --over"),
         (cells(), {"resume": True, "overwrite": True}, r"--resume keeps .* --overwrite destroys"),
     ):
         refused(results, said, planned, **options)
@@ -142,14 +136,11 @@ def test_the_same_forecaster_under_two_labels_is_played_once_and_shown_twice(tmp
     planned = cells(forecasters=[(half, "half"), (half, "also half"), (F.Constant(0.4), "less")])
     interrupted(path, planned, monkeypatch, 1)
     assert [c.forecaster for c in read(path).cells] == ["half", "also half"]
-    kept, _, new = played(path, planned, resume=True)
-    assert len(new) == 7
+    assert len(resumed(path, planned)[1]) == 7
     assert len({cell.key for cell in planned}) == 8
-    assert equal(kept, study(planned))
+    kept = read(path)
     one, other = (kept.curve("ece", label, "drift").totals for label in ("half", "also half"))
     assert (one == other).all()
-    table = kept.table()
-    assert len(table[table.measure == "ece"]) == 12 * 3
 
 
 def test_labels_order_and_columns_are_the_plans(results):
@@ -164,9 +155,7 @@ def test_labels_order_and_columns_are_the_plans(results):
         (cells(forecasters=[hedging]), [LEFT]),
     ):
         results.write_bytes(original)
-        kept, remarks, new = played(results, planned, resume=True)
-        assert (remarks, new) == (said, set())
-        assert equal(kept, study(planned))
+        assert resumed(results, planned) == (said, set())
 
 
 # ---------------------------------------------------------------- what no longer fits
@@ -205,26 +194,21 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
             assert only(panel=Panel.of(["ece", four], ["umbrella"])) != base
 
 
-def test_only_what_changed_is_played_anew_and_comes_back_when_that_is_undone(results, monkeypatch, whole):
+def test_only_what_changed_is_played_anew_and_comes_back_when_that_is_undone(results, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(F.AlmostOneStepAhead, "version", 2, raising=False)
         interrupted(results, cells(), monkeypatch, 1, resume=True)
         assert len(read(results).cells) == 5
         new = {cell.key for cell in cells()}
     # The change is undone before all has been played: nothing was lost, and what was new in between is not shown.
-    kept, remarks, again = played(results, cells(), resume=True)
-    assert again == set()
-    assert equal(kept, whole)
-    assert remarks[0].endswith(": 1 finished cell")
+    (said, *_), again = resumed(results, cells())
+    assert (said.endswith(": 1 finished cell"), again) == (True, set())
     with Store.open(results) as store:
         assert store.runs().keys().isdisjoint(new - {cell.key for cell in cells()})
     monkeypatch.setattr(F.AlmostOneStepAhead, "version", 2, raising=False)
-    kept, remarks, new = played(results, cells(), resume=True)
+    (said,), new = resumed(results, cells())
+    assert said == f"played again, {CHANGED} (forecaster 'almost one step ahead': version): 4 finished cells"
     assert len(new) == 4
-    assert remarks == [
-        f"played again, {CHANGED} (forecaster 'almost one step ahead': version): 4 finished cells"
-    ]
-    assert equal(kept, study(cells()))
     with Store.open(results) as store:
         assert store.runs().keys() == {cell.key for cell in cells()}
 
@@ -242,9 +226,7 @@ def test_more_forecasters_horizons_and_runs_are_played_and_nothing_else(results,
         assert sorted(runs for runs in rounds if runs) == [2] * 8 + [5] * 7
         assert equal(oc.Study.of(opened.results()), study(grown))
     # Fewer are the first of them.
-    kept, _, new = played(results, cells(), resume=True)
-    assert new == set()
-    assert equal(kept, study(cells()))
+    assert resumed(results, cells())[1] == set()
 
 
 def test_bounds_are_those_of_now(results, monkeypatch):
@@ -255,10 +237,8 @@ def test_bounds_are_those_of_now(results, monkeypatch):
         return tuple(replace(g, formula="3√(mT)", bound=lambda t: 3.0 * t) for g in before(self))
 
     monkeypatch.setattr(F.ForecastHedging, "guarantees", property(corrected))
-    kept, _, new = played(results, cells(), resume=True)
-    assert new == set()
-    assert kept.cells[0].promises[0].bound == 150.0
-    assert equal(kept, study(cells()))
+    assert resumed(results, cells())[1] == set()
+    assert read(results).cells[0].promises[0].bound == 150.0
 
 
 # ---------------------------------------------------------------- what players say of themselves
@@ -268,11 +248,7 @@ def test_bounds_are_those_of_now(results, monkeypatch):
     ("name", "value", "said"),
     [
         ("ece", [0.0, 0.0, 0.0], "certifies 'ece', which is what the measure is called"),
-        (
-            "mine",
-            [0.0, 0.0],
-            "certifies mine = .*; expected 3 numbers, one for each run, at each of 1 checkpoints",
-        ),
+        ("mine", [0.0, 0.0], "mine = .*; expected 3 numbers, one for each run, at each of 1 checkpoints"),
         ("mine", [0.0, np.nan, 0.0], "certifies mine = "),
         ("mine", ["a", "b", "c"], "certifies mine = "),
     ],
