@@ -101,6 +101,7 @@ def test_who_needs_the_horizon(some_cases, seed, monkeypatch):
     exp(−2 · 21.6²/64) < 1e-6.
     """
     monkeypatch.setattr(facts, "MIDDLE", 96)
+    monkeypatch.setattr(facts, "LONG", 2**13)
     for case in some_cases:
         shown = any(facts.horizon(*game, seed) for game in games(case))
         assert shown is case[1].needs_horizon, strategy_key(case[1])

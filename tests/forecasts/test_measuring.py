@@ -377,7 +377,7 @@ def test_a_cluster_finds_the_report_of_one_machine(tmp_path):
         n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
     ) as cluster:
         own = {"scheduler": cluster.scheduler_address}
-        for name, size in (("f.csv", 700), ("f.parquet", 50)):
+        for name, size in (("f.csv", 2500), ("f.parquet", 50)):
             path = str(written(tmp_path / name, frame(600)))
             assert len(places_of(path, size)) > 8  # a tree of two storeys
             same(report_of(path, asked, FEW, size=size, **own), report_of(path, asked, FEW))
