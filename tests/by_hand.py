@@ -70,21 +70,15 @@ class Noted(NamedTuple):
 def noted(forecaster, nature, horizon, runs=3, seed=0):
     """The rounds of a game, and the game; outcomes are those that the stream of the nature makes of q."""
     game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
-    uniforms, log = outcome_uniforms(nature, horizon, runs, seed), []
+    path = "outcome", strategy_key(nature), f"T={horizon}"
+    uniforms, log = Stream(seed, path, range(runs)).block(horizon), []
     for u in uniforms:
         question = game.ask()
         log.append(
-            Noted(
-                question.laws, question.probability, question.forecast, (u < question.probability).astype(int)
-            )
+            Noted(question.laws, question.probability, question.forecast, (u < question.probability) + 0)
         )
         game.resolve(question)
     return log, game
-
-
-def outcome_uniforms(nature, horizon, runs=3, seed=0):
-    """What outcomes are drawn by, (rounds, runs)."""
-    return Stream(seed, ("outcome", strategy_key(nature), f"T={horizon}"), range(runs)).block(horizon)
 
 
 def revealed(nature, horizon, runs=3, seed=0):

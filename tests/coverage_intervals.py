@@ -15,7 +15,8 @@ import numpy as np
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.evaluation import evaluate
-from onlinecal.measures import MEASURES, Bracket
+from onlinecal.measures import MEASURES
+from onlinecal.measures.base import ends
 
 _EVEN = (np.arange(2000) + 0.5) / 2000
 _GRID = np.arange(21) / 20
@@ -64,10 +65,6 @@ WITHOUT = {
 }
 
 
-def _ends(value):
-    return (value.lower, value.upper) if isinstance(value, Bracket) else (value, value)
-
-
 def coverage(
     population: JointDistribution,
     n: int,
@@ -88,7 +85,7 @@ def coverage(
     truth = {}
     for name, spec in asked.items():
         options = {key: value for key, value in spec.items() if key != "name"}
-        truth[name] = _ends(MEASURES[spec["name"]].function(population, **options))
+        truth[name] = ends(MEASURES[spec["name"]].function(population, **options))
     share = population.counts / population.counts.sum()
     found = {name: [0, 0] for name in names}
     for i in range(simulations):

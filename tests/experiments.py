@@ -26,8 +26,6 @@ from tests.checklist import markdown
 from tests.oracles import measures as oracle
 from tests.readme import ROOT, block
 
-Floats = NDArray[np.float64]
-
 HERE = ROOT / "scenarios" / "papers"
 PAGE = HERE / "README.md"
 
@@ -139,7 +137,7 @@ def seconds(samples: tuple[int, ...] = (129, 513, 2049, 8193, 131_073)) -> str:
     return markdown(["n", *(f"{name}, ms" for name in SOLVERS)], rows)
 
 
-def means_of_ten(shift: float, sets: int, rng: np.random.Generator) -> Floats:
+def means_of_ten(shift: float, sets: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Mean smooth calibration of ten sets of 1,024: f uniform on [0, 1], an event of probability f + shift."""
     values = np.empty((sets, 10))
     for place in np.ndindex(values.shape):

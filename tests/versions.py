@@ -292,11 +292,6 @@ def complaint(name: str, old: Entry | None, new: Entry) -> str:
     return ""
 
 
-def played_anew(name: str) -> bool:
-    """Whether the engine makes these numbers, too."""
-    return name.startswith(("forecaster ", "nature "))
-
-
 def renewed(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> tuple[dict[str, Entry], list[str]]:
     """The record as it is to be, and what is refused: other numbers under the same version.
 
@@ -309,7 +304,8 @@ def renewed(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> tuple[dict[st
         before = old.get(name)
         said = complaint(name, before, found)
         raised = before is None or found["version"] > before["version"]
-        if raised or (said and engine and played_anew(name) and found["version"] == before["version"]):
+        played = name.startswith(("forecaster ", "nature "))  # by the engine
+        if raised or (said and engine and played and found["version"] == before["version"]):
             record[name] = found
         else:
             record[name] = before

@@ -247,13 +247,11 @@ def scdl(gamma: JointDistribution, finest: int = 50) -> Fraction:
 
 def distance_upper(gamma: JointDistribution) -> Fraction:
     """Over all partitions of the levels."""
-    return min(_groups_cost(rows(gamma), groups) for groups in partitions(range(gamma.levels)))
-
-
-def _groups_cost(levels: list[Row], groups: list[list[int]]) -> Fraction:
-    cost = Fraction(0)
-    for group in groups:
-        mass = sum(levels[i][1] for i in group)
-        mean = sum(levels[i][1] * levels[i][2] for i in group) / mass
-        cost += sum(levels[i][1] * abs(levels[i][0] - mean) for i in group)
-    return cost
+    levels, costs = rows(gamma), []
+    for groups in partitions(range(gamma.levels)):
+        cost = Fraction(0)
+        for group in ([levels[i] for i in each] for each in groups):
+            mean = sum(w * q for _, w, q in group) / sum(w for _, w, _ in group)
+            cost += sum(w * abs(v - mean) for v, w, _ in group)
+        costs.append(cost)
+    return min(costs)
