@@ -12,7 +12,6 @@ from onlinecal.schedules import Constant, Schedule
 from onlinecal.study import Entry, plan, play_cell
 from onlinecal.study.gammas import Packer, exact, unpacked
 from onlinecal.study.panel import Panel
-from onlinecal.study.played import Batch, together
 
 F, N = oc.forecasters, oc.natures
 PARTS = "predictions", "counts", "positives", "means"
@@ -129,22 +128,6 @@ def test_above_so_many_levels_predictions_are_moved_and_it_is_said_how_far():
     # Grids are exact whatever is kept.
     held, known = packed_and_known(F.ForecastHedging(m=30), N.Drift(), [500], keep=2)
     assert all(same(known[0][0][run], next(unpacked(held[run]))[0].gamma) for run in range(3))
-
-
-def test_of_two_files_the_runs_of_both_are_kept_and_exactly_where_one_has_them_so():
-    moved, coarse, whole = (
-        packed_and_known(F.EmpiricalMean(), N.Drift(), [10, 60], 4, keep)[0] for keep in (9, 4, "all")
-    )
-
-    def some(gammas, *runs):
-        return {run: gammas[run] for run in runs}
-
-    def both(*gammas):
-        return together([Batch(0, np.array([10, 60]), {}, "", (), gammas=each) for each in gammas]).gammas
-
-    one, other = {**some(whole, 0, 1), **some(moved, 2)}, some(coarse, 1, 2, 3)
-    assert both(one, other) == {**one, 3: coarse[3]}  # where both are moved it is the first
-    assert both(other, one) == {0: whole[0], 1: whole[1], 2: coarse[2], 3: coarse[3]}
 
 
 # ---------------------------------------------------------------- found again

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import onlinecal as oc
+from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
 from onlinecal.decisions.tasks import DecisionTask, swap_regret, umbrella
 from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
@@ -125,7 +125,7 @@ def test_what_is_tracked_is_what_the_measures_say():
     game = Game(F.ForecastHedging(), N.Drift(), horizon=300, runs=range(5), seed=7)
     values = {
         "ece": oc.measures.ece, "cdl": oc.measures.cdl, "smooth_ce": oc.measures.smooth_ce,
-        "swap_regret[umbrella]": lambda gamma: swap_regret(gamma, umbrella()),
+        **{f"{name}[umbrella]": lambda gamma, i=i: umbrella().account(gamma)[i] for i, name in enumerate(ACCOUNT)},
         "swap_regret[mine]": lambda gamma: swap_regret(gamma, DecisionTask("mine", mine["payoffs"])),
     }  # fmt: skip
     for i, t in enumerate(study.curve("ece").rounds):
@@ -200,19 +200,6 @@ def test_a_measure_with_a_limit_has_two_columns_only_where_it_can_be_reached():
     assert low <= many.weight * MEASURES["interval_ce"].function(many) <= high
     assert Panel.of(["interval_ce"], rounds=10**5).names == ["interval_ce"]
     assert len(Panel.of(["interval_ce"]).names) == 2
-
-
-def test_a_panel_reads_the_total_of_every_column():
-    gamma = JointDistribution.from_counts([0.2, 0.25, 0.6], [4, 1, 3], [3, 0, 1])
-    task = umbrella()
-    panel = Panel.of(["brier", {"name": "interval_ce", "max_levels": 2}, "ece"], task)
-    assert panel.names == [
-        "brier", "interval_ce(max_levels=2)[lower]", "interval_ce(max_levels=2)[upper]", "ece",
-        "payoff[umbrella]", "external_regret[umbrella]", "action_swap_regret[umbrella]", "swap_regret[umbrella]",
-    ]  # fmt: skip
-    low, high = (bracket := MEASURES["interval_ce"].bind(max_levels=2)(gamma)).lower, bracket.upper
-    values = oc.measures.brier(gamma), low, high, oc.measures.ece(gamma), *task.account(gamma)
-    assert panel.read(gamma) == [8 * value for value in values]
 
 
 # ---------------------------------------------------------------- very many cells

@@ -98,14 +98,6 @@ def test_every_number_comes_back(results):
     }
 
 
-def test_an_unfinished_file_goes_on_to_the_same_end(tmp_path, monkeypatch):
-    planned, path = cells(), tmp_path / "part.db"
-    interrupted(path, planned, monkeypatch, 5)
-    assert len(read(path).cells) == 5
-    assert len(played(path, list(reversed(planned)), resume=True)[2]) == 3
-    assert resumed(path, planned) == ([], set())
-
-
 def test_an_existing_file_is_neither_lost_nor_mixed(results):
     for planned, options, said in (
         (cells(), {}, "exists; --resume goes on with it"),
