@@ -3,7 +3,6 @@
 import os
 import random
 import signal
-import sys
 import threading
 import time
 
@@ -66,40 +65,28 @@ def test_the_process_that_plays_a_study_is_killed_again_and_again_and_interrupte
 
 
 @pytest.mark.slow
-def test_workers_are_killed_again_and_again(folder, alone, seed, full, monkeypatch):
+def test_workers_are_killed_again_and_again(folder, alone, seed):
+    """As often as a unit is played again: whichever they play, none is given up."""
     random.seed(seed)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    planned = load(folder / "s.toml")
-    executor, killed, lost, dead = Processes(2, alone=0), 0, {}, []
-    kills = 10 if full else 2
-
+    planned, path, killed = load(folder / "s.toml"), folder / "killed.db", []
+    executor, slow = Processes(2, alone=0), folder / "slow"
     # However long a new worker takes to begin, the study is not over before.
-    slow = folder / "slow"
     slow.touch()
 
     def kill():
-        nonlocal killed
-        while killed < kills and slow.exists():
+        while len(killed) < AGAIN and slow.exists():
             time.sleep(random.uniform(0.0, 0.3))
-            there = [w for w in list(executor._team) if w.ready and w not in dead]
-            busy = [w for w in there if w.unit and lost.get(w.unit, 0) < AGAIN]
+            busy = [w for w in list(executor._team) if w.ready and w.unit and w not in killed]
             if busy:
-                worker = random.choice(busy)
-                # One that has just been given another is not known to have been killed at that one.
-                unit = worker.unit
-                os.kill(worker._process.pid, signal.SIGKILL)
-                dead.append(worker)
-                for each in {unit, worker.unit} - {None}:
-                    lost[each] = lost.get(each, 0) + 1
-                killed += 1
+                killed.append(random.choice(busy))
+                os.kill(killed[-1]._process.pid, signal.SIGKILL)
         slow.unlink(missing_ok=True)
 
     thread = threading.Thread(target=kill, daemon=True)
-    path = folder / "killed.db"
     with executor, Session.open(planned.cells, planned.meta, path) as opened:
         thread.start()
         assert opened.play(executor) == []
     slow.unlink(missing_ok=True)
     thread.join()
-    assert killed == kills, "the study was over before"
+    assert len(killed) == AGAIN, "the study was over before"
     assert tables(path) == alone
