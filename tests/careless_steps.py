@@ -57,20 +57,10 @@ def coin(run, number, size, forecast):
 
 
 @move
-def peek(run, number, size, forecast):
-    return 1.0 if forecast < 0.5 else 0.0
-
-
-@move
 def move_raises(run, number, size, forecast):
     if number == 3:
         raise ValueError("boom")
     return 0.5
-
-
-@hear
-def listen(run, number, size, forecast, outcome):
-    return 0
 
 
 @hear
@@ -100,11 +90,6 @@ def state_on_grid(run, number):
     value, weight, size = floats(run)
     law_atoms(run)[0], law_weights(run)[0] = (1, 1.0) if number < 3 else (int(value), weight)
     return 1 if number < 3 else int(size)
-
-
-@learn
-def refuses(run, number, size, drawn, outcome):
-    return -1 if number == 3 else 0
 
 
 @learn

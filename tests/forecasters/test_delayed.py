@@ -224,7 +224,6 @@ def totals(game, guarantee):
     return np.array([panel.read(gamma)[0] for gamma in game.gammas()])
 
 
-@pytest.mark.one_in(7)
 @pytest.mark.parametrize("slots", [None, 20, "plain"])
 @pytest.mark.parametrize("nature", HARD, ids=strategy_key)
 @pytest.mark.parametrize(

@@ -12,23 +12,24 @@ from onlinecal.rounds.steps import Memory, law, law_atoms, law_values, law_weigh
 
 @dataclass(frozen=True)
 class Quarters(Forecaster):
-    """Random laws over the quarters, some with an atom without weight, and one written −0."""
+    """Random laws over the quarters: in no order, one twice, some with an atom without weight, one written −0."""
 
     grid: bool = False
 
     def start(self, horizon, stream):
         grid = np.arange(5) / 4 if self.grid else None
-        return CompiledForecaster(_three, nothing, Memory(stream=stream), size=3, grid=grid)
+        return CompiledForecaster(_four, nothing, Memory(stream=stream), size=4, grid=grid)
 
 
 @law
-def _three(run, number):
+def _four(run, number):
     u, weights = own_uniform(run, number - 1), law_weights(run)
     first = int(3.0 * u)
-    for j in range(3):
-        law_atoms(run)[j] = first + j
-        law_values(run)[j] = (first + j) / 4.0 if first + j > 0 else -0.0
-    weights[0] = 0.5 if u < 0.5 else 0.25
-    weights[1] = 0.25 if u < 0.5 else 0.0
-    weights[2] = 1.0 - weights[0] - weights[1]
-    return 3
+    for j in range(4):  # the third, the first, the second, and the first again
+        place = first + (2 if j == 0 else 1 if j == 2 else 0)
+        law_atoms(run)[j] = place
+        law_values(run)[j] = place / 4.0 if place > 0 else -0.0
+    weights[1] = weights[3] = 0.25 if u < 0.5 else 0.125
+    weights[2] = 0.25 if u < 0.5 else 0.0
+    weights[0] = 1.0 - 2.0 * weights[1] - weights[2]
+    return 4

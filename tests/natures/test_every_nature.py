@@ -8,14 +8,11 @@ import pytest
 import onlinecal as oc
 from onlinecal import natures as n
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
-from onlinecal.core.strategy import strategy_key
-from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, Constant, ForecastHedging
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, move
-from tests import examples
-from tests.natures.written import Written
+from tests.natures.quarters import Quarters
 
 
 @pytest.mark.parametrize("cls", [*n.NATURES.values(), *FORECASTERS.values()], ids=[*n.NATURES, *FORECASTERS])
@@ -94,60 +91,11 @@ def test_what_is_no_sight_is_refused(sight):
 
 
 def test_a_law_is_shown_as_a_distribution():
+    """However it is written; that steps depend on nothing else of it is in test_rules.py."""
     nature, seen = reads(n.Sight.LAW, "law")
-    twice = Written([([0.25, 0.75, 0.25, 1.0], [0.25, 0.5, 0.25, 0.0])])
-    Game(twice, nature, horizon=1, runs=range(2)).advance(1)
-    assert seen == [{0.25: 0.5, 0.75: 0.5}] * 2
-
-
-# ---------------------------------------------------------------- a law is a distribution, however it is written
-
-
-def answers(nature, laws, outcomes):
-    """q of each round in which these laws are stated, and the forecasts."""
-    game, found = Game(Written(laws), nature, horizon=len(laws), runs=range(1)), []
-    for outcome in outcomes:
-        question = game.ask()
-        found.append((question.probability[0], question.forecast[0]))
-        game.resolve(question, outcome=outcome)
-    return found
-
-
-def place_of(u, weights):
-    """The place that is drawn."""
-    return int(np.searchsorted(np.cumsum(weights), u, side="right"))
-
-
-def rewritten(values, weights, u, generator):
-    """The same law with each value twice, values without weight, in another order in which the same value is drawn."""
-    share = generator.choice([0.25, 0.5, 1.0], len(values))
-    other = generator.choice([0.0, 0.5, 1.0], 2)
-    twice = np.concatenate((share * weights, (1.0 - share) * weights, [0.0, 0.0]))
-    values = np.concatenate((values, values, other))
-    while True:
-        order = generator.permutation(len(values))
-        if (
-            values[order][place_of(u, twice[order])]
-            == values[place_of(u, twice[: len(share)] + twice[len(share) : -2])]
-        ):
-            return values[order], twice[order]
-
-
-def test_natures_depend_on_a_law_as_a_distribution(seed, tmp_path):
-    """To the last digit where sums of weights are exact, as of these; of others up to the order of summation."""
-    generator, laws, horizon = np.random.default_rng(seed), [], 100
-    for _ in range(horizon):
-        weights = [[1.0, 0.0, 0.0], [0.25, 0.75, 0.0], [0.25, 0.25, 0.5]][generator.integers(3)]
-        laws.append((generator.choice(9, 3, replace=False) / 8, np.array(weights)))
-    outcomes = generator.integers(0, 2, horizon)
-    uniforms = Stream(0, ("forecast", strategy_key(Written(laws)), f"T={horizon}"), range(1)).block(horizon)[
-        :, 0
-    ]
-    others = [rewritten(*law, u, generator) for law, u in zip(laws, uniforms, strict=True)]
-    seen = [nature for nature in examples.natures(tmp_path) if nature.sight >= n.Sight.LAW]
-    assert len({type(nature) for nature in seen}) >= 9
-    for nature in [*seen, n.KinkApproach(cells=7)]:
-        assert answers(nature, laws, outcomes) == answers(nature, others, outcomes), nature
+    Game(Quarters(), nature, horizon=50, runs=range(2)).advance(50)
+    assert {(min(law.values()) > 0.0, sum(law.values())) for law in seen} == {(True, 1.0)}
+    assert {len(law) for law in seen} == {2, 3}
 
 
 # ---------------------------------------------------------------- parameters

@@ -71,7 +71,6 @@ def test_the_step_of_the_proof_of_early_stopping(bias, share):
         assert (drift(b, delta, beta) > 2.0 * delta**2 - 1.5 * c).any()
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize("bias", [1.5, 5.0])
 def test_coins_of_early_stopping_end_against_who_keeps_them_going(bias, seed):
     runs, horizon = 64, math.ceil(1.5 * _coins(bias))

@@ -78,17 +78,3 @@ def test_times_are_numbers_or_dates(tmp_path):
     assert Replay(str(file), time="n").times.tolist() == [1, 1]
     assert Replay(str(file), time="day").times.tolist() == [1, 1]
     assert Replay(str(file), time="moment").times.tolist() == [0.5, 1]
-
-
-def test_a_parquet_file_is_read_like_csv(tmp_path):
-    pytest.importorskip("pyarrow", reason="pandas writes the file by it")
-    import pandas as pd
-
-    days = pd.to_datetime(["1970-01-01", "1970-01-02", "1970-01-02"])
-    frame = pd.DataFrame({"outcome": [0, 1, 1], "p": [0.25, 0.5, 1.0], "mm": [0, 3, 1], "day": days})
-    frame.to_parquet(tmp_path / "a.parquet"), frame.to_csv(tmp_path / "a.csv")
-    found, csv = (Replay(str(tmp_path / name), base="p", time="day") for name in ("a.parquet", "a.csv"))
-    assert found.outcomes.tolist() == [0, 1, 1]
-    assert strategy_key(found) == strategy_key(csv)
-    with pytest.raises(InvalidData, match="row 2: column 'mm' holds 3; expected 0 or 1"):
-        Replay(str(tmp_path / "a.parquet"), "mm")

@@ -60,6 +60,7 @@ class _Needs(Constant):
 
 NEEDS = {"declares": ["truth"], "needs": ["truth"], "memory": {"context": 1}}
 REVEALS = {"declares": ["truth"], "reveals": ["truth"], "memory": {"context": 1}}
+REFUSING = forecaster(learn=steps.refuses_at, memory={"ints": [3]})
 #: players of which one makes a mistake in round 3, and what is said of it
 STOPS = [
     ((forecaster(steps.law_raises), Bernoulli()), "forecaster 'made' raised an error in its step law_raises"),
@@ -68,7 +69,7 @@ STOPS = [
     ((Constant(), nature(sees=Sight.HISTORY, hear=steps.hear_raises)), "nature 'made' .* step hear_raises"),
     ((forecaster(**NEEDS), nature(**REVEALS, reveal=steps.reveal_raises)), "nature 'made' .* step reveal_raises"),
     *(
-        ((whole(forecaster(learn=steps.refuses)), Bernoulli()), f"forecaster '{name}' refused a round")
+        ((whole(REFUSING), Bernoulli()), f"forecaster '{name}' refused a round")
         for name, whole in (
             ("made", lambda x: x), ("doubling", Doubling), ("expert_mixture", lambda x: ExpertMixture((x,))),
         )
@@ -140,8 +141,8 @@ def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, r
     ("pair", "match"),
     [
         # It would be shown what it does not declare.
-        ((Constant(), nature(steps.peek, Sight.HISTORY, sight=Sight.DRAW)), "sight DRAW, but .* declares HISTORY"),
-        ((Constant(), nature(hear=steps.listen)), "with a step `hear`; expected HISTORY"),
+        ((Constant(), nature(steps.asks, Sight.HISTORY, sight=Sight.DRAW)), "sight DRAW, but .* declares HISTORY"),
+        ((Constant(), nature(hear=steps.deaf)), "with a step `hear`; expected HISTORY"),
         ((Constant(), nature(reveal=steps.reveal_raises)), "expected kinds of context and a step `reveal`, or neither"),
         ((Constant(), nature(reveals=["truth"])), "expected kinds of context and a step `reveal`, or neither"),
         ((Constant(), nature(grows_with="forecasts")), "grows_with = 'forecasts'; expected 'rounds' or 'levels'"),
@@ -152,7 +153,7 @@ def test_of_runs_that_are_played_in_turn_the_first_that_stops_is_named(rounds, r
         ((forecaster(nothing), Bernoulli()), "expected a function marked as the step `law`"),
         ((forecaster(learn=steps.fair), Bernoulli()), "expected a function marked as the step `learn`"),
         ((forecaster(learn=lambda *_: 0), Bernoulli()), "expected a function marked as the step `learn`"),
-        ((Constant(), nature(steps.listen)), "expected a function marked as the step `move`"),
+        ((Constant(), nature(steps.deaf)), "expected a function marked as the step `move`"),
         ((Constant(), nature(sees=Sight.HISTORY, hear=steps.coin)), "expected a function marked as the step `hear`"),
         ((_Needs(), nature(**REVEALS, reveal=steps.coin)), "expected a function marked as the step `reveal`"),
         ((forecaster(size=0), Bernoulli()), "size = 0; expected"),
