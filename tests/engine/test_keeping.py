@@ -15,7 +15,7 @@ from onlinecal.core.errors import InvalidParameter, StoreError
 from onlinecal.core.joint import JointDistribution, encode
 from onlinecal.engine import spill
 from onlinecal.engine.history import Counts, Sorted
-from onlinecal.engine.keeping import Exact, OnGrid, as_history
+from onlinecal.engine.keeping import Exact, OnGrid
 from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.spill import Spill, merged
 from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
@@ -159,9 +159,8 @@ def test_what_fits_nowhere_is_refused_before_it_is_needed(monkeypatch):
     ],
 )
 def test_what_is_no_history_is_refused(spec, message):
-    for make in (as_history, lambda spec: game_of(history=spec)):
-        with pytest.raises(InvalidParameter, match=message):
-            make(spec)
+    with pytest.raises(InvalidParameter, match=message):
+        game_of(history=spec)
 
 
 def counted(m, p, y):

@@ -17,6 +17,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.engine.kernels import OF_PICK
 from onlinecal.forecasters import FORECASTERS
+from tests.by_hand import revealed
 from tests.examples import recording
 from tests.oracles import forecasters as rule
 
@@ -177,13 +178,6 @@ def nature_for(forecaster, folder):
     return n.UniformTruth() if forecaster.needs else n.Drift()
 
 
-def contexts(nature, horizon, seed):
-    """What nature reveals, run by run, kind → numbers: nothing that is forecast changes it."""
-    game = Game(f.Constant(), nature, horizon=horizon, runs=range(RUNS), seed=seed, keeps=nature.reveals)
-    game.advance(horizon)
-    return [game.transcripts.of(run).context for run in range(RUNS)]
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("examples")
@@ -195,7 +189,11 @@ def test_rounds_in_flight(spec, make, flying, seed, folder):
     """With as many open rounds, which are told in any order, each law is that of the rule."""
     rules, nature = [make(spec, HORIZON, seed, run) for run in range(RUNS)], nature_for(spec, folder)
     game = Game(spec, nature, horizon=HORIZON, runs=range(RUNS), seed=seed)
-    rng, waiting, shown = np.random.default_rng([seed, flying]), deque(), contexts(nature, HORIZON, seed)
+    rng, waiting, shown = (
+        np.random.default_rng([seed, flying]),
+        deque(),
+        revealed(nature, HORIZON, RUNS, seed),
+    )
     outcomes = rng.integers(0, 2, (HORIZON + 1, RUNS))
 
     def tell(question, place, memos):
@@ -209,7 +207,7 @@ def test_rounds_in_flight(spec, make, flying, seed, folder):
         question, memos = game.ask(), []
         place = game._loop.words[:, question.slot].view(np.int64)[:, OF_PICK].copy()
         for run, said in enumerate(question.laws):
-            context = {kind: float(values[number - 1]) for kind, values in shown[run].items()}
+            context = {kind: float(values[number - 1, run]) for kind, values in shown.items()}
             if hasattr(rules[run], "agrees"):
                 assert rules[run].agrees(said), (number, run)
                 memos.append((said, None, context))

@@ -15,7 +15,7 @@ from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.sweeping import lineup
-from tests.by_hand import noted, revealed
+from tests.by_hand import noted, revealed, truths
 from tests.examples import recording
 
 T, RUNS = 240, 2
@@ -24,13 +24,8 @@ T, RUNS = 240, 2
 # ---------------------------------------------------------------- mixtures and switches
 
 
-def coins(nature, forecaster, horizon, seed, runs=3):
-    return np.array([round.q for round in noted(forecaster, nature, horizon, runs, seed)[0]])
-
-
 def test_parts_of_one_kind_have_randomness_of_their_own(seed):
-    both = coins(n.Mixture((n.UniformTruth(), n.UniformTruth())), f.Constant(), 1000, seed)
-    one = coins(n.Mixture((n.UniformTruth(),)), f.Constant(), 1000, seed)
+    both, one = (truths(n.Mixture((n.UniformTruth(),) * many), 1000, seed=seed) for many in (2, 1))
     # The mean of two independent uniforms has variance 1/24, of two equal ones 1/12. The squared deviation is in
     # [0, 1/4] and 3000 of them are averaged: off by 1/60 with probability below 2·exp(−2·3000·(4/60)²) < 1e-11.
     assert abs(((both - 0.5) ** 2).mean() - 1 / 24) < 1 / 60
@@ -46,7 +41,7 @@ def test_recorded_streams_in_compositions(tmp_path):
     with pytest.raises(InvalidParameter, match="horizon = 4, but nature 'mixture' has 3 rounds"):
         Game(f.Constant(), n.Mixture((n.Bernoulli(), replay)), horizon=4, runs=range(1))
     switched = n.Switch(n.Bernoulli(0.5), replay, 2)
-    assert coins(switched, f.Constant(), 5, 0)[:, 0].tolist() == [0.5, 0.5, 0, 1, 1]
+    assert truths(switched, 5)[:, 0].tolist() == [0.5, 0.5, 0, 1, 1]
     with pytest.raises(InvalidParameter, match="switch: 4 of 6 rounds fall to then = replay, which has 3"):
         Game(f.Constant(), n.Switch(n.Bernoulli(), replay, 2), horizon=6, runs=range(1))
 

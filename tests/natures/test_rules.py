@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
+from functools import partial
 from itertools import count
 
 import numpy as np
@@ -13,7 +14,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.exact.signs import STOP, sign_preservation
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging
 from onlinecal.natures import NATURES
-from tests.by_hand import noted, revealed
+from tests.by_hand import noted, revealed, truths
 from tests.exact.test_signs import write
 from tests.natures.quarters import Quarters
 
@@ -395,13 +396,11 @@ def test_what_is_revealed_is_what_it_goes_by(nature, kind, of, seed):
     if of is not None:
         assert shown[kind] == pytest.approx(of(own), abs=1e-15)
     else:
-        assert (shown[kind] == [round.q for round in noted(EmpiricalMean(), nature, 60, 3, seed)[0]]).all()
+        assert (shown[kind] == truths(nature, 60, seed=seed)).all()
 
 
 def test_rules_at_their_ends(seed):
-    def qs(nature, horizon):
-        return np.array([round.q for round in noted(EmpiricalMean(), nature, horizon, 3, seed)[0]])
-
+    qs = partial(truths, seed=seed)
     assert (qs(n.UniformTruth(1.0, 1.0), 9) == 1.0).all()
     assert (qs(n.Sawtooth(0), 5) == 0).all()
     assert qs(n.Sawtooth(1e9), 1000).max() <= 1
