@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from onlinecal.engine.game import Game
 from onlinecal.forecasters import (
     Constant,
     Doubling,
@@ -16,13 +15,13 @@ from onlinecal.forecasters import (
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian
 from tests.by_hand import Driven
+from tests.engine.games import played
 
 
 def test_doubling_keeps_the_order_of_the_error(seed):
     """Restarts cost a constant factor: the sum over epochs is below 1/(1 − 2^{−2/3}) < 2.71 times the last bound."""
     horizon = 16 * (2**9 - 1)
-    game = Game(Doubling(ForecastHedging()), Contrarian(), horizon=horizon, runs=range(8), seed=seed)
-    game.advance(horizon)
+    game = played(Doubling(ForecastHedging()), Contrarian(), horizon, runs=range(8), seed=seed)
     mean = horizon * np.mean([ece(g) for g in game.gammas()])
     # The slack of hedging's own test at this horizon and rate 1e-9 is 290.
     assert mean <= 2.71 * 2.6 * horizon ** (2 / 3) + 290
@@ -35,8 +34,7 @@ def test_the_mixture_is_as_good_as_its_best_expert(seed):
     within T·√(ln(2/1e-9)/(2·32000)) < 74 of its expectation with probability 1 − 1e-9.
     """
     horizon, experts = 4000, (Constant(0.9), Constant(0.2), Constant(0.5))
-    game = Game(ExpertMixture(experts), Bernoulli(0.9), horizon=horizon, runs=range(8), seed=seed)
-    game.advance(horizon)
+    game = played(ExpertMixture(experts), Bernoulli(0.9), horizon, runs=range(8), seed=seed)
     total = horizon * np.mean([brier(g) for g in game.gammas()])
     limit = horizon * 0.09 + math.sqrt(horizon * math.log(3) / 2) + 74
     assert total <= limit < horizon * (0.9 * 0.64 + 0.1 * 0.04)  # which the expert of 0.2 has

@@ -25,6 +25,7 @@ from onlinecal.natures import Bernoulli, Contrarian, Drift, Greedy, Nature, Sawt
 from onlinecal.study.panel import Panel
 from tests.by_hand import Half
 from tests.delays import play
+from tests.engine.games import played
 from tests.strategies import gammas
 
 RATE = 1e-9  # of false failures, for each expected bound
@@ -296,8 +297,7 @@ def test_expected_bounds_hold_with_delays(of, nature, seed):
 def test_the_bounds_of_games_without_delays(seed):
     """With slots, copies play one after the other."""
     spec = f.Delayed(f.AlmostOneStepAhead(), 5)
-    game = Game(spec, Contrarian(), horizon=2003, runs=range(2), seed=seed)
-    game.advance(2003)
+    game = played(spec, Contrarian(), 2003, runs=range(2), seed=seed)
     for guarantee in spec.guarantees:
         own = next(g for g in f.AlmostOneStepAhead().guarantees if g.column == guarantee.column)
         assert guarantee.bound(2003) == 5 * own.bound(401)

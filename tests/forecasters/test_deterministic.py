@@ -18,6 +18,7 @@ from onlinecal.natures import NATURES, Bernoulli, Contrarian, Drift
 from onlinecal.rounds.steps import ints, law_atoms, learn
 from tests import examples
 from tests.by_hand import Driven
+from tests.engine.games import played
 from tests.mutants import CoarseRoot
 from tests.oracles.forecasters import Defensive
 
@@ -118,8 +119,7 @@ def test_forecasts_are_roots_in_a_tree_of_many_leaves(scale, nature, seed):
     """Also where terms of a narrow kernel are 10^8 times larger at one end than at the other: no rounding of these may
     stand where the small ones are summed.
     """
-    game = Game(DefensiveForecasting(scale=scale), nature, horizon=3000, runs=range(1), seed=seed, keeps=())
-    game.advance(3000)
+    game = played(DefensiveForecasting(scale=scale), nature, 3000, runs=range(1), seed=seed, keeps=())
     rounds = game.transcripts.of(0)
     past = list(zip(rounds.forecasts.tolist(), rounds.outcomes.tolist(), strict=True))
     for t in range(150, 3000, 151):

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from onlinecal.checks.guarantees import step
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine.game import Game
 from onlinecal.forecasters import CDLMinimiser, ForecastHedging, FosterVohra, StepCEMinimiser
 from onlinecal.forecasters.hedging import _sinh, growth_of_play, pair, weight
 from onlinecal.forecasters.thresholds import _tree, best_rate
 from onlinecal.measures import cdl, step_ce
 from onlinecal.natures import Bernoulli
 from tests.by_hand import Driven
+from tests.engine.games import played
 from tests.oracles.forecasters import StepCE
 
 ROUNDING = 1e-9
@@ -277,8 +277,7 @@ def with_biases(m, horizon, biases):
 
 @given(st.integers(1, 40), st.integers(1, 80), st.integers(0, 99))
 def test_after_any_game_the_tree_is_that_of_its_biases(m, horizon, seed):
-    game = Game(StepCEMinimiser(m), Bernoulli(0.4), horizon=horizon, runs=range(2), seed=seed)
-    game.advance(horizon)
+    game = played(StepCEMinimiser(m), Bernoulli(0.4), horizon, runs=range(2), seed=seed)
     kept = game.ledger.history((0, 0))
     biases = m * kept.positives - np.arange(m + 1) * kept.counts
     for run in range(2):

@@ -16,6 +16,7 @@ from onlinecal.core.streams import Stream
 from onlinecal.engine.game import Game
 from onlinecal.sweeping import lineup
 from tests.by_hand import noted, revealed, truths
+from tests.engine.games import played
 from tests.examples import recording
 
 T, RUNS = 240, 2
@@ -139,8 +140,7 @@ def test_compositions_reveal_what_all_parts_reveal_and_see_what_one_sees(seed):
 
 def test_certificates_of_the_streams_add_up(seed):
     nature = n.Streams((n.Contrarian(), n.Drift()))
-    game = Game(f.Separate(f.DefensiveForecasting()), nature, horizon=500, runs=range(2), seed=seed)
-    game.advance(500)
+    game = played(f.Separate(f.DefensiveForecasting()), nature, 500, runs=range(2), seed=seed)
     totals = [g.weight * oc.measures.kernel_ce(g) for g in game.gammas()]
     assert (np.array(totals) <= game.certificates()["kernel_ce_certificate"]).all()
     assert f.Delayed(f.Separate(f.DefensiveForecasting())).certifies == {"kernel_ce_certificate"}

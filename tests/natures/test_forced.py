@@ -17,6 +17,7 @@ from onlinecal.natures._levels import FIRST, HEAD, LEVELS, MASK, ROOM
 from onlinecal.natures.adaptive import _coins, _fall
 from onlinecal.natures.adversarial import always_wrong
 from tests.by_hand import measured, reciting
+from tests.engine.games import played
 from tests.mutants import FrozenNoise, PlainBiases
 from tests.natures.quarters import Quarters
 
@@ -47,8 +48,7 @@ class _Balancing:
 
 def ends(forecaster, bias, horizon, runs, seed):
     """Whether the coins of each run have ended, and the total of its measures."""
-    game = Game(forecaster, n.EarlyStopping(bias), horizon=horizon, runs=range(runs), seed=seed)
-    game.advance(horizon)
+    game = played(forecaster, n.EarlyStopping(bias), horizon, runs=range(runs), seed=seed)
     totals = [[horizon * measure(gamma) for gamma in game.gammas()] for measure in (smooth_ce, cutoff_ce)]
     return game.nature.memory.floats[:, 0] != 0.5, np.array(totals)
 
@@ -121,8 +121,7 @@ def test_what_is_always_wrong_is_forced_to_the_digit():
     """Contrarian against 0.3 and 0.5: the shares of T are the least that are possible, or T itself."""
     assert n.Greedy("kink").guarantees == n.Greedy(cells=3).guarantees == ()
     for p, quadratic in ((0.5, 0.25), (0.3, 0.49)):
-        game = Game(oc.forecasters.Constant(p), n.Contrarian(), horizon=50, runs=range(1))
-        game.advance(50)
+        game = played(oc.forecasters.Constant(p), n.Contrarian(), 50, runs=range(1))
         (gamma,) = game.gammas()
         found = {"ece": ece(gamma), "v_cdl": MEASURES["v_cdl"].function(gamma),
                  "u_calibration": MEASURES["u_calibration"].function(gamma),
@@ -150,8 +149,7 @@ def test_minus_zero_is_the_level_zero():
 @pytest.mark.parametrize("nature", [n.Greedy(), n.KinkApproach()], ids=strategy_key)
 def test_the_table_grows_and_loses_no_level(nature, seed):
     """Against a forecaster that never repeats itself; kept of a level is its bias, or how often it was drawn."""
-    game = Game(f.EmpiricalMean(), nature, horizon=3000, runs=range(3), seed=seed)
-    game.advance(3000)
+    game = played(f.EmpiricalMean(), nature, 3000, runs=range(3), seed=seed)
     memory = game.nature.memory
     assert memory.floats.shape[1] > FIRST
     for r, gamma in enumerate(game.gammas()):
