@@ -15,18 +15,10 @@ from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.checks import facts
 from onlinecal.checks.conformance import conformance
+from onlinecal.core import strategy
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee
-from onlinecal.core.strategy import (
-    FACTS,
-    counts_open,
-    every,
-    memory_at,
-    memory_of,
-    parameters,
-    some,
-    strategy_key,
-)
+from onlinecal.core.strategy import FACTS, counts_open, memory_at, memory_of, parameters, strategy_key
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Sight, as_nature
@@ -315,8 +307,10 @@ def test_what_a_nature_forces_is_promised_only_where_it_binds():
 
 
 def test_facts_of_parts():
-    assert [some(x) for x in ([], [False], [False, None], [None, True])] == [False, False, None, True]
-    assert [every(x) for x in ([], [True], [True, None], [None, False])] == [True, True, None, False]
+    found = [strategy.some(x) for x in ([], [False], [False, None], [None, True])]
+    assert found == [False, False, None, True]
+    found = [strategy.every(x) for x in ([], [True], [True, None], [None, False])]
+    assert found == [True, True, None, False]
     parts = {"of[0]": f.FosterVohra(swaps="all"), "of[1]": f.Rounded(f.Calibeating(), 4), "of[2]": n.Greedy()}
     assert memory_of(parts) == "O(of[0].m^2 + of[1].of.bins + t)"
     whole = f.ExpertMixture((f.FosterVohra(m="T^(1/4)", swaps="all"), f.Rounded(f.Calibeating(7), 4)))

@@ -7,21 +7,12 @@ from functools import partial
 import numpy as np
 import pytest
 
+from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.checks.guarantees import Report, check, report
 from onlinecal.core.errors import OnlinecalError, UnknownName
 from onlinecal.core.guarantee import Guarantee, Potential
 from onlinecal.core.strategy import strategy_label
-from onlinecal.forecasters import (
-    BlumMansour,
-    Constant,
-    Doubling,
-    EmpiricalMean,
-    ExpertMixture,
-    ForecastHedging,
-    PerturbedLeader,
-    Rounded,
-)
 from onlinecal.growth.outgrowth import outgrowth
 from onlinecal.natures import Bernoulli, Contrarian, Drift, Sight
 
@@ -29,7 +20,7 @@ from onlinecal.natures import Bernoulli, Contrarian, Drift, Sight
 
 
 @dataclass(frozen=True)
-class Lies(ForecastHedging):
+class Lies(f.ForecastHedging):
     """States guarantees that are none of its own."""
 
     how = "low"
@@ -79,16 +70,16 @@ def test_a_bound_that_is_far_exceeded_does_not_hold(seed):
     assert short.holds is None
     (long,) = check([liar], [n.RandomWalk()], horizon=2000, runs=64, seed=seed)
     assert long.holds is not True
-    honest = check([ForecastHedging()], [Bernoulli()], horizon=2000, runs=64, seed=seed)
+    honest = check([f.ForecastHedging()], [Bernoulli()], horizon=2000, runs=64, seed=seed)
     assert all(v.holds is True for v in honest)
 
 
 # ---------------------------------------------------------------- honest ones in tiny games
 
 
-INNER = Doubling(Rounded(PerturbedLeader(), 5, "random"), first=1)
-NESTED = ExpertMixture((INNER, EmpiricalMean(), ForecastHedging()))
-HONEST = [Constant(), ForecastHedging(), Doubling(NESTED, first=1), Rounded(NESTED, 3, "nearest")]
+INNER = f.Doubling(f.Rounded(f.PerturbedLeader(), 5, "random"), first=1)
+NESTED = f.ExpertMixture((INNER, f.EmpiricalMean(), f.ForecastHedging()))
+HONEST = [f.Constant(), f.ForecastHedging(), f.Doubling(NESTED, first=1), f.Rounded(NESTED, 3, "nearest")]
 
 
 @pytest.mark.parametrize("horizon", [1, 2, 3, 6, 11])
@@ -99,7 +90,7 @@ def test_honest_strategies_are_not_blamed_in_tiny_games(horizon, seed):
 
 
 @dataclass(frozen=True)
-class Liar(Constant):
+class Liar(f.Constant):
     """Promises what it cannot keep: an ECE of √T, of each kind."""
 
     kind: str = "deterministic"
@@ -110,7 +101,7 @@ class Liar(Constant):
 
 
 def test_a_promise_that_is_kept_and_one_that_is_not(seed):
-    (kept,) = list(check([ForecastHedging()], [Drift()], horizon=2000, runs=8, seed=seed))
+    (kept,) = list(check([f.ForecastHedging()], [Drift()], horizon=2000, runs=8, seed=seed))
     assert kept.holds
     assert kept.ratio < 1
     checked = list(check([Liar()], [Drift(0.0, 0.2), Contrarian()], horizon=2000, runs=8, seed=seed))
@@ -131,7 +122,7 @@ def test_a_rate_that_is_outgrown_fails(seed):
     assert not Report((rate,), ()).good
 
 
-@pytest.mark.parametrize("forecaster", [PerturbedLeader(), BlumMansour()], ids=strategy_label)
+@pytest.mark.parametrize("forecaster", [f.PerturbedLeader(), f.BlumMansour()], ids=strategy_label)
 def test_a_rate_that_is_kept_holds_or_is_open(forecaster, seed):
     """A kept rate fails in one of 10⁶ seeds."""
     (rate,) = list(check([forecaster], [Bernoulli()], horizon=4096, runs=4, seed=seed))
@@ -159,23 +150,24 @@ def test_the_trend_and_its_interval(seed):
 
 def test_a_step_of_a_proof_that_is_broken_fails_the_bound(seed):
     """A quarter of the growth that hedging's proof allows is too little in some round."""
-    (own,) = ForecastHedging().guarantees
+    (own,) = f.ForecastHedging().guarantees
     for factor, holds in ((0.25, False), (1.0, True)):
         potential = Potential(
             own.potential.of, lambda *state, times=factor: times * own.potential.growth(*state)
         )
         stated = (replace(own, potential=potential),)
-        cls = type("Promising", (ForecastHedging,), {"guarantees": property(lambda _, stated=stated: stated)})
+        stating = {"guarantees": property(lambda _, stated=stated: stated)}
+        cls = type("Promising", (f.ForecastHedging,), stating)
         (found,) = check([cls()], [Drift()], horizon=1000, runs=4, seed=seed)
         assert (found.step <= 1, found.holds, found.ratio < 1) == (holds, holds, True)
 
 
 def test_guarantees_apply_only_to_what_they_cover(seed):
     # Hedging promises nothing to natures that see the draw; what such a contrarian promises still applies.
-    checked = list(check([ForecastHedging()], [Contrarian(sees="draw")], horizon=100, runs=2, seed=seed))
+    checked = list(check([f.ForecastHedging()], [Contrarian(sees="draw")], horizon=100, runs=2, seed=seed))
     assert {v.strategy for v in checked} == {'contrarian (sees="draw")'}
     assert [str(v.guarantee) for v in checked] == [str(g) for g in Contrarian(sees="draw").guarantees]
-    assert not list(check([Constant()], [Bernoulli()], horizon=100, runs=2, seed=seed))
+    assert not list(check([f.Constant()], [Bernoulli()], horizon=100, runs=2, seed=seed))
 
 
 def test_a_report_of_named_strategies(monkeypatch):

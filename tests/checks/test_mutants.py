@@ -6,25 +6,15 @@ from onlinecal.checks.guarantees import check, report
 from onlinecal.core.strategy import strategy_label
 from onlinecal.forecasters import Constant
 from onlinecal.natures import Bernoulli, Contrarian, Drift, EarlyStopping, Greedy, HalfCrossing
-from tests.mutants import (
-    MUTANTS,
-    CoarseRoot,
-    EndlessCoins,
-    FrozenNoise,
-    OneSidedPair,
-    PlainBiases,
-    WrongSign,
-)
+from tests import mutants
 
 #: who, against whom, T, runs, and whether it is found in a step of the proof, whatever the totals
 FOUND = [
-    (PlainBiases(), Bernoulli(), 1000, 4, True),
-    (PlainBiases(), Contrarian(), 1000, 4, True),
-    (OneSidedPair(), Drift(), 1000, 4, True),
-    (OneSidedPair(), Contrarian(), 1000, 4, True),
-    (WrongSign(), Drift(), 1000, 4, True),
-    (CoarseRoot(), Greedy(), 10_000, 1, False),
-    (FrozenNoise(), HalfCrossing(), 10_000, 16, False),
+    (mutants.PlainBiases(), Bernoulli(), 1000, 4, True),
+    (mutants.OneSidedPair(), Contrarian(), 1000, 4, True),
+    (mutants.WrongSign(), Drift(), 1000, 4, True),
+    (mutants.CoarseRoot(), Greedy(), 10_000, 1, False),
+    (mutants.FrozenNoise(), HalfCrossing(), 10_000, 16, False),
 ]
 
 
@@ -54,20 +44,20 @@ def test_endless_coins_are_found_though_they_force_as_much(seed):
     A run of coins against the constant shows no fall with probability 0.007 (a count of 200,000): all 16 with 1e-34.
     The original is never blamed: none of its rounds lowers the potential.
     """
-    for nature, holds in ((EndlessCoins(), False), (EarlyStopping(), True)):
+    for nature, holds in ((mutants.EndlessCoins(), False), (EarlyStopping(), True)):
         found = list(check([Constant()], [nature], horizon=1000, runs=16, seed=seed, of=[nature]))
         assert [v.holds for v in found] == [holds] * 2
         assert all(v.ratio > 1.0 and (v.step > 1.001) is not holds for v in found)
 
 
 def test_all_mutants_are_looked_at():
-    assert {*(type(mutant) for mutant, *_ in FOUND), EndlessCoins} == set(MUTANTS)
+    assert {*(type(mutant) for mutant, *_ in FOUND), mutants.EndlessCoins} == set(mutants.MUTANTS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mutant", MUTANTS)
+@pytest.mark.parametrize("mutant", mutants.MUTANTS)
 def test_the_report_at_its_default_size_finds_it(mutant, seed, full):
-    if not full and mutant is not PlainBiases:
+    if not full and mutant is not mutants.PlainBiases:
         pytest.skip("the same games as in the fast tests, among others; with --full")
     name = f"tests.mutants:{mutant.__name__}"
     found = report([name], horizon=10_000, runs=16, seed=seed, progress=False)

@@ -10,14 +10,7 @@ import scipy.stats
 import onlinecal as oc
 from onlinecal.forecasts import inference
 from onlinecal.forecasts.cautions import cautions, duplicates
-from onlinecal.forecasts.inference import (
-    Drift,
-    calibration_test,
-    drift_test,
-    holm,
-    p_large_n,
-    score_differences,
-)
+from onlinecal.forecasts.inference import calibration_test, drift_test, holm, p_large_n, score_differences
 from onlinecal.measures.cutoff import largest_exceeds, range_exceeds
 
 G = oc.JointDistribution
@@ -245,7 +238,7 @@ def test_each_caution_is_said_where_it_holds_and_nowhere_else():
     rng = np.random.default_rng(0)
     p = np.clip(np.round(np.round(rng.beta(2, 2, 4000), 4) * 300) / 300, 0.01, 0.99)
     y, some = (rng.random(4000) < p).astype(int), np.arange(4000)
-    wandering, calm = Drift(2.0, 0.01, 0.2, 0.001), Drift(0.5, 0.9, 0.0, 0.9)
+    wandering, calm = inference.Drift(2.0, 0.01, 0.2, 0.001), inference.Drift(0.5, 0.9, 0.0, 0.9)
     assert said_of(p, y) == said_of(p, y, drift=calm) == ""
     for words, there, given in (
         ("99 rows only", True, (p[:99], y[:99])), ("rows only", False, (p[:100], y[:100])),

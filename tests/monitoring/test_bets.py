@@ -9,19 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.monitoring.bets import (
-    COUNT,
-    SIZES,
-    SLOPED,
-    SLOPES,
-    TOTAL,
-    UNIT,
-    Bettors,
-    bet,
-    bet_on_all,
-    log_of,
-    look_ahead,
-)
+from onlinecal.monitoring import bets
+from onlinecal.monitoring.bets import SIZES, SLOPED, SLOPES, Bettors, bet, bet_on_all, log_of, look_ahead
 
 EDGES = np.array([0.0, 0.3, 0.5, 1.0])
 
@@ -83,7 +72,7 @@ def test_the_formula(seed):
     assert len(wanted) == b.prior.size
     for i, (first, last) in enumerate(b.ends):
         for d, delta in enumerate(b.biases):
-            mine = bank[:, i, d] / clock[UNIT]
+            mine = bank[:, i, d] / clock[bets.UNIT]
             bettor = (None, SLOPES[d]) if i == len(b.ends) - 1 else (first, last, delta)
             np.testing.assert_allclose(mine, wanted[bettor], rtol=1e-12, atol=1e-15)
     total = math.fsum(row[0] for row in wanted.values()) + left
@@ -102,9 +91,9 @@ def test_bets_are_fair_whatever_came_before(before, p, y):
     before = [(q, happened if 0.0 < q < 1.0 else q == 1.0) for q, happened in before]
     take(b, bank, clock, sums, [q for q, _ in before], [h for _, h in before])
     failed, happened = look_ahead(bank, clock, b.edges, b.ends, b.prior, b.lifts, p)
-    assert (1.0 - p) * failed + p * happened == pytest.approx(clock[TOTAL], rel=1e-12)
+    assert (1.0 - p) * failed + p * happened == pytest.approx(clock[bets.TOTAL], rel=1e-12)
     bet(bank, clock, sums, b.edges, b.ends, b.prior, b.lifts, p, float(y))
-    assert clock[TOTAL] == pytest.approx(happened if y else failed, rel=1e-12)
+    assert clock[bets.TOTAL] == pytest.approx(happened if y else failed, rel=1e-12)
 
 
 def test_money_beyond_all_floats():
@@ -121,5 +110,5 @@ def test_money_beyond_all_floats():
     assert 2000 < log_money(0, n) <= log_of(clock) <= log_money(0, n) + 1.0  # far beyond e^709
     take(b, bank, clock, sums, np.full(2 * n, 0.6), np.ones(2 * n))
     assert np.isfinite(bank).all()
-    assert clock[COUNT] == 3 * n
+    assert clock[bets.COUNT] == 3 * n
     assert log_money(2 * n, n) <= log_of(clock)
