@@ -404,8 +404,8 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", PLOTS)
-def test_they_draw_whatever_there_is_within_their_axes_and_what_evaluate_returns(name, gamma):
-    (plot, own), (p, y) = PLOTS[name], samples()
+def test_they_draw_whatever_there_is_within_their_axes_and_what_evaluate_returns(name):
+    (plot, own), (p, y) = PLOTS[name], samples(100)
     for forecasts, outcomes in HARD.values():
         axis = plot(forecasts, outcomes, width="column", **own)
         axis.figure.draw_without_rendering()
@@ -417,6 +417,7 @@ def test_they_draw_whatever_there_is_within_their_axes_and_what_evaluate_returns
                 assert least <= drawn.min() <= drawn.max() <= most
     if name == "trajectory":
         return
+    gamma = G.from_samples(p, y)
     title = plot(gamma, **own).get_title()
     assert plot(oc.evaluate(p, y, measures=["ece"]), **own).get_title() == title
     if name != "murphy":
@@ -514,7 +515,7 @@ def test_bands_of_clusters_are_by_them_and_points_have_none(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["points", "smooth", "corp"])
 def test_several_forecasts_in_one_panel(kind):
-    p, y = samples(levels=5)
+    p, y = samples(100, levels=5)
     both = {"raw": p, "other": p**2}
     axis = plots.reliability(both, y, kind=kind, together=True)
     (legend,) = axis.figure.legends
