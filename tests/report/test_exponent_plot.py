@@ -56,12 +56,15 @@ def test_what_stands_in_a_cell_can_be_read(dark):
         assert contrast(text.get_color(), (ground if np.isnan(value) else shown)[:3]) >= 4.5
 
 
-@pytest.mark.parametrize(("power", "mark"), [(1.0, "▲"), (0.6, ""), (0.2, "▽")])
-def test_cells_beyond_the_known_rates_are_marked(power, mark):
+@pytest.mark.parametrize(
+    ("power", "remark", "mark"), [(1.0, "above O", "▲"), (0.6, "", ""), (0.2, "below Ω", "▽")]
+)
+def test_cells_beyond_the_known_rates_are_marked_where_no_outcome_is_late(power, remark, mark):
     """Those of the ECE are T^0.54389 and T^(2/3)."""
     times = 100 * 3 ** np.arange(6)
-    one = made.study(*(made.cell("a", t**power * np.linspace(1, 1.01, 8), times=(t,)) for t in times))
-    (text,) = exponents_table(one, ["ece"])["text"]
-    assert {sign for sign in "▲▽" if sign in text} == set(mark)
-    said = {"▲": "above O", "▽": "below Ω", "": ""}[mark]
-    assert one.curve("ece").against_rates() == said
+    for open, said, marks in (((), remark, set(mark)), ((3,), "", set())):
+        totals = {t: t**power * np.linspace(1, 1.01, 8) for t in times}
+        one = made.study(*(made.cell("a", row, times=(t,), open=open) for t, row in totals.items()))
+        assert one.curve("ece").against_rates() == said
+        (text,) = exponents_table(one, ["ece"])["text"]
+        assert {sign for sign in "▲▽" if sign in text} == marks

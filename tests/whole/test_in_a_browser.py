@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shutil
 import string
 import subprocess
 import sys
@@ -15,11 +16,50 @@ from PIL import Image
 
 from onlinecal.report.page import page_of
 from onlinecal.report.style import contrast
-from tests.browser import browser, empty, needs_chromium, opened
 from tests.readme import DOCS, ROOT
 
-__all__ = ["browser"]  # a fixture
-pytestmark = [pytest.mark.slow, needs_chromium]
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine; .ci/run installs one"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    quiet = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync", "--disable-quic")  # fmt: skip
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=quiet)
+        yield opened
+        opened.close()
+
+
+def empty(browser, width, scheme="light"):
+    """A page with what its console says and what it asks for; opening addresses in one costs a third of a new page."""
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.said, page.asked = [], []
+    page.on("console", lambda message: page.said.append(message.text))
+    page.on("pageerror", lambda error: page.said.append(str(error)))
+    page.on("request", lambda request: page.asked.append(request.url))
+    return page
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens an address in a page of its own, which is closed after the test."""
+    pages = []
+
+    def open(address, width=1280, scheme="light"):
+        pages.append(empty(browser, width, scheme))
+        pages[-1].goto(address)
+        return pages[-1]
+
+    yield open
+    for page in pages:
+        page.close()
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +79,8 @@ def check_alone(page, width, own):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (768, "dark"), (1280, "light")])
-def test_the_page_loads_alone_and_fits(browser, address, width, scheme):
-    page = opened(browser, address, width, scheme)
+def test_the_page_loads_alone_and_fits(opened, address, width, scheme):
+    page = opened(address, width, scheme)
     check_alone(page, width, ("data:", address))
     assert page.evaluate("document.images.length") > 2
     # Each picture has the colours of such a page: one drawing holds both, and the browser chooses.
@@ -51,11 +91,10 @@ def test_the_page_loads_alone_and_fits(browser, address, width, scheme):
     )
     ink, ground = ([int(x) / 255 for x in re.findall(r"\d+", colour)[:3]] for colour in colours)
     assert contrast(ink, ground) >= 7.0
-    page.close()
 
 
-def test_tables_are_sorted_by_their_headings(browser, address, whole):
-    page = opened(browser, address, 1280)
+def test_tables_are_sorted_by_their_headings(opened, address, whole):
+    page = opened(address)
     table = page.locator("#tables table").first
     heading = table.locator("thead button").nth(1)
 
@@ -70,17 +109,15 @@ def test_tables_are_sorted_by_their_headings(browser, address, whole):
     assert column() == sorted(before, reverse=True)
     table.locator("thead button").first.click()
     assert [cell.inner_text() for cell in table.locator("tbody th").all()] == sorted(whole.forecasters)
-    page.close()
 
 
-def test_the_page_prints(browser, address):
-    page = opened(browser, address, 1280)
+def test_the_page_prints(opened, address):
+    page = opened(address)
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     frames = page.locator(".scroll").all()
     assert {frame.evaluate("e => getComputedStyle(e).overflowX") for frame in frames} == {"visible"}
     assert page.pdf(format="A4").startswith(b"%PDF")
-    page.close()
 
 
 def lightness(screenshot):
@@ -89,16 +126,15 @@ def lightness(screenshot):
         return np.median(np.asarray(image.convert("L"))) / 255
 
 
-def test_faults_would_be_seen(browser, tmp_path):
+def test_faults_would_be_seen(opened, tmp_path):
     path = tmp_path / "broken.html"
     wide = "<p style='width: 500px'>a</p>"
     path.write_text(f"{wide}<img src='https://nowhere.invalid/a.png'><script>nothing()</script>")
-    page = opened(browser, path.as_uri(), 400)
+    page = opened(path.as_uri(), 400)
     page.wait_for_load_state()
     assert any("nothing" in text for text in page.said)
     assert "https://nowhere.invalid/a.png" in page.asked
     assert page.evaluate("document.documentElement.scrollWidth") > 400
-    page.close()
 
 
 # ---------------------------------------------------------------- the site
@@ -141,22 +177,21 @@ def test_a_page_of_the_site_opens_alone_and_fits(empties, site, name, seed, full
 @pytest.mark.parametrize(
     ("words", "leads"), [("glossary", "glossary"), ("AlmostOneStepAhead", "forecasters")]
 )
-def test_the_search_finds(browser, site, words, leads):
-    page = opened(browser, (site / "index.html").as_uri(), 1280)
+def test_the_search_finds(opened, site, words, leads):
+    page = opened((site / "index.html").as_uri())
     # Key by key: the site searches when a key goes up, and text that is put in at once lets none go up.
     page.locator("input[name=query]").press_sequentially(words)
     # Results come one after the other, and only so many as there is room for.
     page.locator(f".md-search-result__link[href*='{leads}']").first.wait_for(state="attached")
     assert page.said == []
-    page.close()
 
 
-def test_the_search_takes_no_word_for_another(browser, site, seed, full):
+def test_the_search_takes_no_word_for_another(opened, site, seed, full):
     """It looks up every word that begins as the question; one that it does not know is an error in the console.
 
     In the small size every fourth letter or digit, others for other seeds.
     """
-    page = opened(browser, (site / "index.html").as_uri(), 1280)
+    page = opened((site / "index.html").as_uri())
     query = page.locator("input[name=query]")
     keys = string.ascii_lowercase + string.digits
     for key in [*(keys if full else keys[seed % 4 :: 4]), "glossary"]:
@@ -164,4 +199,3 @@ def test_the_search_takes_no_word_for_another(browser, site, seed, full):
         query.press_sequentially(key)
         page.locator(".md-search-result__meta", has_text="matching documents").wait_for(state="attached")
     assert page.said == []
-    page.close()
