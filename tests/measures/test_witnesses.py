@@ -111,7 +111,10 @@ def test_honest_witnesses_prove_the_value_from_both_sides(record, options, gamma
 
 @pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
 def test_honest_witnesses_at_many_levels(record, options, seed):
+    """Of one outcome each, and of means in between."""
     gamma = many_levels(seed, 3000, 0.1)
+    means = np.where(np.arange(3000) % 2, gamma.means, np.random.default_rng([seed, 1]).random(3000))
+    gamma = JointDistribution.from_levels(gamma.predictions, np.ones(3000), means)
     why = explain(gamma, record.name, **options)
     assert why.verify().width <= 1e-9 + open_gap(record, options, why.value, gamma)
 
