@@ -210,7 +210,8 @@ def _odd_rows(text: str, name: str, width: int, between: str, first: int) -> lis
             rows.append([*row, *[None] * (width - len(row))])
     except csv.Error as error:
         raise InvalidData(f"{name} is not a CSV file with {between!r} between cells: {error}") from None
-    if any((cell or "").endswith("\n") for cell in rows[-1]) and not text.rstrip("\r\n").endswith('"'):
+    # After a mark that does not end, all the rest is the last cell.
+    if any(cell.endswith("\n") for cell in row[-1:]) and not text.rstrip("\r\n").endswith('"'):
         raise InvalidData(
             f"{name} is not a CSV file: in line {first + len(rows) + 1} a quotation mark does not end"
         )

@@ -60,6 +60,7 @@ def test_what_is_written_is_read_whole_and_in_pieces(
     [
         ('a"b,1\n5" nail,2\n', [('a"b', "1"), ('5" nail', "2")]),
         ('"a" , "b, c"\n', [("a ", "b, c")]),
+        ('"a\n",\n', [("a\n", None)]),
         ("1\n\n,2\n\n\n", [("1", None), (None, None), (None, "2")]),
     ],
 )
