@@ -91,6 +91,7 @@ REFUSED = [
     *[(recalibration, (([0.5], [1]), o), InvalidParameter, "recalibration") for o in ({"level": 1.5}, {"draws": 0})],
     *[(oc.smooth_recalibration, ((ONE,), {"sigma": s}), InvalidParameter, "sigma") for s in (0.0, math.nan, 11, "x")],
     (oc.smooth_recalibration, (([0.3],), {}), InvalidData, "expected a JointDistribution"),
+    (oc.fit_recalibration, ((pd.Series([0.2, 0.4]), pd.Series([0, 1], [1, 0])), {}), InvalidData, "different indices"),
     (oc.smooth_recalibration(ONE), (([1.5],), {}), InvalidData, "1.5"),
 ]  # fmt: skip
 
