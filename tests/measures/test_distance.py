@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.binned import ece
+from onlinecal.measures.consistency import crossed, fair_coins
 from onlinecal.measures.distance_lower import distance_lower
 from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.interval import interval_ce
@@ -205,7 +206,7 @@ def test_the_time_limit_widens_the_bracket(k):
 
 def test_recalibration_may_be_far_from_the_best_post_processing():
     """§6.1: of ½ ± ε with certain outcomes, the wrong way round, recalibration moves by ½ + ε, the constant ½ by ε."""
-    gamma = JointDistribution.from_levels([0.49, 0.51], [0.5, 0.5], [1.0, 0.0])
+    gamma = crossed(0.01)
     assert ece(gamma) == pytest.approx(0.51)
     assert distance_upper(gamma).upper == pytest.approx(0.01)
     assert LevelGroups([0, 0]).values(gamma).tolist() == [0.5, 0.5]
@@ -213,7 +214,7 @@ def test_recalibration_may_be_far_from_the_best_post_processing():
 
 @pytest.mark.parametrize("alpha", [0.01, 0.1, 0.25])
 def test_quadratic_gap_of_lemma_4_5(alpha):
-    gamma = JointDistribution.from_levels([0.5 - alpha, 0.5 + alpha], [1, 1], [0.5, 0.5])
+    gamma = fair_coins(alpha)
     assert distance_lower(gamma).upper <= 2.0 * alpha**2 + 1e-9
     assert distance_upper(gamma).upper == pytest.approx(alpha, abs=1e-12)
 

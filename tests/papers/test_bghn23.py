@@ -17,6 +17,7 @@ from onlinecal.measures import (
     random_interval_ce,
     surrogate_interval_ce,
 )
+from onlinecal.measures.consistency import fair_coins, four_points
 from tests.strategies import ANY
 
 WIDTH = st.floats(0.01, 2.0)
@@ -38,7 +39,7 @@ def test_lemma_6_7_needs_a_term_of_order_one_over_epsilon():
     # The levels are 2a apart and the lower distance is of order a², while the shifted intervals of width ε > 2a keep
     # them apart with probability 2a/ε, and then each has a bias of a/2: of order a²/ε.
     apart, epsilon = 0.01, 0.05
-    gamma = JointDistribution.from_levels([0.5 - apart, 0.5 + apart], [0.5, 0.5], [0.5, 0.5])
+    gamma = fair_coins(apart)
     found = random_interval_ce(gamma, epsilon=epsilon)
     assert found == pytest.approx(2 * apart / epsilon * apart, rel=1e-9)
     assert found > 2.0 * distance_lower(gamma).upper
@@ -47,12 +48,7 @@ def test_lemma_6_7_needs_a_term_of_order_one_over_epsilon():
 @pytest.mark.parametrize("alpha", [0.2, 0.1, 0.01, 1e-3])
 def test_lemma_6_8(alpha):
     """Four points: the upper distance is at most 5α², interval calibration at least α."""
-    beta = alpha / 2
-    gamma = JointDistribution.from_levels(
-        [0.5 - alpha - beta, 0.5 - alpha, 0.5 + alpha, 0.5 + alpha + beta],
-        [alpha, 0.5 - alpha, 0.5 - alpha, alpha],
-        [1.0, 0.5, 0.5, 0.0],
-    )
+    gamma = four_points(alpha)
     upper = distance_upper(gamma)
     assert upper.upper <= 5 * alpha**2 + 1e-15
     assert upper.lower == upper.upper  # few levels: exact
@@ -86,11 +82,8 @@ def test_lemma_6_9_and_table_2():
 
 @given(gamma=ANY)
 def test_theorem_6_11(gamma):
-    upper, interval = distance_upper(gamma), interval_ce(gamma)
-    surrogate, lower = surrogate_interval_ce(gamma), distance_lower(gamma)
-    assert upper.lower <= interval + ROUNDING
-    assert interval <= surrogate + ROUNDING
-    assert surrogate <= 6.0 * np.sqrt(lower.upper) + ROUNDING
+    """Its other inequalities: tests/core/test_relations.py."""
+    assert surrogate_interval_ce(gamma) <= 6.0 * np.sqrt(distance_lower(gamma).upper) + ROUNDING
 
 
 #: continuous, complete, sound, as printed; ECE, two binned errors, three scores, two forms of ECCE

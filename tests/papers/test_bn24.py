@@ -10,8 +10,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_lower, smooth_ce, smooth_ece, smooth_ece_at
+from onlinecal.measures.consistency import fair_coins
 from tests.strategies import ANY
 
 C = math.sqrt(2.0 / math.pi)
@@ -45,7 +45,7 @@ def test_theorem_7(gamma):
 def test_the_root_in_theorem_7_is_needed():
     # Fair coins at ½ ± a: the lower distance is of order a², SmoothECE of order a.
     a = 1e-3
-    gamma = JointDistribution.from_levels([0.5 - a, 0.5 + a], [0.5, 0.5], [0.5, 0.5])
+    gamma = fair_coins(a)
     assert smooth_ece(gamma) > 100 * distance_lower(gamma).upper
 
 
