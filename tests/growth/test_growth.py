@@ -251,8 +251,7 @@ def test_coverage_of_games_read_on_the_way(game, seed, full):
     _, forecaster, nature, measure = game
     options = {"horizon": 10_000 if full else 2000, "runs": 256, "seed": seed, "progress": False}
     curve = oc.play(forecaster, nature, measures=[measure], **options).curve(measure).tail
-    most, rng = 128 if full else 64, np.random.default_rng(seed)
-    found = prefixes(curve.rounds, curve.totals, (1, 2, 4, 16), most, rng)
+    found = prefixes(curve.rounds, curve.totals, (1, 2, 4, 16), 128, np.random.default_rng(seed))
     for runs, tally in found.items():
         assert tally.covered >= enough(tally.fits, 0.9 if runs == 16 else 0.93)
 
