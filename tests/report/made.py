@@ -24,7 +24,7 @@ def cell(forecaster, totals, nature="drift", times=(100,), **options):
 
 
 def study(*cells, **options):
-    """Of cells, or of games of T = 100: (forecaster, nature) → totals of the ECE."""
+    """A study of these cells, or of games of T = 100: (forecaster, nature) → totals of the ECE."""
     if cells and isinstance(cells[0], dict):
         cells = [cell(who, totals, nature) for (who, nature), totals in cells[0].items()]
     return Study(tuple(cells), **options)
