@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
@@ -160,17 +160,20 @@ class _Whole(_Kernel):
 
     def compile_extra(self, function: Any) -> Any:
         """Without searching for garbage, which would take a tenth of the time."""
-        collecting, began = gc.isenabled(), time.perf_counter()
+        collecting, began, context = gc.isenabled(), time.perf_counter(), self.state.targetctx
         gc.disable()
         self.state.flags = _Flags(self.state.flags)
         self.state.library = _WholeLibrary(self.state.targetctx.codegen(), function.__qualname__)
         self.state.library.enable_object_caching()
         _functions.get_call_type = _find_once
+        # Numba would look for new code in all its modules at each call; it is where that of intrinsics goes.
+        context.refresh = partial(context.install_registry, next(iter(context._registries)))
         try:
             made = super().compile_extra(function)
         finally:
             _functions.get_call_type = _find
             _found.clear()
+            vars(context).pop("refresh", None)
             if collecting:
                 gc.enable()
             spent.seconds += time.perf_counter() - began
