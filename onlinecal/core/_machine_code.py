@@ -8,8 +8,8 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable
-from functools import cache, partial
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, get_args, get_origin, get_type_hints
 
@@ -20,7 +20,10 @@ from numba.core import typed_passes, untyped_passes
 from numba.core.caching import FunctionCache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
+from numba.core.cpu import CPUContext
 from numba.core.errors import NumbaError
+from numba.core.registry import cpu_target
+from numba.core.runtime import rtsys
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import spent
@@ -80,12 +83,21 @@ def native(signature: Any, function: Callable[..., Any]) -> tuple[int, Any]:
 
 def _cached(function: Callable[..., Any], compiler: Any) -> Any:
     """Compiles a function and keeps the machine code."""
-    _load_numba()
     kept = _can_be_cached(function)
-    compiled = njit(cache=kept, pipeline_class=compiler, **_HOW)(function)
+    compiled = njit(pipeline_class=compiler, **_HOW)(function)
     if kept:
+        compiled._cache = _Kept(function)
         _forget_stale(Path(str(compiled.stats.cache_path)))
     return compiled
+
+
+class _Kept(FunctionCache):
+    """Loads machine code without all of numba's modules, which know how to make it."""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
 
 @cache
@@ -95,6 +107,27 @@ def _load_numba() -> None:
     find, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     importlib.import_module("numba.np.arraymath")
     linalg.ensure_blas = find
+    # What is found on the way would be looked for again, from the beginning: 0.1 s.
+    with _refreshed_once():
+        _refresh(cpu_target.target_context)
+
+
+_contexts: Any = CPUContext
+_refresh = _contexts.refresh
+
+
+@contextlib.contextmanager
+def _refreshed_once() -> Iterator[None]:
+    """While it lasts numba takes note of new intrinsics alone, and does not look into all its modules for them."""
+
+    def refresh(context: Any) -> None:
+        context.install_registry(next(iter(context._registries)))
+
+    _contexts.refresh = refresh
+    try:
+        yield
+    finally:
+        _contexts.refresh = _refresh
 
 
 class _Flags(Flags):
@@ -158,22 +191,24 @@ class _Kernel(Compiler):
 class _Whole(_Kernel):
     """Compiles a function with all its parts."""
 
+    def __init__(self, *arguments: Any) -> None:
+        _load_numba()
+        super().__init__(*arguments)
+
     def compile_extra(self, function: Any) -> Any:
         """Without searching for garbage, which would take a tenth of the time."""
-        collecting, began, context = gc.isenabled(), time.perf_counter(), self.state.targetctx
+        collecting, began = gc.isenabled(), time.perf_counter()
         gc.disable()
         self.state.flags = _Flags(self.state.flags)
         self.state.library = _WholeLibrary(self.state.targetctx.codegen(), function.__qualname__)
         self.state.library.enable_object_caching()
         _functions.get_call_type = _find_once
-        # Numba would look for new code in all its modules at each call; it is where that of intrinsics goes.
-        context.refresh = partial(context.install_registry, next(iter(context._registries)))
         try:
-            made = super().compile_extra(function)
+            with _refreshed_once():
+                made = super().compile_extra(function)
         finally:
             _functions.get_call_type = _find
             _found.clear()
-            vars(context).pop("refresh", None)
             if collecting:
                 gc.enable()
             spent.seconds += time.perf_counter() - began
