@@ -85,6 +85,21 @@ def test_the_proof_of_foster_vohra_step_by_step(state, data):
         assert sum(w * potential(there) for _, w, there in moves) - before <= 8 / m**2 + ROUNDING
 
 
+@given(states(), st.data())
+def test_regret_against_a_far_point_is_at_most_its_steps_times_that_against_the_next(state, data):
+    m, counts, ones = state
+    i, j = data.draw(st.integers(0, m)), data.draw(st.integers(0, m))
+    n, bias = counts[i], (m * ones[i] - i * counts[i]) / m
+
+    def regret(to):
+        return (to - i) / m * (2 * bias - n * (to - i) / m)
+
+    if i != j:
+        assert regret(j) <= abs(j - i) * regret(i + (1 if j > i else -1)) + ROUNDING
+    most = max(regret(k) for k in (i - 1, i + 1) if 0 <= k <= m)
+    assert abs(bias) <= n / (2 * m) + m / 2 * max(most, 0.0) + ROUNDING
+
+
 @given(states(), st.integers(1, 10_000))
 def test_the_proof_of_hedging_step_by_step(state, horizon):
     """Ψ grows by at most √2/(4m) + 1/(8c) in expectation, moves by at most 1 + 1/(2c), on which the slack rests, and

@@ -196,6 +196,21 @@ def test_sums_of_the_rates():
     assert (spread <= 0.35 * root + (1 + np.log(t)) / 12).all()
 
 
+def test_the_derivatives_of_the_logistic_function():
+    """max |σ′| = 1/4, max |σ″| = 1/(6√3), max |σ‴| = 1/8."""
+    s = np.linspace(0, 1, 200_001)
+    first = s * (1 - s)
+    largest = [np.abs(each).max() for each in (first, first * (1 - 2 * s), first * (1 - 6 * first))]
+    assert largest == pytest.approx([1 / 4, 1 / (6 * math.sqrt(3)), 1 / 8], rel=1e-9)
+
+
+@given(st.floats(0, 1), st.floats(-1, 1), st.floats(0, 20))
+def test_a_round_of_the_martingale(acting, x, scale):
+    """E e^{λx(π − a)} ≤ e^{φ g x²}, of either sign of x."""
+    mean = (1 - acting) * math.exp(scale * x * acting) + acting * math.exp(scale * x * (acting - 1))
+    assert math.log(mean) <= (math.expm1(scale) - scale) * acting * (1 - acting) * x**2 + ROUNDING
+
+
 @given(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), min_size=2, max_size=20).filter(np.any))
 def test_u_calibration_is_that_of_the_middles_of_the_cells(levels):
     """T·u_calibration ≤ 2 max R + T/m of whatever is on the grid; R ≥ 0 is allowed, as no regret is below 0."""
