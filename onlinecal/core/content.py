@@ -235,9 +235,9 @@ SENT: dict[tuple[str, str], dict[str, str]] = {}
 
 
 def _modules(first: str) -> dict[str, tuple[Path, str]]:
-    """The module of that name and those that it imports, directly or through others → file and digest."""
+    """The module of that name, its packages, and what these import, directly or not → file and digest."""
     found: dict[str, tuple[Path, str]] = {}
-    waiting = [first]
+    waiting = [*_full_names("", Path(), 0, first)]
     while waiting:
         name = waiting.pop()
         file = None if name in found else _file(name)
