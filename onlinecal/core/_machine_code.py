@@ -107,7 +107,7 @@ def _load_numba() -> None:
     find, linalg.ensure_blas = linalg.ensure_blas, lambda: None
     importlib.import_module("numba.np.arraymath")
     linalg.ensure_blas = find
-    # What is found on the way would be looked for again, from the beginning: 0.1 s.
+    # Without this numba would begin again at each intrinsic that it finds on the way: 0.1 s.
     with _refreshed_once():
         _refresh(cpu_target.target_context)
 
