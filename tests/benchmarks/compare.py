@@ -123,7 +123,7 @@ def _coupling(v, u, mass, method="highs"):
     return answer.fun if answer.status == 0 else None
 
 
-# What is asked, our function, the other's name and call on (p, y), and the largest n at which it is tried.
+# The question, our function, the other's name and call on (p, y), and the largest n at which it is tried.
 PAIRS: list[tuple[str, Callable, str, Callable, int]] = [
     ("SmoothECE", measures.smooth_ece, "`relplot.smECE`", relplot.smECE, 10**6),
     ("binned ECE, 10 bins", measures.binned_ece, "`relplot` `binnedECE`",

@@ -73,7 +73,7 @@ def plain_poisson() -> None:
 
 def plain_late(times: Iterable[float], delay: Callable[[], float], m: int = 47) -> None:
     """The loop in plain Python of the same game with outcomes that become known later, in a queue."""
-    # `hedge` is written out once more: a call each round would slow this loop, and flatter what is timed beside it.
+    # `hedge` is written out once more. A call each round would slow this loop, and flatter the game beside it.
     draw, bias, counts, ones = random.Random(0).random, [0] * (m + 1), [0] * (m + 1), [0] * (m + 1)
     waiting: list[tuple[float, int, int, int]] = []
     for t, time_of in enumerate(times):
@@ -138,7 +138,7 @@ def plain_class() -> None:
 
 
 class Row(NamedTuple):
-    """What is timed, of as many run-rounds, and the loop that is timed in turn with it."""
+    """The call that is timed, its number of run-rounds, and the loop that is timed in turn with it."""
 
     play: Callable[[], None]
     rounds: int
@@ -156,7 +156,7 @@ def game(
 
 
 def study(people: int) -> Row:
-    """A game that is read at 33 checkpoints, with decision makers who have random tasks and stay for a tenth of it."""
+    """A game that is read at 33 checkpoints. Decision makers have random tasks and stay for a tenth of it."""
     group = {
         "task": "random", "count": people, "arrivals": {"name": "poisson", "rate": people / ROUNDS},
         "stay": {"name": "geometric", "mean": ROUNDS // 10},
@@ -262,7 +262,7 @@ def processor() -> str:
 
 
 def table() -> str:
-    """What stands in docs/speed.md."""
+    """The text of docs/speed.md."""
     lines = [
         f"One core of {processor()} unless two threads are named, medians of 5 to 25 times on {datetime.date.today()}.",
         "A plain Python loop was timed before each time, since the machine was not equally fast at all times.",

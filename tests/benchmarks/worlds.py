@@ -1,4 +1,4 @@
-"""What a question of a world costs: simpy's own part, and ours. ``python -m tests.benchmarks.worlds``"""
+"""The cost of a question of a world: simpy's own part, and ours. ``python -m tests.benchmarks.worlds``"""
 
 import time
 

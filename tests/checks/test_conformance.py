@@ -1,4 +1,4 @@
-"""The conformance checks: who breaks a rule is told which, and nobody is blamed who does not."""
+"""The conformance checks: a player that breaks a rule is told which, and no player that keeps them is blamed."""
 
 import itertools
 import re

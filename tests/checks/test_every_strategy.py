@@ -1,4 +1,4 @@
-"""What must hold for every registered strategy, whatever it does.
+"""Rules that must hold for every registered strategy, whatever it does.
 
 The cases come from the registries (tests/examples.py), so a new strategy is covered when it is registered. They are
 played in parts, one of which is fast.
@@ -91,7 +91,7 @@ def test_same_seed_same_trace_in_a_spawned_process_with_another_hash_seed(folder
 @pytest.mark.parametrize("part", range(2 * PARTS))
 @pytest.mark.parametrize("check", [check for _, check in CHECKS if check is not _repeat])
 def test_the_checks_find_no_fault_in_ours(check, pairs, part):
-    """In the games of all pairs; where a question is asked by hand in each round, in one game of each strategy.
+    """In the games of all pairs. Where a question is asked by hand in each round, in one game of each strategy.
 
     That the same seed plays the same is shown above, and what they state of themselves in test_facts.py.
     """

@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def cases(folder):
-    """(role, specification, opponents), of every example and of those whose parameters decide."""
+    """(role, specification, opponents), of every example and of those with parameters that decide."""
     pair = f.Constant(0.2), f.EmpiricalMean()
     forecasters = [
         *examples.forecasters(folder), f.ForecastHedging(12), f.PerturbedLeader(3.0), f.Rounded(f.EmpiricalMean(), 5),
@@ -86,10 +86,10 @@ def test_everybody_states_everything(cases):
 
 @pytest.mark.one_in(PARTS)
 def test_who_needs_the_horizon(some_cases, seed, monkeypatch):
-    """Who says no plays the same at all horizons, for any seed. Who says yes does not.
+    """A strategy that says no plays the same at all horizons, for any seed. One that says yes does not.
 
-    Of those only who draws numbers could play the same by chance. The likeliest is early stopping: against 0.9 its
-    total bias after 64 coins is −25.6 in the mean, and above −4, the end at T = 64, with probability at most
+    Of the latter only those that draw numbers could play the same by chance. The likeliest is early stopping. Against
+    0.9 its total bias after 64 coins is −25.6 in the mean. It is above −4, the end at T = 64, with probability at most
     exp(−2 · 21.6²/64) < 1e-6.
     """
     monkeypatch.setattr(facts, "MIDDLE", 96)
@@ -100,7 +100,7 @@ def test_who_needs_the_horizon(some_cases, seed, monkeypatch):
 
 
 def test_who_is_deterministic(cases, folder, seed):
-    """Who says so never mixes, and all others state a law of more than one point against some nature."""
+    """Forecasters that say so never mix, and all others state a law of more than one point against some nature."""
     inner = f.AlmostOneStepAhead()
     others = [f.Rounded(inner, 4), f.Rounded(inner, 3, "random"), f.ExpertMixture((inner, f.Constant(0.2)))]
     natures = examples.natures(folder)
@@ -157,7 +157,7 @@ def test_how_much_state_there_is(some_cases, seed, monkeypatch):
         assert facts.memory(role, forecaster, nature, seed) == "", strategy_key(spec)
         large = facts.playable(facts.LARGE, forecaster, nature)
         stated = memory_at(spec, large, large) - memory_at(spec, facts.SMALL, facts.SMALL)
-        # The parts of streams have a share of the rounds each, which is not enough to make a table grow here.
+        # Each part of streams has a share of the rounds, which is not enough to make a table grow here.
         if stated > 0.0 and not isinstance(spec, n.Streams):
             opponent = f.EmpiricalMean() if role == "nature" else forecaster
             few, many = (
@@ -258,7 +258,7 @@ LOG, WINDOW = [], deque(maxlen=100)
 
 @pytest.mark.parametrize("where", ["class", "module", "default", "window"])
 def test_memory_that_runs_share_is_measured(where, seed):
-    """What grows with the rounds is found where a class refers to it; what stays as large as it is, is no fault."""
+    """Memory that grows with the rounds is found where a class refers to it. Memory that keeps its size is no fault."""
     fault = facts.memory("forecaster", as_forecaster(partial(Keeps, where)), n.Bernoulli(), seed)
     assert ("in what its runs share" in fault) is (where != "window")
 

@@ -131,8 +131,8 @@ def test_a_rate_that_is_kept_holds_or_is_open(forecaster, seed):
 
 
 def test_the_trend_and_its_interval(seed):
-    """Log-normal totals of known growth: the interval of 1e-3 on each side leaves out the truth in 2 of 1000; of 300,
-    more than 8 with probability below 1e-6.
+    """Log-normal totals of known growth. The interval of 1e-3 on each side leaves out the truth in 2 of 1000. Of 300 it
+    does so in more than 8 with probability below 1e-6.
     """
     rng = np.random.default_rng(seed)
     out = 0
@@ -171,7 +171,7 @@ def test_guarantees_apply_only_to_what_they_cover(seed):
 
 
 def test_a_report_of_named_strategies(monkeypatch):
-    """It goes on where a guarantee is none."""
+    """It goes on where a guarantee is refused."""
     monkeypatch.setattr("onlinecal.checks.conformance._spawn", lambda *_: "")
     liar = report([f"{__name__}:LiarRaises"], horizon=32, runs=1, seed=1, progress=False)
     assert [finding.check for _, finding in liar.findings if finding.fault] == ["plays to the end"]

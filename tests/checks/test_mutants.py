@@ -8,7 +8,7 @@ from onlinecal.forecasters import Constant
 from onlinecal.natures import Bernoulli, Contrarian, Drift, EarlyStopping, Greedy, HalfCrossing
 from tests import mutants
 
-#: who, against whom, T, runs, and whether it is found in a step of the proof, whatever the totals
+#: mutant, nature, T, runs, and whether it is found in a step of the proof, whatever the totals
 FOUND = [
     (mutants.PlainBiases(), Bernoulli(), 1000, 4, True),
     (mutants.OneSidedPair(), Contrarian(), 1000, 4, True),
@@ -27,8 +27,8 @@ def checked(forecaster, nature, horizon, runs, seed):
 @pytest.mark.parametrize(("mutant", "nature", "horizon", "runs", "step"), FOUND, ids=strategy_label)
 def test_a_mistake_is_found_and_the_original_is_not_blamed(mutant, nature, horizon, runs, step, seed):
     """Steps of proofs and bounds for every sequence leave nothing to chance. Of the frozen noise the lower end of the
-    trend was 0.30 over 30 seeds, with a standard deviation of 0.01, and 0.1 is enough. An original is blamed in one of
-    10⁶ seeds.
+    trend was 0.30 over 30 seeds, with a standard deviation of 0.01. 0.1 is enough. An original is blamed in one of 10⁶
+    seeds.
     """
     wrong = checked(mutant, nature, horizon, runs, seed)
     assert any(v.holds is False for v in wrong)

@@ -1,4 +1,4 @@
-"""Who puts a value into a cell compares it with the cell's edges, as a product may round over one."""
+"""Code that puts a value into a cell compares it with the cell's edges, as a product may round over one."""
 
 import numpy as np
 import pytest
@@ -31,5 +31,5 @@ def test_natures_with_cells_write_a_forecast_into_its_cell(nature):
     for i in range(23):
         game = Game(Constant(i / 22), nature, horizon=9, runs=range(1))
         game.advance(9)
-        # The sum of the cell is not 0: 9/2 is no whole number, nor 9i/22 but for i = 0 and 22, whose outcomes differ.
+        # The sum of the cell is not 0: 9/2 is no whole number, nor 9i/22 but for i = 0 and 22, which differ in outcome.
         assert np.flatnonzero(game.nature.memory.floats[0]).tolist() == [i]

@@ -1,4 +1,4 @@
-"""Columns as data: names are made from them and never read back, so that two things of one name are told apart."""
+"""Columns as data: names are made from them and never read back. Two things of one name are told apart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What results are kept under: everything that the numbers depend on, and nothing else."""
+"""The key that results are kept under: everything that the numbers depend on, and nothing else."""
 
 import copy
 import datetime
@@ -184,7 +184,7 @@ def test_what_cannot_be_told_is_refused():
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Writes a module, imports it anew, and returns what is named in it."""
+    """Writes a module, imports it again, and returns what is named in it."""
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
     mine = set()

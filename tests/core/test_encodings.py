@@ -1,4 +1,4 @@
-"""What terminals without Unicode are told."""
+"""The output for terminals without Unicode."""
 
 import io
 import sys

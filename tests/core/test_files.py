@@ -154,7 +154,7 @@ def test_a_column_is_its_cells(seed):
             np.testing.assert_array_equal(moments(pl.Series(column))[0], wanted)
 
 
-#: a time as it is written, and what it is; None where it is none
+#: a time as it is written, and its value; None where it is no time
 WRITTEN = {
     "2024-12-31": 20088, " 2024-12-31 ": 20088, "2024/12/31": 20088, "2024.12.31": 20088, "2024-2-3": 19756,
     "2024-12": 20058, "2024-W52-2": 20081, "2024-12-31T12": 20088.5, "2024-12-31 12:00": 20088.5,

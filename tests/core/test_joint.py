@@ -156,7 +156,7 @@ MADE = {
 
 @pytest.mark.parametrize("made", MADE)
 def test_what_gamma_hands_out_cannot_be_written(made):
-    """Nor unlocked by a public name of the array, of what it is a view of, or of a view of it."""
+    """Nor unlocked by a public name of the array, of its base, or of a view of it."""
     gamma = MADE[made]()
     for part in PARTS:
         array, before = getattr(gamma, part), getattr(gamma, part).tolist()

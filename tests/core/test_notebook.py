@@ -1,4 +1,4 @@
-"""What notebooks show: tables, figures, progress, and errors without the lines of others."""
+"""The output in notebooks: tables, figures, progress, and errors without the lines of others."""
 
 import sys
 from types import ModuleType, SimpleNamespace

@@ -128,7 +128,7 @@ def levels(v, w, q):
 
 
 def zigzag(steps):
-    """Residuals whose mean embedding is a weight that stays near 1 and goes up and down with slope 1."""
+    """Residuals of which the mean embedding is a weight that stays near 1 and goes up and down with slope 1."""
     v = np.linspace(0.01, 0.99, steps + 1)
     weight = np.where(np.arange(steps + 1) % 2, 1 - (v[1] - v[0]), 1.0)
     r = np.linalg.solve(np.exp(-abs(v[:, None] - v)), weight)
@@ -236,13 +236,13 @@ def test_columns_of_brackets_and_tasks():
     assert [c.quantity for c in (mine, plain, rounded)] == ["", "swap_regret", ""]
     named = Column("quadratic_task", "swap_regret", task="brier")
     assert (named.name, named.quantity) == ("swap_regret[brier]", QUADRATIC)
-    # A bound on the squared loss is none on other tasks.
+    # A bound on the squared loss bounds no other task.
     squared = Column("quadratic_task", "external_regret", task="brier")
     assert (squared.name, squared.quantity) == ("external_regret[brier]", SQUARED_LOSS)
     own = Guarantee(squared, "1", lambda t: 1.0, "expected", Sight.LAW, "nobody")
     assert tightest([own], Column("decision_task", "external_regret", task="mine"), 100) == []
     assert tightest([own], squared, 100) == [own]
-    # A task that has the name of the quadratic one is not it, nor is a function that has a measure's name it.
+    # A task with the name of the quadratic one is not it. A function with a measure's name is not the measure.
     assert Column("decision_task", "swap_regret", task="quadratic").quantity == "swap_regret"
     assert Column("function", "ece").quantity == ""
     stated = [bound("ece", "√T", 1.0), bound("distance", "T/2", 0.5, upper=False)]
@@ -262,8 +262,8 @@ RUNS, RATE = 8, 1e-9
 def hold(forecasters, natures, horizon, seed):
     """Plays every pair and holds its totals against all bounds with a constant that follow; which those were.
 
-    Bounds for every sequence hold without exception. Of those in expectation the mean over runs may be beyond the bound
-    by the slack that chance exceeds with probability 1e-9, for each of some hundreds.
+    Bounds for every sequence hold without exception. Those in expectation allow the mean over runs the slack that
+    chance exceeds with probability 1e-9, for each of some hundreds.
     """
     seen = set()
     for forecaster in forecasters:

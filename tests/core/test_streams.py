@@ -53,7 +53,7 @@ WORD = st.integers(0, 2**64 - 1)
 
 
 def drawn(keys, count):
-    """What NumPy's own generator draws with this key."""
+    """The numbers that NumPy's own generator draws with this key."""
     return np.random.Generator(np.random.Philox(key=keys)).random(count)
 
 

@@ -1,4 +1,4 @@
-"""Accounts of who acts at random on forecasts, from a Γ whose predictions were moved."""
+"""Accounts of decision makers that act at random on forecasts, from a Γ with predictions that were moved."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_beliefs_are_those_of_the_description(gamma, response):
 
 @given(gammas(), all_responses(), st.builds(tasks.random_task, st.integers(2, 6), st.integers(0, 10**6)))
 def test_the_account_of_a_decision_maker(gamma, response, task):
-    """That of the task on its beliefs, whose regrets are enumerated in tests/decisions/test_tasks.py."""
+    """That of the task on its beliefs. Regrets of tasks are enumerated in tests/decisions/test_tasks.py."""
     who = DecisionMaker(task, response)
     functions = tasks.payoff, tasks.external_regret, tasks.action_swap_regret, tasks.swap_regret
     account = tuple(function(gamma, who) for function in functions)

@@ -1,4 +1,4 @@
-"""Decision makers who join and leave: who they are, and tenures in which nothing can be decided."""
+"""Decision makers that join and leave: the group, and tenures in which nothing can be decided."""
 
 import numpy as np
 import pytest

@@ -68,7 +68,7 @@ def paid_by_steady_swaps(gamma, task, rate, slack):
 def test_lipschitz_swaps_are_enumerated(gamma, task, rate):
     account = task.account(gamma)
     value = restricted_swap_regret(gamma, task, swaps="lipschitz", lipschitz=rate)
-    # What is allowed at the edge of rounding may be found or not.
+    # Swaps that are allowed at the edge of rounding may be found or not.
     least, most = (paid_by_steady_swaps(gamma, task, rate, slack) for slack in (0, Fraction(2, 10**15)))
     assert min(least - account.payoff, account.swap) - 1e-9 <= value
     assert value <= max(most - account.payoff, 0.0 if rate >= 1 else -1.0) + 1e-9

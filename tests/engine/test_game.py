@@ -1,4 +1,4 @@
-"""Games against one that is written out in plain Python, and all that the numbers of a game must not depend on."""
+"""Games against one written out in plain Python, and all that the numbers of a game must not depend on."""
 
 import copy
 import pickle
@@ -255,7 +255,7 @@ def test_questions_by_hand_in_the_order_of_the_schedule_are_the_same_game(pairs,
     ids=lambda s: s.label,
 )
 def test_a_game_without_a_list_of_events_is_the_listed_one(pairs, schedule, seed):
-    """With pauses, a look at the next law, and a question by hand in between; a cut after the end has it listed."""
+    """With pauses, a look at the next law, and a question by hand in between. A cut after the end has it listed."""
     for i, pair in enumerate(fitting(pairs[seed % 29 :: 29], schedule, 60, seed)):
         options = {"horizon": 60, "seed": seed, "schedule": schedule, "keeps": ()}
         games = [game_of(*pair, cuts=cuts, **options) for cuts in ((), (1e9,))]

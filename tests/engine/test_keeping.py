@@ -1,4 +1,4 @@
-"""What is kept of resolved rounds: counts on a grid, or forecasts, exact in memory or in a file, or moved to a grid."""
+"""The record of resolved rounds. Counts on a grid, or forecasts: exact in memory or in a file, or moved to a grid."""
 
 import copy
 import errno

@@ -1,4 +1,4 @@
-"""What a run takes in memory: batches are made so that it fits, and what cannot fit is refused."""
+"""The memory that a run takes: batches are made so that it fits, and what cannot fit is refused."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_what_is_kept_of_a_run():
 
 @pytest.mark.parametrize("room", ["ROOM", "free_memory"])
 def test_batches_have_room_for_what_their_players_remember(monkeypatch, batches, room):
-    """Three runs of 1000 rounds of 88 bytes in 300,000, which is the most that a batch has, or half of what is free;
-    the history alone would take as many as there are. A batch begins when the last has given its memory back, without a
+    """Three runs of 1000 rounds of 88 bytes fit into 300,000: the most that a batch has, or half of what is free. If
+    there were the history alone, all runs would fit. A batch begins when the last has given its memory back, without a
     search for garbage.
     """
     options = {"nature": "drift", "horizon": 1000, "runs": 8, "seed": 2, "measures": "smooth_ce"}
@@ -64,7 +64,7 @@ def test_players_that_do_not_fit_are_refused_by_name(monkeypatch):
 
 
 def test_where_memory_ends_no_player_is_named():
-    """The forecaster gets no room for round 2049 and later ones: the next that asks gets none, whoever it is."""
+    """The forecaster gets no room for round 2049 and later ones. The next that asks gets none, whichever it is."""
     game = Game(DefensiveForecasting(), Contrarian(), horizon=4096, runs=range(3))
 
     def reserve(memory, rounds):

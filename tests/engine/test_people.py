@@ -1,4 +1,4 @@
-"""Decision makers who join and leave: their accounts against a count by hand, and what bounds their regret."""
+"""Decision makers that join and leave: their accounts against a count by hand, and what bounds their regret."""
 
 from __future__ import annotations
 
@@ -104,8 +104,9 @@ def test_a_task_that_accounts_in_its_own_way_is_asked():
 def test_who_does_not_best_respond_may_regret_more():
     """The control: the bound is about best responses.
 
-    The forecast 0.3 of a coin of 0.3 has a CDL of order √T. Who takes it for 0 never carries the umbrella that costs
-    0.1, and loses 0.3 a round instead of 0.1: 0.2 T = 48, from which chance takes 24 with probability below e^{−4}.
+    The forecast 0.3 of a coin of 0.3 has a CDL of order √T. A decision maker that takes it for 0 never carries the
+    umbrella that costs 0.1. It loses 0.3 a round instead of 0.1: 0.2 T = 48, from which chance takes 24 with
+    probability below e^{−4}.
     """
     tenures = [Tenure(DecisionMaker(umbrella(cost=0.1), RoundedDown(1)))]
     game, accounts, _ = played(

@@ -223,7 +223,7 @@ def test_what_is_no_failure_goes_through_and_the_game_is_over(error):
 
 
 def test_ctrl_c_is_ctrl_c_wherever_it_comes():
-    """It may come on the way into a method too, where no code of the player or of the engine can catch it."""
+    """It may also come on the way into a method, where no code of player or engine can catch it."""
 
     def interrupt(*_):
         raise KeyboardInterrupt
@@ -273,7 +273,7 @@ def test_a_player_that_cannot_be_started_is_named():
 
 @pytest.mark.parametrize("what", ["law", "forecast"])
 def test_a_forecaster_sees_neither_law_nor_draw(what):
-    """What natures see is in tests/natures, and that rounds may be changed beside plain Python in test_game.py."""
+    """The sight of natures is in tests/natures, and that rounds may be changed beside plain Python in test_game.py."""
     peeps = type("Peeps", (Mean,), {"forecast": lambda self, round: getattr(round, what)})
     with pytest.raises(InvalidForecast, match=r"asked for the .* in round 1 but declares sight NOTHING"):
         played(peeps)

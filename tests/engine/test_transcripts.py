@@ -1,4 +1,4 @@
-"""Rounds that are kept: order, times and context reach a measure that asks for them, and nobody else."""
+"""Rounds that are kept: order, times and context reach a measure that asks for them, and no other."""
 
 from __future__ import annotations
 

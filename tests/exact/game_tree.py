@@ -17,7 +17,7 @@ from onlinecal.rounds.protocol import start
 def expectation(forecaster, nature, horizon):
     """E[T·ECE] of a short game, both players being told each history from its beginning.
 
-    A nature that is itself random has the stream of one run, so that this is the expectation given its own draws.
+    A nature that is itself random has the stream of one run: this is the expectation given its own draws.
     """
 
     def value(history):

@@ -1,4 +1,4 @@
-"""The value of a game from its definition: a linear program in each state, and all policies where those are few."""
+"""The value of a game by definition: a linear program in each state, and all policies where those are few."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds of the value: they hold the exact one, and are the values of the games that their proof speaks of."""
+"""Bounds of the value hold the exact one, and are the values of the games that their proof speaks of."""
 
 import functools
 
@@ -39,7 +39,7 @@ def by_the_rules(m, horizon, most, upper):
     """The value of the two games as the docstring tells them, with whole numbers m·E and m·total."""
 
     def paid(state, i, y):
-        """What follows, and what a round adds."""
+        """The next state, and what a round adds."""
         move, (bias, sign) = m * y - i, state[i]
         if sign:
             return state, sign * move

@@ -1,4 +1,4 @@
-"""Both players of the solved game hold their side of the value, in exact expectation, whoever plays against them."""
+"""Both players of the solved game hold their side of the value, in exact expectation, whatever plays against them."""
 
 import math
 

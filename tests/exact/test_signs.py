@@ -1,4 +1,4 @@
-"""The sign preservation game: its values are those of a search of the whole tree by the rules as they are told."""
+"""The sign preservation game: its values are those of a search of the whole tree by the rules as told."""
 
 import functools
 

@@ -18,7 +18,7 @@ from tests.exact.recursion import dual_value, total, value_by_programs, value_of
 PROGRAM = 1e-7  # of a linear program
 
 
-#: measures whose games depend on the biases alone
+#: measures with games that depend on the biases alone
 OF_BIASES = tuple(name for name, measure in MEASURES.items() if of_biases(measure) and not measure.example)
 
 
@@ -100,7 +100,7 @@ def test_known_values():
     four = [0.5, 0.75, 1.035714, 1.277014, 1.476271, 1.660286]
     for m, known in ((2, two), (4, four)):
         assert solve(m, len(known)).values == pytest.approx(known, abs=1e-6)
-    # 0 and 1 are the only forecasts, whose biases never shrink: a fair coin makes each of them wrong half of the time.
+    # 0 and 1 are the only forecasts, and their biases never shrink. A fair coin makes each wrong half of the time.
     assert [solve(1, t).value for t in (1, 2, 7)] == [0.5, 1.0, 3.5]
 
 

@@ -279,7 +279,7 @@ def test_a_kernel_certificate_that_knows_nothing_of_delays_is_wrong():
 @pytest.mark.parametrize("nature", [*HARD, Contrarian("draw")], ids=strategy_key)
 @pytest.mark.parametrize("of", [f.ForecastHedging(), f.FosterVohra(), f.CDLMinimiser()], ids=strategy_key)
 def test_expected_bounds_hold_with_delays(of, nature, seed):
-    """Up to what chance adds with probability RATE: what it adds for each of the copies with its share of that.
+    """Up to what chance adds with probability RATE: the sum over the copies, each with its share of that.
 
     And the control: against a nature that sees too much every forecast is wrong by a half at least.
     """

@@ -96,7 +96,7 @@ class WrongSide(AlmostOneStepAhead):
 
 
 def test_the_wrong_side_breaks_the_word(seed):
-    # Its biases are those of a player who always errs: they grow in proportion to T whatever the coins.
+    # Its biases are those of a player that always errs: they grow in proportion to T whatever the coins.
     assert ahead_ratio(WrongSide(), Contrarian(), 5000, seed, runs=4) > 1.0
 
 
@@ -116,7 +116,7 @@ def is_root(past, p, scale, error):
 @pytest.mark.parametrize("scale", [0.05, 0.3, 1.0, 100.0])
 @pytest.mark.parametrize("nature", [Drift(), Contrarian("draw")], ids=repr)
 def test_forecasts_are_roots_in_a_tree_of_many_leaves(scale, nature, seed):
-    """Also where terms of a narrow kernel are 10^8 times larger at one end than at the other: no rounding of these may
+    """Also where terms of a narrow kernel are 10^8 times larger at one end than at the other. No rounding of these may
     stand where the small ones are summed.
     """
     game = played(DefensiveForecasting(scale=scale), nature, 3000, runs=range(1), seed=seed, keeps=())
@@ -181,7 +181,7 @@ ORDERS = {
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_the_tree_keeps_its_points_in_the_room_that_was_made(order, seed):
-    """No word is beyond the room, no point is lost, and roots are those of all points, in any order of these."""
+    """No word is beyond the room and no point is lost. Roots are those of all points, in any order of these."""
     rng = np.random.default_rng(seed)
     points, past, most = ORDERS[order](rng, 3000).tolist(), [], 0
     player = Driven(DefensiveForecasting(), 1)
@@ -211,7 +211,7 @@ def test_a_memo_that_was_changed_changes_nothing(path):
 
 
 def test_memory_and_terms_of_defensive_forecasting():
-    """What is in use: 64 bytes a round where all points come in order, 45 where they do not; 80 are said."""
+    """Memory in use: 64 bytes a round where all points come in order, 45 where they do not; 80 are said."""
     for nature, least, most in ((Contrarian("draw"), 55, 66), (Bernoulli(), 40, 50)):
         game = Game(DefensiveForecasting(), nature, horizon=40_000, runs=range(2))
         for until in (1_000, 10_000, 25_000, 40_000):

@@ -1,4 +1,4 @@
-"""What all forecasters share: what they say first at the ends of their parameters, and which of these they refuse."""
+"""All forecasters: what they say first at the ends of their parameters, and which of these they refuse."""
 
 import math
 

@@ -1,5 +1,5 @@
-"""What is guaranteed, in games against the natures that are hardest, and controls that break it: worse players, natures
-that see too much. Proofs round by round are in test_proofs.py.
+"""Guarantees in games against the hardest natures, and controls that break them: worse players, natures that see too
+much. Proofs round by round are in test_proofs.py.
 """
 
 import math
@@ -34,7 +34,7 @@ KEPT = [
     if not required(cls) and cls().guarantees
 ]
 KEPT += [[f.Constant(0.5), f.Constant(0.2)], [f.EmpiricalMean()]]
-#: natures that can be made without parameters and play so many rounds, and the hardest of others
+#: natures that can be made without parameters and play 4000 rounds, and the hardest of others
 HARD = [cls() for cls in n.NATURES.values() if not required(cls) and playable(4000, cls()) == 4000]
 HARD += [
     n.Contrarian("draw"),
@@ -51,8 +51,8 @@ HARD += [
 def test_guarantees_are_kept(forecasters, nature, seed):
     """Those of the forecaster, on one grid a nature in turn, and those of the nature.
 
-    Bounds for every sequence at all checkpoints, expected ones at the end, where each fails by chance once in 10⁹
-    seeds, and rates, once in 10⁶.
+    Bounds for every sequence are held at all checkpoints. Expected ones are at the end, where each fails by chance once
+    in 10⁹ seeds, and rates, once in 10⁶.
     """
     forecaster = forecasters[HARD.index(nature) % len(forecasters)]
     for found in check([forecaster], [nature], horizon=4000, runs=8, seed=seed):
@@ -61,7 +61,7 @@ def test_guarantees_are_kept(forecasters, nature, seed):
 
 @dataclass(frozen=True)
 class OtherWeights(f.StepCEMinimiser):
-    """A mistake: η is so many times what it should be."""
+    """A mistake: η is multiplied by `times`."""
 
     times: float = 1.0
 
@@ -76,7 +76,7 @@ class OtherWeights(f.StepCEMinimiser):
 
 @dataclass(frozen=True)
 class OtherRate(f.ThresholdHedging):
-    """A mistake: the rates are so many times what they should be."""
+    """A mistake: the rates are multiplied by `times`."""
 
     times: float = 1.0
 
@@ -94,7 +94,7 @@ HEDGING, STEPS, LEADER, MANSOUR = (
     f.BlumMansour(),
 )
 CDL, ALL, FOSTER = f.CDLMinimiser(), f.ThresholdHedging(), f.FosterVohra()
-#: who promises, which of the guarantees, who plays instead, against whom, and by how much the bound is broken
+#: forecaster, which of its guarantees, player in its place, nature, and by how much the bound is broken
 BREAK = [
     (HEDGING, 0, AHEAD, n.Contrarian(), 1),
     (HEDGING, 0, HEDGING, DRAW, 1),
@@ -162,9 +162,9 @@ class AgainstTheMajority(n.Nature):
 
 @pytest.mark.parametrize("atoms", [1, 4, 16])
 def test_a_nature_that_sees_the_law_hurts_the_perturbed_leader_in_proportion_to_t(atoms, seed):
-    """The docstring's T·E|B/K − 1/2|. Its proof is a sum over rounds of |f − 1/2|, at least as large in the mean, and
-    of what the draws add, each round at most 3/2 from its mean given the past: Azuma and Hoeffding, with a failure in
-    10⁹ seeds.
+    """The docstring's T·E|B/K − 1/2|. Its proof sums over rounds |f − 1/2|, at least as large in the mean, and what
+    the draws add. Each round is at most 3/2 from its mean given the past: Azuma and Hoeffding, with a failure in 10⁹
+    seeds.
     """
     own = f.PerturbedLeader(atoms=atoms)
     forced = sum(math.comb(atoms, j) * abs(j / atoms - 0.5) for j in range(atoms + 1)) / 2**atoms

@@ -39,9 +39,9 @@ def fresh_law(flow):
 
 @pytest.mark.parametrize("m", [5, 24])
 def test_foster_vohra_on_all_pairs_remembers_rightly(m, seed):
-    """After every round: stationary by the letter, equal to a fresh elimination, whoever plays beside and is pickled.
+    """After every round: stationary by the letter, equal to a fresh elimination, whatever plays beside and is pickled.
 
-    Long stretches of one outcome, switches, and points played that the law did not ask for, so that points without
+    There are long stretches of one outcome, switches, and points played that the law did not ask for. So points without
     rounds, cold points and large sets all occur.
     """
     rng, runs, grid = np.random.default_rng((seed, m)), 3, np.arange(m + 1)
@@ -87,7 +87,7 @@ def test_foster_vohra_on_all_pairs_remembers_rightly(m, seed):
 
 
 def test_stationary_weights_of_every_size_do_not_overflow():
-    """A walk that is a billion times likelier to go up than down: weights from 1 down to less than the least float."""
+    """A walk that is a billion times likelier to go up than down: weights from 1 to less than the least float."""
     points, up = 61, 1e9
     flow = np.diag(np.full(points - 1, up), 1) + np.diag(np.ones(points - 1), -1)
     share = np.zeros(points)
@@ -145,7 +145,7 @@ def swap_regret(forecaster, nature, horizon, seed):
         law = np.zeros(m + 1)
         for v, w in round.laws[0].items():
             law[np.abs(z - v).argmin()] += w
-        # What the rows of the matrix say, in the mean over the law; which is the law.
+        # The rows of the matrix, in the mean over the law, are the law.
         rounded = np.array([np.interp(x, z, unit) for unit in np.eye(m + 1)]).T
         assert law @ rounded == pytest.approx(law, abs=1e-9)
         rounding += float(law @ (rounded @ loss(z, y) - loss(np.clip(x, 1e-300, 1 - 1e-16), y)))
@@ -165,7 +165,7 @@ def test_swap_regret_is_that_of_the_learners_and_of_rounding(nature, seed):
     assert -1e-9 <= regret <= learners + rounding + 1e-6
     # Each learner: half a logarithm of its weight, that of the prior of an extreme point, and a constant.
     assert learners <= (m + 1) * (math.log(horizon + 1) + 2 * math.log(m + 1) + 2)
-    # What rounding costs: a logarithm times T/m².
+    # The cost of rounding: a logarithm times T/m².
     assert rounding <= 3 * math.log(horizon + 2) * (horizon + m) / (m + 1) ** 2 + 1
 
 

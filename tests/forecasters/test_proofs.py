@@ -64,7 +64,7 @@ def gamma_of(state):
 
 @given(states(), st.data())
 def test_the_proof_of_foster_vohra_step_by_step(state, data):
-    """What bound and slack rest on: Φ = Σ max(R, 0)² grows by at most 8/m² in expectation, its root moves by at most
+    """Bound and slack rest on this: Φ = Σ max(R, 0)² grows by at most 8/m² in expectation, its root moves by at most
     2√2/m.
     """
     m, counts, _ = state
@@ -283,7 +283,7 @@ def test_a_grid_coarser_than_root_t_has_no_bound():
 
 
 def with_biases(m, horizon, biases):
-    """A player whose only run has these m·E_i."""
+    """A player with these m·E_i in its only run."""
     player = Driven(StepCEMinimiser(m), horizon)
     tree = _tree(np.asarray(biases, np.int64), best_rate(horizon, m) / m)
     player.memory.ints[0], player.memory.floats[0] = biases, tree.ravel()
@@ -334,7 +334,7 @@ def test_the_law_is_that_of_the_rule_beyond_floats(exponents, size):
 
 
 def test_exact_ties_of_large_weights():
-    """Thresholds of opposite signs whose weights are of equal size, and far beyond any float."""
+    """Thresholds of opposite signs, with weights of equal size and far beyond any float."""
     m, horizon = 4, 100
     law = with_biases(m, horizon, [0, 10**7, -2 * 10**7, 10**7, 0]).points()
     assert sum(law.values()) == 1.0
@@ -343,7 +343,7 @@ def test_exact_ties_of_large_weights():
 
 @given(states(), st.integers(1, 10_000))
 def test_the_proof_of_thresholds_step_by_step(state, horizon):
-    """Φ = Σ cosh(ηP_k) grows by the factor of the proof at most, in expectation; it bounds the total; and the stated
+    """Φ = Σ cosh(ηP_k) grows by the factor of the proof at most, in expectation. It bounds the total, and the stated
     potential is its logarithm.
     """
     m, counts, _ = state

@@ -15,7 +15,7 @@ from tests.by_hand import Driven, reciting
 
 
 def played(forecaster, base, answer):
-    """What was said, and the outcomes, `answer(t, p)`."""
+    """The forecasts, and the outcomes, `answer(t, p)`."""
     player, said, outcomes = Driven(forecaster, len(base)), [], []
     for t, b in enumerate(base):
         asked = player.ask(base=b)
@@ -26,7 +26,7 @@ def played(forecaster, base, answer):
 
 
 def stream_of(base, truth, forecaster):
-    """What a forecaster says on given base forecasts and outcomes."""
+    """The forecasts of a forecaster on given base forecasts and outcomes."""
     return played(forecaster, base, lambda t, p: truth[t])[0].tolist()
 
 
@@ -219,7 +219,7 @@ def test_the_default_recalibrator_keeps_its_bounds(name):
     spec = METHODS[DEFAULT]
     assert spec.of == (Unchanged(), Calibeating(), OnlinePlatt(rate=1.0), OnlinePlatt())
     assert_bounded(regrets(spec, base, answer))
-    # What the docstring of `Recalibrator` says of the base forecast as it is, which is right for ever at 0 and at 1.
+    # The docstring of `Recalibrator` on the base forecast as it is. In `sure` that is right for ever at 0 and at 1.
     sure = np.resize([0.0, 1.0], 1000)
     for forecasts, outcomes in ((base, answer), (sure, lambda t, p: t % 2)):
         y, p = [], []

@@ -91,7 +91,7 @@ def test_what_a_bin_gets(n, w, u, share, power):
 
 @given(st.lists(st.floats(1e-3, 1), min_size=1, max_size=300))
 def test_what_delta_adds_in_all(weights):
-    """The sum over the rounds of a bin is at most the integral, and with both bins a start of 3 + ln T at most."""
+    """The sum over the rounds of a bin is at most the integral. Both bins make a start of 3 + ln T at most."""
     before = np.concatenate([[0.0], np.cumsum(weights)[:-1]])
     horizon = len(weights)
     integral = 2 * math.expm1(1 / 3) + math.log(horizon) / 3
@@ -118,7 +118,7 @@ def test_without_randomness_scdl_is_small_where_cdl_and_ece_cannot_be(nature, se
     assert horizon * scdl(gamma) <= SoftHedging().guarantees[0].bound(horizon) < horizon / 15
     assert cdl(gamma) == pytest.approx(1.0)
     assert ece(gamma) >= 0.5
-    # Who acts on the forecasts is wrong in every round; who rounds them at random to scdl's grid is not.
+    # Acting on the forecasts is wrong in every round; on forecasts rounded at random to scdl's grid it is not.
     task = tasks.v_shaped(0.5)
     assert tasks.swap_regret(gamma, DecisionMaker(task, Best())) == pytest.approx(1.0)
     assert tasks.swap_regret(gamma, DecisionMaker(task, Rounded())) <= 4 * scdl(gamma)

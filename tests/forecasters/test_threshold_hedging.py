@@ -1,4 +1,4 @@
-"""Exponential weights at every threshold by one draw: the law, each step of the proof, what is said of the bounds."""
+"""Exponential weights at every threshold by one draw: the law, each step of the proof, and the stated bounds."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ UNIT = 2.0**-53
 
 
 def law_of(m, rounds, ones):
-    """The law after so many rounds with so many ones."""
+    """The law after these numbers of rounds and of ones."""
     player = Driven(ThresholdHedging(m), 1000)
     player.memory.ints[0] = rounds, ones
     return player.points()
@@ -77,7 +77,7 @@ def test_the_law_is_that_of_the_formula(state):
 @example((10**5, 0, 0))
 @example((10**5, 10**6, 10**6))
 def test_weights_are_multiples_of_one_unit_and_sum_to_1(state):
-    """And points far from the mean are left out; who exchanges the outcomes exchanges the law."""
+    """And points far from the mean are left out. Exchanged outcomes mirror the law."""
     m, rounds, ones = state
     law = law_of(m, rounds, ones)
     assert all(w > 0 and (w / UNIT).is_integer() for w in law.values())
@@ -227,7 +227,7 @@ def test_u_calibration_is_that_of_the_middles_of_the_cells(levels):
 
 @given(states(most=200).filter(lambda state: 0 < state[1] < 10**5), st.data())
 def test_the_proof_for_the_squared_loss_step_by_step(state, data):
-    """From any state the law keeps to what a round may add, for either outcome; and the potential bounds the regret."""
+    """From any state the law keeps to what a round may add, for either outcome. And the potential bounds the regret."""
     m, rounds, ones = state
     potential = ThresholdHedging(m).guarantees[1].potential
     # How the outcomes are spread over the forecasts does not matter to what a round adds.

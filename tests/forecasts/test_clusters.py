@@ -48,7 +48,7 @@ def test_intervals_hold_the_truth_with_five_rows_an_event(same, off, seed):
                 low, high = row.interval
                 found[row.name] += low - 1e-12 <= truth[row.name] <= high + 1e-12
     assert min(held.values()) >= 29, held
-    # The control: rows taken as independent, of whose intervals the truth is in half or fewer.
+    # The control: of rows taken as independent half of the intervals or fewer hold the truth.
     assert max(without.values()) < 29
 
 
@@ -76,7 +76,7 @@ def test_changes_have_the_covariance_of_sums_of_clusters(weighted, seed):
     total = drawn.sum(axis=1)
     of = np.bincount(labels, w * (y - p)) / w.sum()
     power = float(of @ of)
-    # What is added where a level varies less than independent rows would is never negative.
+    # The part added where a level varies less than independent rows would is never negative.
     independent = np.array([(w[p == v] ** 2).sum() * v * (1 - v) for v in gamma.predictions]) / w.sum() ** 2
     rows = [np.bincount(labels[p == v], (w * (y - p))[p == v]) / w.sum() for v in gamma.predictions]
     power += np.maximum(independent - [float(row @ row) for row in rows], 0.0).sum()
@@ -98,7 +98,7 @@ def test_paired_tests_take_totals_of_clusters():
 
 @pytest.mark.parametrize(("rate", "spread"), [(0.4, 1.0), (0.003, 0.0)])
 def test_the_test_of_a_group_rejects_calibrated_clusters_rarely(rate, spread, seed, monkeypatch):
-    """By a share of 0.06. Of rare events residuals times normal numbers reject in 23 % of cases; rows as if they were
+    """By a share of 0.06. Of rare events residuals times normal numbers reject in 23 % of cases. Rows as if they were
     independent reject in 78 % of cases of others. A bias of 0.2 is found in all of 10 samples.
     """
     monkeypatch.setattr(inference, "GROUP_DRAWS", 299)
@@ -150,7 +150,7 @@ def test_the_command_takes_rows_of_one_label_or_time_as_a_cluster(log):
 
 
 def autoregressive(generator, n, rho):
-    """Calibrated forecasts of events whose uniforms depend on those before them."""
+    """Calibrated forecasts of events with uniforms that depend on those before them."""
     normal, noise = np.empty(n), generator.standard_normal(n)
     normal[0] = noise[0]
     for t in range(1, n):
@@ -227,7 +227,7 @@ def test_bands_count_clusters(rare, seed):
     """Calibrated rows, five of one outcome each, also rare and distinct.
 
     A band of 95 % holds the curve in fewer than 28 of 40 samples in under 1e-6 of cases. Shares of pointwise ones have
-    a mean of 0.94 or more and a standard deviation of 0.19 or less: of 40, 0.75 is 6 standard errors away.
+    a mean of 0.94 or more and a standard deviation of 0.19 or less. Of 40, 0.75 is 6 standard errors away.
     """
     chances = np.random.default_rng([seed, 97]).random(4000) / 10 if rare else LEVELS
     whole, near, alone = 0, [], []
@@ -269,7 +269,7 @@ def test_samples_near_a_point_are_clusters_or_rows():
 
 @pytest.mark.parametrize("clustered", [True, False])
 def test_intervals_of_groups_hold_together(clustered, seed, monkeypatch):
-    """Of 30 tables whose rows all hold in 95 % of cases fewer than 23 do in under 1 of 10,000."""
+    """If all rows of a table hold in 95 % of cases, fewer than 23 of 30 tables do in under 1 of 10,000."""
     for test in ("calibration_test", "dependence_test"):  # which are tested above and below
         monkeypatch.setattr(measuring, test, lambda *_: 1.0)
     held, alone = 0, 0

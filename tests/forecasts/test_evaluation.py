@@ -1,4 +1,4 @@
-"""`evaluate`: one table of all measures, what noise alone would show, and that draws are what they are said to be."""
+"""`evaluate`: one table of all measures, what noise alone would show, and draws that are as stated."""
 
 import math
 import threading

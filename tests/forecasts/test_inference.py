@@ -168,7 +168,7 @@ def test_paired_tests_of_rare_events_keep_their_level_or_are_not_made(q):
 
 @pytest.mark.parametrize("light", [0.0, 1e-12])
 def test_rows_of_no_weight_are_no_samples(light):
-    """A test of 1,000 rows of which 35 have the weight is that of the 35; of 29 there is none."""
+    """A test of 1,000 rows of which 35 have the weight is that of the 35; of 29 there is no test."""
     rng = np.random.default_rng(5)
     forecasts, y = {"a": rng.random(1000), "b": rng.random(1000)}, (rng.random(1000) < 0.5).astype(float)
     heavy = np.arange(1000) < 35

@@ -1,4 +1,4 @@
-"""Reports of logs: by group, over time, of many forecasts, with weights; read in parts they are those of the whole."""
+"""Reports of logs: by group, over time, of many forecasts, with weights. Read in parts they are those of the whole."""
 
 import itertools
 import json
@@ -190,8 +190,8 @@ def has_modulus(row):
 def test_draws_at_groups_are_sums_of_draws_at_levels(monkeypatch, kind, seed):
     """Means and variances of outcomes 1 in a group are those of independent outcomes at its forecasts.
 
-    4000 draws of 8 groups: by normal tails a mean is 6 standard errors away with probability 2e-9, 3e-8 in all; a
-    variance 12 %, which is more than 5 standard errors, with probability 1e-7 each.
+    4000 draws of 8 groups: by normal tails a mean is 6 standard errors away with probability 2e-9, 3e-8 in all. A
+    variance is 12 % away, which is more than 5 standard errors, with probability 1e-7 each.
     """
     monkeypatch.setattr(reference, "MOST_DRAWN", 50)
     monkeypatch.setattr(reference, "GROUPS", 8)
@@ -267,7 +267,7 @@ def test_too_many_predictions_of_a_file_in_parts_go_to_one_grid(tmp_path, monkey
     plain = report_of(path, asked, settings, in_parts=False).columns[0].evaluation
     assert (plain.refused, plain.moved) == ((), None)
     on_grid, distance = plain.gamma.round(128)
-    # Of no part there are so many.
+    # No part alone has too many.
     for size in (10_000, None):
         (column,) = report_of(path, asked, settings, in_parts=True, size=size).columns
         parts = column.evaluation

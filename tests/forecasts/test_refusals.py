@@ -1,4 +1,4 @@
-"""What the public functions of forecasts refuse, and in which words."""
+"""Refusals by the public functions of forecasts, and their words."""
 
 import math
 

@@ -52,7 +52,7 @@ def test_impossible_outcome():
 
 
 def test_the_band_is_between_order_statistics():
-    """Of one level the curve is the mean outcome: 39 draws leave out the least and the largest of a binomial law."""
+    """Of one level the curve is the mean outcome. 39 draws leave out the least and the largest of a binomial law."""
     gamma = G.from_counts([0.3], [50], [40])
     found = recalibration(gamma, draws=39, seed=4)
     rng = np.random.default_rng(4)
@@ -92,7 +92,7 @@ def test_sums_of_weights_are_rounded_up(seed):
     ("slope", "runs", "n", "holds"), [(1, 400, 60, True), (3, 100, 600, False)], ids=["calibrated", "control"]
 )
 def test_calibrated_forecasts_stay_in_the_band(seed, slope, runs, n, holds):
-    """At each level with probability 80 % at least, as draws and samples are exchangeable; a mean of 400 runs below
+    """At each level with probability 80 % at least, as draws and samples are exchangeable. A mean of 400 runs below
     70 % has probability at most exp(−2·400·0.1²) = 3e-4 by Hoeffding's inequality, and 9 standard errors in truth."""
     rng = np.random.default_rng([seed, 11])
     v, shares = np.linspace(0.05, 0.95, 10), []
@@ -109,8 +109,8 @@ def test_calibrated_forecasts_stay_in_the_band(seed, slope, runs, n, holds):
 def test_calibrated_curves_stay_in_the_band_of_all_values(seed, n, skewed):
     """The whole curve leaves it in 10 % of runs at most; of 400, in more than the quantile with probability 1e-6.
 
-    Controls: it leaves the band of each value more often; and a forecast that is off leaves that of all in more than 25
-    of 100 runs, where it does in half of them or more (3e-7).
+    Controls: it leaves the band of each value more often. A forecast that is off leaves that of all in half of runs
+    or more: of 100, in more than 25 but for 3e-7.
     """
     rng, outside, single, off = np.random.default_rng([seed, n]), 0, 0, 0
     for run in range(400):

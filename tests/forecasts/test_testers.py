@@ -30,7 +30,7 @@ def samples(rng, n, bias, runs=RUNS):
 
 
 def too_many(found, probability, runs=RUNS):
-    """Whether so many errors have a probability below 1e-9 if each has this one at most."""
+    """Whether `found` errors or more have a probability below 1e-9 if each has `probability` at most."""
     return scipy.stats.binom.sf(found - 1, runs, probability) < 1e-9
 
 
@@ -119,8 +119,8 @@ def test_the_level_is_kept(seed):
 def test_it_sees_what_few_bins_do_not(seed):
     """Errors of ±0.4·min(p, 1 − p) that change sign 16 times: those of 8 bins cancel, and those of 16 do not.
 
-    Of 4000 samples 4000·T has a mean of 53 and a standard deviation below 7 with 16 bins, 0.6 and 1 with 8, and 0 and 1
-    where forecasts are right: each bound fails with a probability below 1e-6.
+    Of 4000 samples 4000·T has a mean of 53 and a standard deviation below 7 with 16 bins. These are 0.6 and 1 with 8,
+    and 0 and 1 where forecasts are right. Each bound fails with a probability below 1e-6.
     """
     rng = np.random.default_rng([seed, 12])
     p = rng.random(4000)
@@ -151,7 +151,7 @@ def test_a_coin_as_it_is_known_exactly(seed):
 def test_what_is_testable_goes_like_the_root_of_n(measure, seed):
     """Both errors are norms of nearly normal noise, over √n; their deviation is below 0.6 of their mean.
 
-    So that of a mean of 400 is below 0.03 of it, and 25 % are six of the deviations of the ratio of two.
+    So that of a mean of 400 is below 0.03 of it. 25 % are six of the deviations of the ratio of two.
     """
     found = alpha_n(FINE, measure, samples=[100, 10_000], repetitions=400, seed=seed)
     assert found.mean[1] / found.mean[0] == pytest.approx(0.1, rel=0.25)

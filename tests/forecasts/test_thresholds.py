@@ -12,7 +12,7 @@ from tests.strategies import ANY
 
 
 def payoff(gamma, t, acts):
-    """Per decision, of the task with a single kink t, for those who act on these levels."""
+    """Per decision, of the task with a single kink t, of acting on these levels."""
     first, second = (np.array(pay) for pay in oc.tasks.v_shaped(t).payoffs)
     pay = np.where(acts, *(row[0] + (row[1] - row[0]) * gamma.means for row in (second, first)))
     return float(gamma.mass @ pay)
@@ -61,7 +61,7 @@ def test_the_words_hold_the_numbers():
     assert [float(x) for x in re.findall(r"\d+\.\d+", said)] == [0.75, 0.267, 0.75, 0.8, 0.25]
     assert "too high" in said
     assert worst_threshold(gamma).better == "p > 0.75"
-    # Mirrored, those who wait lose as much.
+    # Mirrored, waiting loses as much.
     mirrored = worst_threshold(gamma.flip())
     assert mirrored.loss == pytest.approx(worst_threshold(gamma).loss, abs=1e-15)
     assert str(mirrored).startswith("act when p > 0.25: you lose 0.267 per decision; predictions of 0.25")
@@ -73,7 +73,7 @@ def test_the_words_hold_the_numbers():
 
 @pytest.mark.parametrize("levels", [1, 2, 63, 64, 65, 3000])
 def test_all_pairs_of_thresholds_are_compared(levels, seed):
-    """Also of more levels than a table of all pairs could be searched for in each draw, and where predictions tie."""
+    """Also of more levels than a table of all pairs could be searched for in each draw, and of ties."""
     rng = np.random.default_rng([seed, levels])
     p = rng.random(levels)
     for q in (p, np.full(levels, 0.5), 1.0 - p):

@@ -25,7 +25,7 @@ def exact(total, runs=2, times=T, **options):
 
 
 def enough(fits, share):
-    """So many cover but with probability RATE, if each does so with at least this probability."""
+    """The least number of fits that cover, but with probability RATE, if each does with probability `share` or more."""
     return binom.ppf(RATE, fits, share)
 
 
@@ -188,8 +188,8 @@ def test_runs_with_an_exponent_each_are_covered(seed):
 
 
 def test_the_variance_along_a_game_is_right_for_the_correlation_it_is_made_for(seed):
-    """Of Gaussian errors with the correlation (s/t)^{1/3} the residuals tell the variance of the slope without bias;
-    with a shorter memory it is found too large. Means of 4000, whose errors are below 3 %: 15 % are five of them.
+    """Of Gaussian errors with the correlation (s/t)^{1/3} the residuals tell the variance of the slope without bias.
+    With a shorter memory it is found too large. Means of 4000 have errors below 3 %: 15 % are five of them.
     """
     rng = np.random.default_rng(seed)
     logarithms = np.log(np.round(np.geomspace(100, 10_000, 17)))
@@ -224,12 +224,12 @@ def total(tallies):
 @pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_coverage_of_every_law(law, seed, full):
-    """Of each number of runs, and of all, 93 % are covered, of the asymptotic exponents 90 %, and 7 % of power laws or
-    fewer are refused, but with probability RATE for each count. In the small size always with noise, as what is found
-    without it is above, and two numbers of horizons, other ones for other seeds.
+    """Of each number of runs, and of all, 93 % are covered, and of the asymptotic exponents 90 %. Of power laws 7 % or
+    fewer are refused. Each count fails with probability RATE. The small size always has noise, as fits without it are
+    above. It has two numbers of horizons, other ones for other seeds.
 
-    The asymptotic exponent is asked for where the law is of a form that is fitted; where it is none, being refused
-    is no fault either.
+    The asymptotic exponent is asked for where the law is of a form that is fitted. Elsewhere being refused is no fault
+    either.
     """
     rng, limits = np.random.default_rng(seed), law.kind in ("power", "form")
     size = {} if full else {"noises": list(NOISES)[1:], "points": coverage.POINTS[seed % 2 :: 2]}
@@ -247,7 +247,7 @@ def test_coverage_of_every_law(law, seed, full):
 @pytest.mark.slow
 @pytest.mark.parametrize("game", GAMES, ids=lambda game: f"{game[0]}, {game[3]}")
 def test_coverage_of_games_read_on_the_way(game, seed, full):
-    """The aim is the mean of all runs, whose error is a quarter of that of 16: it costs them little."""
+    """The aim is the mean of all runs. Its error is a quarter of that of 16: it costs them little."""
     _, forecaster, nature, measure = game
     options = {"horizon": 10_000 if full else 2000, "runs": 256, "seed": seed, "progress": False}
     curve = oc.play(forecaster, nature, measures=[measure], **options).curve(measure).tail

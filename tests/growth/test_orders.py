@@ -1,4 +1,4 @@
-"""Orders of means: none is wrong more often than is said, whatever the runs share, and none is made of nothing."""
+"""Orders of means: none is wrong more often than said, whatever the runs share, and none is made of nothing."""
 
 import numpy as np
 import pytest
@@ -33,10 +33,10 @@ def skewed(rng, shape):
 @pytest.mark.parametrize("noise", [normal, heavy, skewed])
 @pytest.mark.parametrize("runs", [2, 3, 16])
 def test_no_order_is_wrong_more_often_than_is_said(seed, noise, runs):
-    """Two natures, five forecasters, of which some have the same mean: at 95 %, of 400 studies more than isf(1e-9) of a
-    binomial with 5 % say something wrong with a probability of at most 1e-9 where differences are normal, and, as
-    Student's t is conservative for symmetric ones with heavier tails, also otherwise. Without the adjustment, which is
-    the control, more do.
+    """Two natures, five forecasters, of which some have the same mean, at 95 %. Of 400 studies more than isf(1e-9) of a
+    binomial with 5 % say something wrong with a probability of at most 1e-9. That holds where differences are normal.
+    It holds otherwise too, as Student's t is conservative for symmetric ones with heavier tails. Without the
+    adjustment, which is the control, more do.
     """
     rng = np.random.default_rng([seed, runs, len(noise.__name__)])
     means = np.array([0.0, 0.0, 0.0, 0.0, 3.0])
@@ -112,7 +112,7 @@ def test_few_runs(runs, p, half, said):
 
 @pytest.mark.parametrize("runs", [2, 3, 4, 6])
 def test_differences_of_plus_or_minus_one(seed, runs):
-    """Each with 1/2, so that there is none in expectation: what is said is wrong with at most 5 %, by enumeration.
+    """Each with 1/2, so that the expected difference is 0: what is said is wrong with at most 5 %, by enumeration.
 
     All runs are the same with 2^(1−R), and then have no spread that Student's t could speak of.
     """
@@ -137,9 +137,9 @@ def test_runs_in_which_forecasters_share_their_luck_are_not_independent(seed):
 
     A Markov chain that changes with 1/2 is a fair coin, and declares that it looks at the past. Brier totals of the
     constants 0.3 and 0.7 are linear in the number of ones, with opposite signs: their expected difference is 0. Welch's
-    interval takes them for independent and misses in 17 % of groups of 8 runs, for |t| of 7 degrees of freedom is above
-    2.145/√2 so often; one difference a run misses in 5 %, for normal differences, and of 10^6 groups in 5.0 %. Bounds
-    are the 1e-7 quantiles for 4 and 6 %, of 1,000 groups.
+    interval takes them for independent and misses in 17 % of groups of 8 runs. As often |t| of 7 degrees of freedom is
+    above 2.145/√2. One difference a run misses in 5 %, for normal differences, and of 10^6 groups in 5.0 %. Bounds are
+    the 1e-7 quantiles for 4 and 6 %, of 1,000 groups.
     """
     groups, size = 1000, 8
     who, whom = [oc.forecasters.Constant(0.3), oc.forecasters.Constant(0.7)], oc.natures.Markov(0.5, 0.5)

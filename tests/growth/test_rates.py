@@ -58,8 +58,8 @@ def test_a_fair_coin_forces_root_t_on_u_calibration(forecaster, seed):
     """However points are chosen: U-calibration is at least the external regret of `v_shaped(½)`.
 
     That is max(ones, zeros) less the number of right guesses. Over R = 1000 runs the mean of the first is ½E|ones −
-    zeros| ≥ 0.39√T above T/2, up to s√T with probability at most exp(−2s²R) (a coin moves it by 1/R), and the mean of
-    the second, a sum of fair coins, is T/2 up to s√T likewise: with s = 0.13, together below 5e-15.
+    zeros| ≥ 0.39√T above T/2. It is lower by s√T or more with probability at most exp(−2s²R), as a coin moves it by
+    1/R. The mean of the second, a sum of fair coins, is T/2 up to s√T likewise. With s = 0.13, together below 5e-15.
     """
     horizon, runs = 400, 1000
     mean = sum(math.comb(horizon, k) * abs(2 * k - horizon) for k in range(horizon + 1)) / 2**horizon / 2

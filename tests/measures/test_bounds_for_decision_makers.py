@@ -29,7 +29,7 @@ def swap(gamma, task):
 
 
 def in_bins(gamma, m, strategy, where):
-    """Γ of who responds to a point of each prediction's bin: `where` of the way from its lower to its upper end."""
+    """Γ of a response to a point of each prediction's bin: `where` of the way from its lower to its upper end."""
     v = gamma.predictions
     if strategy == "width":
         edges = np.arange(m + 1) / m
@@ -78,7 +78,7 @@ def test_swap_regrets(gamma, task):
 
 @given(gammas(), st.integers(1, 40), st.sampled_from([0.0, 0.5, 1.0]) | st.floats(0, 1))
 def test_who_rounds_or_responds_to_a_bin(gamma, m, where):
-    """All tasks at once: CDL of the beliefs is the largest swap regret of those who act on them."""
+    """All tasks at once: CDL of the beliefs is the largest swap regret of acting on them."""
     soft, hard = (value("scdl_binned", gamma, m=m, soft=soft) for soft in (True, False))
     assert cdl(Rounded().beliefs(gamma)) <= 4 * value("scdl", gamma) + tight
     assert cdl(Rounded(m).beliefs(gamma)) <= 2 * (soft + 1 / m) + tight

@@ -15,7 +15,7 @@ from tests.strategies import ANY, calibrated_gammas, gammas
 from tests.witnesses import EVERY, case_id
 
 levels = JointDistribution.from_levels
-#: thresholds and moments look up from 0, bins hold their lower edge, and a cube root is not its mirror image; nor are
+#: thresholds and moments look up from 0, bins hold their lower edge, and a cube root is not its mirror image. Nor are
 #: blocks of levels, which are counted from the left
 ONE_SIDED = {"step_ce", "subsampled_step_ce", "low_degree_ce", "binned_ece", "binned_ece_width", "binned_ce"}
 
@@ -168,7 +168,7 @@ CROSS = levels([0.5 - N, 0.5 + N], [1, 1], [0, 1]), levels([0.5], [1], [0.5]), N
 TIGHT = {
     "smooth_ce": ({}, ENDS, 0.99),
     "earthmover_distance": ({}, ENDS, 0.49),
-    # Of the subsets with the first round alone or with both, each a quarter, the first move half as much as the second.
+    # Subsets with the first round alone, or with both, are a quarter each. The first move half as much as the second.
     "subsampled_smooth_ce": ({}, ENDS, 0.74),
     "distance_lower": ({}, (levels([0.3], [1], [0.5]), levels([0.2], [1], [0.5]), 0.1), 0.999),
     "brier": ({}, (levels([0.0], [1], [1]), levels([N], [1], [1]), N), 0.99),
@@ -262,7 +262,7 @@ JUMPS = {
 def test_every_measure_has_a_modulus_or_jumps():
     assert set(TIGHT) == {name for name, record in MEASURES.items() if record.modulus is not None}
     assert set(JUMPS) == set(MEASURES) - set(TIGHT)
-    # Continuous are those with a modulus, a mean that is infinite at the ends, and what a ω does that is given.
+    # Continuous are those with a modulus, and means that are infinite at the ends; with a given ω, if that is.
     continuous = {name for name, record in MEASURES.items() if record.continuous not in ("no", "as ω")}
     assert continuous == set(TIGHT) - {"weighted_ce"} | {"log_loss", "nce"}
     for name, (options, pair, gap) in JUMPS.items():

@@ -1,4 +1,4 @@
-"""Exponents of consistency on families of Γ: those that are stated, those of the lemmas, and who has none."""
+"""Exponents of consistency on families of Γ: those that are stated, those of the lemmas, and measures without."""
 
 import math
 import re

@@ -37,7 +37,7 @@ def test_the_coupling_program_lies_in_the_lower_bracket(gamma):
 
 
 def test_true_distance_of_long_sequences():
-    """Between its bounds and far from the upper one, in any order of the rounds; 0 where, and only where, it should."""
+    """Between its bounds and far from the upper one, in any order of rounds. 0 where, and only where, it should be."""
     rng = np.random.default_rng(1)
     p, y = rng.integers(0, 11, 150) / 10, rng.integers(0, 2, 150)
     gamma, exact = JointDistribution.from_samples(p, y), true_distance(p, y)
@@ -93,7 +93,7 @@ def test_roots_of_the_lower_distance_and_what_else_no_relation_says(gamma):
 
 
 def certified(gamma, bracket):
-    """What must hold of any bracket, by theorems that know nothing of programs."""
+    """Tests what must hold of any bracket, by theorems that know nothing of programs."""
     smooth, bias = smooth_ce(gamma), abs(float(gamma.residuals.sum()))
     assert 0.0 <= bracket.lower <= bracket.upper
     assert bracket.lower <= min(ece(gamma), 2.0 * smooth, interval_ce(gamma)) + 1e-14
@@ -165,7 +165,7 @@ def test_thousands_of_levels_a_last_digit_apart_or_all_of_one_outcome(tolerance)
 
 
 class Fails:
-    """In place of `scipy.optimize.linprog`: no answer after so many good ones."""
+    """In place of `scipy.optimize.linprog`: no answer after `good` good ones."""
 
     def __init__(self, solver, good):
         self.solver, self.good = solver, good
@@ -180,7 +180,7 @@ class Fails:
 @pytest.mark.parametrize("good", [0, 1, 2])
 @given(gamma=ANY)
 def test_without_an_answer_there_are_certified_bounds(good, gamma):
-    """The best of what the programs gave until then and of what needs none; the solver's failure is nobody's error."""
+    """The best of what the programs gave until then and of what needs none; the solver's failure is no error."""
     exact = distance_lower(gamma)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(scipy.optimize, "linprog", Fails(scipy.optimize.linprog, good))
@@ -222,9 +222,9 @@ def test_quadratic_gap_of_lemma_4_5(alpha):
 @settings(max_examples=10)
 @given(gamma=theoretical(max_levels=3))
 def test_groups_of_levels_are_the_post_processings_that_calibrate(gamma):
-    """GH25, Definitions 6.3 and 6.4, Lemma 6.5 and Theorem 6.6: what is made of the levels, κ(v_1), …, is calibrated if
-    and only if it is that of a partition; that of the levels alone is E[y | v] and moves by the ECE; and the one that
-    moves least does so by the upper distance.
+    """GH25, Definitions 6.3 and 6.4, Lemma 6.5 and Theorem 6.6. The values κ(v_1), … are calibrated if and only if they
+    are those of a partition of the levels. Those of single levels are E[y | v], and move by the ECE. The values that
+    move least do so by the upper distance.
     """
     k = gamma.levels
     labels = np.array(list(itertools.product(range(k), repeat=k)))

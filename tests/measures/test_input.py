@@ -1,4 +1,4 @@
-"""What measures make of samples: bad ones are named, other kinds of numbers mean the same."""
+"""Samples that measures are given: bad ones are named, other kinds of numbers mean the same."""
 
 import math
 from functools import partial

@@ -1,4 +1,4 @@
-"""What measures state about samples: seminorms that are the measures, and bounds of how far values change with Γ."""
+"""Statements of measures about samples: seminorms that are the measures, and bounds of how far values change with Γ."""
 
 import math
 
@@ -16,14 +16,14 @@ from tests.witnesses import EVERY, case_id
 
 SAMPLED = [(r, o) for r, o in EVERY if isinstance(r.sampling, Sampling) and not r.sampling.refuses(**o)]
 NORMED = [(r, options) for r, options in SAMPLED if r.sampling.norm and (r.name != "ece" or not options)]
-#: those of NCE have a test of their own, and what is between two others follows from them; bins of equal mass are
+#: those of NCE have a test of their own, and what is between two others follows from them. Bins of equal mass are
 #: those of the sample
 BOUNDED = [
     (r, options) for r, options in SAMPLED if r.name != "nce" and options.get("strategy") != "quantile"
 ]
 #: samples that families of bins and scales are made for
 SAMPLES = 3000.0
-# What SmoothECE's deviations may lack on the mesh of an interval, as a share and in all; what its norm may.
+# The most that SmoothECE's deviations may lack on an interval's mesh, as a share and in all; and its norm.
 _MESH, _NORM = 0.02, 6e-5
 
 

@@ -36,7 +36,7 @@ def test_scores_are_averages_over_samples(rows):
 
 @given(ANY)
 def test_identities(gamma):
-    """Of Murphy; of the square and a kink with tasks; of the logarithm with log loss; and the inequality of Pinsker."""
+    """Of Murphy; of the square and a kink with tasks; of the logarithm with log loss; and Pinsker's inequality."""
     parts, score, square = brier_decomposition(gamma), brier(gamma), bregman(gamma, phi="quadratic")
     assert parts.reliability - parts.resolution + parts.uncertainty == pytest.approx(score, abs=1e-14)
     assert min(parts) >= 0.0

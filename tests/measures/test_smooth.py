@@ -113,7 +113,7 @@ def test_gaussian_is_not_sound():
     """Theorem 8.6's phenomenon: residuals ± alternating as binomial coefficients kill the first moments.
 
     On m + 1 even levels in [1/4, 3/4] the residuals (−1)^i C(m, i) / 2^m · c are orthogonal to the
-    polynomials of degree < m, so the Gaussian error falls like (1/4)^m / sqrt(m!) while smCE falls like 1/m.
+    polynomials of degree < m. So the Gaussian error falls like (1/4)^m / sqrt(m!) while smCE falls like 1/m.
     """
     ratios = []
     for m in (2, 6, 10, 14):

@@ -84,7 +84,7 @@ def test_no_witness_knows_a_measure():
 
 
 def open_gap(record, options, value, gamma):
-    """By how much the two bounds may lie apart beyond 1e-9: what cannot be proved, or not in less time than found.
+    """The gap allowed between the two bounds beyond 1e-9: what cannot be proved, or not in less time than found.
 
     For SmoothECE it is the error that the measure states, and the mesh error of the proof.
     """
@@ -157,7 +157,7 @@ EXACT = [
 def test_rounding_is_on_the_safe_side(name, options, so, gamma, counts):
     """The exact value lies between the proved bounds, with no tolerance at all, and is the measure's.
 
-    A mean of counts is rounded when Γ is made; the exact value of the counts lies between the bounds all the same.
+    A mean of counts is rounded when Γ is made. The exact value of the counts lies between the bounds all the same.
     """
     why, exactly = explain(gamma, name, **options), so(gamma)
     proved = why.verify()

@@ -10,6 +10,6 @@ def calibrated(rng, n, kind="uniform"):
 
 
 def biased(rng, n, by):
-    """Outcomes that are more likely by so much than forecast, as far as that goes."""
+    """Outcomes that are more likely than forecast by `by`, as far as that goes."""
     p = 0.05 + 0.9 * rng.random(n)
     return p, (rng.random(n) < np.clip(p + by, 0.01, 0.99)).astype(float)

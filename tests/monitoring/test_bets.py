@@ -87,7 +87,7 @@ def test_the_formula(seed):
 )
 def test_bets_are_fair_whatever_came_before(before, p, y):
     b, bank, clock, sums = table()
-    # Not those outcomes whose probability was 0.
+    # No outcomes of probability 0.
     before = [(q, happened if 0.0 < q < 1.0 else q == 1.0) for q, happened in before]
     take(b, bank, clock, sums, [q for q, _ in before], [h for _, h in before])
     failed, happened = look_ahead(bank, clock, b.edges, b.ends, b.prior, b.lifts, p)
@@ -102,7 +102,7 @@ def test_money_beyond_all_floats():
     n = 4000
 
     def log_money(ones, zeros):
-        """ln of what the best has that began with the first event; the others are at most twice as rich together."""
+        """ln of what the best has that began with the first event. The others are at most twice as rich together."""
         first = math.log((1.0 - SLOPED) * (1.0 - math.log(2.0) / math.log(3.0)) / len(b.biases))
         return max(first + ones * d - (ones + zeros) * math.log(0.4 + 0.6 * math.exp(d)) for d in b.biases)
 

@@ -48,8 +48,8 @@ def test_one_by_one_in_parts_and_at_once_is_the_same(seed, restart):
 
 
 def test_an_alarm_says_where_and_since_when(seed):
-    """Calibrated for 3000 events, then [0.6, 0.8) is too high by 0.35: that it is found within 4000 more has failed in
-    none of 10^4 simulations; bits of evidence a event there are 0.4, so 4000 events give 300 where 15 are needed."""
+    """Calibrated for 3000 events, then [0.6, 0.8) is too high by 0.35. In all of 10^4 simulations it was found within
+    4000 more. Bits of evidence an event there are 0.4, so 4000 events give 300 where 15 are needed."""
     rng = np.random.default_rng(seed)
     p = rng.random(7000)
     q = np.where((p >= 0.6) & (p < 0.8) & (np.arange(7000) >= 3000), p - 0.35, p)
@@ -88,7 +88,7 @@ def test_the_witness_counts_what_there_is(seed):
     inside = (p >= w.low) & ((p < w.high) | (w.high == 1.0))
     assert (w.mean_forecast, w.mean_outcome) == pytest.approx((p[inside].mean(), y[inside].mean()))
     assert (w.events, 0.0 < w.share <= 1.0) == (inside.sum(), True)
-    # What the task cost: of those in the interval on the wrong side, had they all done the other thing.
+    # The task's cost: of those in the interval on the wrong side, had they all done the other thing.
     costs = []
     for edge in (e for e in EDGES if w.low <= e <= w.high):
         side = inside & ((p >= edge) if w.bias < 0 else (p < edge))
@@ -176,7 +176,7 @@ def told_late(monitor, rng):
 
 @pytest.mark.slow
 def test_dependent_open_questions_need_the_cautious_monitor(seed):
-    """In the order of the questions, as if they were independent, false alarms are many (the control); with
+    """In the order of the questions, as if they were independent, false alarms are many (the control). With
     `open_at_once` they are as rare as promised. False failures: 1e-7 each."""
     few, many, alpha = 20, 40, 0.2
     assert sum(told_late(Monitor(alpha), rng) for rng in generators(seed, few)) > binom.isf(1e-7, few, alpha)

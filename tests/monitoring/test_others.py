@@ -9,8 +9,8 @@ from tests import monitors
 
 @pytest.mark.slow
 def test_the_monitor_is_sooner(seed, full):
-    """In more than half of the streams for each kind of fault that is there from the beginning. In 200 streams it was
-    in 70 % and more of them for two kinds: that fewer than half are then has a probability below 1e-8.
+    """In more than half of the streams for each kind of fault that is there from the beginning. Of 200 streams it was
+    in 70 % and more for two kinds. Fewer than half then have a probability below 1e-8.
 
     All are fair: of calibrated streams at most α have alarms in expectation; false failures 1e-7 each. The control is
     16 batches, each with false alarms at α.

@@ -50,7 +50,7 @@ def same(one, other):
 
 
 def fed(data, asked=None, size=None, last=False):
-    """What a monitor has come to, the alarms told, what was said, and what was wrong, if anything."""
+    """The monitor in the end, the alarms told, what was said, and what was wrong, if anything."""
     monitor, told, said, error = Monitor(), [], [], ""
     feed = Feed(monitor, "x", asked or Asked(), said.append)
     try:
@@ -156,7 +156,7 @@ ODD = {
     "asked", [Asked(), Asked(time="t", positive="1"), Asked(key="t", percent=True)], ids=["", "t", "id"]
 )
 def test_lines_at_once_are_lines_one_by_one(monkeypatch, wrong, odd, asked):
-    """The same money to the last bit, alarms at the same events, the same place in the file, and the same complaint."""
+    """The same money to the last bit, and alarms at the same events. The same place in the file and complaint."""
     scale = 100 if asked.percent else 1
     lines = [
         f"{a * scale!r},{b:g},{f'q{i}' if asked.key else 7 + i // 50}\n"
@@ -287,7 +287,7 @@ def test_it_follows_a_file_until_it_is_stopped_alone(tmp_path, wrong, whole):
     assert running.returncode == 130, errors
     assert [one["event"] for one in found] == [alarm.event for alarm in whole.alarms]
     assert json.loads(rest.splitlines()[-1])["alarms"] == len(whole.alarms)
-    # What was taken when it was stopped is kept; going on takes the rest.
+    # Lines taken before the stop are kept; going on takes the rest.
     monitor = Monitor.load(state)
     watch(monitor, file, Asked(), state=state)
     assert same(monitor, whole)
@@ -389,7 +389,7 @@ def test_a_file_that_is_no_state_is_refused_in_plain_words(kept, seed):
         with pytest.raises(StoreError, match="no is not a file that a monitor was saved in; expected one of"):
             Monitor.load(no)
         assert no.read_bytes() == other
-    # Any bytes changed: it is read, or refused; a wrong one is read with probability 2^-32, where the sum is the same.
+    # Any bytes changed: it is read, or refused. A wrong one is read with probability 2^-32, where the sum is the same.
     for _ in range(100):
         bad = bytearray(good)
         for at in random.integers(len(bad), size=3):

@@ -1,4 +1,4 @@
-"""A forecaster whose laws are exact floats."""
+"""A forecaster with laws that are exact floats."""
 
 from dataclasses import dataclass
 

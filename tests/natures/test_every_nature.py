@@ -1,4 +1,4 @@
-"""What all natures share: what they reveal and see, laws as distributions, plain ones, and what they refuse."""
+"""All natures: what they reveal and see, laws as distributions, plain ones, and what they refuse."""
 
 import math
 
@@ -54,7 +54,7 @@ def test_natures_see_what_they_declare(sight, what):
 
 @move
 def _peep(run, number, size, forecast):
-    """What a step is shown of a law, and of a draw."""
+    """The law and the draw as a step is shown them."""
     return (size + (0.0 if np.isnan(forecast) else 8.0)) / 16.0
 
 

@@ -1,4 +1,4 @@
-"""What natures force on forecasters: bounds with their proofs, tables of levels, figures where there is no bound."""
+"""Errors that natures force: bounds with their proofs, tables of levels, figures where there is no bound."""
 
 import math
 from dataclasses import dataclass
@@ -95,8 +95,8 @@ def test_early_stopping_forces_its_bound(forecaster, horizon, seed):
 
 
 def test_early_stopping_forces_no_more_than_two_and_a_half_times_its_bound(seed):
-    # The negative control of the test above. K29* pays twice the bound; the standard deviation of a run is a tenth of
-    # the bound, so the mean of 64 runs would have to be 40 standard errors off.
+    # The negative control of the test above. K29* pays twice the bound. The standard deviation of a run is a tenth of
+    # the bound. So the mean of 64 runs would have to be 40 standard errors off.
     own, horizon = n.EarlyStopping(), 8000
     totals = ends(f.DefensiveForecasting(), own.bias, horizon, 64, seed)[1][0]
     assert totals.mean() < 2.5 * own.guarantees[0].bound(horizon)
@@ -177,8 +177,8 @@ def test_half_crossing_makes_the_leader_without_noise_wrong_in_every_round(seed)
 
 @pytest.mark.slow
 def test_the_figures_of_half_crossing(seed):
-    """Over 16 runs the standard errors of the fresh noise were up to 0.11, those of the frozen one 0.12, 0.17, 0.12 and
-    0.36; the tolerances are five of them or more.
+    """Over 16 runs the standard errors of the fresh noise were up to 0.11. Those of the frozen one were 0.12, 0.17,
+    0.12 and 0.36. The tolerances are five of them or more.
     """
     for horizon, frozen, error in (
         (625, 1.3, 0.12),
@@ -198,7 +198,7 @@ def by_logs(horizon):
     return math.sqrt(horizon) * math.log(horizon)
 
 
-#: nature, forecaster, unit of T·CDL, tolerance, and shares of the unit by horizon: over 16 runs standard errors were at
+#: nature, forecaster, unit of T·CDL, tolerance, and shares of the unit by horizon. Over 16 runs standard errors were at
 #: most a fifth of the tolerance
 FIGURES = [
     (n.KinkApproach(), f.CDLMinimiser(), by_logs, 0.065, {10**3: 0.31, 10**4: 0.36, 10**5: 0.40, 10**6: 0.47}),

@@ -1,4 +1,4 @@
-"""Each nature is its rule: the rules once more, one run at a time and without kernels, fed what was drawn."""
+"""Each nature is its rule: the rules once more, one run at a time, without kernels, fed what was drawn."""
 
 import math
 from collections import Counter, defaultdict
