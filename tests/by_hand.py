@@ -16,7 +16,7 @@ from onlinecal.rounds.protocol import start
 
 
 class Driven:
-    """A forecaster in some runs, whose questions and outcomes come from a test."""
+    """A forecaster in some runs; its questions and outcomes come from a test."""
 
     def __init__(self, spec, horizon=100, runs=1, seed=0):
         self.player = start("forecaster", spec, horizon, range(runs), seed)
@@ -82,7 +82,7 @@ def noted(forecaster, nature, horizon, runs=3, seed=0):
 
 
 def revealed(nature, horizon, runs=3, seed=0):
-    """What nature reveals to a constant, kind → (rounds, runs)."""
+    """All that nature reveals to a constant: kind → (rounds, runs)."""
     game = Game(
         as_forecaster(Half), nature, horizon=horizon, runs=range(runs), seed=seed, keeps=nature.reveals
     )

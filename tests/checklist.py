@@ -45,7 +45,7 @@ def is_there(seen: str, root: Path = ROOT) -> bool:
 
 
 def faults(rows: list[dict[str, Any]], root: Path = ROOT) -> list[str]:
-    """What is wrong with rows, in words."""
+    """The faults of rows, in words."""
     found = []
     for row in rows:
         name, seen = row.get("id", "?"), row.get("seen", [])

@@ -1,4 +1,4 @@
-"""The command line, as tests call it: in this process, which costs no imports, or in a process of its own."""
+"""The command line, as tests call it: in this process, without the cost of imports, or in another."""
 
 import contextlib
 import io
@@ -20,7 +20,7 @@ from onlinecal.study.executors import processes
 
 
 class Said(NamedTuple):
-    """What a command printed, and its exit status."""
+    """The output of a command, and its exit status."""
 
     stdout: str
     stderr: str
@@ -60,9 +60,9 @@ def onlinecal(*arguments, cwd, rc=0, columns=120, encoding="utf-8", errors="stri
 
 @contextlib.contextmanager
 def _given(text):
-    """Standard input, also to who reads it from the system; and stdout to the system is afterwards what it was.
+    """Standard input, also for reads from the system; and stdout to the system is afterwards what it was.
 
-    A command whose output nobody takes puts nothing in its place.
+    A command puts the null device there where nothing takes its output.
     """
     outside = [os.dup(descriptor) for descriptor in (0, 1)]
     before = sys.stdin

@@ -2,8 +2,8 @@
 
 import os
 
-# As many processes run tests as there are cores: threads of linear algebra in each of them would wait for each other,
-# and small problems take four times as long. NumPy reads it when it is imported, also in processes that tests start.
+# As many processes run tests as there are cores. Threads of linear algebra in each would wait for each other, and
+# small problems take four times as long. NumPy reads it when it is imported, also in processes that tests start.
 for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
@@ -14,7 +14,7 @@ from zlib import crc32  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
-# The first example may pay for a compilation, so examples have no deadline; a failure prints how to get it again. They
+# The first example may pay for a compilation, so examples have no deadline. A failure prints how to get it again. They
 # are others each time, so that few in a run are many in all.
 settings.register_profile("onlinecal", deadline=None, print_blob=True, max_examples=15)
 settings.register_profile("full", settings.get_profile("onlinecal"), max_examples=400)
@@ -26,7 +26,7 @@ def pytest_configure(config):
         settings.load_profile("full")
 
 
-#: rooms of tests of compiled code, whose slow tests `.ci/run` plays with checks of bounds
+#: rooms of tests of compiled code; `.ci/run` plays their slow tests with checks of bounds
 COMPILED = {"core", "engine", "exact", "exploit", "forecasters", "forecasts", "measures", "natures", "rounds"}
 #: files of dear tests, which are marked `one_in(8)`
 DEAR = """
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """What is there when the tests begin stays to the end: half a million objects, not to be searched for garbage.
+    """Keeps objects that are older than the tests out of searches for garbage: half a million stay to the end.
 
     What the tests leave is searched for when there is some more of it than by default.
     """

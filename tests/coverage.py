@@ -1,8 +1,8 @@
 """How often the intervals of `growth` cover what they say: `python -m tests.coverage` makes docs/growth.md's table.
 
 Every law is simulated with each noise, number of runs and number of horizons below, and fitted. Counted are the
-intervals of the mean growth exponent, those that are taken back since the totals are called no power law, and the
-intervals of the asymptotic exponent where one is given.
+intervals of the mean growth exponent and, where one is given, of the asymptotic exponent. Those that are taken back,
+since the totals are called no power law, are counted too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Law:
     kind: str
 
     def aim(self, times: Any, totals: Any) -> float:
-        """What the interval is for: α, be it up to a jagged factor, or the mean exponent of a curve."""
+        """The target of the interval: α, be it up to a jagged factor, or the mean exponent of a curve."""
         return self.exponent if self.kind in ("power", "jagged") else mean_exponent(times, totals)
 
 
@@ -90,7 +90,7 @@ def mean_exponent(times: Any, totals: Any) -> float:
 
 @dataclass
 class Tally:
-    """Counts: fits, those whose interval covers, those called curved, and intervals of asymptotic exponents."""
+    """Counts: fits, those with an interval that covers, those called curved, and intervals of asymptotic exponents."""
 
     fits: int = 0
     covered: int = 0

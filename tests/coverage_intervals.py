@@ -42,7 +42,7 @@ DESIGNS: dict[str, JointDistribution] = {
     "one level": _levels(np.array([0.3]), np.array([0.33])),
 }
 
-#: what takes long, and whose intervals follow from others' (their truth is tested for all Γ)
+#: measures that take long; their intervals follow from others' (their truth is tested for all Γ)
 SLOW = ("distance_lower", "distance_upper", "interval_ce", "interval_ce_bracket")
 FAST = tuple(name for name in MEASURES if name not in SLOW)
 
@@ -58,7 +58,7 @@ ORDERS = {
     "ece of order 2": {"name": "ece", "order": 2.0},
     "ece, largest": {"name": "ece", "order": math.inf},
 }
-#: and those for which there is none
+#: and those without one
 WITHOUT = {
     "debiased": {"name": "binned_ce", "debiased": True},
     "sweep": {"name": "binned_ce", "strategy": "sweep"},

@@ -21,8 +21,9 @@ class Listed(Delays):
 
 
 def play(forecaster, nature, delays, *, runs=1, seed=0):
-    """A game of a question a unit and these delays, and the most questions that were open at once, the one that was
-    being asked included: the outcome of round t is told at the end of round t + delay.
+    """A game of a question a unit and these delays, and the most questions that were open at once.
+
+    The one that was being asked counts. The outcome of round t is told at the end of round t + delay.
     """
     delays, horizon = tuple(map(float, delays)), len(delays)
     schedule = Schedule(delays=Listed(delays))

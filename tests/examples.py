@@ -1,6 +1,6 @@
 """A specification of every registered strategy, for tests that must hold for all of them.
 
-A class whose parameters all have defaults is its own example. One with required parameters needs a line here; without
+A class with defaults for all parameters is its own example. One with required parameters needs a line here; without
 it the tests of the registry fail and say so.
 """
 
@@ -75,7 +75,7 @@ def forecasters(folder: Path) -> list[Forecaster]:
 
 
 def pairs(folder: Path) -> list[tuple[Forecaster, Nature]]:
-    """Every nature with a few forecasters, and every forecaster with a few natures; who needs context gets it."""
+    """Every nature with a few forecasters, and every forecaster with a few natures; with context where it is needed."""
     whom = natures(folder)
     found = [(forecaster, nature) for nature in whom for forecaster in FEW_FORECASTERS]
     for forecaster in forecasters(folder):

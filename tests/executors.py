@@ -19,7 +19,7 @@ from onlinecal.study.executors.kit import opened, packed
 
 
 class Disorderly(Executor):
-    """Plays units in a random order, and loses some first; all goes the way through bytes that it would go elsewhere.
+    """Plays units in a random order, and loses some first. All goes through bytes, as on the way elsewhere.
 
     `loses` says how often a unit is lost before it is played.
     """
@@ -114,8 +114,8 @@ class Sleeps:
     def update(self, forecast, outcome):
         self.sum += 0.1 + outcome / 3
 """
-#: cells of some tenths of a second, which cost the machine nothing; of some seconds where there is a file "slow",
-#: and of none where there is a file "quick"
+#: cells of some tenths of a second, which cost the machine nothing. They take some seconds where there is a file
+#: "slow", and no time where there is a file "quick".
 SCENARIO = """
 runs = 4
 horizons = [40, 50, 60, 70, 80]

@@ -1,6 +1,6 @@
 """Plays the experiments of the papers and writes scenarios/papers/README.md: `python -m tests.experiments`.
 
-Scenarios whose results are in results/ already are not played again. It takes some minutes; needs scikit-learn.
+Scenarios with results in results/ already are not played again. It takes some minutes; needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SHARE = {"smooth_ce": 0.5, "smooth_ece": 0.5, "distance_lower[lower]": 1.0}
 MEAN_OF_TEN = 0.01132942
 #: what `smooth_ce` is the value of
 PROGRAMS = (oracle.smooth_ce, oracle.smooth_ce_by_flow)
-#: heads of a table of times → what is timed, and the largest n at which it is: beyond, the flow takes minutes
+#: heads of a table of times → what is timed, and the largest n for it: beyond, the flow takes minutes
 SOLVERS: dict[str, tuple[Callable[[JointDistribution], Any], int]] = {
     "smooth_ce": (oc.measures.smooth_ce, 10**9),
     "its program by HiGHS": (oracle.smooth_ce, 10**9),
@@ -66,7 +66,7 @@ def script(name: str, folder: Path = HERE) -> ModuleType:
 
 
 def study(name: str) -> oc.Study:
-    """The results of a scenario of the folder, which is played if there are none."""
+    """The results of a scenario of the folder, which is played if it has no results."""
     path = ROOT / "results" / f"{name}.db"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
@@ -192,7 +192,7 @@ def correlated(found: Mapping[str, Mapping[str, float]]) -> str:
 
 
 def recorded(said: Mapping[str, Any], words: Callable[[Any], str]) -> str:
-    """The table of the page with a new first row; the others are of files that are not here, and stay."""
+    """The table of the page with a new first row. The others are of files that are not here, and stay."""
     others = block(PAGE.read_text("utf-8"), "recorded").splitlines()[3:]
     made = markdown(["forecasts", *said], [["synthetic", *map(words, said.values())]])
     return "\n".join([made, *others])

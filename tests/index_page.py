@@ -1,7 +1,7 @@
 """README.md as the description of the package: what a package index shows, alone, without the files of the repository.
 
 Where pyproject.toml names the repository, under `[project.urls]` as `Repository`, links and pictures of files lead
-there; else links become their text, and pictures say where they are. Hatchling runs this for every wheel and sdist, by
+there. Else links become their text, and pictures say where they are. Hatchling runs this for every wheel and sdist, by
 its path, so nothing of the project is imported.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-#: a block or a span of code, in which nothing is a link, or a link, whose text may hold brackets and code
+#: a block or span of code, which holds no links, or a link: its text may hold brackets and code
 _PART = re.compile(
     r"^(?P<fence>```+|~~~+).*?^(?P=fence)|(?P<tick>`+)(?!`).+?(?<!`)(?P=tick)(?!`)"
     r"|(?P<picture>!?)\[(?P<words>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^)\s]+)\)",

@@ -1,17 +1,18 @@
-"""How soon the monitor sees what is wrong, beside other tests that may be looked at at any time, and batch ones.
+"""How soon the monitor sees what is wrong, beside others: tests that are valid at any time, and batch tests.
 
-Run `python -m tests.monitors`. Each test gets the same streams; a false alarm is one on calibrated streams, a delay the
+Run `python -m tests.monitors`. Each test gets the same streams. A false alarm is one on calibrated streams, a delay the
 number of events from the change to the alarm. Those of others are written down here from what their papers say:
 
-- Henzi and Ziegel 2022, "Valid sequential inference on probability forecast performance": the e-value 1 + λ d/c for the
-  Brier difference d of two forecasts, with the λ that is best if the second is right. Their test rejects that the first
-  is as good as the second, as it is where it is calibrated; the paper leaves the second free. It is here p + Σ(y − p)/
-  (n + 200) over the n events so far in the same of 5 bins, the best of what was tried (1 to 40 bins, 20 to 200).
-- Arnold, Henzi and Ziegel 2023, "Sequentially valid tests for forecast calibration": probability integral transforms,
-  here randomised ones, Z = U(1 − p) for y = 0 and 1 − p + Up for y = 1, which are uniform where forecasts are
-  calibrated; the e-value is the density that a histogram of the past gives, of 10 bins with one count more in each.
-- probcal (0.4.0, MIT licence; `pip install probcal`, without which its column is left out), whose e-values are of
-  batches: `CalibrationMonitor` as it is, with bets on a shift of all log odds and on their slope; every 250 events.
+- Henzi and Ziegel 2022, "Valid sequential inference on probability forecast performance". The e-value is 1 + λ d/c for
+  the Brier difference d of two forecasts, with the λ that is best if the second is right. Their test rejects that the
+  first is as good as the second, which holds where the first is calibrated. The paper leaves the second free. It
+  is here p + Σ(y − p)/(n + 200) over the n events so far in the same of 5 bins. That is the best of what was tried
+  (1 to 40 bins, 20 to 200).
+- Arnold, Henzi and Ziegel 2023, "Sequentially valid tests for forecast calibration". Probability integral transforms,
+  here randomised ones, are uniform where forecasts are calibrated: Z = U(1 − p) for y = 0 and 1 − p + Up for y = 1.
+  The e-value is the density that a histogram of the past gives, of 10 bins with one count more in each.
+- probcal (0.4.0, MIT licence; `pip install probcal`, without which its column is left out). Its e-values are of
+  batches, here of 250 events. `CalibrationMonitor` as it is bets on a shift of all log odds and on their slope.
 - A batch test: every 250 events a χ² of 10 bins of these events, at α/(k(k + 1)) in the k-th batch.
 """
 

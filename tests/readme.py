@@ -29,7 +29,7 @@ DOCS = ROOT / "docs"
 
 
 def pages() -> list[Path]:
-    """What people read: README.md and all pages of docs/."""
+    """The pages that people read: README.md and all of docs/."""
     return [README, *sorted(DOCS.rglob("*.md"))]
 
 
@@ -60,8 +60,8 @@ def path_of(room: str, name: str) -> str:
     thing = getattr(module, name)
     own = getattr(thing, "__name__", name)
     if own != name or (hasattr(module, "__path__") and find_spec(f"{module.__name__}.{name}")):
-        # Who reads the source without running it takes these for another name of a function, which has no docstring,
-        # and for the file of that name.
+        # A tool that reads the source without running it is wrong about these. It takes one kind for another name of
+        # a function, without a docstring, one for the file of that name.
         return f"{thing.__module__}.{own}"
     above = {"onlinecal": "onlinecal", "witnesses": "onlinecal.measures.witnesses"}.get(
         room, f"onlinecal.{room}"
@@ -70,7 +70,7 @@ def path_of(room: str, name: str) -> str:
 
 
 def names_of(room: str) -> str:
-    """What the page of a room asks mkdocstrings for: every public name that is no module."""
+    """The text by which the page of a room asks mkdocstrings for every public name that is no module."""
     asked = []
     for name in public_names(rooms()[room]):
         if inspect.ismodule(getattr(rooms()[room], name)):
@@ -180,7 +180,7 @@ def home(name: str) -> Path:
 
 
 def block(text: str, name: str) -> str:
-    """What stands between `<!-- name -->` and `<!-- /name -->`."""
+    """The text between `<!-- name -->` and `<!-- /name -->`."""
     found = re.findall(_pattern(name), text, re.DOTALL)
     assert len(found) == 1, f"there are {len(found)} blocks {name!r}; expected one"
     return found[0][1]

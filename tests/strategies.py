@@ -80,7 +80,7 @@ ANY = gammas(25) | theoretical() | st.builds(many_levels, st.integers(0, 10**6),
 
 @st.composite
 def close_gammas(draw, max_levels=12):
-    """Γ whose levels are next to each other, or 1e-16 to 1e-12 apart, with weights over up to 12 orders."""
+    """Γ with levels next to each other, or 1e-16 to 1e-12 apart, and weights over up to 12 orders."""
     centres = draw(st.lists(st.sampled_from([0.0, 1.0, 0.5, 0.3]) | real_values(), min_size=1, max_size=3))
     gap = draw(st.sampled_from([0.0, 1e-16, 5e-16, 1e-15, 1e-13, 1e-12]))
     place = st.tuples(st.sampled_from(centres), st.integers(-4, 4))

@@ -1,7 +1,7 @@
-"""What is gained by forecasts that one does not believe: the table of docs/measures.md, without a random number.
+"""The gain of forecasts that one does not believe: the table of docs/measures.md, without a random number.
 
 The game has T/2 pairs of rounds: a fair coin, and then its opposite, which is therefore certain. The truth is ½ and
-then 0 or 1; the lie is ½ in every round, and just half of the outcomes are 1, whatever the coins show. Γ depends on the
+then 0 or 1. The lie is ½ in every round, and just half of the outcomes are 1, whatever the coins show. Γ depends on the
 number of heads alone, so that expectations are sums over a binomial number.
 """
 
@@ -19,7 +19,7 @@ SHOWN = ("ece", "smooth_ce", "step_ce", "v_cdl", "cdl", "atb", "subsampled_smoot
 def value(name: str, gamma: JointDistribution) -> float:
     """The total T·μ; the example is one in which no bracket has a width."""
     record = MEASURES[name]
-    # In so many rounds at ½ more numbers come up than are enumerated unasked.
+    # In that many rounds at ½ more numbers come up than are enumerated unasked.
     options = {"subsets": 100_000} if "subsampled" in name else {}
     found = record.function(gamma, **options)
     if isinstance(found, Bracket):
@@ -29,7 +29,7 @@ def value(name: str, gamma: JointDistribution) -> float:
 
 
 def truth(rounds: int, heads: int) -> JointDistribution:
-    """Γ of who says what is so, where so many coins show 1."""
+    """Γ of a forecaster that says what is so, where `heads` coins show 1."""
     coins = rounds // 2
     return JointDistribution.from_counts(
         [0.0, 0.5, 1.0], [heads, coins, coins - heads], [0, heads, coins - heads]
@@ -37,7 +37,7 @@ def truth(rounds: int, heads: int) -> JointDistribution:
 
 
 def lie(rounds: int) -> JointDistribution:
-    """Γ of who says ½ for ever."""
+    """Γ of a forecaster that says ½ for ever."""
     return JointDistribution.from_counts([0.5], [rounds], [rounds // 2])
 
 
@@ -45,13 +45,13 @@ def expected_of_truth(name: str, rounds: int) -> float:
     """E of the total over the coins."""
     coins = rounds // 2
     chance = binom.pmf(np.arange(coins + 1), coins, 0.5)
-    # What is left out is less likely than 1e-15 in all, of a total of at most T.
+    # The rest is less likely than 1e-15 in all, of a total of at most T.
     heads = np.flatnonzero(chance > 1e-20)
     return float(sum(chance[h] * value(name, truth(rounds, int(h))) for h in heads))
 
 
 def rounded_ece(rounds: int, cells: int) -> float:
-    """E of the total ECE of who rounds to the middles of cells of [0, 1], of independent events.
+    """E of the total ECE of forecasts rounded to the middles of cells of [0, 1], of independent events.
 
     Their probabilities are (t − ½)/T. The law of how many happen in a cell is a product of two-point laws.
     """

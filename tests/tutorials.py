@@ -39,7 +39,7 @@ class Command:
 
 
 def steps(page: str) -> Iterator[File | Command]:
-    """What the reader does, in order.
+    """The steps of the reader, in order.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def steps(page: str) -> Iterator[File | Command]:
 def play(page: str, folder: Path) -> list[tuple[Command, str]]:
     """Does all of it in a folder; returns the commands that failed or printed something else, and what they printed.
 
-    A command of ours alone is played in this process, which costs no imports; what else a shell does is its own.
+    A command of ours alone is played in this process, which costs no imports. What else a shell does is its own.
     """
     tools = folder / ".tools"
     tools.mkdir()

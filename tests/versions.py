@@ -1,4 +1,4 @@
-"""Numbers of everything that has a version, beside those on record: whoever changes numbers must raise the version.
+"""Numbers of everything that has a version, beside those on record: a change of numbers must raise the version.
 
 Results are kept under versions (`onlinecal.core.content`), so that those of before are never shown with those of after.
 The record is ``versions.json``. After a version was raised, or something was added,
@@ -7,10 +7,10 @@ The record is ``versions.json``. After a version was raised, or something was ad
 
 renews it; it refuses numbers that have changed under the same version.
 
-Numbers count as the same up to 1e-9 of their size, far more than the last digits in which mathematical libraries
-differ, and far less than what a change of a rule makes; those of measures that are certain to less, up to 1e-5. Games
-are sums over all rounds with a weight for each round, so that a change in any round shows; the opponents are this
-file's own, so that only the one who plays can change them.
+Numbers count as the same up to 1e-9 of their size. Mathematical libraries differ by far less, a change of a rule makes
+far more. Those of measures that are certain to less count so up to 1e-5. Games are sums over all rounds with a weight
+for each round, so that a change in any round shows. The opponents are this file's own, so that only the one that plays
+can change them.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class _Waver:
 
 @dataclass(frozen=True)
 class Overheard(Nature):
-    """Another nature, of whose probabilities a sum is taken."""
+    """Another nature; a sum is taken of its probabilities."""
 
     of: Nature = None  # type: ignore[assignment]
 
@@ -272,7 +272,7 @@ def recorded() -> dict[str, Entry]:
 
 
 def complaint(name: str, old: Entry | None, new: Entry) -> str:
-    """What has to be done about an entry; "" where it is as on record."""
+    """Says what has to be done about an entry; "" where it is as on record."""
     where = {"engine": "VERSION in onlinecal/game.py"}.get(name, f"`version` of {name}")
     if old is None:
         return f"{name} is not on record: run `python -m tests.versions` and commit tests/versions.json"
@@ -295,7 +295,7 @@ def complaint(name: str, old: Entry | None, new: Entry) -> str:
 def renewed(old: Mapping[str, Entry], new: Mapping[str, Entry]) -> tuple[dict[str, Entry], list[str]]:
     """The record as it is to be, and what is refused: other numbers under the same version.
 
-    Where the version of the engine was raised, games may come out otherwise though no player has changed: results are
+    Where the version of the engine was raised, games may come out otherwise though no player has changed. Results are
     kept under both.
     """
     engine = new["engine"]["version"] > old.get("engine", {"version": 0})["version"]

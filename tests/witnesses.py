@@ -1,4 +1,4 @@
-"""What the tests of witnesses share: Γ that are hard to prove things about, forgeries, and whether a proof is true."""
+"""Shared by the tests of witnesses: Γ that are hard to prove things about, forgeries, and whether a proof is true."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FEW = close_gammas(7) | gammas(6) | theoretical(6)
 
 
 class Truth:
-    """What is so of one Γ: the values of the measures, each computed once."""
+    """The truth about one Γ: the values of the measures, each computed once."""
 
     def __init__(self, gamma: JointDistribution) -> None:
         self.gamma = gamma

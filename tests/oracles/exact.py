@@ -158,7 +158,7 @@ def smooth_ce(gamma: JointDistribution) -> Fraction:
 
 
 def _cheapest_path(gamma: JointDistribution, apart: list[Fraction]) -> Fraction:
-    """The dual min Σ|g_i − g_{i−1}| + Σ d_i |P_i − g_i|, whose optimum has every g_i among 0, P_1, …, P_k."""
+    """The dual min Σ|g_i − g_{i−1}| + Σ d_i |P_i − g_i|, and its optimum has every g_i among 0, P_1, …, P_k."""
     sums = prefix(gamma)
     places = sorted(set(sums))
     cost = {g: abs(g) for g in places}

@@ -1,7 +1,7 @@
-"""The rules of the forecasters, one run, as one would write them down: no kernels, no shared state, no memory of an
-open round but in what `forecast` returns beside the law.
+"""The rules of the forecasters, one run, as one would write them down: no kernels, no shared state.
 
-Each is a class with `forecast(number, context) -> (law, memo)`, a law being a dict value → weight, and
+Only what `forecast` returns beside the law remembers an open round. Each rule is a class with
+`forecast(number, context) -> (law, memo)`, a law being a dict value → weight, and
 `update(law, memo, value, outcome, context)`.
 """
 
@@ -408,7 +408,7 @@ class OnlinePlatt:
 
 
 class Rounded:
-    """`place` is that of the drawn atom in the law as the player states it: `fold` atoms for each inner one."""
+    """`place` is the drawn atom's in the law that the player states: `fold` atoms for each inner one."""
 
     def __init__(self, inner, m, how):
         self.inner, self.m, self.how, self.fold = inner, m, how, 2 if how == "random" else 1
@@ -469,7 +469,7 @@ class Aggregation:
 
 
 class Mixture:
-    """Hedged over experts; who was not drawn believes in a draw of its own, with uniforms of the mixture's."""
+    """Hedged over experts; an expert that was not drawn believes in a draw of its own, with the mixture's uniforms."""
 
     def __init__(self, experts, rate, uniforms):
         self.experts, self.rate, self.uniforms, self.loss = experts, rate, uniforms, np.zeros(len(experts))

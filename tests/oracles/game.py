@@ -1,4 +1,4 @@
-"""One run of a game in plain Python: the uniforms of its streams, question after question, late outcomes in a heap."""
+"""One run of a game in plain Python: uniforms of its streams, question after question, late outcomes in a heap."""
 
 from __future__ import annotations
 

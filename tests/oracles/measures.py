@@ -95,8 +95,8 @@ def smooth_ece_at(gamma: JointDistribution, sigma: float, transform: str = "iden
 def distance_lower(gamma: JointDistribution, grid: int = 0) -> float:
     """Linear program (11) over couplings Π(u, v, y), u in the levels, 0, 1, and a grid of `grid` steps.
 
-    An upper bound of the distance; at most h²/2 above it where neighbouring u are at most h apart: the dual
-    potentials, linear in between, break their constraint by at most that.
+    An upper bound of the distance; at most h²/2 above it where neighbouring u are at most h apart. The reason:
+    the dual potentials, linear in between, break their constraint by at most that.
     """
     u = np.unique(np.concatenate(([0.0, 1.0], gamma.predictions, np.linspace(0.0, 1.0, grid + 1))))
     k, m = gamma.levels, len(u)
@@ -140,7 +140,7 @@ def distance_in_metric(gamma: JointDistribution, metric: Any, grid: int, slack: 
     """The program over couplings of (v, y) with calibrated (u, z), u in the levels and a grid.
 
     The cost is |h(u) − h(v)| + |y − z|. `slack` times the width of each cell of the grid is taken off the cost of
-    arriving there: then the value is below the distance.
+    arriving there. Then the value is below the distance.
     """
     u = np.unique(np.concatenate(([0.0, 1.0], gamma.predictions, np.linspace(0.0, 1.0, grid + 1))))
     k, m = gamma.levels, len(u)
@@ -167,8 +167,8 @@ def _levels(gamma: JointDistribution) -> list[tuple[float, float, float]]:
 def _best_scoring_rule(terms: list[tuple[float, float, float]]) -> float:
     """The largest Σ c S(p; q) of terms (c, p, q) over scoring rules S(p, 0), S(p, 1) in [0, 1] that are proper.
 
-    A rule that is proper on these points is a decision task whose actions are the points, and every task
-    gives one, by best responses. So nothing of kinks or envelopes is used here.
+    A rule that is proper on these points is a decision task with the points as actions. Every task gives
+    one, by best responses. So nothing of kinks or envelopes is used here.
     """
     points = sorted({0.0, 1.0, *(p for _, p, _ in terms)})
     objective, rows = np.zeros(2 * len(points)), []

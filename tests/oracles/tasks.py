@@ -10,14 +10,14 @@ from onlinecal.decisions.tasks import TIE, DecisionTask
 
 
 def tied(v: float, task: DecisionTask) -> list[int]:
-    """The actions whose expected payoff at v is within `TIE` of the best, in exact arithmetic."""
+    """The actions with an expected payoff at v within `TIE` of the best, in exact arithmetic."""
     p = Fraction(v)
     expected = [(1 - p) * Fraction(u0) + p * Fraction(u1) for u0, u1 in task.payoffs]
     return [a for a, e in enumerate(expected) if e >= max(expected) - Fraction(TIE)]
 
 
 def crowded(gamma: JointDistribution, task: DecisionTask) -> bool:
-    """Whether two levels are both tied between the same two actions, so that only one of them is on the kink."""
+    """Whether two levels are both tied between the same two actions, so that only one is on the kink."""
     sets = [set(tied(v, task)) for v in gamma.predictions.tolist()]
     return any(len(a & b) > 1 for a, b in pairwise(sets))
 

@@ -1,6 +1,6 @@
 """Błasiok, Gopalan, Hu and Nakkiran 2023: examples and inequalities of their sections 4 and 6, as they are printed.
 
-Each inequality has a control: a constant that is smaller by so much that an example breaks it.
+Each inequality has a control: a constant so far below it that an example breaks it.
 """
 
 import numpy as np
@@ -36,8 +36,8 @@ def test_lemma_6_7(gamma, epsilon):
 
 
 def test_lemma_6_7_needs_a_term_of_order_one_over_epsilon():
-    # The levels are 2a apart and the lower distance is of order a², while the shifted intervals of width ε > 2a keep
-    # them apart with probability 2a/ε, and then each has a bias of a/2: of order a²/ε.
+    # The levels are 2a apart and the lower distance is of order a². The shifted intervals of width ε > 2a keep them
+    # apart with probability 2a/ε. Then each has a bias of a/2: of order a²/ε.
     apart, epsilon = 0.01, 0.05
     gamma = fair_coins(apart)
     found = random_interval_ce(gamma, epsilon=epsilon)
@@ -75,7 +75,7 @@ def test_lemma_6_9_and_table_2():
     for gamma in near:
         assert gamma.levels == 4
         assert interval_ce(gamma) <= beta + 1e-15
-    # What is continuous stays: smooth calibration and the lower distance.
+    # Continuous measures stay: smooth calibration and the lower distance.
     assert oc.measures.smooth_ce(near[-1]) == pytest.approx(oc.measures.smooth_ce(jump), abs=1e-10)
     assert distance_lower(near[-1]).lower == pytest.approx(distance_lower(jump).lower, abs=1e-7)
 
@@ -102,7 +102,7 @@ TABLE_1 = {
 
 
 def test_table_1_is_that_of_the_catalogue():
-    """Whose columns are held by tests/measures/test_catalogue.py."""
+    """Its columns are held by tests/measures/test_catalogue.py."""
     for name, cells in TABLE_1.items():
         record = oc.measures.MEASURES[name]
         said = (record.continuous, record.complete, record.sound)

@@ -18,8 +18,9 @@ ROUNDING = 1e-9
 
 
 def test_example_2(seed):
-    """Calibrated forecasts that are all distinct: the regret of the quadratic task stays at ⅙ and CDL at ¼, however
-    many there are, while what can be estimated goes to 0.
+    """Of calibrated forecasts, all distinct, the regret of the quadratic task stays at ⅙ and CDL at ¼.
+
+    This holds however many there are, while what can be estimated goes to 0.
 
     A sum of n terms of variance at most 1/16 is more than 6 standard deviations away with probability below 1e-8.
     """
@@ -39,8 +40,8 @@ def test_example_2(seed):
 def test_theorem_6_1(gamma):
     """SCDL and the lower distance d bound each other by roots.
 
-    Below: the forecasts rounded to the m* = 1/SCDL points of the minimum have CDL at most 4·SCDL, so E|Q − V| ≤ 2√SCDL
-    by the quadratic task, and rounding moves them by 1/(2m*) at most: d ≤ 2√SCDL + SCDL/2. Above: SCDL_m of calibrated
+    Below: the forecasts rounded to the m* = 1/SCDL points of the minimum have CDL at most 4·SCDL. So E|Q − V| ≤ 2√SCDL
+    by the quadratic task. Rounding moves them by 1/(2m*) at most: d ≤ 2√SCDL + SCDL/2. Above: SCDL_m of calibrated
     forecasts is 0 and moves with the forecasts by its modulus (Theorem 5.1).
     """
     value, lower = scdl(gamma), distance_lower(gamma)
@@ -49,7 +50,7 @@ def test_theorem_6_1(gamma):
 
 
 def test_theorem_6_1_is_tight_above():
-    # SCDL is of the order of the root of the lower distance: of the first of the two distributions of Theorem A.1.
+    # SCDL is of the order of the root of the lower distance, for the first distribution of Theorem A.1.
     for epsilon in (0.05, 0.01, 0.002):
         gamma, _ = not_told_apart(epsilon)
         assert scdl(gamma) >= 0.2 * math.sqrt(distance_lower(gamma).upper)
@@ -64,8 +65,8 @@ def not_told_apart(epsilon):
 
 @pytest.mark.parametrize("epsilon", [0.1, 0.03, 0.01, 0.001])
 def test_theorem_a_1(epsilon):
-    """Two distributions of the same smCE ε²: whoever answers the forecast ½ + ε, in whatever way, has a regret of at
-    least ε/6 in one of them.
+    """Two distributions have the same smCE ε². Every way to answer the forecast ½ + ε has a regret of at least ε/6 in
+    one of them.
     """
     coins, low = not_told_apart(epsilon)
     assert smooth_ce(coins) == pytest.approx(epsilon**2, rel=1e-9)
@@ -77,13 +78,13 @@ def test_theorem_a_1(epsilon):
     for share in np.linspace(0.0, 1.0, 101):  # how often ½ + ε is answered by acting
         regrets = coins.mass[1] * share * wrong[0], (1.0 - share) * wrong[1]
         assert max(regrets) >= epsilon / 6
-    # Whoever believes the forecasts acts: the regret of the first is that of the task, whose payoffs are stretched.
+    # Those that believe the forecasts act: the regret of the first is that of the task, with stretched payoffs.
     stretched = coins.mass[1] * wrong[0] / max(threshold, 1 - threshold)
     assert oc.tasks.swap_regret(coins, oc.tasks.v_shaped(threshold)) == pytest.approx(stretched, rel=1e-9)
 
 
 def alternating(cells):
-    """Forecasts near ½ whose biases alternate."""
+    """Forecasts near ½ with alternating biases."""
     bias = 0.1 / cells
     p = 0.5 + (np.arange(cells) - (cells - 1) / 2) * bias / cells
     return JointDistribution.from_levels(p, np.full(cells, 1 / cells), p + bias * (-1.0) ** np.arange(cells))
@@ -103,7 +104,7 @@ def regret_of(answers, mass, means):
 
 
 def beyond_cutoffs(points):
-    """`points` forecasts from ¼ to ¾ whose biases of ¼ alternate, each of mass 4/points³; 0 for all other rounds."""
+    """`points` forecasts from ¼ to ¾ with alternating biases of ¼, each of mass 4/points³; 0 for all other rounds."""
     at = np.rint(STEPS * np.linspace(0.25, 0.75, points)).astype(int)
     mass, means = np.zeros(STEPS + 1), ACTIONS.copy()
     mass[at], means[at] = 4 / points**3, ACTIONS[at] + 0.25 * (-1.0) ** np.arange(points)
@@ -130,17 +131,17 @@ ANSWERS = {
 @pytest.mark.parametrize("name", ANSWERS)
 @pytest.mark.parametrize("points", [3, 4, 6, 9, 16])
 def test_theorem_b_1(name, points):
-    """However forecasts are answered, at random too, a distribution with a cutoff error of ε = 1/points³ at most has a
-    swap regret of at least ε^{2/3}/100 in the quadratic task. Constants and proof are ours, for the formulas are lost
-    in our copy.
+    """However forecasts are answered, at random too, some distribution is bad for the answers. Its cutoff error is
+    ε = 1/points³ at most, its swap regret in the quadratic task at least ε^{2/3}/100. Constants and proof are ours,
+    for the formulas are lost in our copy.
 
-    Let s = 0.01/K² for K ≥ 3 points. If answers to some forecast v are farther from v than s in mean square, outcomes
-    of probability v after that one forecast have a cutoff error of 0 and a regret above s. Else take `beyond_cutoffs`,
-    with points d = ½/(K − 1) apart, whose cutoff error is 1/K³. Let g(a) = ±1 with the sign of the bias of the point
-    within d/2 of a, else 0. The regret is at least E[(y − a) g(a)]²/E[g(a)²], by Cauchy and Schwarz. By Markov g is the
-    sign of the point's own bias but with probability 4s/d² ≤ 0.16, and E|a − v| ≤ √s. Answers to 0 are 1/8 or more
-    from 0 where g is not 0. So E[(y − a) g] ≥ (4/K²) (¼ (1 − 0.32) − √s) − 8s ≥ 0.4/K², and E[g²] ≤ 4/K² + 64s. The
-    regret is at least 0.16/4.64/K², above s.
+    Let s = 0.01/K² for K ≥ 3 points. Say that answers to some forecast v are farther from v than s in mean square. Then
+    outcomes of probability v after that one forecast have a cutoff error of 0 and a regret above s. Else take
+    `beyond_cutoffs`, with points d = ½/(K − 1) apart: its cutoff error is 1/K³. Let g(a) = ±1 with the sign of the bias
+    of the point within d/2 of a, else 0. The regret is at least E[(y − a) g(a)]²/E[g(a)²], by Cauchy and Schwarz. By
+    Markov g is the sign of the point's own bias but with probability 4s/d² ≤ 0.16, and E|a − v| ≤ √s. Answers to 0 are
+    1/8 or more from 0 where g is not 0. So E[(y − a) g] ≥ (4/K²) (¼ (1 − 0.32) − √s) − 8s ≥ 0.4/K², and
+    E[g²] ≤ 4/K² + 64s. The regret is at least 0.16/4.64/K², above s.
     """
     answers, epsilon = ANSWERS[name], points**-3
     mass, means = beyond_cutoffs(points)
@@ -164,7 +165,7 @@ def test_theorem_b_1_has_the_exponent_two_thirds(points):
 def test_theorem_8_1(n):
     """Nothing that bounds swap regret is estimated better than 1/√n: forecasts of ½ for coins of ½, or of ½ + ½/√n.
 
-    Their swap regrets are 0 and at least 1/√n, and no test tells n samples of one from those of the other with errors
+    Their swap regrets are 0 and at least 1/√n. No test tells n samples of one from those of the other with errors
     that add to less than 0.6.
     """
     off = 0.5 / math.sqrt(n)
@@ -172,16 +173,16 @@ def test_theorem_8_1(n):
     k = np.arange(n + 1)
     apart = 0.5 * np.abs(binom.pmf(k, n, 0.5) - binom.pmf(k, n, 0.5 + off)).sum()
     assert apart < 0.4
-    # The task that acts above ½: who acts at ½ by a tie, or not, loses nothing when fair, and the bias when not.
+    # The task that acts above ½: a tie at ½, either way, costs nothing when fair, and the bias when not.
     assert cdl(fair) == scdl(fair) == 0.0
     assert cdl(biased) == pytest.approx(2 * off, rel=0.1)
-    # So SCDL too, which is at least a quarter of the regret after rounding, is as far apart as that by a constant.
+    # So SCDL too is as far apart as that, by a constant. It is at least a quarter of the regret after rounding.
     assert scdl(biased) >= off / 2
 
 
 def test_section_1_3_binned_ece_is_estimated_at_the_third_root(seed):
-    """Of n calibrated forecasts with m = n^(1/3) it is at most 1/m + √((m + 1)/n), by Cauchy and Schwarz, in
-    expectation, and by McDiarmid's inequality √(2 ln(10⁹)/n) more with a probability of 1e-9; ECE is not.
+    """Of n calibrated forecasts with m = n^(1/3) it is at most 1/m + √((m + 1)/n) in expectation, by Cauchy
+    and Schwarz. By McDiarmid's inequality it is √(2 ln(10⁹)/n) more with a probability of 1e-9. ECE is not so small.
     """
     rng = np.random.default_rng([seed, 3])
     for n in (1000, 27_000):
@@ -194,9 +195,10 @@ def test_section_1_3_binned_ece_is_estimated_at_the_third_root(seed):
 
 
 #
-# The names of its rows are lost in the text; §1.2 and §1.3 say which they are. Actionable: a response that knows the
-# value alone, and no more of Γ, has a swap regret of at most a constant times it in every task, or against every
-# monotone swap. Testable at n^−a: the mean over n samples of any calibrated distribution is of this order, at most.
+# The names of its rows are lost in the text; §1.2 and §1.3 say which they are. Actionable: some response that knows the
+# value alone, and no more of Γ, does well. Its swap regret is at most a constant times the value, in every task or
+# against every monotone swap. Testable at n^−a: the mean over n samples of any calibrated distribution is of this
+# order, at most.
 
 
 def root_smooth(gamma):
@@ -225,8 +227,8 @@ def test_table_1_testability(measure, exponent, seed):
     """n^a times the mean of μ over calibrated samples stays as it is, up to a factor of 1.5, where n grows 64 times.
 
     Forecasts that are all distinct for binned ECE, ECE and CDL; else fair coins, without a random number. The mean of
-    N/n samples of the former is off by more than √(2 ln(2·10⁹)/N) with a probability of at most 1e-9 (McDiarmid: one of
-    n rounds moves none of the three by more than 2/n).
+    N/n samples of the former is off by more than √(2 ln(2·10⁹)/N) with a probability of at most 1e-9. By McDiarmid:
+    one of n rounds moves none of the three by more than 2/n.
     """
     rounds = 2_048_000
 
@@ -269,7 +271,7 @@ def test_table_1_actionability(gamma):
 
 
 def test_table_1_what_is_not_actionable():
-    """smCE does not bound the regret, whatever the response, nor the cutoff error that of who answers each best."""
+    """smCE does not bound the regret, whatever the response, nor the cutoff error that of best responses."""
     assert [name for name, (swaps, _) in TABLE_1.items() if swaps != "all"] == [smooth_ce, cutoff_ce]
     for epsilon in (0.1, 0.01, 0.001):  # Theorem A.1: a regret of ε/6 at an smCE of ε²
         test_theorem_a_1(epsilon)
@@ -282,8 +284,8 @@ def test_table_1_what_is_not_actionable():
 
 
 def test_hard_bins_act_and_are_tested_like_soft_ones_and_jump(seed):
-    """§1.5, the remark: rounding down in place of soft bins. They rise with m too, what calibrated samples show goes
-    like 1/√n, and moving a forecast across the edge of a bin changes the value by a constant, where soft bins' does
+    """§1.5, the remark: rounding down in place of soft bins. They rise with m too, and what calibrated samples show
+    goes like 1/√n. Moving a forecast across the edge of a bin changes the value by a constant. With soft bins it does
     not. (What it bounds: test_bounds_for_decision_makers.py.)
     """
     rng = np.random.default_rng([seed, 15])
@@ -293,7 +295,7 @@ def test_hard_bins_act_and_are_tested_like_soft_ones_and_jump(seed):
         gamma = JointDistribution.from_samples(p, rng.random(n) < p)
         values = [hard(gamma, m=2**e) for e in range(6)]
         assert (np.diff(values) >= -ROUNDING).all()
-        # For each of the 8 thresholds (Q_j − i/m)_+ is at most the error of Q_j: in the mean √(m/n)/2 over all, and a
+        # For each of the 8 thresholds (Q_j − i/m)_+ is at most the error of Q_j: in the mean √(m/n)/2 over all. A
         # sample adds 1/n at most; McDiarmid with 1e-9 in all.
         assert values[3] <= (0.5 * math.sqrt(8) + math.sqrt(0.5 * math.log(8e9))) / math.sqrt(n)
     # A fair coin called ½, in bins of width ½, and called a little less: then its bin is said to be 0 … ½.
@@ -310,7 +312,7 @@ def bound_of_draws(gamma, m, n, delta):
 
 @pytest.mark.parametrize("n", [500, 20_000])
 def test_theorem_4_4(n, seed):
-    """Who rounds each forecast at random, once, has little swap regret in all tasks: CDL of the draws is below.
+    """Forecasts rounded at random, once each, have little swap regret in all tasks: CDL is below `bound_of_draws`.
 
     Outcomes are anything; each of the 6 cases fails with a probability of 1e-9.
     """

@@ -1,7 +1,7 @@
 """Błasiok and Nakkiran 2024: SmoothECE beside the distance from calibration and beside the diagram that shows it.
 
 With c = √(2/π), the mean size of a normal number: reflection only shortens a way. The constants of the theorems are
-derived here in one line each, since the copies of the paper have lost them; they are not larger than the paper's.
+derived here in one line each, since copies of the paper have lost them. They are not larger than the paper's.
 """
 
 import math

@@ -124,7 +124,7 @@ def test_every_digit_of_short_games_on_the_page_is_that_of_the_rational_value():
 
 @pytest.mark.slow
 def test_brackets_in_words_hold(seed, full):
-    """Their last digits are rounded outward, and by no more than one unit; in the small size of one of the two."""
+    """Their last digits are rounded outward, and by no more than one unit. The small size checks one of the two."""
     words = " ".join((ROOT / "docs" / "games.md").read_text("utf-8").split())
     said = re.findall(r"V_T\((\d)\) for T = (\d+) is between ([\d.]+) and ([\d.]+) \(clip (\d+)\)", words)
     said += re.findall(r"V_T\((\d)\) for T = (\d+) between ([\d.]+) and ([\d.]+) \(clip (\d+)\)", words)
@@ -186,7 +186,7 @@ def test_other_measures(full, seed):
 
 
 def test_pictures(found):
-    """The values and their least; both ends of a bracket in the colour of its values, and how wide they are at most."""
+    """The values and their least; both ends of a bracket in the colour of its values, and the largest width."""
     drawn = exact.plot_values(found).axes[0].lines
     lines, bracket = {line.get_label(): line for line in drawn}, found.brackets[4]
     assert (lines["m = 3"].get_ydata() == found.solved[3].values).all()

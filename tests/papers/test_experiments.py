@@ -76,8 +76,8 @@ def test_bghn23_values_concentrate_and_smooth_is_near_kernel(temperatures):
 
 
 def test_hjty24_errors_come_down_to_the_shift(seed):
-    """Of the shifted forecasts 15 % of the smooth calibration errors are below 0.005 at n = 2049 (seen in 4,000 runs),
-    so the median of 60 with probability below 1e-8, by Chernoff's bound. The other medians differ by factors of four.
+    """Of the shifted forecasts 15 % of the smooth calibration errors are below 0.005 at n = 2049 (seen in 4,000 runs).
+    So the median of 60 is so with probability below 1e-8, by Chernoff's bound. Other medians differ by factors of four.
     """
     loaded = load(Path("scenarios/papers/hjty24.toml"))
     medians = {}
@@ -99,9 +99,10 @@ def test_hjty24_errors_come_down_to_the_shift(seed):
 def test_hjty24_the_mean_of_ten_sets_of_the_authors_is_one_of_ours(seed):
     """Theirs would be outside of the middle 98 % of ours once in 50 times, had it the same law. By the test's seed: of
     40,000 means 9.7 % were below it, and with 9 % fewer than 10 of 1,000 are with a probability below 1e-12, by
-    Chernoff's bound. Half of it is outside: fewer than 1 mean in 1,000 is below that, and with so many 10 of 1,000 are
-    with a probability below 1e-6. It is no mean of sets with a shift by 0.04, either: none of 50 is as low, but with a
-    probability below 1e-8, by Bernstein's inequality for the mean residual of 10,240 samples, 0.0392 in expectation.
+    Chernoff's bound. Half of it is outside: fewer than 1 mean in 1,000 is below that. With that share 10 of 1,000 are
+    with a probability below 1e-6. Nor is it a mean of sets with a shift by 0.04: none of 50 is as low, but with
+    probability below 1e-8. That is Bernstein's inequality for the mean residual of 10,240 samples, 0.0392 in
+    expectation.
     """
     rng = np.random.default_rng(seed)
     ours = means_of_ten(0.01, 1000, rng)
@@ -179,8 +180,8 @@ def test_bhnu26_as_in_table_2_there_are_four_values_of_beta():
 
 
 def test_bn24_synthetic_samples_are_the_authors():
-    """SmoothECE of the notebook's samples, to the digits that were found with them before, and 1/512 of what its own
-    program prints for them, 0.0458984375.
+    """SmoothECE of the notebook's samples, to the digits that were found with them before. It is within 1/512 of what
+    the notebook's own program prints for them, 0.0458984375.
     """
     module = script("bn24")
     p, y = module.synthetic()
@@ -253,7 +254,7 @@ def test_bn24_other_columns_of_a_file_can_be_read(tmp_path):
 
 
 def rain(hours):
-    """The forecasts of the page's table, so many hours before, and whether it rained."""
+    """The forecasts of the page's table, that many hours before, and whether it rained."""
     counts = [[int(cell.rstrip(" %")) for cell in row] for row in rows("rain")]
     column = {24: 1, 48: 3}[hours]
     p = np.repeat([row[0] / 100 for row in counts], [row[column] for row in counts])
@@ -263,7 +264,7 @@ def rain(hours):
 
 @pytest.mark.parametrize("hours", [24, 48])
 def test_bn24_numbers_of_rain_follow_from_the_table_of_days(hours):
-    """But for the number of bins, for which the order of the days matters; and what is said of both tables."""
+    """All but the number of bins, for which the order of days matters; and what is said of both tables."""
     module = script("bn24")
     p, y = rain(hours)
     said = {row[0]: row[1:] for row in rows("recorded")}[f"rain, {hours} hours"]
@@ -296,7 +297,7 @@ def test_bn24_what_the_authors_package_says_of_recorded_forecasts():
 
 
 def test_bn24_what_is_said_of_the_flares():
-    """731 days, a whole number of them with flares, as many as the paper says; and a proved relation of two errors."""
+    """731 days, a whole number with flares, as many as the paper says; and a proved relation of two errors."""
     said = {row[0]: row[1:] for row in rows("recorded")}["flares"]
     days, rate = int(said[0]), float(said[1])
     low, high = (float(end) for end in said[-1].split(" – "))

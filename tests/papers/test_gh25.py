@@ -49,7 +49,7 @@ DETERMINISTIC = [
 @pytest.mark.parametrize("forecaster", DETERMINISTIC, ids=lambda f: type(f).__name__)
 def test_who_is_not_random_has_large_ece_and_cdl(forecaster):
     """§5: nature says 1 exactly if the forecast is below ½. All rounds of a forecast then have one outcome, at least ½
-    away from it, and whoever acts at ½ loses in each; smCE may be small all the same.
+    away from it. The rule to act from ½ on loses in each; smCE may be small all the same.
     """
     horizon = 2000
     game = Game(forecaster, oc.natures.Contrarian(), horizon=horizon, runs=range(1))

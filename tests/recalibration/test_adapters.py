@@ -37,7 +37,7 @@ def taught(mine, p, y):
 def test_scikit_learns_own_checks(estimator, way):
     found = check_estimator(oc.RecalibratedClassifier(estimator, forecaster=way), on_skip=None, on_fail=None)
     assert len(found) > 30
-    # What cannot be seen here is what needs another array library.
+    # Only what needs another array library cannot be seen here.
     wrong = {row["check_name"]: row["exception"] for row in found if row["status"] != "passed"}
     assert set(wrong) <= {"check_array_api_input"}
 
@@ -109,7 +109,7 @@ def test_rivers_own_checks(options):
 
 
 def test_labels_may_come_late(seed):
-    """Questions a day apart, labels three and a half days later: the recalibrator hears of each with the forecast that
+    """Questions a day apart, labels three and a half days later. The recalibrator hears of each with the forecast that
     the classifier had when it was asked."""
     p, y = stream(seed, 60)
     model, start, days = oc.RiverRecalibrator(BaseForecast()), dt.datetime(2026, 1, 1), np.arange(60)

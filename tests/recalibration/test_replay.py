@@ -86,7 +86,7 @@ def test_outcomes_are_learnt_when_they_are_known():
     late, soon = (replayed(half, y, times=times, known=times + delay) for delay in (10, 0))
     assert (late[:11] == 0.5).all()
     assert (soon[1], late[11]) == (0.25, 0.25)  # of the first outcome, which is 0
-    # Those of one time do not know each other's; what is known at the time of the next forecasts is too late for them.
+    # Those of one time do not know each other's. What is known at the time of the next forecasts is too late for them.
     y, times = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 1.0]), [0, 0, 0, 1, 1, 2]
     for known, wanted in (
         (None, [0.5, 0.5, 0.5, 2.5 / 4, 2.5 / 4, 2.5 / 6]),
@@ -105,7 +105,7 @@ def test_outcomes_are_learnt_when_they_are_known():
 @pytest.mark.slow
 def test_it_mends_what_is_wrong(seed):
     """y ~ Ber(p²): recalibration gains (p − p²)² on average, 1/30, less what learning costs. 3000 rounds; the standard
-    error of the mean difference is below 0.004, so half of the gain is five of them away: failures < 1e-6."""
+    error of the mean difference is below 0.004. So half of the gain is five of them away: failures < 1e-6."""
     p, y = stream(seed, 3000)
     for way, bins in (*((name, None) for name in METHODS if name != "tracking"), ("cdl_minimiser", 20)):
         found = recalibrate(p, y, way, bins=bins, measures=["brier", "smooth_ce"])

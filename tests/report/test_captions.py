@@ -1,4 +1,4 @@
-"""What captions, legends and notes say is so of any totals: one run, one T, zero, infinite, unequal numbers of runs."""
+"""Captions, legends and notes are true of any totals: one run, one T, zero, infinite, unequal numbers of runs."""
 
 from dataclasses import replace
 from html import unescape
@@ -28,7 +28,7 @@ def games(table, times=TIMES, **options):
 
 
 def one_game(times):
-    """Forecasters a and b, a game each, whose totals are those of √T."""
+    """Forecasters a and b, a game each, with totals of the order √T."""
     rows = {who: np.sqrt(times)[:, None] * [k, k + 0.1] for k, who in ((1, "a"), (2, "b"))}
     return made.study(*(cell(who, {"ece": row, "cdl": row}, times=times) for who, row in rows.items()))
 

@@ -270,7 +270,7 @@ def test_the_witness_attains_the_value():
 
 
 def regret_by_definition(gamma, q, t, *, above):
-    """What acting on v above t loses where q is below t, and not acting where q is above: the limit at t."""
+    """The loss of acting on v above t where q is below t, and of not acting where q is above: the limit at t."""
     v, gain = gamma.predictions, gamma.mass * (gamma.means - t)
     acts, should = (v > t, q > t) if above else (v >= t, q >= t)
     acted, waited = -(gain * ~should * acts).sum(), (gain * should * ~acts).sum()

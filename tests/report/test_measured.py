@@ -169,7 +169,7 @@ def test_differences_of_few_rows_are_not_tested():
 
 
 def test_a_note_says_what_paired_tests_take_as_independent():
-    """Rows, or blocks of times where differences near each other are alike: as by the four times that each is there."""
+    """Rows, or blocks of times where differences near each other are alike: here each row is there four times."""
     p, times = np.repeat(np.random.default_rng(0).random(200), 4), np.arange(800.0)
     forecasts, y = {"p": p, "q": 0.8 * p}, np.repeat(np.arange(200) % 2, 4)
     found = report_of(forecasts, y, times=times, time_words=str, time="t")

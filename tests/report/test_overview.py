@@ -1,4 +1,4 @@
-"""The end of a run of very many cells: the extremes of what was played, each as a definition says it."""
+"""The end of a run of very many cells: the extremes of what was played, each as its definition says."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The page of a study: each of its statements against the study, and what people name is only text on it."""
+"""The page of a study: each of its statements against the study, and names that people give are only text."""
 
 import base64
 import json
@@ -112,7 +112,7 @@ def test_the_lowest_is_that_of_the_means():
 
 
 def test_marks_are_where_the_paired_test_has_no_doubt(seed):
-    """Which cells are marked is what `ranking` says of the same cells, at a level that is shared by all measures."""
+    """Marked cells are those that `ranking` finds among the same cells, at a level that is shared by all measures."""
     rng = np.random.default_rng(seed)
     noise = rng.standard_normal((2, 2, 3, 16))
     # (measures, natures, forecasters)

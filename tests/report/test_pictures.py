@@ -1,4 +1,4 @@
-"""All pictures: in given axes or new figures, light or dark, in any width, by name on the command line, in files."""
+"""All pictures: in given axes or new figures, light or dark, of any width, by name in commands, in files."""
 
 import xml.etree.ElementTree as ET
 

@@ -369,7 +369,7 @@ def test_a_curve_that_is_jagged_as_its_grid_is_even_or_odd_says_so(seed):
 
 
 def test_a_curve_whose_grid_changes_parity_in_vain_does_not():
-    """Neither a smooth one, nor one that is jagged in another order, of one run, of no grid, or of one game."""
+    """Neither a smooth one, nor one jagged in another order, of one run, of no grid, or of one game."""
     steps = np.arange(10, 18)
 
     def one(heights, *, runs=3, fresh=True, steps=steps):

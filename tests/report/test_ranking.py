@@ -106,8 +106,8 @@ def test_what_is_certain(seed):
 
 
 def test_no_domination_is_certain_more_often_wrong_than_is_said(seed):
-    """Three forecasters that are the same in one measure and far apart in the other, so that none is better in both:
-    of 200 studies more than isf(1e-9) of a binomial with 5 % say so with a probability of at most 1e-9. In the means
+    """Three forecasters are the same in one measure and far apart in the other, so none is better in both. Of 200
+    studies more than isf(1e-9) of a binomial with 5 % say that one is with a probability of at most 1e-9. In the means
     one dominates another more often, which is the control.
     """
     rng, wrong, control = np.random.default_rng(seed), 0, 0

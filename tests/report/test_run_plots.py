@@ -1,4 +1,4 @@
-"""Pictures of regrets by task, of single runs, and of local slopes: what is drawn to the digit, what captions say."""
+"""Pictures of regrets by task, of single runs and local slopes: what is drawn to the digit, what captions say."""
 
 from dataclasses import replace
 from itertools import pairwise
@@ -148,8 +148,9 @@ def test_where_there_is_no_slope_or_no_interval():
 def test_the_interval_of_a_slope_covers_what_it_says(fresh, runs, seed):
     """At least 93 % of the 95 % intervals, for log-normal totals of a variation up to 1/2.
 
-    Of 1000 intervals that hold with 93 % or more fewer than the 1e-6 quantile hold with probability below 1e-6, by the
-    binomial law; half the width, the control, does not. Along one game the totals at the two T are correlated.
+    Say that each of 1000 intervals holds with 93 % or more. Then fewer than the 1e-6 quantile hold with probability
+    below 1e-6, by the binomial law. With half the width, the control, fewer do. Along one game the totals at the
+    two T are correlated.
     """
     rng = np.random.default_rng([seed, runs, fresh])
     times, many, truth, hold, control = np.array([100, 300]), 1000, 0.6, 0, 0

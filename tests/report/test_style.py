@@ -118,7 +118,7 @@ def test_long_labels_leave_room_for_a_table_and_for_the_curves_of_forecasts(labe
             if text.get_visible() and label[:2] in text.get_text():
                 assert inside.x0 <= text.get_window_extent().x0
                 assert inside.y0 <= text.get_window_extent().y0
-    # What tells labels apart, and in lines that do not lie over each other.
+    # Labels show what tells them apart, in lines that do not lie over each other.
     assert len({text.get_text() for text in panels[0].get_yticklabels()}) == 6
     assert [text.get_text()[-1] for text in panels[0].get_xticklabels()] == ["0", "1", "2"]
     boxes = [label.get_window_extent() for label in panels[0].get_xticklabels()]
@@ -129,7 +129,7 @@ def test_long_labels_leave_room_for_a_table_and_for_the_curves_of_forecasts(labe
 
 
 def test_a_line_that_is_nearly_straight_is_not_said_to_be_no_power_law():
-    """Of runs that are all the same any bend is beyond chance; one that nobody sees is not worth a word."""
+    """Of runs that are all the same any bend is beyond chance. One too small to see is not worth a word."""
     t = np.array([100, 300, 900, 2700, 8100])
     x = np.log(t / 900)
 

@@ -1,4 +1,4 @@
-"""Pictures of a parameter with several values: what is drawn to the digit, what is left out, and what captions say."""
+"""Pictures of a parameter with several values: what is drawn to the digit, what is left out, what captions say."""
 
 import numpy as np
 import pytest

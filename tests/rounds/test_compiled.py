@@ -52,7 +52,7 @@ class Mean:
 
 
 class Window:
-    """The last outcomes in a ring whose length hangs on the horizon."""
+    """The last outcomes in a ring; its length depends on the horizon."""
 
     def __init__(self, horizon, share=0.01):
         self.seen = [0] * max(2, int(share * horizon))

@@ -1,5 +1,5 @@
-"""Steps are called by their addresses, without a look at what they get: what does not fit is refused before, and what
-they raise or state that makes no sense stops the game in its round.
+"""Steps are called by their addresses, without a look at what they get. What does not fit is refused before. What
+they raise, or state without sense, stops the game in its round.
 """
 
 import os

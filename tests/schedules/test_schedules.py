@@ -167,7 +167,7 @@ class InPlace(Delays):
 
 @dataclass(frozen=True)
 class Counting(Arrivals):
-    """Holds what it has given: times of a process that nobody can ask twice."""
+    """Holds what it has given: times of a process that cannot be asked twice."""
 
     given: list = field(default_factory=list, compare=False)
 

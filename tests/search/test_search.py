@@ -86,7 +86,7 @@ def test_the_better_half_goes_on(seed):
     """Of three families of coins against p = 0 that with the fewest outcomes 1 is played in the first stage alone.
 
     Totals of 2 · 2000 coins of 0.1 and of 0.4 do not cross with probability 1 − 1e-9. An optimiser might stop at equal
-    totals, for which four coins must be within about 10⁻³: of the few generations, with probability below 1e-6.
+    totals, for which four coins must be within about 10⁻³. In the few generations they are with probability below 1e-6.
     """
     pytest.importorskip("cma")
     coins = [{"name": "bernoulli", "q": {"from": low, "to": low + 0.1}} for low in (0.0, 0.4, 0.8)]
@@ -179,7 +179,7 @@ def test_the_command(tmp_path):
 
 @pytest.mark.slow
 def test_what_the_page_says_of_the_nature_that_was_found(seed, full):
-    """docs/games.md; in other games the mean of 64 is within five standard errors, 11 each, of this and of its own."""
+    """docs/games.md. In other games the mean of 64 is within five standard errors, 11 each, of this and of its own."""
     if not full:
         pytest.skip("64 games of 10^5 rounds")
     page = (ROOT / "docs" / "games.md").read_text("utf-8")

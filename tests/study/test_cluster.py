@@ -1,4 +1,4 @@
-"""A Dask cluster whose workers die, in every phase of a study, or differ; and what is no cluster."""
+"""A Dask cluster with workers that die, in every phase of a study, or differ; and what is no cluster."""
 
 import contextlib
 import gc
@@ -173,7 +173,7 @@ def test_what_kills_the_workers_of_a_cluster_fails_and_the_rest_is_played(dask):
         found = list(play_cells(planned, Progress(1), executor))
     ((cell, why),) = ((cell, what) for cell, what in found if not isinstance(what, Played))
     assert (len(found), cell.forecaster.label, cell.horizon) == (6, "Deadly", 50)
-    # Dask counts what else a worker had when it died, so that a unit may be played again up to six times.
+    # Dask counts what else a dead worker had, so a unit may be played again up to six times.
     assert re.match(r"its worker was gone [4-7] times \(it died\)", str(why))
 
 

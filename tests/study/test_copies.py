@@ -29,7 +29,7 @@ def test_a_study_that_was_played_in_python_is_written_and_read(tmp_path):
     assert [cell.seconds for cell in found.cells] == [cell.seconds for cell in made.cells]
     for one, other in zip(found.cells, made.cells, strict=True):
         assert same(one.gamma(-1, 2), other.gamma(-1, 2))
-    # What was read is written again, with its level sets, and measured again.
+    # All that was read is written again, with its level sets, and measured again.
     found.measure_again(["cdl"]).save(str(tmp_path / "b.db"))
     unread = oc.load(tmp_path / "a.db")
     (tmp_path / "a.db").unlink()

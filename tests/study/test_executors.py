@@ -151,7 +151,7 @@ def test_this_process_plays_on_while_the_others_are_not_ready(tmp_path, monkeypa
 
 
 def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
-    """Above some thousand terms its sums are added in parts; a measure of so many levels would differ in the end."""
+    """Above some thousand terms its sums are added in parts. A measure of that many levels would differ in the end."""
     terms = np.random.default_rng(0).random((2, 300_000))
 
     def total(gamma):
@@ -361,8 +361,8 @@ pickle.dump(batches, open(sys.argv[2], "wb"))
 
 
 def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
-    """To a machine where their files do not lie: modules, a package, modules that they import; parameters that are
-    objects of theirs are told apart as here, since the randomness of a player hangs on them.
+    """To a machine where their files do not lie: modules, a package, modules that they import. Parameters that are
+    objects of theirs are told apart as here, since the randomness of a player depends on them.
     """
     mark = f"p{random.randrange(10**9)}"
     (tmp_path / mark).mkdir()
@@ -393,7 +393,7 @@ def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
     for file in sorted(tmp_path.rglob("*.py")):
         file.unlink()
     (tmp_path / "in").write_bytes(pickle.dumps((kit, cut)))
-    # What lies there under the name is not what is played.
+    # The file that lies there under the name is not played.
     (tmp_path / f"{mark}_late.py").write_text("HIGH = 0.9\n")
     subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=tmp_path, check=True)
     for a, b in zip(here, pickle.loads((tmp_path / "out").read_bytes()), strict=True):

@@ -122,7 +122,7 @@ def test_noise_in_a_file_is_never_shown(results, whole, seed):
 
     for _ in range(40):
         shown(int(rng.integers(0, len(original))), rng.bytes(int(rng.choice([1, 16, 4096]))))
-    # Both ends are reached: bytes that SQLite reserves and nobody reads, and those of a number.
+    # Both ends are reached: bytes that SQLite reserves and nothing reads, and those of a number.
     assert shown(72, b"\xff" * 20) == 8
     number = struct.pack(">d", whole.cells[0].totals["ece"][0, 0])
     assert number in original
@@ -264,7 +264,7 @@ def test_a_database_browser_is_waited_for_then_named(results, monkeypatch):
     other.execute("BEGIN IMMEDIATE")
     refused(results, "another program holds it, perhaps a database browser; close it", resume=True)
     other.rollback()
-    # One that only reads holds up the end of a transaction, and what was played is there once it has read.
+    # One that only reads holds up the end of a transaction. What was played is there once it has read.
     with session(results, cells(runs=4), resume=True) as opened:
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM games").fetchone()
@@ -366,7 +366,7 @@ def test_what_is_to_be_overwritten_stays_until_the_new_one_is_whole(
 
 
 def left_in_the_middle(path):
-    """A process is killed in the middle of a transaction whose pages are in the file already."""
+    """Kills a process in the middle of a transaction, with its pages in the file already."""
     many = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 20000) SELECT i FROM n"
     killed(f"""
 import os, sqlite3

@@ -35,7 +35,7 @@ def packed(checkpoints, grid, keep="all"):
 
 
 def packed_and_known(forecaster, nature, times, runs=3, keep=4096, **options):
-    """What is packed of each run of a game, and at each checkpoint Γ of every stream and run."""
+    """The packed record of each run of a game, and at each checkpoint Γ of every stream and run."""
     game, known = Game(forecaster, nature, horizon=times[-1], runs=range(runs), seed=3, **options), []
     for t in times:
         game.advance(t)
@@ -69,7 +69,7 @@ def test_what_comes_back_is_what_was_measured(forecaster, nature, options):
 
 @pytest.mark.parametrize("forecaster", [F.ForecastHedging(), F.EmpiricalMean()], ids=str)
 def test_every_measure_and_task_of_it_is_what_playing_gives(forecaster):
-    """All that can be named, of a forecaster with a grid and of one without, over all rounds and of each stream."""
+    """All that can be named, of a forecaster with a grid and one without, over all rounds and each stream."""
     measures = [{"name": name, **record.example} for name, record in MEASURES.items()]
     tasks = ["umbrella", "quadratic", {"name": "umbrella", "response": {"name": "rounded", "m": 10}}]
 

@@ -1,4 +1,4 @@
-"""Studies on the command line whose processes are killed at random moments: nothing is lost or there twice."""
+"""Studies on the command line with processes killed at random moments: nothing is lost or there twice."""
 
 import os
 import random

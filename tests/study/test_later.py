@@ -1,4 +1,4 @@
-"""What is asked for when all has been played: computed from what is kept, or else played, and nothing else is."""
+"""Later requests, when all has been played: computed from what is kept, or else played, and nothing else is."""
 
 from dataclasses import replace
 
@@ -28,7 +28,7 @@ def last(rounds):
 
 @pytest.fixture
 def counted(monkeypatch):
-    """What is played: (horizon, runs, measures) of each piece."""
+    """The pieces that are played: (horizon, runs, measures) of each."""
     done, play = [], run.play_batch
 
     def count(cell, runs, *arguments, **options):

@@ -1,4 +1,4 @@
-"""Studies of forecasters without a grid whose forecasts are counted on one: every column is a certified bracket."""
+"""Studies of forecasters without a grid, with forecasts counted on one: every column is a certified bracket."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a run would be, before it begins: counts are exact, loops are those that play, times are near what it takes."""
+"""The outlook of a run, before it begins: exact counts, the loops that play, times near what it takes."""
 
 import time
 from collections import Counter
@@ -78,7 +78,7 @@ def test_a_time_is_stated_as_a_range_with_how_it_came_about():
 
 @pytest.mark.parametrize("budget", [1e-9, 0.01, 0.1, 10.0])
 def test_reading_is_taken_for_as_long_as_it_is_at_each_checkpoint(budget, monkeypatch):
-    """By a clock on which a run-round takes a microsecond, and reading one for each level: however many rounds the
+    """By a clock on which a run-round takes a microsecond, and reading one for each level. However many rounds the
     budget lets be played, what is said is what it takes.
     """
     planned = small([20_000], 2, forecasters=[F.DefensiveForecasting()], natures=[N.Contrarian()])

@@ -148,7 +148,7 @@ def test_fresh_games_and_prefixes():
 def test_guarantees_are_drawn_only_where_they_hold_and_certificates_too():
     natures = [N.Contrarian(), N.Contrarian(sees="draw")]
     study = oc.play(F.ForecastHedging(), natures, horizon=50, runs=1, measures=["ece"])
-    # Hedging mixes, so what a contrarian who sees the law forces on deterministic forecasters is not forced on it.
+    # Hedging mixes, so what a contrarian that sees the law forces on deterministic forecasters is not forced on it.
     assert [[p.upper for p in cell.promises] for cell in study.cells] == [[True], [False]]
     curve = oc.play(F.AlmostOneStepAhead(), N.Drift(), horizon=900, runs=2).curve("distance_certificate")
     assert curve.promises[0][1].bound == 61.0

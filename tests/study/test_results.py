@@ -22,7 +22,7 @@ LEFT = "not shown any more, as the scenario has them no longer: 4 finished cells
 
 
 def interrupted(path, planned, monkeypatch, count, **options):
-    """Plays so many cells."""
+    """Plays `count` cells."""
     done = []
 
     def stop(cell, *args, **kwargs):
@@ -169,7 +169,7 @@ def test_keys_know_everything_that_changes_the_numbers(monkeypatch):
         *(only(panel=Panel.of(["ece", four], [task])) for task in tasks),
     ]  # fmt: skip
     assert len({base, *others}) == 1 + len(others)
-    # What is measured is not in the key of the game.
+    # The key of the game does not hold what is measured.
     assert [other[0] == base[0] for other in others] == [False] * 5 + [True] * 5
     assert only(forecasters=[(F.Constant(), "mine")]) == base
     assert only(runs=4) == base
@@ -192,7 +192,7 @@ def test_only_what_changed_is_played_anew_and_comes_back_when_that_is_undone(res
         interrupted(results, cells(), monkeypatch, 1, resume=True)
         assert len(read(results).cells) == 5
         new = {cell.key for cell in cells()}
-    # The change is undone before all has been played: nothing was lost, and what was new in between is not shown.
+    # The change is undone before all has been played. Nothing was lost, and what was new in between is not shown.
     (said, *_), again = resumed(results, cells())
     assert (said.endswith(": 1 finished cell"), again) == (True, set())
     with Store.open(results) as store:

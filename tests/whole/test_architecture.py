@@ -1,4 +1,4 @@
-"""Imports go one way: a room of the package knows those above it in CONTRIBUTING.md's list only; no file is long."""
+"""Imports go one way: a room of the package knows those above it in CONTRIBUTING.md's list only. No file is long."""
 
 import ast
 import re

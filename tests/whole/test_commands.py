@@ -404,7 +404,7 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path)
     assert (data["cells"], data["done"], data["left"], data["run_rounds_left"]) == (10, 8, 0, 160)
     assert [(cell["nature"], cell["horizon"]) for cell in data["failed"]] == [("drift", 40), ("rows", 40)]
     assert [pair["nature"] for pair in data["incompatible"]] == ["drift"]
-    # What is mended is played, and nothing else.
+    # Mended cells are played, and nothing else.
     (tmp_path / "own.py").write_text(CLASS.format("print('boom')"))
     onlinecal("run s.toml --resume", cwd=tmp_path)
     said = onlinecal("status results/s.db", cwd=tmp_path).stdout

@@ -1,4 +1,4 @@
-"""The page of a study and the site of docs/ in a browser: whole, alone, without an error, on a phone and a desk."""
+"""A study's page and the site of docs/ in a browser: whole, alone, without an error, on a phone and a desk."""
 
 import io
 import os
@@ -38,7 +38,7 @@ def browser():
 
 
 def empty(browser, width, scheme="light"):
-    """A page with what its console says and what it asks for; opening addresses in one costs a third of a new page."""
+    """A page with what its console says and what it asks for. Opening addresses in one costs a third of a new page."""
     page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page.said, page.asked = [], []
     page.on("console", lambda message: page.said.append(message.text))
@@ -179,15 +179,15 @@ def test_a_page_of_the_site_opens_alone_and_fits(empties, site, name, seed, full
 )
 def test_the_search_finds(opened, site, words, leads):
     page = opened((site / "index.html").as_uri())
-    # Key by key: the site searches when a key goes up, and text that is put in at once lets none go up.
+    # Key by key: the site searches when a key goes up. Text that is put in at once lets none go up.
     page.locator("input[name=query]").press_sequentially(words)
-    # Results come one after the other, and only so many as there is room for.
+    # Results come one after the other, and only as many as there is room for.
     page.locator(f".md-search-result__link[href*='{leads}']").first.wait_for(state="attached")
     assert page.said == []
 
 
 def test_the_search_takes_no_word_for_another(opened, site, seed, full):
-    """It looks up every word that begins as the question; one that it does not know is an error in the console.
+    """It looks up every word that begins as the question. One that it does not know is an error in the console.
 
     In the small size every fourth letter or digit, others for other seeds.
     """

@@ -33,7 +33,7 @@ def small(name, folder, *edits):
 
 
 def played(loaded, path, *, until=None, **options):
-    """Plays up to so many cells: the keys of what was played, and the remarks."""
+    """Plays up to `until` cells: the keys of what was played, and the remarks."""
     with Session.open(loaded.cells, loaded.meta, path, **options) as session:
         before = set(session._store.runs())
         # As if stopped there, in a file of which nothing has been played.

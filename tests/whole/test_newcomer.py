@@ -72,7 +72,7 @@ class Opposite:
 
 
 def table():
-    """What is to be added → where it is written, and where it is listed, as CONTRIBUTING.md has it."""
+    """Thing to be added → where it is written, and where it is listed, as CONTRIBUTING.md has it."""
     text = (ROOT / "CONTRIBUTING.md").read_text().partition("| to add |")[2].partition("\n\n")[0]
     rows = re.findall(r"^\| an? (\w+) \| (.*) \| (.*) \|$", text, re.MULTILINE)
     return {what: (write, listed) for what, write, listed in rows}

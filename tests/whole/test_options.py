@@ -1,4 +1,4 @@
-"""The options of the commands: one meaning a letter, help in words, and no option in a text that no command has."""
+"""Options of the commands: one meaning a letter, help in words, no option in a text that no command has."""
 
 import os
 import re

@@ -64,7 +64,7 @@ def test_ctrl_c_while_a_file_is_read(tmp_path, name, command):
     rows = b"0.123456,0,some words\n0.654321,1,some words\n" * 6_000_000
     with (gzip.open if name.endswith(".gz") else open)(tmp_path / name, "wb") as file:
         file.write(b"p,y,note\n" + rows)
-    # What this process ignores, as in the background of a shell, one that it starts would ignore, too.
+    # Signals that this process ignores, as in the background of a shell, one that it starts would ignore, too.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     code = [sys.executable, "-m", "onlinecal", command[0], name, *command[1:]]
     running = subprocess.Popen(code, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
@@ -73,7 +73,7 @@ def test_ctrl_c_while_a_file_is_read(tmp_path, name, command):
     running.send_signal(signal.SIGINT)
     said = running.communicate(timeout=60)[1]
     assert said.splitlines()[-1:] == ["stopped"], said
-    # Python ends by the signal itself if that came while a text was executed, as dataclasses do when they are
+    # Python ends by the signal itself if that came while a text was executed, as dataclasses do when
     # imported. A shell reports 130 for either.
     assert running.returncode in (130, -signal.SIGINT), said
 
@@ -93,7 +93,7 @@ def test_ctrl_c_that_compiled_code_answers_by_an_error_of_its_own(tmp_path, monk
 
 
 def test_ctrl_c_before_there_is_a_command(tmp_path):
-    """It comes while the command line is imported, in whose classes an exception would be another one."""
+    """It comes while the command line is imported; in its classes an exception would be another one."""
     code = """if True:
         import signal, sys
 

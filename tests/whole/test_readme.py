@@ -67,7 +67,7 @@ def test_the_first_page_is_short_and_its_links_lead_to_files():
 
 
 def description(folder, urls):
-    """What hatchling puts into wheels and sdists as the description, where pyproject.toml says this of addresses."""
+    """The description that hatchling puts into wheels and sdists, where pyproject.toml says this of addresses."""
     for name in ("README.md", "LICENSE", "tests/index_page.py"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text((ROOT / name).read_text("utf-8"), "utf-8")

@@ -45,7 +45,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def edit(file, old, new):
-    """At no time: to the clock by which Python tells what it has compiled, an edit within a second is none."""
+    """Edits a file but keeps its time: the time by which Python knows compiled code is of whole seconds."""
     text, before = file.read_text(), file.stat()
     assert old in text
     file.write_text(text.replace(old, new))
@@ -85,7 +85,7 @@ def test_what_was_edited_is_played_anew_and_nothing_else(folder):
     edit(folder / "s.toml", '"constant"', '"constant"\nlabel = "half"\n[[forecasters]]\nname = "constant"')
     assert again() == ""
     assert read(results).forecasters == ["Same", "half", "constant"]
-    # What is measured is computed from the level sets that are kept: nothing is played.
+    # All that is measured is computed from the level sets that are kept: nothing is played.
     for file, old, new, why in (
         ("gauges.py", "residuals.sum()", "residuals.sum() * 2", "measure 'bias': source of gauges"),
         ("s.toml", "[0.2, 0.9]", "[0.2, 0.8]", "task 'mine': payoffs"),

@@ -621,7 +621,7 @@ def test_the_picture_of_a_world_shows_its_rounds():
 
 
 class Eager:
-    """A world whose `run` is no generator function: it asks before it returns one."""
+    """A world with a `run` that is no generator function: it asks before it returns one."""
 
     def run(self, env, market):
         for _ in range(market.horizon // 2):
