@@ -273,7 +273,7 @@ def recorded() -> dict[str, Entry]:
 
 def complaint(name: str, old: Entry | None, new: Entry) -> str:
     """Says what has to be done about an entry; "" where it is as on record."""
-    where = {"engine": "VERSION in onlinecal/game.py"}.get(name, f"`version` of {name}")
+    where = {"engine": "VERSION in onlinecal/engine/game.py"}.get(name, f"`version` of {name}")
     if old is None:
         return f"{name} is not on record: run `python -m tests.versions` and commit tests/versions.json"
     if new["version"] > old["version"]:

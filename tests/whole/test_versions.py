@@ -52,7 +52,7 @@ def test_a_change_is_seen_and_the_message_says_what_to_do(now, monkeypatch):
     )
     for text in ("raise `version` of forecaster constant to 2", "run `python -m tests.versions`", "undo it"):
         assert text in said["forecaster constant"]
-    assert "raise VERSION in onlinecal/game.py to 2" in said["engine"]
+    assert "raise VERSION in onlinecal/engine/game.py to 2" in said["engine"]
     assert said["measure brier"]
     assert not said["measure ece"]
     assert not said["task DecisionTask"]

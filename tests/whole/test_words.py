@@ -9,8 +9,8 @@ def f():
 
     Of the whole.
     """
-    # played anew
-    # for somebody
+    \x23 played anew
+    \x23 for somebody
 '''
 
 
