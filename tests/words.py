@@ -7,7 +7,7 @@ from pathlib import Path
 
 import onlinecal
 
-HOME = Path(onlinecal.__file__).parent
+HOME, TESTS = Path(onlinecal.__file__).parent, Path(__file__).parent
 #: a word, which no symbol of a formula is; and the end of a sentence
 WORD = re.compile(r"(?<![\w'’-])(?:[^\W\d_][^\W\d_'’-]*[^\W\d_]|a)(?![\w'’])")
 STOP = re.compile(r"[.!?]\s|\n\s*\n")
@@ -38,14 +38,15 @@ def manners(source):
 
 
 def rooms():
-    """Room → the counts of its manners."""
+    """Room, or tests of one → the counts of its manners."""
     found = {}
-    for file in sorted(HOME.rglob("*.py")):
-        room = file.relative_to(HOME).parts[0].removesuffix(".py")
-        found.setdefault(room, Counter()).update(manners(file.read_text("utf-8")))
+    for home in (HOME, TESTS):
+        for file in sorted(home.rglob("*.py")):
+            room = f"{home.name}/{file.relative_to(home).parts[0].removesuffix('.py')}"
+            found.setdefault(room, Counter()).update(manners(file.read_text("utf-8")))
     return found
 
 
 if __name__ == "__main__":
     for room, counts in rooms().items():
-        print(f"{room:16} {counts.total():5}", dict(+counts))
+        print(f"{room:32} {counts.total():5}", dict(+counts))
