@@ -96,7 +96,7 @@ def test_early_stopping_forces_its_bound(forecaster, horizon, seed):
 
 def test_early_stopping_forces_no_more_than_two_and_a_half_times_its_bound(seed):
     # The negative control of the test above. K29* pays twice the bound. The standard deviation of a run is a tenth of
-    # the bound. So the mean of 64 runs would have to be 40 standard errors off.
+    # the bound. So the mean of 64 runs is 40 standard errors below what is tested.
     own, horizon = n.EarlyStopping(), 8000
     totals = ends(f.DefensiveForecasting(), own.bias, horizon, 64, seed)[1][0]
     assert totals.mean() < 2.5 * own.guarantees[0].bound(horizon)
