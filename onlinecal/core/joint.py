@@ -105,10 +105,7 @@ class JointDistribution:
         InvalidData
             Samples that are not forecasts and outcomes; the message names the first offending position.
         """
-        rows = {"p": p, "y": y} if weights is None else {"p": p, "y": y, "weights": weights}
-        p, y, *w = _vectors(rows)
-        check_unit("p", p)
-        check_outcomes(p, y)
+        p, y, *w = samples(p, y, weights)
         if weights is None:
             # A double in [0, 1] has its two top bits clear. So (bits of p, y) fits one integer with the order of
             # (p, y). One plain sort is several times faster than sorting an index.
@@ -371,6 +368,14 @@ def _levels_of_keys(keys) -> tuple[NDArray[np.int64], Floats, Floats]:
 
 def _restored(*arrays: Floats) -> JointDistribution:
     return JointDistribution._frozen(*(array.copy() for array in arrays))
+
+
+def samples(p: Any, y: Any, weights: Any = None) -> list[Floats]:
+    """Predictions, outcomes and weights, if any, as vectors, checked but for the weights; the caller's memory."""
+    found = _vectors({"p": p, "y": y} | ({} if weights is None else {"weights": weights}))
+    check_unit("p", found[0])
+    check_outcomes(*found[:2])
+    return found
 
 
 def _vectors(rows: dict[str, Any]) -> list[Floats]:

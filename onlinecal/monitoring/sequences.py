@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core.arrays import Floats, Ints
-from onlinecal.core.joint import JointDistribution
-from onlinecal.core.validation import integer, number, vector
+from onlinecal.core.joint import samples
+from onlinecal.core.validation import integer, number
 
 #: λ from 0.95 down by a factor √2, each with its weight; they sum to less than 1
 _LAMBDAS = 0.95 * 2.0 ** (-0.5 * np.arange(40))
@@ -66,8 +66,7 @@ def running_bias(p: ArrayLike, y: ArrayLike, *, level: float = 0.95, points: int
     """
     level = number("running_bias", "level", level, 0.0, 1.0)
     points = integer("running_bias", "points", points, 2, 100_000)
-    JointDistribution.from_samples(p, y)  # checks them
-    p, y = vector("p", p), vector("y", y)
+    p, y = samples(p, y)
     rounds = np.unique(np.linspace(1, len(p), min(len(p), points)).round().astype(np.int64))
     total = np.cumsum(y - p)[rounds - 1]
     # Stakes that are good for some ten outcomes up to all of them, whatever the predictions are.

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
-from onlinecal.core.joint import Floats, JointDistribution
-from onlinecal.core.validation import choice, vector
+from onlinecal.core.joint import Floats, JointDistribution, samples
+from onlinecal.core.validation import choice
 from onlinecal.core.writing import whole
 from onlinecal.recalibration.smoothing import forecasts_of, mean_of, smooth_recalibration
 
@@ -160,8 +160,7 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
     >>> fitted([0.2, 0.5, 0.8]).round(3)
     array([0.5 , 0.6 , 0.75])
     """
-    JointDistribution.from_samples(p, y)  # checks them
-    forecasts, outcomes = vector("p", p), vector("y", y)
+    forecasts, outcomes = samples(p, y)
     if outcomes.min() == outcomes.max():
         raise InvalidData(f"all {len(outcomes)} outcomes are {outcomes[0]:g}; expected some 0 and some 1")
     return FITS[choice("fit_recalibration", "method", method, tuple(FITS))](forecasts, outcomes)

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData
-from onlinecal.core.joint import JointDistribution
-from onlinecal.core.validation import integer, number, vector
+from onlinecal.core.joint import JointDistribution, samples
+from onlinecal.core.validation import integer, number
 from onlinecal.forecasts.evaluation import evaluate
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.monitoring.sequences import running_bias
@@ -32,8 +32,7 @@ def running_measure(
 
     `low` to `high` is its bracket, `lower` to `upper` the interval of `evaluate`, or NaN.
     """
-    JointDistribution.from_samples(p, y)  # checks them
-    p, y = vector("p", p), vector("y", y)
+    p, y = samples(p, y)
     least = FIRST if window is None else integer("trajectory", "window", window, 2)
     if len(p) < least:
         raise InvalidData(f"trajectory: {len(p)} forecasts; expected {least} or more for a measure of them")

@@ -6,6 +6,7 @@ Only what `forecast` returns beside the law remembers an open round. Each rule i
 """
 
 import math
+from abc import ABC, abstractmethod
 
 import numpy as np
 import scipy.optimize
@@ -197,7 +198,7 @@ class SoftHedging:
             self.weight[j] += w
 
 
-class Stationary:
+class Stationary(ABC):
     """Laws that a matrix leaves as it is, on a closed set to which the point played last leads.
 
     Where there are several such sets any will do, so `agrees` tells whether a law is one, instead of `forecast`.
@@ -206,8 +207,9 @@ class Stationary:
     def __init__(self, m):
         self.m, self.last = m, m // 2
 
+    @abstractmethod
     def flow(self):
-        raise NotImplementedError
+        """The matrix of flows between points."""
 
     def agrees(self, law):
         flow, points = self.flow(), [round(v * self.m) for v, w in law.items() if w > 0]
