@@ -1,9 +1,9 @@
 """Laws that a matrix of flows between grid points leaves as they are; and Foster–Vohra on all pairs.
 
-A round changes one row of the matrix of pairwise regrets, and plays come back to the same few points. So each run keeps
-its matrix with the cold points, those not played lately, eliminated. A round solves for the hot points alone, and the
-cold ones get the time spent in them on the way. When a cold point is played, the matrix is made again once play has
-come back to known points. Where play roams each round is solved by itself. All sums are of positive terms.
+A round changes one row of the matrix of pairwise regrets, mostly that of a likely point. So each run keeps the matrix
+with the unlikely points eliminated, in two stages, and a round solves for the few likeliest. The others get the time
+spent in them on the way. When an eliminated point is played, its stage is done again, with the points sorted by the
+last law. All sums are of positive terms.
 """
 
 import numpy as np
@@ -20,6 +20,7 @@ from onlinecal.rounds.steps import (
     law_weights,
     learn,
     scratch,
+    shared,
     shared_ints,
 )
 
@@ -106,63 +107,55 @@ def whole(numbers):
 
 #: up to this many points a set is solved as it stands
 SMALL = 16
-#: kinds of points: cold; hot with a row to be renewed, or in order; yet to be made cold
-COLD, CHANGED, READY, WAITING = 0, 1, 2, 3
-#: the first places of the state: the point played last; whether cold ones were played since; whether play roams
-LAST, OUTDATED, ROAMING, STATE = 0, 1, 2, 3
+#: the likeliest points, which are left after the first stage, and after the second
+LEFT, LAST_LEFT = 24, 8
+#: the first places of the state: the point played last; the first stage that is outdated, 2 for none; whether nothing
+#: flows out of a set of eliminated points
+LAST, OUTDATED, CLOSED, STATE = 0, 1, 2, 3
 
 
 def pairwise_player(m: int) -> CompiledForecaster:
     """A player on the grid of m steps."""
-    # The state, after its first places: m·E_i; n_i; how far regrets go, in steps; kinds of points; the points played
-    # last. Columns without a point make rows a multiple of 16 long.
+    # The state, after its first places: m·E_i; n_i; how far regrets go, in steps; the stage that eliminates a point, 2
+    # for none; whether it was played since its row was made; points, the likeliest last. Each stage has a matrix, with
+    # a last row for a law. Columns without a point make rows a multiple of 16 long.
     points, columns = m + 1, (m // 16 + 1) * 16
-    recent = list(range(min(max(8, m // 3), 20, points)))
     memory = Memory(
-        ints=[m // 2, 1, 1] + [0] * (4 * points) + recent,
-        floats=points * columns,
+        ints=[m // 2, 0, 0] + [0] * (5 * points) + list(range(points)),
+        floats=2 * (points + 1) * columns,
+        shared=range(points),
         shared_ints=range(points),
-        scratch=points * points + 2 * points + columns,
+        scratch=points * points + 2 * points,
     )
     return CompiledForecaster(_state, _learn, memory, size=max(2, points), grid=grid_of(m))
 
 
 @kernel
 def _counters(run):
-    """m·E_i, n_i and steps, and behind them the kinds and the recent points."""
+    """m·E_i, n_i and steps; and the stages, the points played and the order."""
     state, points = ints(run)[STATE:], len(shared_ints(run))
-    counters = state[:points], state[points : 2 * points], state[2 * points : 3 * points]
-    return counters, state[3 * points : 4 * points], state[4 * points :]
+    counters = state[:points], state[points : 2 * points], state[2 * points : 3 * points], shared(run)
+    return counters, (state[3 * points : 4 * points], state[4 * points : 5 * points], state[5 * points :])
 
 
 @learn
 def _learn(run, number, size, drawn, outcome):
-    counters, kind, recent = _counters(run)
-    bias, rounds, step = counters
+    (bias, rounds, step, _), (stage, played, _) = _counters(run)
     state, i, m = ints(run), law_atoms(run)[drawn], len(bias) - 1
     state[LAST] = i
     count_regrets(bias, rounds, i, outcome)
     # In steps of 1/m, i regrets a step of d in the direction of its bias if and only if d · n < 2m|E|.
     wide = max(2 * abs(bias[i]) - 1, 0) // rounds[i]
     step[i] = min(wide, m - i) if bias[i] > 0 else -min(wide, i)
-    if kind[i] == COLD:
-        state[OUTDATED] = 1
-    else:
-        kind[i] = CHANGED
-    j = i
-    state[ROAMING] = 1
-    for k in range(len(recent)):
-        recent[k], j = j, recent[k]
-        if j == i:
-            state[ROAMING] = 0
-            break
+    played[i] = 1
+    state[OUTDATED] = min(state[OUTDATED], stage[i])
     return 0
 
 
 @law
 def _state(run, number):
-    counters, kind, recent = _counters(run)
-    state, step, m = ints(run), counters[2], len(kind) - 1
+    counters, places = _counters(run)
+    state, step, m = ints(run), counters[2], len(counters[2]) - 1
     i = state[LAST]
     # While only single steps are regretted, walk to a point without regret, or a pair that point at each other.
     while abs(step[i]) == 1:
@@ -175,31 +168,29 @@ def _state(run, number):
         return state_either(run, i - int(i == m), 0.0 if i == m else 1.0)
     points, room = m + 1, scratch(run)
     flow, rest = room[: points * points].reshape(points, points), room[points * points :]
-    members, share, row = whole(rest[:points]), rest[points : 2 * points], rest[2 * points :]
+    members, share = whole(rest[:points]), rest[points:]
     low, high = _reach(step, i)
-    if high - low >= SMALL and not (state[OUTDATED] == 1 and state[ROAMING] == 1):
-        matrix = floats(run).reshape(points, len(row))
-        if state[OUTDATED] == 1:
-            _censor(counters, recent, matrix, kind, members, share, row)
-            state[OUTDATED] = 0
-        if _solve(counters, low, high, matrix, kind, flow, members, share, row):
-            return state_law(run, row, shared_ints(run), low, high + 1)
-    count = _fill(counters, low, high, flow, members)
-    return state_stationary(run, flow, count, members, share)
+    if high - low < SMALL:
+        count = _fill(counters, low, high, flow, members)
+        return state_stationary(run, flow, count, members, share)
+    matrices = floats(run).reshape(2, points + 1, len(floats(run)) // (2 * points + 2))
+    law = matrices[1, points]
+    _renew(state, counters, places, matrices, share)
+    if not _solve(state, places, low, high, matrices, flow, members, share):
+        count = _fill(counters, low, high, flow, members)
+        root = shares(flow, count, share)
+        law[:] = 0.0
+        for k in range(root, count):
+            law[members[k]] = share[k]
+    return state_law(run, law, shared_ints(run), low, high + 1)
 
 
 @kernel
-def _regret(state, i, j):
+def _regret(counters, i, j):
     """R_ij in units of 1/m²."""
-    steps = float(j - i)
-    bias, rounds = state[0], state[1]
+    bias, rounds, _, grid = counters
+    steps = grid[j] - grid[i]
     return steps * (2.0 * bias[i] - rounds[i] * steps)
-
-
-@kernel
-def _targets(step, i):
-    """The points that i regrets not to have played: from the first number up to, not including, the second."""
-    return (i + 1, i + step + 1) if step > 0 else (i + step, i)
 
 
 @kernel
@@ -220,113 +211,157 @@ def _reach(step, start):
 
 
 @kernel
-def _fill(state, low, high, flow, members):
+def _put_regrets(counters, i, low, count, row):
+    """Puts the regrets of i against `count` points from `low` on, 0 where there is none, at the start of a row."""
+    bias, rounds, _, grid = counters
+    twice, number = 2.0 * bias[i], float(rounds[i])
+    for j in range(count):
+        steps = grid[low + j] - grid[i]
+        regret = steps * (twice - number * steps)
+        row[j] = regret if regret > 0.0 else 0.0
+
+
+@kernel
+def _fill(counters, low, high, flow, members):
     """The matrix on the points from low to high; returns how many there are."""
-    step = state[2]
     count = high + 1 - low
     for k in range(count):
-        members[k] = i = low + k
-        for j in range(count):
-            flow[k, j] = 0.0
-        start, stop = _targets(step[i], i)
-        for j in range(start, stop):
-            flow[k, j - low] = _regret(state, i, j)
+        members[k] = low + k
+        _put_regrets(counters, low + k, low, count, flow[k])
     return count
 
 
 @kernel
-def _censor(state, recent, matrix, kind, members, share, row):
-    """Makes all points cold but the recent ones; rows of cold ones are then of walks from there."""
-    # These are the probabilities of hot points to be the first, and the times in cold ones before.
-    for i in range(len(matrix)):
-        kind[i] = WAITING
-    for k in range(len(recent)):
-        kind[recent[k]] = CHANGED
-    for c in range(len(matrix)):
-        if kind[c] == WAITING:
-            _renew(state, c, matrix, kind, members, share, row)
-            kind[c] = COLD
-            out = 0.0
-            for j in range(len(matrix)):
-                out += int(kind[j] != COLD) * matrix[c, j]
-            # Nothing flows out of a closed set of cold points; the time of its last point is put down as 0.
+def _renew(state, counters, places, matrices, share):
+    """Does stages again from the first that is outdated, and renews rows of points that were played."""
+    (stage, played, order), first, second, outdated = places, matrices[0], matrices[1], state[OUTDATED]
+    points, law = len(order), second[len(order)]
+    left, last = max(0, points - LEFT), points - LAST_LEFT
+    if outdated == 0:
+        _sort(order, law)
+        _eliminate(counters, order, 0, left, first, first, share)
+        played[:] = 1
+    for i in order[left if outdated < 2 else last :]:
+        if played[i] == 1:
+            _put(counters, i, 0, first, first)
+            _pass(first, i, order[:left], share)
+    if outdated < 2:
+        _sort(order[left:], law)
+        _sort(order[last:], counters[3])
+        _eliminate(counters, order, left, last, first, second, share)
+        state[CLOSED] = 0
+        for k in range(points):
+            i = order[k]
+            stage[i] = int(k >= left) + int(k >= last)
+            if k < last and matrices[stage[i], i, i] == 0.0:
+                state[CLOSED] = 1
+    for i in order[last:]:
+        if played[i] == 1 or outdated < 2:
+            _put(counters, i, left, first, second)
+            _pass(second, i, order[left:last], share)
+    for i in order[0 if outdated < 2 else last :]:
+        played[i] = 0
+    state[OUTDATED] = 2
+
+
+@kernel
+def _sort(order, law):
+    """Sorts points by a law, the likeliest last; or by other numbers."""
+    for k in range(1, len(order)):
+        i, n = order[k], k
+        while n > 0 and law[order[n - 1]] > law[i]:
+            order[n] = order[n - 1]
+            n -= 1
+        order[n] = i
+
+
+@kernel
+def _eliminate(counters, order, start, stop, first, matrix, share):
+    """Eliminates the points from `start` up to, not including, `stop` of the order, four at a time."""
+    # Their rows become the probabilities of each other point to be the first that is reached, and the times in
+    # eliminated points before.
+    for begin in range(start, stop, 4):
+        new = order[begin : min(begin + 4, stop)]
+        for i in new:
+            _put(counters, i, start, first, matrix)
+            _pass(matrix, i, order[start:begin], share)
+        for k in range(len(new)):
+            c, out = new[k], 0.0
+            for j in order[begin + k + 1 :]:
+                out += matrix[c, j]
+            # Nothing flows out of a closed set of eliminated points; the time of its last point is put down as 0.
             time = 1.0 / out if out > 0.0 else 0.0
             for j in range(matrix.shape[1]):
                 matrix[c, j] *= time
             matrix[c, c] = time
-            for i in range(c):
-                part = matrix[i, c]
-                if kind[i] == COLD and part > 0.0:
-                    matrix[i, c] = 0.0
-                    _add(matrix, i, part, c)
+            for i in new:
+                if i != c:
+                    _pass(matrix, i, new[k : k + 1], share)
+        for i in order[start:begin]:
+            _pass(matrix, i, new, share)
 
 
 @kernel
-def _renew(state, i, matrix, kind, members, share, row):
-    """Makes the row of i: the flow to each hot point in the end, and the time in cold ones before."""
-    row[:] = 0.0
-    cold = 0
-    start, stop = _targets(state[2][i], i)
-    for j in range(start, stop):
-        # Without branches, which could not be predicted.
-        regret, is_cold = _regret(state, i, j), int(kind[j] == COLD)
-        members[cold], share[cold] = j, regret
-        cold += is_cold
-        row[j] = (1 - is_cold) * regret
-    _mix(row, cold, share, members, matrix)
-    for j in range(matrix.shape[1]):
-        matrix[i, j] = row[j]
+def _put(counters, i, start, first, matrix):
+    """Puts row i as it is before the stage that begins at `start`: the regrets, or the row after the first stage."""
+    if start == 0:
+        _put_regrets(counters, i, 0, len(matrix) - 1, matrix[i])
+        for j in range(len(matrix) - 1, matrix.shape[1]):
+            matrix[i, j] = 0.0
+    else:
+        for j in range(matrix.shape[1]):
+            matrix[i, j] = first[i, j]
 
 
 @kernel
-def _solve(state, low, high, matrix, kind, flow, members, share, row):
-    """The stationary law of a closed set, to `row`; False without a hot point, or with too large numbers."""
-    for i in range(low, high + 1):
-        if kind[i] == CHANGED:
-            _renew(state, i, matrix, kind, members, share, row)
-            kind[i] = READY
-    hot = 0
-    for i in range(low, high + 1):
-        if kind[i] != COLD:
-            members[hot] = i
-            hot += 1
-        elif matrix[i, i] == 0.0:
-            return False
-    for k in range(hot):
-        for n in range(hot):
+def _pass(matrix, i, others, share):
+    """Puts in place of the flow from i to eliminated points what comes of it; the flow itself goes to `share`."""
+    for j in others:
+        share[j], matrix[i, j] = matrix[i, j], 0.0
+    # Four at a time, which runs twice as fast.
+    k = 0
+    while k + 3 < len(others):
+        a, b, c, d = others[k], others[k + 1], others[k + 2], others[k + 3]
+        p, q, s, t = share[a], share[b], share[c], share[d]
+        for j in range(matrix.shape[1]):
+            matrix[i, j] += (p * matrix[a, j] + q * matrix[b, j]) + (s * matrix[c, j] + t * matrix[d, j])
+        k += 4
+    while k < len(others):
+        a, p = others[k], share[others[k]]
+        for j in range(matrix.shape[1]):
+            matrix[i, j] += p * matrix[a, j]
+        k += 1
+
+
+@kernel
+def _solve(state, places, low, high, matrices, flow, members, share):
+    """The stationary law of a closed set, to the last row; False without a likely point, or with too large numbers."""
+    (stage, _, order), matrix, points, count = places, matrices[1], len(places[2]), 0
+    if state[CLOSED] == 1:
+        for i in range(low, high + 1):
+            if stage[i] < 2 and matrices[stage[i], i, i] == 0.0:
+                return False
+    for i in order[points - LAST_LEFT :]:
+        if low <= i <= high:
+            members[count] = i
+            count += 1
+    if count == 0:
+        return False
+    for k in range(count):
+        for n in range(count):
             flow[k, n] = matrix[members[k], members[n]]
-    root = shares(flow, hot, share)
-    share[:root] = 0.0
-    row[:] = 0.0
-    _mix(row, hot, share, members, matrix)
-    for k in range(hot):
-        row[members[k]] = share[k]
+    root = shares(flow, count, share)
+    for j in range(matrix.shape[1]):
+        matrix[points, j] = 0.0
+    for k in range(root, count):
+        matrix[points, members[k]] = share[k]
+    _pass(matrix, points, members[:count], share)
+    for i in members[:count]:
+        matrix[points, i] = share[i]
     total = 0.0
     for i in range(low, high + 1):
-        total += row[i]
+        total += matrix[points, i]
+    part = 1.0 / total
     for i in range(low, high + 1):
-        row[i] /= total
+        matrix[points, i] *= part
     return total < HUGE
-
-
-@kernel
-def _add(matrix, i, part, c):
-    """Adds a part of row c to row i. In a function of its own the loop runs twice as fast."""
-    for j in range(matrix.shape[1]):
-        matrix[i, j] += part * matrix[c, j]
-
-
-@kernel
-def _mix(row, count, share, members, matrix):
-    """Adds to `row` the rows `members` in their shares; four at a time, which runs twice as fast."""
-    k = 0
-    while k + 3 < count:
-        a, b, c, d = members[k], members[k + 1], members[k + 2], members[k + 3]
-        p, q, s, t = share[k], share[k + 1], share[k + 2], share[k + 3]
-        for j in range(matrix.shape[1]):
-            row[j] += (p * matrix[a, j] + q * matrix[b, j]) + (s * matrix[c, j] + t * matrix[d, j])
-        k += 4
-    while k < count:
-        for j in range(matrix.shape[1]):
-            row[j] += share[k] * matrix[members[k], j]
-        k += 1

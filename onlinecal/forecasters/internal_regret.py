@@ -6,7 +6,7 @@ distributions the players take that of a closed set to which the point played la
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -42,8 +42,8 @@ class FosterVohra(OnGrid):
     natures that see the law. Proof: docs/proofs.md. With ``swaps="all"`` the same argument gives T/(2m) + (m/2)√(m(m +
     1)T), which is T^{5/6} at best: none is stated.
 
-    Information: 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` (m +
-    1)² floats a run, O(m²) steps a round, and O(m³) when a point comes back into use.
+    Information: 2(m + 1) counters a run. With ``swaps="next"`` mostly a few steps a round. With ``swaps="all"`` 2(m
+    + 1)² floats a run, O(m²) steps a round, and O(m³) when an unlikely point is played.
 
     Source: Foster and Vohra 1998, "Asymptotic calibration", with ``swaps="all"``. Foster 1999, "A proof of calibration
     via Blackwell's approachability theorem", for a mixture of two neighbours. Deviations: the default takes the
@@ -59,6 +59,7 @@ class FosterVohra(OnGrid):
     """
 
     deterministic, safe_under_delay = False, True
+    version: ClassVar[int] = 2
     allowed = allow(m=STEPS, swaps=word("next", "all"))
 
     m: int | str = "T^(1/3)"
