@@ -89,9 +89,9 @@ def state_law(run, share, points, start, stop):
 
 
 @kernel
-def state_either(run, low, share):
-    """The law with weight `share` on the point `low` and the rest on the next; atoms without weight come last."""
-    here, there, rest = low, low + 1, 1.0 - share
+def state_either(run, low, share, rest):
+    """The law with these weights on the point `low` and the next; atoms without weight come last."""
+    here, there = low, low + 1
     if share == 0.0:
         here, there, share, rest = there, here, rest, share
     atoms, weights = law_atoms(run), law_weights(run)
@@ -109,9 +109,9 @@ def whole(numbers):
 SMALL = 16
 #: the likeliest points, which are left after the first stage, and after the second
 LEFT, LAST_LEFT = 24, 8
-#: the first places of the state: the point played last; the first stage that is outdated, 2 for none; whether nothing
-#: flows out of a set of eliminated points
-LAST, OUTDATED, CLOSED, STATE = 0, 1, 2, 3
+#: the first places of the state: the first and the last of the points among which the law is; the first stage that is
+#: outdated, 2 for none; whether nothing flows out of a set of eliminated points
+LOW, HIGH, OUTDATED, CLOSED, STATE = range(5)
 
 
 def pairwise_player(m: int) -> CompiledForecaster:
@@ -121,7 +121,7 @@ def pairwise_player(m: int) -> CompiledForecaster:
     # a last row for a law. Columns without a point make rows a multiple of 16 long.
     points, columns = m + 1, (m // 16 + 1) * 16
     memory = Memory(
-        ints=[m // 2, 0, 0] + [0] * (5 * points) + list(range(points)),
+        ints=[m // 2, m // 2, 0, 0] + [0] * (5 * points) + list(range(points)),
         floats=2 * (points + 1) * columns,
         shared=range(points),
         shared_ints=range(points),
@@ -140,49 +140,68 @@ def _counters(run):
 
 @learn
 def _learn(run, number, size, drawn, outcome):
-    (bias, rounds, step, _), (stage, played, _) = _counters(run)
+    counters, places = _counters(run)
+    (bias, rounds, step, _), (stage, played, _) = counters, places
     state, i, m = ints(run), law_atoms(run)[drawn], len(bias) - 1
-    state[LAST] = i
     count_regrets(bias, rounds, i, outcome)
     # In steps of 1/m, i regrets a step of d in the direction of its bias if and only if d · n < 2m|E|.
     wide = max(2 * abs(bias[i]) - 1, 0) // rounds[i]
     step[i] = min(wide, m - i) if bias[i] > 0 else -min(wide, i)
     played[i] = 1
     state[OUTDATED] = min(state[OUTDATED], stage[i])
+    # While only single steps are regretted, walk to a point without regret, or a pair that point at each other.
+    while abs(step[i]) == 1 and step[i + step[i]] != -step[i]:
+        i += step[i]
+    state[LOW], state[HIGH] = _reach(step, i)
+    if state[HIGH] - state[LOW] >= SMALL:
+        # The law is kept, since no question may change the player, not even in a last digit.
+        matrices, (flow, members, share) = _matrices(run), _room(run)
+        _renew(state, counters, places, matrices, share)
+        _keep_law(state, counters, places, matrices, flow, members, share)
     return 0
 
 
 @law
 def _state(run, number):
-    counters, places = _counters(run)
-    state, step, m = ints(run), counters[2], len(counters[2]) - 1
-    i = state[LAST]
-    # While only single steps are regretted, walk to a point without regret, or a pair that point at each other.
-    while abs(step[i]) == 1:
-        j = i + step[i]
-        if step[j] == -step[i]:
-            stay, leave = _regret(counters, j, i), _regret(counters, i, j)
-            return state_either(run, min(i, j), (stay if i < j else leave) / (stay + leave))
-        i = j
-    if step[i] == 0:
-        return state_either(run, i - int(i == m), 0.0 if i == m else 1.0)
-    points, room = m + 1, scratch(run)
+    low, high, m = ints(run)[LOW], ints(run)[HIGH], len(shared_ints(run)) - 1
+    if low == high:
+        return state_either(run, m - 1, 0.0, 1.0) if low == m else state_either(run, low, 1.0, 0.0)
+    counters, _ = _counters(run)
+    if high - low == 1:
+        up, down = _regret(counters, low, high), _regret(counters, high, low)
+        return state_either(run, low, down / (up + down), up / (up + down))
+    if high - low >= SMALL:
+        return state_law(run, _matrices(run)[1, -1], shared_ints(run), low, high + 1)
+    flow, members, share = _room(run)
+    count = _fill(counters, low, high, flow, members)
+    return state_stationary(run, flow, count, members, share)
+
+
+@kernel
+def _matrices(run):
+    """The matrices of both stages, the second with the kept law in its last row."""
+    rows = len(shared_ints(run)) + 1
+    return floats(run).reshape(2, rows, len(floats(run)) // (2 * rows))
+
+
+@kernel
+def _room(run):
+    """Room for a matrix of flows, for its points and for their weights."""
+    points, room = len(shared_ints(run)), scratch(run)
     flow, rest = room[: points * points].reshape(points, points), room[points * points :]
-    members, share = whole(rest[:points]), rest[points:]
-    low, high = _reach(step, i)
-    if high - low < SMALL:
-        count = _fill(counters, low, high, flow, members)
-        return state_stationary(run, flow, count, members, share)
-    matrices = floats(run).reshape(2, points + 1, len(floats(run)) // (2 * points + 2))
-    law = matrices[1, points]
-    _renew(state, counters, places, matrices, share)
+    return flow, whole(rest[:points]), rest[points:]
+
+
+@kernel
+def _keep_law(state, counters, places, matrices, flow, members, share):
+    """Keeps the stationary law of a closed set of many points."""
+    low, high, law = state[LOW], state[HIGH], matrices[1, -1]
     if not _solve(state, places, low, high, matrices, flow, members, share):
         count = _fill(counters, low, high, flow, members)
         root = shares(flow, count, share)
         law[:] = 0.0
         for k in range(root, count):
             law[members[k]] = share[k]
-    return state_law(run, law, shared_ints(run), low, high + 1)
 
 
 @kernel

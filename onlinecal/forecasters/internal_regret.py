@@ -121,7 +121,8 @@ def _state_neighbours(run, number):
             break
     up, down = max(up, 0), max(down, 0)
     stay = 1.0 if i == low else 0.0
-    return state_either(run, low, down / (up + down) if up + down > 0 else stay)
+    share = down / (up + down) if up + down > 0 else stay
+    return state_either(run, low, share, 1.0 - share)
 
 
 @learn
@@ -234,7 +235,8 @@ def _state_wishes(run, number):
     if 0.0 <= up <= 1.0 and 0.0 <= down <= 1.0:
         # Mostly the point played last and a neighbour wish no further than each other.
         stay = 1.0 if i == low else 0.0
-        return state_either(run, low, down / (up + down) if up + down > 0.0 else stay)
+        share = down / (up + down) if up + down > 0.0 else stay
+        return state_either(run, low, share, 1.0 - share)
     points, room = len(pull), scratch(run)
     flow, members = room[: points * points].reshape(points, points), whole(room[points * points : -points])
     count = _wishes_from(pull, i, flow, members, ints(run)[1:])
