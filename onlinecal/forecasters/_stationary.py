@@ -1,8 +1,8 @@
 """Laws that a matrix of flows between grid points leaves as they are; and Foster–Vohra on all pairs.
 
 A round changes one row of the matrix of pairwise regrets, mostly that of a likely point. So each run keeps the matrix
-with the unlikely points eliminated, in two stages, and a round solves for the few likeliest. The others get the time
-spent in them on the way. When an eliminated point is played, its stage is done again, with the points sorted by the
+with the unlikely points eliminated, in two stages. A round solves for the few likeliest. The others get the time spent
+in them on the way. When an eliminated point is played, its stage is done again, with the points sorted by the
 last law. All sums are of positive terms.
 """
 
@@ -109,16 +109,16 @@ def whole(numbers):
 SMALL = 16
 #: the likeliest points, which are left after the first stage, and after the second
 LEFT, LAST_LEFT = 24, 8
-#: the first places of the state: the first and the last of the points among which the law is; the first stage that is
-#: outdated, 2 for none; whether nothing flows out of a set of eliminated points
+#: the first places of the state: the least and the largest point of the law. The first stage that is outdated, or 2.
+#: Whether nothing flows out of a set of eliminated points
 LOW, HIGH, OUTDATED, CLOSED, STATE = range(5)
 
 
 def pairwise_player(m: int) -> CompiledForecaster:
     """A player on the grid of m steps."""
-    # The state, after its first places: m·E_i; n_i; how far regrets go, in steps; the stage that eliminates a point, 2
-    # for none; whether it was played since its row was made; points, the likeliest last. Each stage has a matrix, with
-    # a last row for a law. Columns without a point make rows a multiple of 16 long.
+    # The state, after its first places: m·E_i; n_i; how far regrets go, in steps; the stage that eliminates a point, or
+    # 2. Then whether it was played since its row was made; and points, the likeliest last.
+    # Each stage has a matrix, with a last row for a law. Columns without a point make rows a multiple of 16 long.
     points, columns = m + 1, (m // 16 + 1) * 16
     memory = Memory(
         ints=[m // 2, m // 2, 0, 0] + [0] * (5 * points) + list(range(points)),
@@ -231,7 +231,7 @@ def _reach(step, start):
 
 @kernel
 def _put_regrets(counters, i, low, count, row):
-    """Puts the regrets of i against `count` points from `low` on, 0 where there is none, at the start of a row."""
+    """Puts the regrets of i against `count` points from `low` on, 0 without a regret, at the start of a row."""
     bias, rounds, _, grid = counters
     twice, number = 2.0 * bias[i], float(rounds[i])
     for j in range(count):
@@ -297,8 +297,8 @@ def _sort(order, law):
 @kernel
 def _eliminate(counters, order, start, stop, first, matrix, share):
     """Eliminates the points from `start` up to, not including, `stop` of the order, four at a time."""
-    # Their rows become the probabilities of each other point to be the first that is reached, and the times in
-    # eliminated points before.
+    # Their rows become the probability that a point is the first reached of the others. For eliminated points it is the
+    # time in them before.
     for begin in range(start, stop, 4):
         new = order[begin : min(begin + 4, stop)]
         for i in new:
@@ -322,7 +322,7 @@ def _eliminate(counters, order, start, stop, first, matrix, share):
 
 @kernel
 def _put(counters, i, start, first, matrix):
-    """Puts row i as it is before the stage that begins at `start`: the regrets, or the row after the first stage."""
+    """Puts row i as it is before the stage that begins at `start`: regrets, or what the first stage left."""
     if start == 0:
         _put_regrets(counters, i, 0, len(matrix) - 1, matrix[i])
         for j in range(len(matrix) - 1, matrix.shape[1]):
@@ -354,7 +354,7 @@ def _pass(matrix, i, others, share):
 
 @kernel
 def _solve(state, places, low, high, matrices, flow, members, share):
-    """The stationary law of a closed set, to the last row; False without a likely point, or with too large numbers."""
+    """The stationary law of a closed set, to the last row. False without a likely point, or with too large numbers."""
     (stage, _, order), matrix, points, count = places, matrices[1], len(places[2]), 0
     if state[CLOSED] == 1:
         for i in range(low, high + 1):
