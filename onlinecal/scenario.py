@@ -237,8 +237,8 @@ def _cells(scenario: Scenario, folder: Path) -> Plan:
 
 
 def _first_problem(error: ValidationError) -> str:
-    """The first of pydantic's complaints, in one line of ours."""
-    problem = error.errors()[0]
+    """The first of pydantic's complaints, in one line of ours; a key that is misspelt before one that is missing."""
+    problem = min(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
     where = ".".join(str(part) for part in problem["loc"] if part not in ("(list)", "(table)"))
     if problem["type"] == "extra_forbidden":
         key = str(problem["loc"][-1])

@@ -33,6 +33,9 @@ ROOM = 20
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 #: bytes that are read at a time; and of lines, at most, until a quotation mark ends
 _CHUNK, _CELL = 2**24, 2**28
+NO_TEXT = (
+    "{} is not a text file; expected CSV (a spreadsheet is saved as that), or a name that ends in .parquet"
+)
 _UNPACKED = (EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, gzip.BadGzipFile)
 
 
@@ -117,7 +120,8 @@ def _csv(
 ) -> Iterator[Rows]:
     columns, between, first, left = list[str](), "", 0, None if part is None else part[1]
     if part is not None and part[0]:
-        between, columns = header_of(file.readline().decode("utf-8-sig", "replace"), name, delimiter)
+        header = next((line for line in file if line.strip()), b"")
+        between, columns = header_of(header.decode("utf-8-sig", "replace"), name, delimiter)
         # A line that begins before belongs to the part before; one that begins here is not skipped.
         file.seek(part[0] - 1)
         file.readline()
@@ -132,7 +136,9 @@ def _csv(
             )
         if not columns:
             data = data if b"\n" in data else data.replace(b"\r", b"\n")
-            header, _, data = data.partition(b"\n")
+            blank = data[: len(data) - len(data.lstrip(b"\r\n"))]
+            header, _, data = data.removeprefix(blank).partition(b"\n")
+            first = blank.count(b"\n")
             between, columns = header_of(header.decode(), name, delimiter)
         rows = csv_rows(data, name, columns, between, first)
         first += rows.rows
@@ -304,7 +310,7 @@ def header_of(line: str, name: str, delimiter: str | None = None) -> tuple[str, 
     if not line.strip("\r\n\ufeff\x00 "):
         raise InvalidData(f"{name} is empty; expected a header line and rows")
     if "\x00" in line:
-        raise InvalidData(f"{name} is not a text file; expected CSV, or a name that ends in .parquet")
+        raise InvalidData(NO_TEXT.format(name))
     between = delimiter or max(DELIMITERS, key=re.sub('"[^"]*"', "", line).count)
     try:
         cells = next(csv.reader([line], delimiter=between, skipinitialspace=between != " "))
@@ -329,6 +335,8 @@ def codec(name: str) -> str:
 
 def not_encoded(where: str, error: UnicodeError, encoding: str | None) -> InvalidData:
     """The refusal of bytes that are no text in the encoding of a file."""
+    if isinstance(error, UnicodeDecodeError) and b"\x00" in error.object[:1024] and not encoding:
+        return InvalidData(NO_TEXT.format(where))
     what = error.encoding if isinstance(error, UnicodeDecodeError) else encoding
     return InvalidData(
         f"{where} is not {what or 'UTF-8'} throughout ({getattr(error, 'reason', error)}); expected one encoding: "

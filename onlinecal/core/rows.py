@@ -85,7 +85,7 @@ class Rows:
             head = "a header" if self.delimiter else "columns"
             raise InvalidData(f"{self.name} has {head} and no rows; expected at least one")
         cells = self._cells(column)
-        values, marked, empty = moments(cells) if dates else _numbers(cells, words)
+        values, marked, empty = moments(cells) if dates else _numbers(cells, words, self.delimiter == ",")
         if marked and not percent:
             raise InvalidData(SIGNS.format(self.name, column))
         good = np.isfinite(values)
@@ -98,9 +98,9 @@ class Rows:
                 raise InvalidData(f"{self.where(i)}: column {column!r} is missing; expected {expected}")
             if dates:
                 raise InvalidData(NO_TIME.format(self.where(i), column, self.cell(column, i)))
-            raise InvalidData(
-                f"{self.where(i)}: column {column!r} is {self.cell(column, i)}; expected a number"
-            )
+            cell = self.cell(column, i)
+            without = " without commas" * ("," in cell)
+            raise InvalidData(f"{self.where(i)}: column {column!r} is {cell}; expected a number{without}")
         return values
 
     def outcomes(self, column: str, positive: str | None = None) -> tuple[Floats, list[str]]:
@@ -177,8 +177,11 @@ def distinct(cells: "pl.Series") -> tuple[Ints, list[str]]:
     return place.to_numpy().astype(np.int64), ["" if value is None else str(value) for value in found]
 
 
-def _numbers(cells: "pl.Series", words: bool = True) -> tuple[Floats, bool, NDArray[np.bool_]]:
+def _numbers(
+    cells: "pl.Series", words: bool = True, grouped: bool = False
+) -> tuple[Floats, bool, NDArray[np.bool_]]:
     """A column as numbers, NaN for none; whether some have per cent signs; and which are empty."""
+    # `grouped`: where commas are also between cells, 1,200 is not read, as it may be 1.2 or 1200.
     # A date is no number. Polars reads plain numbers to the float64 next to them; all else is read once for each text.
     import polars as pl
 
@@ -189,7 +192,10 @@ def _numbers(cells: "pl.Series", words: bool = True) -> tuple[Floats, bool, NDAr
     empty, marked = np.zeros(len(values), dtype=bool), False
     if len(rest):
         place, texts = distinct(cells[rest])
-        found = [as_number(text) for text in texts]
+        found = [
+            (None, False) if grouped and _GROUPED.fullmatch(text.strip()) else as_number(text)
+            for text in texts
+        ]
         known = WORDS if words else {}
         read = [
             known.get(t.strip().lower()) if v is None else v for t, (v, _) in zip(texts, found, strict=True)
@@ -238,6 +244,7 @@ def _plain_dates(texts: "pl.Series") -> Floats | None:
 _PLAIN = r"^(?:19|20)[0-9]{2}-[0-9]{2}-[0-9]{2}(?:[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?Z?)?$"
 
 
+_GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2},[0-9]{3}")
 #: cells that stand for nothing, in lower case
 EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 #: words for 1 and 0 that need no `positive`, in lower case

@@ -74,7 +74,7 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
         def fill(new: Store) -> None:
             meta, cells = _meta(stores, remarks), _cells(stores)
             for i, store in enumerate(stores):
-                for key in store.runs():
+                for key in store.held():
                     _add(new, store, key, stores[:i])
             held = new.held()
             new.put_plan(meta, [_shown(*rows, held.get(rows[0][0].key, {}), remarks) for rows in cells])
@@ -84,14 +84,9 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
 
 
 def _meta(stores: Sequence[Store], remarks: list[str]) -> dict[str, str]:
-    """The meta data of the first file; damaged files and other decision makers are refused."""
+    """The meta data of the first file; other decision makers are refused."""
     first, meta = stores[0].path, stores[0].meta
-    for path, damaged, own in ((store.path, store.damaged(), store.meta) for store in stores):
-        if damaged:
-            raise StoreError(
-                f"{path}: something else has changed numbers of {len(damaged)} cells; `onlinecal run SCENARIO "
-                "--resume` plays them again"
-            )
+    for path, own in ((store.path, store.meta) for store in stores):
         if own.get("version") != meta.get("version"):
             remarks.append(f"{path} is of onlinecal {own.get('version')}, {first} of {meta.get('version')}")
         if any(own.get(key) != meta.get(key) for key in ("scenario", "options")):
@@ -130,19 +125,26 @@ def _cells(stores: Sequence[Store]) -> list[tuple[list[Planned], list[Planned]]]
 
 
 def _add(new: Store, store: Store, key: str, before: Sequence[Store]) -> None:
-    """Puts a game of a file beside the runs and columns that are there; contradictions are refused."""
+    """Puts a game beside the runs and columns that are there; damaged ones and contradictions are refused."""
     numbers, old = store.numbers(key), new.numbers(key)
-    assert numbers is not None
+    if numbers is None:
+        raise StoreError(
+            f"{store.path}: something else has changed numbers of {_name(store, key)}; `onlinecal run SCENARIO "
+            "--resume` plays them again"
+        )
     if old is not None and (where := _contradiction(old, numbers)):
         path = next(each.path for each in before if key in each.runs())
-        name = next((str(cell) for cell in store.plan() if cell.key == key), key)
         raise StoreError(
-            f"{name}: {path} and {store.path} contradict each other in {where}; expected the same numbers of the same "
-            "game; play one of them again"
+            f"{_name(store, key)}: {path} and {store.path} contradict each other in {where}; expected the same "
+            "numbers of the same game; play one of them again"
         )
     # Seconds are added to those that are there: of the file that took longer.
     seconds = max(0.0, numbers.seconds - (0.0 if old is None else old.seconds))
     new.add(key, store.contents([key])[key], numbers._replace(seconds=seconds, gammas=store.gammas(key)))
+
+
+def _name(store: Store, key: str) -> str:
+    return next((str(cell) for cell in store.plan() if cell.key == key), key)
 
 
 def _shown(

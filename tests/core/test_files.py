@@ -68,12 +68,20 @@ def test_odd_cells(tmp_path, text, cells):
     assert table(tmp_path, "p,y\n" + text).frame.rows() == cells
 
 
-@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_cuts_at_every_byte_lose_no_line_and_double_none(tmp_path, mark):
+def test_commas_for_thousands_are_no_decimal_commas(tmp_path):
+    """Between cells that commas divide, 1,200 is refused; elsewhere it is 1.2, as is 0,5 one half everywhere."""
+    with pytest.raises(InvalidData, match="line 3: column 'w' is '1,200'; expected a number without commas"):
+        table(tmp_path, 'p,w\n"0,5",950\n0.5,"1,200"\n').numbers("w")
+    assert table(tmp_path, 'p,w\n"0,5",950\n').numbers("p").tolist() == [0.5]
+    assert table(tmp_path, "p;w\n0,5;1,200\n").numbers("w").tolist() == [1.2]
+
+
+@pytest.mark.parametrize(("mark", "blank"), [(b"", b""), (b"\xef\xbb\xbf", b""), (b"", b"\n\n")])
+def test_cuts_at_every_byte_lose_no_line_and_double_none(tmp_path, mark, blank):
     path = tmp_path / "f.csv"
-    path.write_bytes(mark + b"p,y\n0.5,1\n0.25,0\n,\n0.125,1")
+    path.write_bytes(mark + blank + b"p,y\n0.5,1\n0.25,0\n,\n0.125,1")
     size, whole = path.stat().st_size, Table(path).frame.rows()
-    for cut in range(1 + len(mark), size):
+    for cut in range(1 + len(mark + blank), size):
         found = [one for part in ((0, cut), (cut, size)) for one in pieces(path, part=part)]
         assert [row for one in found for row in one.frame.rows()] == whole
         assert {tuple(one.columns) for one in found} == {("p", "y")}
@@ -89,7 +97,9 @@ def test_cuts_at_every_byte_lose_no_line_and_double_none(tmp_path, mark):
         ("p,y\n1,2\n1,2,\n", {}, "f.csv, line 3 has 3 cells; expected 2"),
         ('p,y\n1,2\n1,"2\n', {}, "is not a CSV file: in line 3 a quotation mark does not end"),
         ("p,y\n1,é\n".encode("latin-1"), {}, "not utf-8 throughout .* --encoding latin-1"),
+        ("\n\r\np,y\n1,2\n1,2,\n", {}, "f.csv, line 5 has 3 cells; expected 2"),
         (b"p,y\x00\n1,1\n", {}, "is not a text file"),
+        (b"PK\x03\x04\x14\x00\xff", {}, "is not a text file; expected CSV"),
         ("p,y\n", {"encoding": "hex"}, "encoding = 'hex' is not known"),
         ("p,y\n", {"delimiter": ";;"}, "delimiter = ';;'"),
     ],

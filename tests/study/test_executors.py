@@ -3,6 +3,7 @@
 import os
 import pickle
 import random
+import re
 import subprocess
 import sys
 import time
@@ -270,6 +271,9 @@ def test_errors_come_back_as_what_they_are_and_a_study_in_order():
     for jobs in (None, 2):
         with pytest.raises(InvalidForecast, match=said):
             oc.play(Broken, "drift", horizon=90, runs=2, jobs=jobs)
+    (elsewhere,) = results(small([made(Broken)]), Processes(2, alone=0))
+    assert isinstance(elsewhere, InvalidForecast)
+    assert re.search(said, str(elsewhere))
     assert isinstance(fault(KeyError("x")), CellError)
     asked = {"horizon": [30, 60, 90], "runs": 3, "measures": ["ece"]}
     who = [Mean, F.ForecastHedging()], N.Drift()

@@ -89,6 +89,7 @@ def test_ours_are_good(file):
         ("horizons = [10, 20]", "horizon = 1000000000000", "horizon = 1000000000000: expected at most 1000000000"),
         ("horizons = [10, 20]", "horizon = 10\nhorizons = [10]", "or horizons"),
         ("[10, 20]", "{from = 1, to = 9, count = 3, step = 1}", "unknown key 'step'"),
+        ("[10, 20]", "{form = 1, to = 9, count = 3}", "unknown key 'form'; did you mean 'from'"),
         ('"ece"', '"eec"', "unknown measure 'eec'; did you mean 'ece'"),
         ("bins = 5", "bin = 5", "no option 'bin'; did you mean 'bins'"),
         ('"forecast_hedging"', '"forecast_hedgin"', "forecaster 'forecast_hedgin'; did you mean 'forecast_hedging'"),

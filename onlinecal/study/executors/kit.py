@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 import cloudpickle
@@ -103,6 +103,10 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # it has no types
             self._note(thing)
         elif isinstance(thing, ModuleType):
             self._own(thing.__name__)
+        elif isinstance(thing, CodeType):
+            # With the name of its file, which cloudpickle leaves out, and messages about errors have.
+            made, parts = self.dispatch_table[CodeType](thing)
+            return made, tuple(thing.co_filename if part == "<dynamic-code>" else part for part in parts)
         return super().reducer_override(thing)
 
     def _note(self, thing: Any) -> bool:
