@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
@@ -321,11 +322,7 @@ def _given_axes(axes: Any, shape: tuple[int, ...], words: str, title: str) -> Pa
 
 
 def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = (), bar: str = "") -> None:
-    """Lays the panels of a figure out, and makes it larger by title, legend, caption and bar of colours.
-
-    The sizes of these are known. Panels are measured once; an engine does it whenever the figure is drawn.
-    """
-    places = _places(fig)
+    """Makes a figure larger by title, legend, caption and bar of colours, and lays its panels out in between."""
     wide, high = map(float, fig.get_size_inches())
     beside = BAR * bool(bar)
     size = 12.0 if wide + beside > 5 else 9.5
@@ -344,8 +341,10 @@ def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()
         above += 0.1 + 0.165 * lines
     across, up = round(wide + beside, 9), bottom + high + above
     fig.set_size_inches(across, up)
-    for axis, (left, low, width, height) in places.items():
-        axis.set_position((left / across, (bottom + low) / up, width / across, height / up))
+    # Once: as the engine of the figure it would measure panels whenever that is drawn.
+    ConstrainedLayoutEngine(
+        h_pad=GAP, w_pad=GAP, hspace=0.0, wspace=0.0, rect=(0.0, bottom / up, wide / across, high / up)
+    ).execute(fig)
     if said:
         fig.suptitle(said, fontsize=size, y=1.0 - 0.05 / up, va="top")
     if caption:
@@ -360,41 +359,6 @@ def finish(fig: Figure, title: str, caption: str, handles: Sequence[Line2D] = ()
         place = fig.add_axes((1.0 - 0.8 * beside / across, 0.3, 0.14 / across, 0.4))
         fig.colorbar(images[0], cax=place).set_label(bar, fontsize=7.5)
         place.tick_params(labelsize=8)
-
-
-def _places(fig: Figure) -> dict[Axes, tuple[float, float, float, float]]:
-    """The places of axes (left, bottom, width, height, in inches): cells of a size, but for the heights of rows.
-
-    Each row and column has room for what is written beside its widest and highest cell.
-    """
-    size, found = np.array(fig.get_size_inches()), {}
-    specs = {axis: at.get_topmost_subplotspec() for axis in fig.axes if (at := axis.get_subplotspec())}
-    rows, columns = next(iter(specs.values())).get_gridspec().get_geometry()
-    before, behind = ((np.zeros(columns), np.zeros(rows)) for _ in range(2))
-    shares = np.zeros(rows)
-    for axis, spec in specs.items():
-        cell, i, j = spec.get_position(fig), spec.rowspan.start, spec.colspan.start
-        shares[i] = cell.height
-        drawn = axis.get_tightbbox(for_layout_only=True)
-        if drawn is None:  # of hidden axes
-            continue
-        own = drawn.transformed(fig.transFigure.inverted())
-        for k, line, low, high in (
-            (0, j, cell.x0 - own.x0, own.x1 - cell.x1),
-            (1, i, own.y1 - cell.y1, cell.y0 - own.y0),
-        ):
-            before[k][line] = max(before[k][line], low * size[k] + GAP)
-            behind[k][line] = max(behind[k][line], high * size[k] + GAP)
-    across, up = (size[k] - before[k].sum() - behind[k].sum() for k in (0, 1))
-    widths, heights = np.full(columns, across / columns), up * shares / shares.sum()
-    rights = np.cumsum(before[0] + widths + behind[0]) - behind[0]
-    lows = size[1] - np.cumsum(before[1] + heights + behind[1]) + behind[1]
-    for axis, spec in specs.items():
-        cell, own, i, j = spec.get_position(fig), axis.get_position(), spec.rowspan.start, spec.colspan.start
-        wide, high = widths[j] / cell.width, heights[i] / cell.height
-        left, low = rights[j] - (cell.x1 - own.x0) * wide, lows[i] + (own.y0 - cell.y0) * high
-        found[axis] = (left, low, own.width * wide, own.height * high)
-    return found
 
 
 def handles(places: Mapping[str, int], *, colours: Sequence[str] | None = None, **look: Any) -> list[Line2D]:
