@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
 from onlinecal.growth import simultaneous
@@ -19,11 +20,10 @@ from onlinecal.report.answer import answer
 from onlinecal.report.curves import Study, runs_of
 from onlinecal.report.document import Document, Part, Section
 from onlinecal.report.page_pictures import MOST, Gallery, gallery
-from onlinecal.report.ranking import Contest, ranking, remarks, totals_in_common
+from onlinecal.report.ranking import Contest, ranking, remarks
 from onlinecal.report.tables import Cell, Table, number
 from onlinecal.report.totals import AGAINST_RATES, Total, by_nature, legend_of, main_columns, totals
 from onlinecal.study.entries import Planned
-from onlinecal.study.played import Played
 
 #: names in a list
 LISTED = 12
@@ -176,28 +176,24 @@ def _list(names: Sequence[str], between: str = ", ") -> str:
 
 
 def lowest(study: Study) -> Table | None:
-    """The forecasters with the lowest mean totals at a common T, measures down, natures across; None without any.
+    """The forecasters with the lowest mean totals at the largest T, measures down, natures across; None without any.
 
     The last column, of several natures, has the forecaster with the lowest maximum over all of them.
     """
-    every: dict[str, dict[str, dict[str, Played]]] = {}
-    for measure in shown_columns(study):
-        # The two ends of a bracket are not totals of the measure itself.
-        natures = [] if study.columns[measure].end else study.natures
-        compared = {nature: _compared(study, measure, nature) for nature in natures}
-        if any(len(cells) > 1 for cells in compared.values()):
-            every[measure] = compared
-    if not every:
-        return None
+    # The two ends of a bracket are not totals of the measure itself.
+    measures = [name for name in shown_columns(study) if not study.columns[name].end]
     rows: list[list[Any]] = []
     contests: list[Contest] = []
     several = len(study.natures) > 1
-    for measure, compared in every.items():
-        some = [cell for found in compared.values() if len(found) > 1 for cell in found.values()]
-        order = ranking(Study(tuple(some)), measure, simultaneous(len(every)))
+    for measure in measures:
+        try:
+            order = ranking(study, measure, simultaneous(len(measures)))
+        except InvalidParameter:  # no two forecasters have been played
+            continue
         contests += order
-        means = pd.DataFrame({n: _means(found, measure) for n, found in compared.items() if found})
-        means = means.reindex(study.forecasters, columns=study.natures)
+        # One that is infinite both ways is the largest: nothing is below it.
+        mine = {c.nature: pd.Series(c.means[:, 0], c.forecasters).fillna(np.inf) for c in order}
+        means = pd.DataFrame(mine).reindex(study.forecasters)
         cells = dict.fromkeys(study.natures, Cell())
         for contest in order:
             # Of a payoff the lowest is the one that all others are better than.
@@ -213,6 +209,8 @@ def lowest(study: Study) -> Table | None:
             lowest_of_all = largest.index[largest == cell.value]
             against = f"\nagainst {means.loc[lowest_of_all[0]].idxmax()}" if len(lowest_of_all) else ""
             rows[-1].append(cell._replace(note=cell.note + against))
+    if not rows:
+        return None
     headings = ["measure", *study.natures, *["largest of its totals over the natures"] * several]
     sure = any(CERTAIN in cell.text for _, *cells in rows for cell in cells)
     meaning = (
@@ -227,24 +225,6 @@ def lowest(study: Study) -> Table | None:
     more = f"{meaning}. `onlinecal compare RESULTS --ranking` says which forecasters are told apart."
     notes = [more, *(f"{said}." for said in remarks(contests))]
     return Table("Lowest mean total at the largest T", headings, rows, notes)
-
-
-def _compared(study: Study, measure: str, nature: str) -> dict[str, Played]:
-    """Forecaster → its cell at the largest T that all of them were played at."""
-    cells = [c for c in study.cells if c.nature == nature and measure in c.totals]
-    times: dict[str, set[int]] = {}
-    for cell in cells:
-        times.setdefault(cell.forecaster, set()).add(cell.horizon)
-    last = max(set.intersection(*times.values()), default=None) if times else None
-    return {c.forecaster: c for c in cells if c.horizon == last}
-
-
-def _means(cells: Mapping[str, Played], measure: str) -> dict[str, float]:
-    """Forecaster → mean total over the runs that all of them have."""
-    with np.errstate(invalid="ignore"):
-        means = totals_in_common([*cells.values()], measure).mean(axis=1)
-    # One that is infinite both ways is the largest: nothing is below it.
-    return dict(zip(cells, np.where(np.isnan(means), np.inf, means).tolist(), strict=True))
 
 
 def _least(means: pd.Series) -> Cell:
