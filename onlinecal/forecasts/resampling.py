@@ -22,8 +22,6 @@ Draw = Callable[[int, np.random.Generator], tuple[Floats, Floats]]
 
 #: samples that a level or a bin must hold to count as repeated
 FEW = 30
-#: samples that a float64 counts one by one
-MOST_SAMPLES = 2**53
 #: more levels than this are put into this number of groups of equal weight before changes are drawn
 MOST_LEVELS = 4096
 #: and changes are widened by this factor: a supremum over thresholds lacks √(2 ln(2M)/M) of it within M groups
@@ -92,11 +90,6 @@ class Resample:
         self.weights: Floats | None = None
         if samples is None:
             counts, positives = gamma.counts, gamma.positives
-            if gamma.weight > MOST_SAMPLES:
-                raise InvalidParameter(
-                    f"evaluate: Γ has weight {gamma.weight!r}, more than can be drawn again sample by sample; expected "
-                    f"at most {MOST_SAMPLES}, or neither bootstrap nor reference"
-                )
             if (counts != np.rint(counts)).any() or (positives != np.rint(positives)).any():
                 raise InvalidParameter(
                     "evaluate: counts of Γ are not whole, so there are no samples to draw again; expected the samples "

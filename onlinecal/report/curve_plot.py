@@ -34,12 +34,6 @@ EXPONENT = 0.63
 MANY, ROW = 12, 0.115
 
 
-def plot_curve(curve: Curve, ax: Axes | None = None) -> Axes:
-    """One curve, as `plot_curves` draws it, in these axes or a figure of its own (``ax.figure``)."""
-    axes: Axes = plot_curves([curve], ax=ax)[0, 0]
-    return axes
-
-
 @pictured
 def plot_curves(curves: Sequence[Curve], *, power: float = 0.0) -> Picture:
     """Totals against T on logarithmic axes: natures down, measures across, a colour, marker and dashes a forecaster.

@@ -174,10 +174,11 @@ class Curve:
         return curve_html(self)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """This curve on log-log axes, these or those of a new figure, ``ax.figure``; see `plots.plot_curves`."""
-        from onlinecal.report.plots import plot_curve
+        """This curve on log-log axes, these or those of a new figure, ``ax.figure``; see `plots.curves`."""
+        from onlinecal.report import plots
 
-        return plot_curve(self, ax=ax)
+        axes: Axes = plots.curves([self], ax=ax)[0, 0]
+        return axes
 
 
 @dataclass(frozen=True)
@@ -298,10 +299,10 @@ class Study(Kept):
         return long_table(each, names, said, {"round": lambda cell: cell.rounds})
 
     def plot(self, measures: str | Sequence[str] | None = None, ax: Any = None) -> NDArray[Any]:
-        """The curves on log-log axes, (natures, measures) Axes; see `plots.plot_curves`."""
-        from onlinecal.report.plots import plot_curves
+        """The curves on log-log axes, (natures, measures) Axes; see `plots.curves`."""
+        from onlinecal.report import plots
 
-        return plot_curves(self.curves(measures), ax=ax)
+        return plots.curves(self.curves(measures), ax=ax)
 
     def __repr__(self) -> str:
         return (

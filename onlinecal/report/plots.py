@@ -26,13 +26,11 @@ Beside their own arguments all take
 Figures that they make show themselves in a notebook.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from onlinecal.report.curve_plot import plot_curve, plot_curves
 from onlinecal.report.curve_plot import plot_curves as curves
-from onlinecal.report.curves import Curve
 from onlinecal.report.decision_plot import plot_decision as decision
 from onlinecal.report.decision_plot import plot_murphy as murphy
 from onlinecal.report.late_plot import plot_delays as delays
@@ -52,21 +50,15 @@ from onlinecal.report.trajectory_plot import plot_trajectory as trajectory
 from onlinecal.report.world_plot import plot_world as world
 
 __all__ = [
-    "caption", "captions", "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "plot_curve",
-    "plot_curves", "questions", "regret", "reliability", "runs", "save", "slopes", "sweep", "tables", "tasks",
-    "trajectory", "witness", "world",
+    "captions", "curves", "decision", "delays", "exponents", "murphy", "pareto", "people", "questions", "regret",
+    "reliability", "runs", "save", "slopes", "sweep", "tables", "tasks", "trajectory", "witness", "world",
 ]  # fmt: skip
 
 _PICTURES: Mapping[str, Any] = {
-    name: globals()[name] for name in __all__ if hasattr(globals().get(name), "picture") and "_" not in name
+    name: globals()[name] for name in __all__ if hasattr(globals().get(name), "picture")
 }
 #: picture → its caption, and its data as a table: functions of the arguments of the picture
 captions: Mapping[str, Callable[..., str]] = MappingProxyType(
     {n: plot.caption for n, plot in _PICTURES.items()}
 )
 tables: Mapping[str, Callable[..., Any]] = MappingProxyType({n: plot.table for n, plot in _PICTURES.items()})
-
-
-def caption(drawn: Sequence[Curve], *, power: float = 0.0) -> str:
-    """The meaning of the lines in `curves` of these curves, for a figure of one's own."""
-    return captions["curves"](drawn, power=power)

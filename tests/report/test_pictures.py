@@ -178,7 +178,7 @@ def test_one_curve_and_a_figure_of_ones_own(study):
     grid = Figure().subplots(3, 2)
     assert (study.plot(["ece", "cdl"], ax=grid[1:]) == grid[1:]).all()
     assert [axis.lines[:] for axis in grid[0]] == [[], []]
-    assert oc.plots.caption([curve]) == caption_of(own)
+    assert captions["curves"]([curve]) == caption_of(own)
 
 
 def test_saving(tmp_path):

@@ -12,7 +12,8 @@ from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.report.curve_plot import label_of
 from onlinecal.report.frames import curves_table, games
-from onlinecal.report.plots import captions, plot_curves, save
+from onlinecal.report.plots import captions, save
+from onlinecal.report.plots import curves as plot_curves
 from onlinecal.report.study_plot import plot_exponents
 from onlinecal.study.played import Promise
 from tests.report.made import INF, TIMES, cell, curve
