@@ -66,23 +66,27 @@ def _fits(size):
 
 
 def _add(a: Any, b: Any) -> Any:
-    _fits(float(a) + float(b))
-    return np.int64(a) + np.int64(b)
+    x, y = np.int64(a), np.int64(b)
+    _fits(float(x) + float(y))
+    return x + y
 
 
 def _subtract(a: Any, b: Any) -> Any:
-    _fits(float(a) - float(b))
-    return np.int64(a) - np.int64(b)
+    x, y = np.int64(a), np.int64(b)
+    _fits(float(x) - float(y))
+    return x - y
 
 
 def _multiply(a: Any, b: Any) -> Any:
-    _fits(float(a) * float(b))
-    return np.int64(a) * np.int64(b)
+    x, y = np.int64(a), np.int64(b)
+    _fits(float(x) * float(y))
+    return x * y
 
 
 def _divide(a: Any, b: Any) -> Any:
-    _fits(1024.0 * max(abs(float(a)), abs(float(b))))  # of 53 bits: the quotient is rounded once
-    return np.int64(a) / np.int64(b)
+    x, y = np.int64(a), np.int64(b)
+    _fits(1024.0 * max(abs(float(x)), abs(float(y))))  # of 53 bits: the quotient is rounded once
+    return x / y
 
 
 def _power(a: Any, b: Any) -> Any:

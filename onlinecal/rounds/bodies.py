@@ -44,7 +44,10 @@ class Body(ast.NodeTransformer):
         self.arguments = [*of.posonlyargs, *of.args]
         self.self = self.arguments[0].arg if own and self.arguments else None
         self.round: str | None = None
-        self.above, self.made = self.tree, 0
+        self.made, home = 0, function.__qualname__.split(".")[:-1]
+        for node in ast.walk(self.tree):  # `self.__x` is another attribute in each class
+            if home and isinstance(node, ast.Attribute) and node.attr[:2] == "__" != node.attr[-2:]:
+                node.attr = f"_{home[-1].lstrip('_')}{node.attr}"
 
     def refuse(self, node: Any, what: str = "", expected: str = _NUMBERS) -> NoReturn:
         """Refuses a construct."""
@@ -53,16 +56,15 @@ class Body(ast.NodeTransformer):
 
     def visit(self, node: Any) -> Any:
         """Translates what has a rule, or is listed as it is, at the place of its own text."""
-        placed = hasattr(node, "lineno")
-        outer, self.above = self.above, node if placed else self.above
-        if not isinstance(node, _KEPT) and not hasattr(self, f"visit_{type(node).__name__}"):
-            self.refuse(self.above)
+        # An operator has no place. It is refused with its expression, before that is translated in part.
+        for part in (node, *(each for each in ast.iter_child_nodes(node) if not hasattr(each, "lineno"))):
+            if not isinstance(part, _KEPT) and not hasattr(self, f"visit_{type(part).__name__}"):
+                self.refuse(node)
         if isinstance(node, ast.While | ast.For) and node.orelse:
             self.refuse(node, "a loop with else is not compiled")
         made = super().visit(node)
-        self.above = outer
         for each in _listed(made):
-            if each is not node and placed:
+            if each is not node and hasattr(node, "lineno"):
                 ast.copy_location(each, node)
         return made
 
@@ -272,9 +274,10 @@ class Body(ast.NodeTransformer):
     def _constant(self, node: Any) -> Any:
         value = self._object(node)
         value = value.item() if isinstance(value, np.generic) else value
-        if not isinstance(value, int | float):
-            self.refuse(node, expected="numbers, and attributes of self")
-        return self.visit_Constant(ast.copy_location(ast.Constant(value), node))
+        for kind in (bool, int, float):  # also of a subclass, such as an enumeration
+            if isinstance(value, kind):
+                return self.visit_Constant(ast.copy_location(ast.Constant(kind(value)), node))
+        self.refuse(node, expected="numbers, and attributes of self")
 
     def _object(self, node: Any) -> Any:
         """The meaning of a name outside the function, or an attribute of a module or class; else None."""

@@ -191,7 +191,7 @@ def _compile(step: Step) -> None:
     try:
         step.address  # noqa: B018  # it is compiled when this is asked for
     except NumbaError as error:
-        text = str(error)
+        text = re.sub(r"\x1b\[\d*m", "", str(error))
         line = re.search(r'File "[^"]*", line (\d+)', text)
         where = f", line {line[1]}" if line else ""
         why = f"it is not compiled: {next(iter(text.splitlines()[1:]), text)}; expected operations on numbers"
@@ -224,7 +224,7 @@ def _kinds(thing: Any) -> dict[str, str]:
     """The kinds of the attributes of an object, in the order of their names; "!name" → why it has none."""
     cls, found = type(thing), {}
     names = {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"}
-    for name in sorted(names | vars(thing).keys()):
+    for name in sorted(names | getattr(thing, "__dict__", {}).keys()):
         static = inspect.getattr_static(cls, name, None)
         if inspect.isfunction(static) or not hasattr(thing, name):
             continue

@@ -1,5 +1,6 @@
 """Plain classes as compiled steps: the same bytes as without, or the reason why not."""
 
+import enum
 import functools
 import linecache
 import math
@@ -124,6 +125,25 @@ class Shuffled:
         self.up = not self.up or outcome == 1
 
 
+class Share(enum.IntEnum):
+    OF = 4
+
+
+class Private:
+    """Slots, attributes of the class's own, a member of an enumeration, and a sum of truth values."""
+
+    __slots__ = ("__x",)
+
+    def __init__(self):
+        self.__x = 0.5
+
+    def forecast(self):
+        return ((self.__x > LOW) + (self.__x > 0.5)) / Share.OF
+
+    def update(self, forecast, outcome):
+        self.__x += 0.1 * (outcome - self.__x)
+
+
 class Against:
     sight = "draw"
 
@@ -154,7 +174,7 @@ class Late:
         return float(self.t > self.half)
 
 
-FORECASTERS, NATURES = (EMA, Mean, Window, Powers, Biases, Shuffled), (Against, Swing, Late)
+FORECASTERS, NATURES = (EMA, Mean, Window, Powers, Biases, Shuffled, Private), (Against, Swing, Late)
 PAIRS = [*((f, Bernoulli(0.4)) for f in FORECASTERS), *((EMA, n) for n in NATURES), (Mean, Swing)]
 T = 700
 
@@ -251,6 +271,7 @@ REFUSALS = {
     "update, line 7: self.r is of the type random.Random": RANDOM,
     "update, line 7: np.exp() is not compiled": {"update": "self.x = np.exp(-self.x)"},
     "update, line 7: `try:` is not compiled": {"update": "try: pass\n  finally: pass"},
+    "update, line 7: `self.x in (1, 2)` is not compiled": {"update": "self.x = self.x in (1, 2)"},
     "update, line 7: 'a' is no number": {"update": "self.x = 'a'"},
     "forecast, line 5: self.x is of the type builtins.NoneType": {"init": "self.x = None"},
     "forecast, line 5: self.y is not made in __init__": {"forecast": "return self.y"},
@@ -285,6 +306,8 @@ TWO_NAMES = {"update": "self.x[0] += 0.1; self.y[0] -= 0.2", "forecast": "return
             "update": "self.x = 0.5 if forecast > 2 else self.x", "init": "self.x = 0"}),
         ("round 32 of a rehearsal: it ends compiled alone", {
             "forecast": "return 0.5", "update": "self.x = self.x * 4", "init": "self.x = 1"}),
+        ("Mine.forecast, line 5: it is not compiled: No implementation of function", {
+            "forecast": "return self.x[self.x[0]]", "init": "self.x = [0.5]"}),
         ("of a rehearsal: it states", TWO_NAMES | {"init": "self.x = self.y = [0.5, 0.0]"}),
     ],
 )  # fmt: skip
