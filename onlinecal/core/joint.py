@@ -175,7 +175,7 @@ class JointDistribution:
     @classmethod
     def from_sorted_keys(cls, keys: NDArray[np.int64]) -> "JointDistribution":
         """Γ of samples given as the sorted integers of `encode`. For histories; nothing is checked."""
-        bits, n, s = _levels_of_keys(keys)
+        bits, n, s = levels_of_keys(keys)
         # Of forecasts that are all distinct the means are the outcomes: one array.
         return cls._frozen(bits.view(np.float64), n, s, s if len(n) == len(keys) else s / n)
 
@@ -343,7 +343,7 @@ def _in_order(v, n, s, least, most) -> bool:
 
 
 @kernel
-def _levels_of_keys(keys) -> tuple[NDArray[np.int64], Floats, Floats]:
+def levels_of_keys(keys) -> tuple[NDArray[np.int64], Floats, Floats]:
     """The bits of the levels, counts and positives of sorted keys."""
     k = 0
     last = np.int64(-1)

@@ -15,16 +15,13 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import address
 from onlinecal.core.errors import StoreError
-from onlinecal.core.joint import JointDistribution
-from onlinecal.rounds.words import ints_at
+from onlinecal.core.joint import JointDistribution, levels_of_keys
 
 Keys = NDArray[np.int64]
 
-#: levels that are written at a time; above every key
-LEVELS, END = 2**18, 2**63 - 1
+#: keys that are merged at a time, of all pieces; above every key
+KEYS, END = 2**18, 2**63 - 1
 
 
 class Spill:
@@ -73,63 +70,32 @@ class Spill:
 
 def gamma_of(pieces: Sequence[Keys]) -> JointDistribution:
     """Γ of ascending keys in memory, in several pieces, of which one at least has a key."""
-    if len(pieces) == 1:
-        return JointDistribution.from_sorted_keys(pieces[0])
-    together = np.concatenate(pieces)
-    # The stable sort finds the ascending pieces and merges them.
-    together.sort(kind="stable")
-    return JointDistribution.from_sorted_keys(together)
+    return JointDistribution.from_sorted_keys(pieces[0] if len(pieces) == 1 else _in_order(pieces))
 
 
 def merged(pieces: Sequence[Keys]) -> JointDistribution:
     """The same, where no more than Γ is to be in memory."""
-    pieces = [piece for piece in pieces if len(piece)]
-    found = np.array([[address(piece), len(piece), 0] for piece in pieces])
-    heap = np.argsort([piece[0] for piece in pieces], kind="stable")
-    heads = np.array([pieces[i][0] for i in heap] + [END, END])
-    room = np.empty(LEVELS, np.int64), np.empty(LEVELS), np.empty(LEVELS)
     done: list[list[Any]] = [[], [], []]
-    while heads[0] < END:
-        size = _merge(found, heap, heads, *room)
-        for parts, levels in zip(done, room, strict=True):
-            parts.append(levels[:size].copy())
+    share = max(1, KEYS // len(pieces))
+    while pieces := [piece for piece in pieces if len(piece)]:
+        # No piece has a key up to `last` behind its share.
+        last = min((piece[share - 1] for piece in pieces if len(piece) > share), default=END)
+        sizes = [np.searchsorted(piece[:share], last, side="right") for piece in pieces]
+        levels = levels_of_keys(_in_order([piece[:size] for piece, size in zip(pieces, sizes, strict=True)]))
+        if done[0] and done[0][-1][-1] == levels[0][0]:  # more rounds of the last level
+            levels[1][0] += done[1][-1][-1]
+            levels[2][0] += done[2][-1][-1]
+            done = [[*parts[:-1], parts[-1][:-1]] for parts in done]
+        for parts, more in zip(done, levels, strict=True):
+            parts.append(more)
+        pieces = [piece[size:] for piece, size in zip(pieces, sizes, strict=True)]
     # One after the other, so that not all are there twice.
     bits, counts, positives = (np.concatenate(done.pop(0)) for _ in range(3))
     return JointDistribution.from_sorted_levels(bits.view(np.float64), counts, positives)
 
 
-@kernel
-def _merge(pieces, heap, heads, bits, counts, positives):
-    """Merges keys into levels until all are merged, or the levels are full; how many levels.
-
-    The heap has the places of the pieces, one with the least key first. Beside them are their next keys, `END` after
-    the last. A piece is its address, its length, and how many keys have been read.
-    """
-    k = 0
-    while heads[0] < END:
-        i = heap[0]
-        keys, at = ints_at(pieces[i, 0], pieces[i, 1]), pieces[i, 2]
-        # All keys of the first piece that are no larger than those of the others.
-        bound = min(heads[1], heads[2])
-        while at < len(keys) and keys[at] <= bound:
-            key = keys[at]
-            if k == 0 or bits[k - 1] != key >> 1:
-                if k == len(bits):
-                    pieces[i, 2], heads[0] = at, key
-                    return k
-                bits[k], counts[k], positives[k] = key >> 1, 0.0, 0.0
-                k += 1
-            counts[k - 1] += 1.0
-            positives[k - 1] += key & 1
-            at += 1
-        pieces[i, 2], key, place = at, keys[at] if at < len(keys) else END, 0
-        while True:
-            child = 2 * place + 1
-            if child + 1 < len(heap) and heads[child + 1] < heads[child]:
-                child += 1
-            if child >= len(heap) or heads[child] >= key:
-                break
-            heap[place], heads[place] = heap[child], heads[child]
-            place = child
-        heap[place], heads[place] = i, key
-    return k
+def _in_order(pieces: Sequence[Keys]) -> Keys:
+    together = np.concatenate(pieces)
+    # The stable sort finds the ascending pieces and merges them.
+    together.sort(kind="stable")
+    return together

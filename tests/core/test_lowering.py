@@ -14,7 +14,7 @@ from numba.core.runtime import nrt
 
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core._lowering import from_text
-from onlinecal.core.joint import _levels_of_keys
+from onlinecal.core.joint import levels_of_keys
 from onlinecal.measures.decision import cdl_of_levels
 
 STEP = 3
@@ -112,7 +112,7 @@ def test_arrays_are_given_back_and_results_belong_to_the_caller():
 
     def play():
         cdl_of_levels(v, np.ones(50), q)
-        return _levels_of_keys(keys)
+        return levels_of_keys(keys)
 
     play()  # compiles
     nrt._nrt.memsys_enable_stats()

@@ -32,7 +32,7 @@ def little(monkeypatch):
     monkeypatch.setattr("onlinecal.engine.keeping.free_memory", lambda: 40.0)
     monkeypatch.setattr("onlinecal.engine.keeping.FEWEST", 16)
     monkeypatch.setattr("onlinecal.engine.ledger.FEWEST", 16)
-    monkeypatch.setattr("onlinecal.engine.spill.LEVELS", 5)
+    monkeypatch.setattr("onlinecal.engine.spill.KEYS", 5)
 
 
 def spilled(game):
@@ -56,14 +56,14 @@ samples = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 1)), max_size=30)
 
 
 @given(st.lists(samples, min_size=1, max_size=9).filter(any), st.integers(1, 7), st.data())
-def test_merging_gives_the_levels_of_all(samples, levels, data):
+def test_merging_gives_the_levels_of_all(samples, size, data):
     file, pieces = Spill("."), []
     for rows in samples:
         p, y = np.array(rows, float).reshape(-1, 2).T
         keys = np.sort(encode(p / 9, y))
         pieces.append(stored(file, keys) if len(keys) and data.draw(st.booleans()) else keys)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(spill, "LEVELS", levels)
+        patch.setattr(spill, "KEYS", size)
         found = merged(pieces)
     p, y = np.array([row for rows in samples for row in rows], float).T
     assert same([found], [JointDistribution.from_samples(p / 9, y)])
