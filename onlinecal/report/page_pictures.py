@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
 from onlinecal.core.progress import Progress
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.report.curves import Study, runs_of
@@ -82,9 +81,11 @@ def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) ->
     for name, kind in KINDS.items() if shown else ():
         progress.describe(name)
         natures, before = list(dict.fromkeys(kind.of(study, shown, grown))), len(found.others)
-        first = natures[: kind.natures]
+        first, most = natures[: kind.natures], kind.forecasters
+        if name == "tasks" and natures:
+            most = min(most, max(1, POINTS // _tasks(study)))
         for group in [[nature] for nature in first] if kind.each else [first] * bool(first):
-            some, chosen = few(study, group, shown[0], kind.forecasters)
+            some, chosen = few(study, group, shown[0], most)
             if (given := kind.given(some, shown, grown, found.left)) is None:
                 continue
             picture = getattr(plots, name).picture(*given[0], **given[1])
@@ -142,14 +143,12 @@ def _reliability(some: Study, shown: Columns, grown: Columns, left: list[str]) -
     """Γ of each forecaster, of all runs where these are few, where it is kept exactly."""
     from onlinecal.report.pictures import gammas
 
-    levels: dict[str, JointDistribution] = {}
-    for who in some.forecasters:
-        pair = some.only([who])
-        try:
-            levels |= gammas(pair, run=None if max(runs_of(pair.cells)) <= TOGETHER else 0)[0]
-        except InvalidParameter:
-            said = "Reliability diagrams are left out where the level sets of a game are not kept exactly."
-            left += [said] * (said not in left)
+    try:
+        levels, moved = gammas(some, run=None if max(runs_of(some.cells)) <= TOGETHER else 0)
+    except InvalidParameter as error:  # no level sets at all
+        levels, moved = {}, [str(error)]
+    said = "Reliability diagrams are left out where the level sets of a game are not kept exactly."
+    left += [said] * (bool(moved) and said not in left)
     many = max((len(gamma.predictions) for gamma in levels.values()), default=0)
     # In a game predictions depend on outcomes, and the band is for predictions that were fixed before.
     return ((levels,), {"bins": BINS if many > LEVELS else None, "band": None}) if levels else None
@@ -193,7 +192,7 @@ KINDS = {
     "tasks": Kind(
         "Regrets of tasks against {nature}", "Regrets of tasks", 2, FORECASTERS, True,
         lambda study, shown, grown: study.natures if _tasks(study) else [],
-        lambda some, shown, grown, left: ((few(some, some.natures, shown[0], max(1, POINTS // _tasks(some)))[0],), {}),
+        lambda some, shown, grown, left: ((some,), {}),
     ),
     "slopes": Kind(
         "Local slopes of {grown} against {nature}", "Local slopes", 2, 6, True,

@@ -337,6 +337,12 @@ def test_there_is_a_picture_of_all_that_the_study_has(page):
     assert "Reliability" not in " ".join(page.drawn.left)
 
 
+def test_of_many_tasks_fewer_forecasters_are_drawn(rich, undrawn, monkeypatch):
+    monkeypatch.setattr(page_pictures, "POINTS", 1)
+    drawn = page_of(rich, META, len(rich.cells), "x.db").drawn.others
+    assert [" Drawn: 1 of 2 forecasters" in p.caption for p in drawn if "tasks" in p.title] == [True] * 2
+
+
 def test_without_levels_there_is_no_diagram_but_a_sentence(undrawn):
     bare = results.study(cells(horizons=(20,), runs=1))
     page = page_of(study(*(replace(cell, gammas=type(cell.gammas)()) for cell in bare.cells)), {}, 4, "x.db")
