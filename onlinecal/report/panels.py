@@ -226,7 +226,7 @@ class Picture:
             first = {"row": panels[i, 0] if j and self.row else None, "column": panels[0, j]}.get(self.shared)
             place: Any = grid[i * lines + j // columns, j % columns]
             if self.lower:
-                pair = place.subgridspec(2, 1, height_ratios=[1.0, self.lower], hspace=0.15)
+                pair = place.subgridspec(2, 1, height_ratios=[1.0, self.lower])
                 panels[i, j] = fig.add_subplot(pair[0])
                 below[panels[i, j]] = fig.add_subplot(pair[1], sharex=panels[i, j])
             else:
