@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -226,9 +226,9 @@ class Question:
     time: float
     slot: int
     part: Part
-    forecast: Any = None
-    probability: Any = None
-    laws: Any = None
+    forecast: Any = field(default=None, repr=False)
+    probability: Any = field(default=None, repr=False)
+    laws: Any = field(default=None, repr=False)
     #: whether its outcome is known
     resolved: bool = False
 

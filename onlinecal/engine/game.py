@@ -30,8 +30,8 @@ from onlinecal.engine.keeping import as_history
 from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.loop import LEAST, Loop, Stopped
 from onlinecal.engine.transcripts import Transcripts, check_kept
-from onlinecal.forecasters.base import Forecaster
-from onlinecal.natures.base import Nature
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.natures.base import as_nature
 from onlinecal.rounds.hand import BLOCK
 from onlinecal.rounds.law import Floats, brief, failed
 from onlinecal.rounds.players import made_of_steps
@@ -49,10 +49,11 @@ SEGMENT, IN_PYTHON, LISTED = 2**21, 2**17, 2**15
 class Game:
     """One forecaster against one nature, in several runs; it can be pickled between rounds, with open questions.
 
-    `runs` is the range of runs to play: run r is the same game in whatever batch. `schedule` says when `advance` asks
-    the questions and tells their outcomes. Γ can be had of the rounds between any two `cuts`. `keeps` are kinds of
-    context that are kept with all rounds, as `transcripts`; `history` is of `onlinecal.engine.keeping`. The numbers
-    depend neither on it nor on how many `threads` play.
+    Both are specifications, or what makes one, such as a plain class. `runs` is the range of runs to play: run r is the
+    same game in whatever batch. `schedule` says when `advance` asks the questions and tells their outcomes. Γ can be
+    had of the rounds between any two `cuts`. `keeps` are kinds of context that are kept with all rounds, as
+    `transcripts`; `history` is of `onlinecal.engine.keeping`. The numbers depend neither on it nor on how many
+    `threads` play.
 
     `asked` and `resolved` are numbers of rounds; `compiled` says whether no part of a player is in plain Python. The
     `ledger` has the histories. A game is over once a player has failed, since runs are then in
@@ -61,8 +62,8 @@ class Game:
 
     def __init__(
         self,
-        forecaster: Forecaster,
-        nature: Nature,
+        forecaster: Any,
+        nature: Any,
         *,
         horizon: int,
         runs: range,
@@ -73,6 +74,7 @@ class Game:
         history: Any = "exact",
         threads: int = 1,
     ) -> None:
+        forecaster, nature = as_forecaster(forecaster), as_nature(nature)
         check_horizon(horizon)
         if not is_whole(seed):
             raise InvalidParameter(f"seed = {brief(seed)}; expected an integer")

@@ -71,7 +71,10 @@ class CompiledForecaster:
             return Unplayable(f"stated a law of {code} atoms", f"1 to {self.size}", run)
         (atoms, values, weights), grid = law, self.grid
         if grid is not None:
-            values = np.array([grid[i] if 0 <= i < len(grid) else math.nan for i in atoms])
+            points = dict(enumerate(grid.tolist()))
+            # The place −1 marks a value that a forecaster inside stated.
+            stated = zip(atoms.tolist(), values.tolist(), strict=True)
+            values = np.array([value if i == -1 else points.get(i, math.nan) for i, value in stated])
         what = f"stated the forecasts {brief(values)} with weights {brief(weights)}"
         return Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1", run)
 

@@ -9,15 +9,12 @@ import numpy as np
 
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean
-from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures import Bernoulli
-from onlinecal.natures.base import as_nature
 
 
 def game_of(forecaster=None, nature=None, horizon=6, runs=range(2), **options):
     """A game of specifications or plain classes."""
-    pair = as_forecaster(forecaster or EmpiricalMean()), as_nature(nature or Bernoulli())
-    return Game(*pair, horizon=horizon, runs=runs, **options)
+    return Game(forecaster or EmpiricalMean(), nature or Bernoulli(), horizon=horizon, runs=runs, **options)
 
 
 def played(forecaster=None, nature=None, horizon=300, **options):

@@ -112,7 +112,7 @@ def test_a_question_is_resolved_once_and_by_its_game():
     game.resolve(question, time=7.0)
     stored = pickle.loads(pickle.dumps(game))
     foreign = other.ask(), other.ask(), game_of(horizon=50, runs=range(5)).ask()
-    match = "is no open question of this game; expected one that it asked, each once"
+    match = r"^.{1,80} is no open question of this game; expected one that it asked, each once"
     again = question, copy.copy(question), *foreign, None, "round", 3, pickle.loads(pickle.dumps(other.ask()))
     for bad, each in product(again, (game, stored)):
         with pytest.raises(InvalidParameter, match=match):

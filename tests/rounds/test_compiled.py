@@ -15,8 +15,7 @@ import pytest
 import onlinecal as oc
 from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.engine.game import Game
-from onlinecal.forecasters import as_forecaster
-from onlinecal.natures import Bernoulli, as_nature
+from onlinecal.natures import Bernoulli
 from onlinecal.schedules import Pareto, Poisson, Schedule
 
 LOW = 0.25
@@ -180,8 +179,7 @@ T = 700
 
 
 def played(forecaster, nature, **options):
-    pair = as_forecaster(forecaster), as_nature(nature)
-    game = Game(*pair, horizon=T, runs=range(3), seed=5, keeps=(), **options)
+    game = Game(forecaster, nature, horizon=T, runs=range(3), seed=5, keeps=(), **options)
     game.advance(T // 2)
     game = pickle.loads(pickle.dumps(game))
     game.advance(T)
@@ -226,14 +224,14 @@ def test_it_is_no_other_strategy(marked):
 def test_a_subclass_is_plain(marked):
     marked(EMA)
     for cls, compiled in ((EMA, True), (type("Own", (EMA,), {}), False)):
-        assert Game(as_forecaster(cls), Bernoulli(), horizon=5, runs=range(1)).compiled is compiled
+        assert Game(cls, Bernoulli(), horizon=5, runs=range(1)).compiled is compiled
 
 
 def test_it_is_ten_times_as_fast(marked):
     """About 500 times; both are timed on the same machine in the same process."""
 
     def seconds(horizon):
-        game = Game(as_forecaster(EMA), Bernoulli(), horizon=horizon, runs=range(2))
+        game = Game(EMA, Bernoulli(), horizon=horizon, runs=range(2))
         game.advance(100)
         begin = time.process_time()
         game.advance(horizon)
@@ -290,7 +288,7 @@ def test_what_cannot_be_compiled_is_said_at_once(message, parts):
 def test_an_error_stops_the_game_in_its_round():
     failing = "self.x = 1 / (1000 - outcome - self.n); self.n += 1"
     late = oc.compiled(made(update=failing, init="self.n, self.x = 0, 0.5"))
-    game = Game(as_forecaster(late), Bernoulli(0.0), horizon=2000, runs=range(1))
+    game = Game(late, Bernoulli(0.0), horizon=2000, runs=range(1))
     match = r"raised an error in its step Mine.update .* in round 1001, run 0"
     with pytest.raises(InvalidForecast, match=match):
         game.advance(2000)
@@ -313,4 +311,4 @@ TWO_NAMES = {"update": "self.x[0] += 0.1; self.y[0] -= 0.2", "forecast": "return
 )  # fmt: skip
 def test_a_game_says_what_cannot_be_told_before(message, parts):
     with pytest.raises(InvalidParameter, match=message):
-        Game(as_forecaster(oc.compiled(made(**parts))), Bernoulli(), horizon=9, runs=range(1))
+        Game(oc.compiled(made(**parts)), Bernoulli(), horizon=9, runs=range(1))
