@@ -111,8 +111,11 @@ class Store(Database):
 
     def contents(self, keys: Collection[str]) -> dict[str, Any]:
         """Key → content of the rounds."""
-        rows = self.run("SELECT key, content FROM games")
-        return {key: json.loads(text) for key, text in rows if key in keys}
+        asked = json.dumps([*keys])
+        rows = self.run(
+            "SELECT key, content FROM games WHERE key IN (SELECT value FROM json_each(?))", (asked,)
+        )
+        return {key: json.loads(text) for key, text in rows}
 
     def numbers(self, key: str) -> Batch | None:
         """The numbers under a key; None for none, or others than were put there."""

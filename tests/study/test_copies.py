@@ -211,3 +211,15 @@ def test_a_file_of_another_version_and_of_another_scenario_are_said(tmp_path):
         f"{b} is of onlinecal 0.0.9, {a} of {oc.__version__}",
         f"{b} has another scenario; that of {a} is kept",
     ]
+
+
+def test_of_all_games_only_those_asked_for_are_read(tmp_path, monkeypatch):
+    """A merge asks for them one by one."""
+    (path,) = files(tmp_path, cells(horizons=(20, 50, 80)))
+    run, rows = Store.run, []
+    with Store.open(path) as store:
+        (key, *_) = keys = list(store.runs())
+        monkeypatch.setattr(Store, "run", lambda *asked: rows.append(found := run(*asked)) or found)
+        assert list(store.contents([key])) == [key]
+    assert len(keys) > 1
+    assert list(map(len, rows)) == [1]
