@@ -124,7 +124,7 @@ def _write_to(lane, part):
 
 @part_of_kernel
 def _play(table, playing, late):
-    """Plays the events of a table in the lanes that have a run. The table gets the reason that stopped one."""
+    """Plays the events of a table in the lanes that have a run: late ones in one. The table gets why one stopped."""
     # Read once: whatever is written might be a part of the table, as far as the compiler knows.
     length, lanes, number = 8 * int_at(table, LENGTH), int_at(table, LANE), int_at(table, NUMBER)
     steps = (
@@ -161,12 +161,11 @@ def _play(table, playing, late):
                     playing = _stop(table, lane, at, what, number, code, q)
                 lane += 1
     else:
-        listed, lag = int_at(table, EVENTS) != 0, int_at(table, LAG)
-        events, rows, written = int_at(table, EVENTS), int_at(table, ROWS), 0
+        lag, events, rows, written = int_at(table, LAG), int_at(table, EVENTS), int_at(table, ROWS), 0
         open, new, old = int_at(table, WAITING), int_at(table, NEWEST), int_at(table, OLDEST)
         part, only, row = 0, 0, -1
         for e in range(first, last):
-            if listed:
+            if events != 0:
                 code = int_at(events, e)
                 kind, only, slot, part = code & 3, code >> ONLY & 3, code >> SLOT & 0xFFFFFFFF, code >> PART
             elif open > lag:
@@ -176,23 +175,19 @@ def _play(table, playing, late):
                 kind, slot, open = ASK, new, open + 1
                 new = new + 1 if new < lag else 0
             number += np.int64(kind != RESOLVE)
-            lane = 0
-            while lane < playing:
-                at = lanes + length * lane
-                if part != written:
-                    _write_to(at, parts + 8 * PART_WORDS * part)
-                _turn_to(at, table, slot)
-                if only:
-                    put(rows, e, _row_if(at, parts + 8 * PART_WORDS * part, only >> 1))
-                    if int_at(rows, e) < 0:
-                        break  # only a single run is played so
-                if rows != 0:
-                    row = int_at(rows, e)
-                what, code, q, of = _event(at, number, kind, row, steps, facts)
+            if part != written:
+                _write_to(lanes, parts + 8 * PART_WORDS * part)
+                written = part
+            _turn_to(lanes, table, slot)
+            if only:
+                put(rows, e, _row_if(lanes, parts + 8 * PART_WORDS * part, only >> 1))
+            if rows != 0:
+                row = int_at(rows, e)
+            if only == 0 or row >= 0:
+                what, code, q, of = _event(lanes, number, kind, row, steps, facts)
                 if what != FINE:
-                    playing = _stop(table, lane, at, what, of, code, q)
-                lane += 1
-            written = part
+                    _stop(table, 0, lanes, what, of, code, q)
+                    break
 
 
 @part_of_kernel

@@ -25,7 +25,8 @@ from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALU
 LEAST = 2**17
 #: shares of the runs for each thread
 SHARES = 8
-#: runs that are played in turn, round by round: while one waits for its own numbers, another goes on
+#: runs that are played in turn, round by round, where no outcome is late. While one waits for its own numbers, another
+#: goes on.
 LANES = 2
 #: the beginning of the names of threads
 THREADS = "onlinecal"
@@ -130,13 +131,12 @@ class Loop:
 
     def _play(self, table: Any, lane: Any, runs: range) -> None:
         mine, theirs = self.forecaster.memory, self.nature.memory
-        width = 1 if self.forecaster.grows or mine.in_python or theirs.in_python else LANES
+        late = table[k.EVENTS] or table[k.LAG]
+        width = 1 if late or self.forecaster.grows or mine.in_python or theirs.in_python else LANES
         room = len(mine.room) + len(theirs.room) + theirs.context
         lanes = _apart(width, k.VECTORS + room + 2 * self.shown)
         # Questions that are never open at the end of an event need a place in a lane only.
-        open, late = self.words, table[k.EVENTS] or table[k.LAG]
-        if not late:
-            open = _apart(width, self.places[-1])[:, None, : self.places[-1]]
+        open = self.words if late else _apart(width, self.places[-1])[:, None, : self.places[-1]]
         said = {
             k.LANES: width, k.LENGTH: lanes.shape[1], k.LANE: address(lanes), k.FIRST_RUN: runs.start,
             k.LAST_RUN: runs.stop, k.OPEN: address(open), k.OPEN_RUN: open.strides[0],
