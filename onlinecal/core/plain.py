@@ -109,7 +109,8 @@ def lifted(
     made = not (isinstance(function, type) or inspect.isroutine(function))
     missing = _missing(function, methods) if made or isinstance(function, type) else []
     if missing:
-        near = difflib.get_close_matches(missing[0], [name for name in dir(function) if name[0] != "_"], n=1)
+        own = [name for name in dir(function) if name[0] != "_" and not hasattr(str, name)]
+        near = difflib.get_close_matches(missing[0], own, n=1)
         but = f": it has {near[0]}; is {missing[0]} meant?" if near else f"; {expected}"
         raise refuse(f"{called or in_one_line(thing)} is not a {role}{but}")
     if made:

@@ -176,7 +176,8 @@ NO_FORECASTER = r"is not a forecaster; expected a Forecaster, or a class with fo
 NO_NATURE = r"is not a nature; expected a Nature, or a class with probability\(\)"
 MADE = "has been made and takes no parameter 'p'; expected parameters with"
 REFUSED = [
-    (as_forecaster, 3, f"3 {NO_FORECASTER}"), (as_forecaster, Swing, NO_FORECASTER), (as_nature, EMA(), NO_NATURE),
+    (as_forecaster, 3, f"3 {NO_FORECASTER}"), (as_forecaster, "ema", f"'ema' {NO_FORECASTER}"),
+    (as_forecaster, Swing, NO_FORECASTER), (as_nature, EMA(), NO_NATURE),
     (as_forecaster, type("Typo", (), {"forcast": len, "update": len}), "it has forcast; is forecast meant"),
     (as_forecaster, Needy, "'Needy' cannot be made without arguments: .* needs rate; expected defaults for all but"),
     (as_forecaster, PARTIAL(EMA, rat=1), "forecaster 'EMA' has no parameter 'rat'; did you mean 'rate'"),
