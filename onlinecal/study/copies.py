@@ -74,7 +74,7 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
         def fill(new: Store) -> None:
             meta, cells = _meta(stores, remarks), _cells(stores)
             for i, store in enumerate(stores):
-                for key in store.held():
+                for key in store.runs():
                     _add(new, store, key, stores[:i])
             held = new.held()
             new.put_plan(meta, [_shown(*rows, held.get(rows[0][0].key, {}), remarks) for rows in cells])
@@ -84,9 +84,14 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
 
 
 def _meta(stores: Sequence[Store], remarks: list[str]) -> dict[str, str]:
-    """The meta data of the first file; other decision makers are refused."""
+    """The meta data of the first file; damaged files and other decision makers are refused."""
     first, meta = stores[0].path, stores[0].meta
-    for path, own in ((store.path, store.meta) for store in stores):
+    for path, damaged, own in ((store.path, store.damaged(), store.meta) for store in stores):
+        if damaged:
+            raise StoreError(
+                f"{path}: something else has changed numbers of {len(damaged)} cells; `onlinecal run SCENARIO "
+                "--resume` plays them again"
+            )
         if own.get("version") != meta.get("version"):
             remarks.append(f"{path} is of onlinecal {own.get('version')}, {first} of {meta.get('version')}")
         if any(own.get(key) != meta.get(key) for key in ("scenario", "options")):
@@ -125,9 +130,9 @@ def _cells(stores: Sequence[Store]) -> list[tuple[list[Planned], list[Planned]]]
 
 
 def _add(new: Store, store: Store, key: str, before: Sequence[Store]) -> None:
-    """Puts a game beside the runs and columns that are there; damaged ones and contradictions are refused."""
+    """Puts a game beside the runs and columns that are there; contradictions are refused."""
     numbers, old = store.numbers(key), new.numbers(key)
-    if numbers is None:
+    if numbers is None:  # the index by keys is damaged
         raise StoreError(
             f"{store.path}: something else has changed numbers of {_name(store, key)}; `onlinecal run SCENARIO "
             "--resume` plays them again"

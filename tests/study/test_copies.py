@@ -197,7 +197,10 @@ def test_contradictions_and_what_is_no_input_or_output_are_refused_by_name(tmp_p
         assert not new.exists()
     assert {path: path.read_bytes() for path in before} == before
     change(h, "UPDATE totals SET total = 0.0 WHERE game = 1")
-    with pytest.raises(StoreError, match=r"a\.db: something else has changed numbers of '"):
+    with pytest.raises(StoreError, match=r"a\.db: something else has changed numbers of 1 cells"):
+        merge([a, h], new)
+    change(h, "UPDATE games SET content = '{' WHERE id = 1")
+    with pytest.raises(StoreError, match=r"something else has changed numbers of 1 cells"):
         merge([a, h], new)
     merge([a, a.with_name("a.db")], results, overwrite=True)
     assert equal(read(results), read(a))
