@@ -110,8 +110,8 @@ SMALL = 16
 #: the likeliest points, which are left after the first stage, and after the second
 LEFT, LAST_LEFT = 24, 8
 #: the first places of the state: the least and the largest point of the law. The first stage that is outdated, or 2.
-#: Whether nothing flows out of a set of eliminated points
-LOW, HIGH, OUTDATED, CLOSED, STATE = range(5)
+#: Whether nothing flows out of a set of eliminated points. Whether a round was told since the law was kept
+LOW, HIGH, OUTDATED, CLOSED, TOLD, STATE = range(6)
 
 
 def pairwise_player(m: int) -> CompiledForecaster:
@@ -121,7 +121,7 @@ def pairwise_player(m: int) -> CompiledForecaster:
     # Each stage has a matrix, with a last row for a law. Columns without a point make rows a multiple of 16 long.
     points, columns = m + 1, (m // 16 + 1) * 16
     memory = Memory(
-        ints=[m // 2, m // 2, 0, 0] + [0] * (5 * points) + list(range(points)),
+        ints=[m // 2, m // 2, 0, 0, 0] + [0] * (5 * points) + list(range(points)),
         floats=2 * (points + 1) * columns,
         shared=range(points),
         shared_ints=range(points),
@@ -140,9 +140,11 @@ def _counters(run):
 
 @learn
 def _learn(run, number, size, drawn, outcome):
-    counters, places = _counters(run)
-    (bias, rounds, step, _), (stage, played, _) = counters, places
+    (bias, rounds, step, _), (stage, played, _) = _counters(run)
     state, i, m = ints(run), law_atoms(run)[drawn], len(bias) - 1
+    # The law after each round is kept, asked for or not. No question may change the player, even in a last digit.
+    if state[TOLD] == 1:
+        _keep_law(run)
     count_regrets(bias, rounds, i, outcome)
     # In steps of 1/m, i regrets a step of d in the direction of its bias if and only if d · n < 2m|E|.
     wide = max(2 * abs(bias[i]) - 1, 0) // rounds[i]
@@ -153,11 +155,7 @@ def _learn(run, number, size, drawn, outcome):
     while abs(step[i]) == 1 and step[i + step[i]] != -step[i]:
         i += step[i]
     state[LOW], state[HIGH] = _reach(step, i)
-    if state[HIGH] - state[LOW] >= SMALL:
-        # The law is kept, since no question may change the player, not even in a last digit.
-        matrices, (flow, members, share) = _matrices(run), _room(run)
-        _renew(state, counters, places, matrices, share)
-        _keep_law(state, counters, places, matrices, flow, members, share)
+    state[TOLD] = int(state[HIGH] - state[LOW] >= SMALL)
     return 0
 
 
@@ -171,6 +169,8 @@ def _state(run, number):
         up, down = _regret(counters, low, high), _regret(counters, high, low)
         return state_either(run, low, down / (up + down), up / (up + down))
     if high - low >= SMALL:
+        if ints(run)[TOLD] == 1:
+            _keep_law(run)
         return state_law(run, _matrices(run)[1, -1], shared_ints(run), low, high + 1)
     flow, members, share = _room(run)
     count = _fill(counters, low, high, flow, members)
@@ -193,9 +193,12 @@ def _room(run):
 
 
 @kernel
-def _keep_law(state, counters, places, matrices, flow, members, share):
+def _keep_law(run):
     """Keeps the stationary law of a closed set of many points."""
-    low, high, law = state[LOW], state[HIGH], matrices[1, -1]
+    state, matrices, (flow, members, share) = ints(run), _matrices(run), _room(run)
+    (counters, places), low, high, law = _counters(run), state[LOW], state[HIGH], matrices[1, -1]
+    _renew(state, counters, places, matrices, share)
+    state[TOLD] = 0
     if not _solve(state, places, low, high, matrices, flow, members, share):
         count = _fill(counters, low, high, flow, members)
         root = shares(flow, count, share)
