@@ -117,7 +117,8 @@ class Pareto(Delays):
             raise InvalidParameter(f"cap = {self.cap!r} < scale = {self.scale!r}; expected cap ≥ scale")
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
-        return asked + np.minimum(self.scale * (1.0 - uniforms) ** (-1.0 / self.shape), self.cap)
+        with np.errstate(over="ignore"):  # such delays are the cap
+            return asked + np.minimum(self.scale * (1.0 - uniforms) ** (-1.0 / self.shape), self.cap)
 
 
 @dataclass(frozen=True)

@@ -363,12 +363,13 @@ def _check_labels(who: Sequence[Entry], whom: Sequence[Entry], schedules: Sequen
     both = [", ".join(filter(None, (label, text))) for label in natures for text in late] if any(late) else []
     for kind, labels in (
         ("forecasters", [entry.label for entry in who]),
+        ("schedules", [text or "no delay" for text in late]),
         ("natures", [*natures, *late]),
         ("natures with their schedules", both),
     ):
         if len(set(labels)) < len(labels):
             twice = Counter(labels).most_common(1)[0][0]
-            raise InvalidParameter(f"two {kind} are called {twice!r}; give one of them another label")
+            raise InvalidParameter(f"two {kind} are called {twice!r}; leave one out or give it another label")
 
 
 def _check_streams(panel: Panel, nature: Entry) -> None:

@@ -57,6 +57,7 @@ GRID = {"forecaster": F.DefensiveForecasting(), "measures": "smooth_ce", "histor
         ({"nature": 3}, "3 is not a nature; expected a Nature, or a class with"),
         ({"nature": N.Replay}, "nature 'replay' needs the parameter 'file'"),
         ({"forecaster": [F.Constant(), F.Constant()]}, "two forecasters are called 'constant'"),
+        ({"delays": [0, 0]}, "two schedules are called 'no delay'; leave one out"),
         ({"forecaster": []}, "no forecasters"),
         ({"forecaster": F.ForecastHedging("1500-T"), **LENGTHS}, "' at T = 4000: m = '1500-T' is a grid of -2500"),
         ({"forecaster": Tired, **LENGTHS}, "'Tired' cannot be started at T = 400: ZeroDivisionError: division by zero"),
