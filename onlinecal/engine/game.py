@@ -74,7 +74,9 @@ class Game:
         history: Any = "exact",
         threads: int = 1,
     ) -> None:
-        forecaster, nature = as_forecaster(forecaster), as_nature(nature)
+        # Anything with `start` makes players: conformance plays such wrappers.
+        forecaster = forecaster if hasattr(forecaster, "start") else as_forecaster(forecaster)
+        nature = nature if hasattr(nature, "start") else as_nature(nature)
         check_horizon(horizon)
         if not is_whole(seed):
             raise InvalidParameter(f"seed = {brief(seed)}; expected an integer")
