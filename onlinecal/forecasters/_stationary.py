@@ -140,7 +140,8 @@ def _counters(run):
 
 @learn
 def _learn(run, number, size, drawn, outcome):
-    (bias, rounds, step, _), (stage, played, _) = _counters(run)
+    (bias, rounds, step, _), places = _counters(run)
+    stage, played = places[0], places[1]
     state, i, m = ints(run), law_atoms(run)[drawn], len(bias) - 1
     # The law after each round is kept, asked for or not. No question may change the player, even in a last digit.
     if state[TOLD] == 1:
