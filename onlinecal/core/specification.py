@@ -31,13 +31,25 @@ STEPS: Check = check_steps
 
 
 @dataclass(frozen=True)
-class Specification:
+class Checked:
+    """Base of frozen dataclasses of parameters, which are checked when one is made."""
+
+    #: what is allowed of each parameter
+    allowed: ClassVar[Mapping[str, Check]] = MappingProxyType({})
+    #: raised when its numbers change: results are kept under it (tests/versions.py)
+    version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        for name, check in self.allowed.items():
+            check(name, getattr(self, name))
+
+
+@dataclass(frozen=True)
+class Specification(Checked):
     """Base of the specifications; a subclass is a frozen dataclass of parameters with `start`."""
 
     #: "forecaster" or "nature"
     role: ClassVar[str]
-    #: what is allowed of each parameter
-    allowed: ClassVar[Mapping[str, Check]] = MappingProxyType({})
     #: whether its play may depend on the horizon; this and the next two facts: onlinecal.core.strategy
     needs_horizon: ClassVar[bool | None] = None
     #: whether rounds may be resolved late and in any order
@@ -46,12 +58,6 @@ class Specification:
     memory: ClassVar[str | None] = None
     #: how many bytes one of these takes, at most: "O(m)" is that many times the brackets
     unit_bytes: ClassVar[float] = 64.0
-    #: raised when its numbers change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
-
-    def __post_init__(self) -> None:
-        for name, check in self.allowed.items():
-            check(name, getattr(self, name))
 
     def start(self, horizon: int, stream: Stream) -> Any:
         """Starts a player of one run, with fresh state and uniforms of its own for what it states at random."""
@@ -81,6 +87,16 @@ def allow(**checks: Check) -> Mapping[str, Check]:
 def number(low: float, high: float) -> Check:
     """A number in [low, high]."""
     return partial(validation.number, "", least=low, most=high)
+
+
+def above_zero(high: float) -> Check:
+    """A number in (0, high]."""
+
+    def check(name: str, value: Any) -> None:
+        if validation.number("", name, value, 0.0, high) == 0.0:
+            raise InvalidParameter(f"{name} = 0; expected a number above 0")
+
+    return check
 
 
 def whole(low: int, high: int) -> Check:

@@ -6,15 +6,15 @@ Swaps may depend on the belief, as in the swap regret of a randomised response.
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, Protocol, cast, get_args, runtime_checkable
+from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution
+from onlinecal.core.specification import Checked, allow, number, optional, whole, word
 from onlinecal.core.strategy import build, named_table, registry, strategy_name
-from onlinecal.core.validation import integer, number
 from onlinecal.decisions.base import Account, DecisionTask, QuadraticTask, Task, is_task
 from onlinecal.decisions.tasks import TASKS
 from onlinecal.measures.base import Bracket
@@ -34,13 +34,7 @@ class Response(Protocol):
 
 
 @dataclass(frozen=True)
-class _Kept:
-    #: raised when beliefs or accounts change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
-
-
-@dataclass(frozen=True)
-class Best(_Kept):
+class Best(Checked):
     """Best response to the forecast itself.
 
     Guarantee: Swap regret at most CDL, for every task with payoffs in [0, 1].
@@ -54,7 +48,7 @@ class Best(_Kept):
 
 
 @dataclass(frozen=True)
-class Rounded(_Kept):
+class Rounded(Checked):
     """Rounds the forecast at random to a neighbouring multiple of 1/m, keeping its mean, and best-responds to that.
 
     Guarantee: Swap regret at most 4·SCDL at the default m, 2 (SCDL_m + 1/m) at any, for payoffs in [0, 1].
@@ -74,11 +68,9 @@ class Rounded(_Kept):
     (array([0.25, 0.5 ]), array([0.5, 0.5]))
     """
 
-    m: int | None = None
+    allowed = allow(m=optional(whole(1, FINEST)))
 
-    def __post_init__(self) -> None:
-        if self.m is not None:
-            integer("rounded", "m", self.m, 1, FINEST)
+    m: int | None = None
 
     @property
     def sensitivity(self) -> float | None:
@@ -92,7 +84,7 @@ class Rounded(_Kept):
 
 
 @dataclass(frozen=True)
-class RoundedDown(_Kept):
+class RoundedDown(Checked):
     """Rounds the forecast down to a multiple of 1/m, ignoring further digits, and best-responds to that.
 
     Guarantee: None: calibrated forecasts become biased by up to 1/m. Forecasts that hardly differ may be read 1/m
@@ -111,10 +103,9 @@ class RoundedDown(_Kept):
     JointDistribution(2 levels in [0.25, 0.5], weight 4, base rate 0.5)
     """
 
-    m: int = 10
+    allowed = allow(m=whole(1, FINEST))
 
-    def __post_init__(self) -> None:
-        integer("rounded_down", "m", self.m, 1, FINEST)
+    m: int = 10
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ of the rounded forecasts, in O(k)."""
@@ -125,7 +116,7 @@ Noise = Literal["laplace", "gaussian", "uniform"]
 
 
 @dataclass(frozen=True)
-class Noisy(_Kept):
+class Noisy(Checked):
     """Adds noise to the forecast, keeps it in [0, 1], reads it to 1/m, and best-responds to what is read.
 
     The belief is the multiple of 1/m nearest to v + Z; what falls outside [0, 1] is read as 0 or 1.
@@ -154,17 +145,11 @@ class Noisy(_Kept):
     array([0.25, 0.5 , 0.25])
     """
 
+    allowed = allow(scale=number(1e-6, 10.0), noise=word(*get_args(Noise)), m=whole(1, 100_000))
+
     scale: float = 0.05
     noise: Noise = "laplace"
     m: int = 100
-
-    def __post_init__(self) -> None:
-        number("", "scale", self.scale, 1e-6, 10.0)
-        if self.noise not in get_args(Noise):
-            raise InvalidParameter(
-                f"noise = {self.noise!r}; expected {', '.join(map(repr, get_args(Noise)))}"
-            )
-        integer("noisy", "m", self.m, 1, 100_000)
 
     @property
     def sensitivity(self) -> float:
@@ -187,7 +172,7 @@ def _is_response(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class DecisionMaker(_Kept):
+class DecisionMaker(Checked):
     """A task with a response: itself a task, and accounted for like one.
 
     Examples

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter, meant
-from onlinecal.core.strategy import strategy_name
+from onlinecal.core.specification import allow, number, word
+from onlinecal.core.strategy import named_table, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.core.validation import count, number
+from onlinecal.core.validation import count
 from onlinecal.forecasters import (
     FORECASTERS,
     Calibeating,
@@ -61,13 +62,10 @@ class Refitted(Forecaster):
     memory: ClassVar[str | None] = "O(T)"
     version: ClassVar[int] = 2
 
+    allowed = allow(of=word(*FITS), growth=number(1.0001, 2.0))
+
     of: Literal["isotonic", "sigmoid", "smooth", "venn_abers"]
     growth: float = 1.1
-
-    def __post_init__(self) -> None:
-        if self.of not in FITS:
-            raise InvalidParameter(f"of = {self.of!r}; expected one of {', '.join(map(repr, FITS))}")
-        number("", "growth", self.growth, 1.0001, 2.0)
 
     def start(self, horizon: int, stream: Stream) -> "_Refitted":
         """Starts a player that says what it is told until it has learnt."""
@@ -142,12 +140,8 @@ def method(
 def _named(forecaster: Any) -> Forecaster:
     if isinstance(forecaster, Forecaster):
         return forecaster
-    table = {"name": forecaster} if isinstance(forecaster, str) else forecaster
-    if not isinstance(table, Mapping) or not isinstance(table.get("name"), str):
-        raise InvalidParameter(
-            f"forecaster = {forecaster!r}; expected a name, a table of a name and parameters, or a Forecaster"
-        )
-    options, name = {key: value for key, value in table.items() if key != "name"}, table["name"]
+    expected = "a name, a table of a name and parameters, or a Forecaster"
+    name, options = named_table("forecaster =", forecaster, expected)
     if ":" not in name:
         name = meant("forecaster", name, {**METHODS, **FORECASTERS})
     if name in METHODS and not options:

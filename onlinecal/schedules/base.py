@@ -9,22 +9,20 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure
+from onlinecal.core.specification import Checked, allow, number
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.core.streams import Stream
-from onlinecal.core.validation import number as check_number
-from onlinecal.rounds.law import Floats
 
 #: size of a block of times, at least and at most
 BLOCK, MOST = 2**10, 2**15
 
 
 @dataclass(frozen=True)
-class _Times:
+class _Times(Checked):
     """The facts of arrivals and delays; a subclass is a frozen dataclass of parameters."""
 
-    #: raised when its times change: results are kept under it (tests/versions.py)
-    version: ClassVar[int] = 1
     #: whether this class looks at the uniforms, which are all 0 otherwise; a subclass states it again
     draws: ClassVar[bool] = True
 
@@ -99,11 +97,9 @@ class Constant(Delays):
     """
 
     draws: ClassVar[bool] = False
+    allowed = allow(delay=number(0.0, 1e15))
 
     delay: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_number("", "delay", self.delay, 0.0, 1e15)
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         return asked + float(self.delay)

@@ -3,21 +3,16 @@
 import hashlib
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
-from onlinecal.core.validation import integer, is_number, number
-from onlinecal.rounds.law import Floats
+from onlinecal.core.specification import above_zero, allow, number, optional, whole
+from onlinecal.core.validation import is_number
 from onlinecal.schedules.base import Arrivals, Delays
-
-
-def _check_above_zero(name: str, value: Any, most: float) -> None:
-    number("", name, value, 0.0, most)
-    if value == 0:
-        raise InvalidParameter(f"{name} = 0; expected a number above 0")
 
 
 @dataclass(frozen=True)
@@ -30,10 +25,9 @@ class Poisson(Arrivals):
         Questions a unit of the clock, in (0, 10^9].
     """
 
-    rate: float = 1.0
+    allowed = allow(rate=above_zero(1e9))
 
-    def __post_init__(self) -> None:
-        _check_above_zero("rate", self.rate, 1e9)
+    rate: float = 1.0
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
         gaps = np.log1p(np.negative(uniforms, out=uniforms), out=uniforms)
@@ -55,13 +49,10 @@ class Bursts(Arrivals):
         Units of the clock from one burst to the next, above 0. Default: as many as there are questions in one.
     """
 
+    allowed = allow(size=whole(1, 10**6), every=optional(above_zero(1e9)))
+
     size: int = 10
     every: float | None = None
-
-    def __post_init__(self) -> None:
-        integer("", "size", self.size, 1, 10**6)
-        if self.every is not None:
-            _check_above_zero("every", self.every, 1e9)
 
     def times(self, first: int, before: float, uniforms: Floats) -> Floats:
         every = float(self.size if self.every is None else self.every)
@@ -79,10 +70,9 @@ class Geometric(Delays):
         At least 0.
     """
 
-    mean: float = 10.0
+    allowed = allow(mean=number(0.0, 1e12))
 
-    def __post_init__(self) -> None:
-        number("", "mean", self.mean, 0.0, 1e12)
+    mean: float = 10.0
 
     def known(self, first: int, asked: Floats, uniforms: Floats) -> Floats:
         if self.mean == 0:
@@ -106,13 +96,14 @@ class Pareto(Delays):
         The longest delay, at least the scale.
     """
 
+    allowed = allow(shape=above_zero(1e15), scale=above_zero(1e15), cap=above_zero(1e15))
+
     shape: float = 1.5
     scale: float = 1.0
     cap: float = 10_000.0
 
     def __post_init__(self) -> None:
-        for name in ("shape", "scale", "cap"):
-            _check_above_zero(name, getattr(self, name), 1e15)
+        super().__post_init__()
         if self.cap < self.scale:
             raise InvalidParameter(f"cap = {self.cap!r} < scale = {self.scale!r}; expected cap ≥ scale")
 
@@ -142,7 +133,7 @@ class ByOutcome(Delays):
         for name in ("no", "yes"):
             delays = getattr(self, name)
             if is_number(delays):
-                number("", name, delays, 0.0, 1e15)
+                number(0.0, 1e15)(name, delays)
             elif not isinstance(delays, Delays) or delays.by_outcome:
                 raise InvalidParameter(
                     f"{name} = {delays!r}; expected delays that do not depend on the outcome, or a number"
