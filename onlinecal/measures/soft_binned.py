@@ -26,7 +26,7 @@ from onlinecal.measures._kinks import (
 )
 from onlinecal.measures.base import Ends, Known, Modulus, Sampling, halving, row
 from onlinecal.measures.decision import cdl
-from onlinecal.measures.witnesses.base import About, Witness, means_rounded, times, whole
+from onlinecal.measures.witnesses.base import About, Witness, means_rounded, times
 from onlinecal.measures.witnesses.distances import GridThreshold, grid_bounds, threshold_losses
 
 
@@ -84,7 +84,7 @@ class SoftRounding(Witness):
             raise InvalidData(f"{gamma!r} is not calibrated; expected a grid to round to")
         if calibrated:  # a mean that was rounded may be off what is predicted, and then a grid is the best
             return 0.0, 1.0 / FINEST if means_rounded(gamma) > 0.0 else 0.0
-        return grid_bounds(gamma, whole("bins", self.bins, 1, FINEST))
+        return grid_bounds(gamma, integer("", "bins", self.bins, 1, FINEST))
 
     def __str__(self) -> str:
         if self.bins is None:

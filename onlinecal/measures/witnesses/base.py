@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from operator import index
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -349,18 +348,6 @@ def number(what: str, value: Any, least: float = -math.inf, most: float = math.i
     if not (least <= value <= most and abs(value) < math.inf):
         raise InvalidData(f"{what} = {value!r}; expected a finite number in [{least:g}, {most:g}]")
     return float(value)
-
-
-def whole(what: str, value: Any, least: int, most: int) -> int:
-    if not least <= index(value) <= most:
-        raise InvalidData(f"{what} = {value!r}; expected an integer from {least} to {most}")
-    return index(value)
-
-
-def word(what: str, value: Any, known: tuple[str, ...]) -> str:
-    if not isinstance(value, str) or value not in known:
-        raise InvalidData(f"{what} = {value!r}; expected one of {', '.join(map(repr, known))}")
-    return value
 
 
 def same_levels(what: str, predictions: Any, gamma: JointDistribution) -> None:

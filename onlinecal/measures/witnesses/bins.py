@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.validation import choice, integer
 from onlinecal.measures.witnesses.base import (
     SLACK,
     UNIT,
@@ -26,8 +27,6 @@ from onlinecal.measures.witnesses.base import (
     running,
     total,
     vector,
-    whole,
-    word,
 )
 
 
@@ -57,11 +56,11 @@ class Bins(Witness):
 
     @property
     def about(self) -> About:
-        name = word("measure", self.measure, ("binned_ece", "binned_ece_width"))
+        name = choice("", "measure", self.measure, ("binned_ece", "binned_ece_width"))
         return {name: {"bins": self.bins, "strategy": self.strategy}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        m = whole("bins", self.bins, 1, 2**53)
+        m = integer("", "bins", self.bins, 1, 2**53)
         numbers = integers("numbers", self.numbers)
         starts = integers("starts", self.starts, len(numbers))
         k = gamma.levels
@@ -148,7 +147,7 @@ class BestWidth(Witness):
         size = total(np.abs(r))
         upper = size * (1.0 + SLACK)
         if self.exponent is not None:
-            width = 2.0 ** -whole("exponent", self.exponent, 0, 1074)
+            width = 2.0 ** -integer("", "exponent", self.exponent, 0, 1074)
             upper = _shifted(gamma, r, width)[1] + width
         lower, width, nearest = math.inf, 1.0, _nearest(gamma)
         while True:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import FINEST, Floats, JointDistribution
+from onlinecal.core.validation import integer
 from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import (
     SLACK,
@@ -25,7 +26,6 @@ from onlinecal.measures.witnesses.base import (
     times,
     total,
     vector,
-    whole,
 )
 
 
@@ -244,8 +244,8 @@ class GridThreshold(Witness):
         return {"scdl_binned": {"m": self.m, "soft": self.soft}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        m = whole("m", self.m, 1, FINEST)
-        i = whole("threshold", self.threshold, 1, m)
+        m = integer("", "m", self.m, 1, FINEST)
+        i = integer("", "threshold", self.threshold, 1, m)
         if (gamma.means == gamma.predictions).all():
             return 0.0, 0.0
         at, losses = threshold_losses(gamma, m, bool(self.soft), i)

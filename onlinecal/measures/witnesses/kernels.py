@@ -13,6 +13,7 @@ from onlinecal.core._compile import kernel as compiled
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.validation import choice, integer
 from onlinecal.measures.witnesses.base import (
     SLACK,
     UNIT,
@@ -25,8 +26,6 @@ from onlinecal.measures.witnesses.base import (
     same_levels,
     total,
     vector,
-    whole,
-    word,
 )
 
 Kernel = Literal["laplace", "gaussian", "polynomial"]
@@ -85,7 +84,7 @@ class KernelWeights(Witness):
         c = vector("coefficients", self.coefficients, gamma.levels)
         scale = number("scale", self.scale, 5e-324)
         r = residuals(gamma)
-        narrow = word("kernel", self.kernel, get_args(Kernel)) == "gaussian" and scale < _NARROW
+        narrow = choice("", "kernel", self.kernel, get_args(Kernel)) == "gaussian" and scale < _NARROW
         # By a power of two, which loses nothing, so that squares of tiny residuals are not lost.
         size = math.ldexp(1.0, min(-math.frexp(float(np.abs(r).max()))[1], 1000))
         lower, upper = (_by_pairs if narrow else self._by_coordinates)(gamma.predictions, size * r, c, scale)
@@ -93,7 +92,7 @@ class KernelWeights(Witness):
 
     def _by_coordinates(self, v: Floats, r: Floats, c: Floats, scale: float) -> tuple[float, float]:
         if self.kernel == "polynomial":
-            degree = whole("degree", self.degree, 0, MOST_DEGREE)
+            degree = integer("", "degree", self.degree, 0, MOST_DEGREE)
             (mine, error), (other, off) = _powers(v, r, degree), _powers(v, c, degree)
         else:
             place = _along if self.kernel == "laplace" else _series
@@ -281,7 +280,7 @@ class SmoothedSigns(Witness):
         if 0.0 < sigma < 1e-9:
             raise InvalidData(f"sigma = {sigma!r}; expected 0 or a width from 1e-9 to 10")
         changes = vector("changes", self.changes)
-        first = whole("first", self.first, -1, 1)
+        first = integer("", "first", self.first, -1, 1)
         logit = self.transform == "logit"
         if first == 0 or not (np.diff(changes) >= 0.0).all():
             raise InvalidData("signs do not alternate; expected first = 1 or -1, and ascending changes")

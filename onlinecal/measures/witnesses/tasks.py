@@ -14,6 +14,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.validation import choice
 from onlinecal.decisions.tasks import DecisionTask
 from onlinecal.measures.witnesses.base import (
     SLACK,
@@ -27,7 +28,6 @@ from onlinecal.measures.witnesses.base import (
     running,
     total,
     vector,
-    word,
 )
 
 Regret = Literal["swap", "external"]
@@ -138,11 +138,11 @@ class RegretBound(Witness):
 
     @property
     def about(self) -> About:
-        return {word("measure", self.measure, ("cdl", "v_cdl", "u_calibration")): {}}
+        return {choice("", "measure", self.measure, ("cdl", "v_cdl", "u_calibration")): {}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         height, slope = number("height", self.height), number("slope", self.slope)
-        measure = word("measure", self.measure, ("cdl", "v_cdl", "u_calibration"))
+        measure = choice("", "measure", self.measure, ("cdl", "v_cdl", "u_calibration"))
         t, regret, size = kink_regrets(gamma, measure)
         curve = 2.0 * height * np.maximum(t, 1.0 - t) if measure == "v_cdl" else height + slope * (t - 0.5)
         excess = regret - curve

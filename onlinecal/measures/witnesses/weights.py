@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution
+from onlinecal.core.validation import choice, integer
 from onlinecal.core.validation import vector as given_vector
 from onlinecal.core.words import number_of
 from onlinecal.measures.witnesses.base import (
@@ -25,8 +26,6 @@ from onlinecal.measures.witnesses.base import (
     same_levels,
     total,
     vector,
-    whole,
-    word,
 )
 
 Metric = Literal["identity", "logit"] | Callable[[Floats], ArrayLike]
@@ -320,7 +319,7 @@ class PrefixSums(Witness):
 
     @property
     def about(self) -> About:
-        return {word("measure", self.measure, ("cutoff_ce", "step_ce")): {}}
+        return {choice("", "measure", self.measure, ("cutoff_ce", "step_ce")): {}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
         lower, upper = number("lower", self.lower), number("upper", self.upper)
@@ -332,7 +331,7 @@ class PrefixSums(Witness):
                 f"a sum of residuals is {outside!r} outside of [{lower!r}, {upper!r}]; expected all within"
             )
         outside += SLACK * total(np.abs(r))
-        thresholds = word("measure", self.measure, ("cutoff_ce", "step_ce")) == "step_ce"
+        thresholds = choice("", "measure", self.measure, ("cutoff_ce", "step_ce")) == "step_ce"
         return -math.inf, max(-lower, upper) + outside if thresholds else upper - lower + 2.0 * outside
 
     def __str__(self) -> str:
@@ -360,8 +359,8 @@ class Moment(Witness):
         return {"low_degree_ce": {"degree": self.degree}}
 
     def _prove(self, gamma: JointDistribution) -> tuple[float, float]:
-        degree = whole("degree", self.degree, 0, 1000)
-        order = whole("order", self.order, 0, degree)
+        degree = integer("", "degree", self.degree, 0, 1000)
+        order = integer("", "order", self.order, 0, degree)
         r = residuals(gamma)
         slack = (SLACK + degree * UNIT) * total(np.abs(r))
         lower, upper, power = 0.0, 0.0, np.ones(gamma.levels)
