@@ -89,17 +89,12 @@ def exploit(
     Also what the forecaster pays beyond the best on its grid.
     """
     from onlinecal.core.errors import InvalidParameter
-    from onlinecal.core.strategy import strategy_label
+    from onlinecal.core.strategy import named_table, strategy_label
     from onlinecal.exploit import reply
-    from onlinecal.naming import said_table, strategies_in
+    from onlinecal.naming import said_table, strategy_of
 
-    spec = said_table("FORECASTER", forecaster)
-    spec = {"name": spec} if isinstance(spec, str) else dict(spec)
-    if m is not None:
-        spec["m"] = m
-    if not isinstance(spec.get("name"), str):
-        raise InvalidParameter(f"forecaster {forecaster}; expected a name or a table with a name")
-    chosen = strategies_in("forecaster", spec)
+    name, options = named_table("forecaster", said_table("FORECASTER", forecaster))
+    chosen = strategy_of("forecaster", name, options if m is None else {**options, "m": m})
     found = reply.exploit(chosen, horizon, measure, sight)
     try:
         least, why = found.minimax(), ""

@@ -7,13 +7,14 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, Ints
+from onlinecal.core.columns import ACCOUNT
 from onlinecal.core.joint import JointDistribution
 from onlinecal.decision_makers.tenures import Tenure
 from onlinecal.decisions.base import DecisionTask, account_of_levels
 from onlinecal.measures.decision import cdl_of_levels
 
 #: the account in each run: resolved rounds of the tenure, then totals over them
-ENTRIES = ("rounds", "payoff", "external_regret", "action_swap_regret", "swap_regret")
+ENTRIES = ("rounds", *ACCOUNT)
 
 
 def account(tenure: Tenure, gammas: Sequence[JointDistribution] | None, runs: int) -> Floats:

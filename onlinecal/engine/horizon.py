@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.validation import is_number
+from onlinecal.core.validation import integer, is_number
 from onlinecal.rounds.law import brief
 
 #: the longest game: level counts and the clock stay exact far beyond, patience does not
@@ -17,8 +17,7 @@ LONGEST = 10**9
 
 def check_horizon(horizon: Any) -> None:
     """Refuses a horizon that is not an integer from 1 to 10^9."""
-    if not isinstance(horizon, (int, np.integer)) or isinstance(horizon, bool) or not 1 <= horizon <= LONGEST:
-        raise InvalidParameter(f"horizon = {horizon!r}; expected an integer from 1 to 10^9")
+    integer("", "horizon", horizon, 1, LONGEST)
 
 
 def check_runs(runs: Any) -> None:

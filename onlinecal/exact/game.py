@@ -1,7 +1,6 @@
 """The value of the calibration game on a grid, optimal play of both sides, and the memory that it takes."""
 
 import math
-import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from onlinecal.core.arrays import Floats, locked
 from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.memory import GIB, free_memory
+from onlinecal.core.memory import GIB, cores, free_memory
 from onlinecal.core.progress import Progress
 from onlinecal.core.validation import count
 from onlinecal.exact.policy import against_draw, against_law
@@ -142,9 +141,7 @@ def solved(
     record: Measure, alphabet: Alphabet, sight: str, *, keep: bool = False, progress: bool | None, threads: int | None
 ) -> Solution:  # fmt: skip
     """The game with these letters; `InvalidParameter` where memory has no room for it."""
-    if threads is None:
-        threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    game = _Game(record, alphabet, sight, keep, count("threads", threads))
+    game = _Game(record, alphabet, sight, keep, cores() if threads is None else count("threads", threads))
     check_memory(alphabet, record.name, keep)
     solution = Solution(alphabet.m, alphabet.horizon, record.name, sight, _game=game)
     game.run(solution, progress)

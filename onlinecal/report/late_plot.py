@@ -12,8 +12,8 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Bools, Floats, Ints
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.validation import count
@@ -30,7 +30,6 @@ from onlinecal.study.played import Played
 if TYPE_CHECKING:
     from onlinecal.schedules import Schedule
 
-Floats = NDArray[np.float64]
 #: the label of the line of a game in which every outcome is known before the next question
 AT_ONCE = "no delay"
 #: a shape of b·R(T/b): its place, T, and values
@@ -200,9 +199,9 @@ class Bars:
     asked: Floats
     known: Floats
     end: float
-    open: NDArray[np.bool_]
+    open: Bools
 
-    def count(self) -> tuple[Floats, NDArray[np.int64]]:
+    def count(self) -> tuple[Floats, Ints]:
         """The times at which the number of open questions changes, and that number from then on."""
         done = self.known[~self.open]
         times = np.unique(np.concatenate([self.asked, done]))
@@ -219,11 +218,7 @@ def question_bars(schedule: Schedule, horizon: int, seed: int = 0, first: int = 
 
     check_horizon(horizon)
     number = min(count("first", first, most=BARS), horizon)
-    if schedule.length is not None and horizon > schedule.length:
-        length = schedule.length
-        raise InvalidParameter(
-            f"horizon = {horizon}, but the schedule has {length} questions; expected at most {length}"
-        )
+    schedule.check_length(horizon)
     clock = schedule.clock(horizon, seed)
     asked, known = clock.span(1, number)
     if schedule.delays.by_outcome:

@@ -11,7 +11,7 @@ import numpy as np
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.progress import Progress
-from onlinecal.core.strategy import strategy_label
+from onlinecal.core.strategy import named_table, strategy_label
 from onlinecal.core.validation import count, integer
 from onlinecal.face import play
 from onlinecal.naming import strategies_in
@@ -328,10 +328,7 @@ def _chosen(
 
 
 def _table(against: Any) -> dict[str, Any]:
-    if isinstance(against, str):
-        return {"name": against}
-    if isinstance(against, Mapping):
-        if not isinstance(against.get("name"), str):
-            raise InvalidParameter(f"against = {dict(against)!r}; expected a table with a name")
-        return dict(against)
+    if isinstance(against, str | Mapping):
+        name, options = named_table("against =", against, "a table with a name")
+        return {"name": name, **options}
     return table_of("forecaster", against)
