@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core._compile import index, kernel
+from onlinecal.core.arrays import Ints
 from onlinecal.engine.ledger import Part
 from onlinecal.schedules.base import Clock
 
@@ -21,7 +21,6 @@ ASK, RESOLVE, BOTH, LOOK = range(4)
 #: SLOT: the place of the question. PART: the number of its part.
 ONLY, SLOT, PART = 2, 4, 36
 
-Ints = NDArray[np.int64]
 #: the only stream
 _ONE = np.zeros(1, np.int64)
 _NONE = np.zeros(0, np.int64)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
@@ -33,7 +34,7 @@ from onlinecal.engine.transcripts import Transcripts, check_kept
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
 from onlinecal.rounds.hand import BLOCK
-from onlinecal.rounds.law import Floats, brief, failed
+from onlinecal.rounds.law import brief, failed
 from onlinecal.rounds.players import made_of_steps
 from onlinecal.rounds.protocol import check_pair, start
 from onlinecal.schedules.base import Schedule

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core.arrays import Floats
 from onlinecal.core.joint import JointDistribution, encode
 from onlinecal.engine.spill import Keys, Spill, gamma_of, merged
-from onlinecal.rounds.law import Floats
 
 
 class Counts:

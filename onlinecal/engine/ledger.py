@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.history import Counts, History, Sorted, of_counts, together
 from onlinecal.engine.keeping import FEWEST, Exact, Keeping, OnGrid
 from onlinecal.engine.memory import check_counts
 from onlinecal.engine.spill import Spill
-from onlinecal.rounds.law import Floats
 
 #: stretch and stream
 Part = tuple[int, int]

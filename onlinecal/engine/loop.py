@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core.arrays import address
+from onlinecal.core.arrays import Floats, address
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine import kernels as k
 from onlinecal.engine.events import Events
 from onlinecal.engine.history import History, Sorted
-from onlinecal.rounds.law import Floats, Unplayable, brief, summed
+from onlinecal.rounds.law import Unplayable, brief, summed
 from onlinecal.rounds.plain import played
 from onlinecal.rounds.steps import ATOMS, CONTEXT, FIELDS, RAISED, SCRATCH, VALUES, WEIGHTS, raised
 

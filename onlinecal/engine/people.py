@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.core.arrays import Floats
 from onlinecal.decision_makers.accounts import ENTRIES, Batch, account, cdl_totals
 from onlinecal.decision_makers.tenures import Tenure
 from onlinecal.measures.decision import cdl
-from onlinecal.rounds.law import Floats
 
 
 class Accounts:

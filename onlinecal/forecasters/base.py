@@ -3,10 +3,11 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.expressions import depends_on_horizon, grid_steps
@@ -23,7 +24,6 @@ from onlinecal.core.specification import (
     specified,
 )
 from onlinecal.core.strategy import every
-from onlinecal.rounds.law import Floats
 
 
 def grid_of(m: int) -> Floats:
@@ -128,15 +128,6 @@ class OfOthers(Composition, Forecaster):
         return every(part.deterministic for part in self._parts.values())
 
 
-class ScalarPlayer(Protocol):
-    """A forecaster in plain Python."""
-
-    #: a number in [0, 1], or a law as a dict value → probability; of ``()`` or ``(round)``
-    forecast: Callable[..., Any]
-    #: tells the forecast that was drawn and the outcome, 0 or 1; of ``(forecast, outcome)`` or with the round behind
-    update: Callable[..., None]
-
-
 @dataclass(frozen=True)
 class Scalar(OfPlain, Forecaster):
     """Plays a forecaster in plain Python: any object with `forecast()` and `update(forecast, outcome)`.
@@ -155,7 +146,7 @@ class Scalar(OfPlain, Forecaster):
         The name in tables.
     """
 
-    make: Callable[..., ScalarPlayer]
+    make: Callable[..., Any]
     name: str = "scalar"
     deterministic = declared("deterministic")
     needs = declared("needs", frozenset)

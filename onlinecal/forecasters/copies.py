@@ -9,12 +9,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from onlinecal.core._compile import part_of_kernel
+from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.specification import allow, optional, part, whole
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import Forecaster, OfOthers
-from onlinecal.rounds.law import Floats, Unplayable
+from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.parts import (
     WHOSE,
     Copies,

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.specification import allow, number, word
@@ -14,7 +15,6 @@ from onlinecal.core.strategy import parameters
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters._laplace import Tree, laplace_learn, laplace_root, make_room, note_open, raise_norm
 from onlinecal.forecasters.base import Forecaster
-from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn, shared
 

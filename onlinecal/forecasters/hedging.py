@@ -11,12 +11,12 @@ from typing import ClassVar
 import numpy as np
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import OnGrid, biases, grid_of
 from onlinecal.forecasters.baselines import state_pair
-from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
 

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee, Sight, log
@@ -25,7 +26,6 @@ from onlinecal.forecasters._stationary import (
     whole,
 )
 from onlinecal.forecasters.base import InSteps, OnGrid, grid_of
-from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch, shared
 

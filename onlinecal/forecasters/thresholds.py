@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.streams import Stream
 from onlinecal.forecasters.base import OnGrid, grid_of
 from onlinecal.forecasters.baselines import state_pair
-from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, learn, shared
 

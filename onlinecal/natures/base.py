@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
@@ -54,13 +54,6 @@ def check_weights(values: Any, what: str, many: int) -> None:
         raise InvalidParameter(f"weights = {values!r}; expected one above 0")
 
 
-class ScalarNaturePlayer(Protocol):
-    """A nature in plain Python; it may also have `update(forecast, outcome)` and `context(round)`."""
-
-    #: P(y = 1) of the next round; of ``()`` or ``(round)``
-    probability: Callable[..., float]
-
-
 def declared_sight(plain: Any, default: Sight) -> Sight:
     """The sight that the class of a plain nature or world declares, by name or as a `Sight`."""
     sight = getattr(plain.origin, "sight", None)
@@ -93,7 +86,7 @@ class Scalar(OfPlain, Nature):
         As for `onlinecal.forecasters.Scalar`.
     """
 
-    make: Callable[..., ScalarNaturePlayer]
+    make: Callable[..., Any]
     name: str = "scalar"
     reveals = declared("reveals", frozenset)
     streams = declared("streams", tuple)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.files import Table, located, times
 from onlinecal.core.specification import allow, number, optional
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature
-from onlinecal.rounds.law import Floats
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, context, move, reveal, shared, shared_ints
 

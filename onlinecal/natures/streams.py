@@ -7,13 +7,13 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.core._compile import part_of_kernel
+from onlinecal.core.arrays import Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.specification import allow, listed, parts, word
 from onlinecal.core.strategy import strategy_label, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.natures.base import Nature, OfNatures, check_weights
 from onlinecal.natures.composed import Parts, begin_part, move_part, reveal_part, tell_part, whole
-from onlinecal.rounds.law import Ints
 from onlinecal.rounds.parts import first_above
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.columns import Column, named
 from onlinecal.core.errors import InvalidParameter, meant
 from onlinecal.core.words import number_of
@@ -22,8 +23,6 @@ from onlinecal.study.played import Played, Promise, Results
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,13 +57,13 @@ class Curve:
     column: Column
     forecaster: str
     nature: str
-    rounds: NDArray[np.int64]
+    rounds: Ints
     totals: Floats
     fresh: bool
     promises: tuple[tuple[int, Promise], ...] = ()
     recorded: bool = False
-    open: NDArray[np.int64] | None = None
-    steps: NDArray[np.int64] | None = None
+    open: Ints | None = None
+    steps: Ints | None = None
     place: int | None = None
 
     def __repr__(self) -> str:

@@ -8,8 +8,9 @@ from typing import Any, Literal, cast
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from onlinecal.core.arrays import Bools, Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, number
@@ -20,7 +21,6 @@ from onlinecal.report.gammas import Gammas, gammas_of, of_gammas, spans
 from onlinecal.report.panels import Picture, Place, mark, pictured
 from onlinecal.report.style import GREY, entry, paper, thinned, ticks
 
-Floats = NDArray[np.float64]
 Against = Literal["levels", "monotone"]
 #: what is less is rounding
 _NOTHING = 1e-12
@@ -70,7 +70,7 @@ def decisions_of(
     ], said
 
 
-def _why(gamma: JointDistribution, blamed: NDArray[np.bool_]) -> str:
+def _why(gamma: JointDistribution, blamed: Bools) -> str:
     """The predictions that are off, by how much on average, and in which direction."""
     v, mass = gamma.predictions[blamed], gamma.mass[blamed]
     by = float(mass @ (gamma.means[blamed] - v) / mass.sum())

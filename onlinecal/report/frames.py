@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Bools, Ints
 from onlinecal.core.columns import Column
 from onlinecal.core.words import ends
 from onlinecal.growth import simultaneous
@@ -18,7 +18,6 @@ from onlinecal.measures import MEASURES
 from onlinecal.report.curves import Curve
 from onlinecal.report.panels import by_pair, stacked
 
-Floats = NDArray[np.float64]
 Part = dict[str, Any]
 
 #: percentiles of the runs
@@ -126,7 +125,7 @@ def _lowest(part: Part, means: Sequence[Part]) -> Part:
     return part | {"total": part["total"] * (lowest / part["total"][0])}
 
 
-def _missing(curve: Curve, shown: NDArray[np.bool_]) -> str:
+def _missing(curve: Curve, shown: Bools) -> str:
     """The means that have no place on the axis, and why, in words; empty if all have."""
     mean, runs = curve.mean, curve.totals.shape[1]
     parts = []
@@ -144,7 +143,7 @@ def _missing(curve: Curve, shown: NDArray[np.bool_]) -> str:
     return "; ".join(parts)
 
 
-def _when(rounds: NDArray[np.int64], mask: NDArray[np.bool_]) -> str:
+def _when(rounds: Ints, mask: Bools) -> str:
     """Which T a mask holds: ``from T = 300 on``."""
     where = np.flatnonzero(mask)
     first, last = f"{rounds[where[0]]:,}", f"{rounds[where[-1]]:,}"

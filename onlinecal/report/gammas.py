@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.forecasts.table import Evaluation
 from onlinecal.report.panels import Picture, stacked
 
-Floats = NDArray[np.float64]
 #: Γ, or what `evaluate` made of it
 Known = JointDistribution | Evaluation
 #: or several by their headings; of samples a pair (p, y)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.words import counted, ends, number_of
 from onlinecal.growth.words import literal
@@ -19,8 +19,6 @@ from onlinecal.report.curves import Study, open_at_the_end
 from onlinecal.report.panels import Picture, Place, joined, mark, pictured, stacked
 from onlinecal.report.style import GREY, log_ticks, plain
 from onlinecal.study.played import Played
-
-Floats = NDArray[np.float64]
 
 #: percentiles of the decision makers
 SHARES = (10.0, 50.0, 90.0)
@@ -41,7 +39,7 @@ class PeopleRow:
     open: int
     runs: int
     #: T: the checkpoints of the one game, or the ends of a game each
-    rounds: NDArray[np.int64]
+    rounds: Ints
     #: (n, k) totals of swap regret; NaN before the first known outcome of a tenure
     regret: Floats
     #: at the end: see `makers_of`; of a "best" response the CDL bounds the swap regret

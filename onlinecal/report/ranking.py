@@ -10,8 +10,8 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Bools, Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.growth import check_level, simultaneous
@@ -19,8 +19,6 @@ from onlinecal.growth.orders import Pairs, adjusted, differences, lower, ranks
 from onlinecal.report.curves import Study, columns_of, in_common, open_at_the_end, runs_of
 from onlinecal.study.played import Played
 
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
 COMMON_RUNS = "Only runs that all forecasters have are compared"
 OPEN = "Questions that are open at the end are in no total"
 RECORDED = (
@@ -64,7 +62,7 @@ class Contest:
         return ranks(self.pairs[0].means)
 
     @property
-    def span(self) -> NDArray[np.int64]:
+    def span(self) -> Ints:
         """(k, 2): the best and the worst rank that are not ruled out, of the expected totals."""
         best = 1 + self.certain.sum(axis=0)
         return np.stack([best, len(self.forecasters) - self.certain.sum(axis=1)], axis=1)

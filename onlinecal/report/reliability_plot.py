@@ -10,8 +10,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.ticker import FuncFormatter, MaxNLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.validation import choice, integer, number
@@ -23,7 +24,6 @@ from onlinecal.report.gammas import MOST, Gammas, gammas_of, of_gammas, spans
 from onlinecal.report.panels import Panels, Picture, Place, joined, pictured
 from onlinecal.report.style import GREY, Style, paper, plain, ticks
 
-Floats = NDArray[np.float64]
 Kind = Literal["points", "smooth", "corp"]
 
 #: bins in place of more than `MOST` levels

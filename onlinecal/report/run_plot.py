@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import choice
 from onlinecal.core.words import counted, number_of
@@ -22,7 +22,6 @@ from onlinecal.report.frames import games, headings, places
 from onlinecal.report.panels import Picture, by_pair, joined, mark, names_of, pictured, stacked
 from onlinecal.report.style import GREY, log_ticks, paper, tick, typeset
 
-Floats = NDArray[np.float64]
 Scale = Literal["log", "linear"]
 
 LEVEL = 0.95

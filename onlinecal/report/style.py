@@ -16,13 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.writing import whole
 from onlinecal.growth.words import literal
 
-Floats = NDArray[np.float64]
 Dashes = tuple[int, tuple[float, ...]]
 
 #: The first seven are of Okabe and Ito (2008), for every common colour blindness, without yellow. Without green cones

@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter
-from numpy.typing import NDArray
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.validation import choice, is_number
 from onlinecal.core.words import counted
@@ -22,7 +22,6 @@ from onlinecal.report.panels import Picture, joined, mark, names_of, pictured, s
 from onlinecal.report.style import log_ticks, tick, ticks
 from onlinecal.study.played import Played
 
-Floats = NDArray[np.float64]
 Bars = Literal["deviation", "quartiles", "interval"]
 
 #: panels in one picture

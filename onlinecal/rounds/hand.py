@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.rounds.law import Floats, Ints, Unplayable
+from onlinecal.core.arrays import Floats, Ints
+from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.plain import played
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (

@@ -7,12 +7,8 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.errors import InvalidForecast, failure, in_one_line
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class Unplayable(Exception):

@@ -8,10 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.validation import count
-from onlinecal.rounds.law import Floats, Ints, Unplayable, brief
+from onlinecal.rounds.law import Unplayable, brief
 from onlinecal.rounds.steps import HEAR, LAW, LEARN, MOVE, RAISED, REVEAL, Memory, Step, check_step, raised
 
 

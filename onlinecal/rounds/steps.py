@@ -42,12 +42,12 @@ from numba import types
 
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core._machine_code import intrinsic, native
-from onlinecal.core.arrays import address
+from onlinecal.core.arrays import Floats, address
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
 from onlinecal.core.uniforms import fill_uniforms, next_uniform, uniform
 from onlinecal.core.validation import is_whole
-from onlinecal.rounds.law import Floats, Unplayable
+from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.words import FLOAT, INT, RUN, WORD, real_of, vector
 
 LAW = INT(RUN, INT)

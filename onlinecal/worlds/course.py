@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import simpy
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidForecast, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
@@ -18,7 +19,7 @@ from onlinecal.engine.keeping import Keeping
 from onlinecal.engine.ledger import Ledger
 from onlinecal.engine.transcripts import Transcripts
 from onlinecal.rounds.hand import Asked, Hand
-from onlinecal.rounds.law import Floats, Unplayable, failed
+from onlinecal.rounds.law import Unplayable, failed
 from onlinecal.rounds.protocol import start
 from onlinecal.worlds.base import Simulated
 from onlinecal.worlds.market import Market, Question
