@@ -129,9 +129,10 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
 
 def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:
     """Ctrl-C behind an error: compiled code and what is being imported may answer it by one of their own."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error
+    from onlinecal.core.errors import behind
+
+    every = behind(error, handled=True)
+    return next((each for each in every if isinstance(each, KeyboardInterrupt)), None)
 
 
 def _in_one_line(error: Exception) -> str:

@@ -126,13 +126,20 @@ def user_lines(error: BaseException) -> list[str]:
     import traceback
 
     found: dict[tuple[str, int | None], str] = {}
-    below: BaseException | None = error
-    while below is not None:
-        for frame in _outside(traceback.extract_tb(below.__traceback__), installed=False):
+    for each in behind(error):
+        for frame in _outside(traceback.extract_tb(each.__traceback__), installed=False):
             where = f"{_short(frame.filename)}, line {frame.lineno}, in {frame.name}"
             found[frame.filename, frame.lineno] = f"  {where}\n    {frame.line}"
-        below = below.__cause__
     return list(found.values())
+
+
+def behind(error: BaseException | None, handled: bool = False) -> list[BaseException]:
+    """An error and its causes, each once; `handled`: where it has none, the error that was being handled."""
+    found: list[BaseException] = []
+    while error is not None and not any(error is each for each in found):
+        found.append(error)
+        error = error.__cause__ or (error.__context__ if handled else None)
+    return found
 
 
 def place(error: BaseException) -> str:

@@ -1,13 +1,13 @@
 """The common parts of forecasters and natures: facts, ranges of parameters, parts, and players in plain Python."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 from onlinecal.core import validation
-from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, in_one_line
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import check_made, known_parameters, lifted, no_options
@@ -183,9 +183,14 @@ def declared(fact: str, kind: Callable[[Any], Any] | None = None) -> Any:
 
     def told(plain: "OfPlain") -> Any:
         value = getattr(plain.origin, fact, None)
-        if kind is not None:
-            return kind(value or ())
-        return value if isinstance(value, bool | str) else None
+        if kind is None:
+            return value if isinstance(value, bool | str) else None
+        listed = isinstance(value, Iterable) and not isinstance(value, str)
+        names = kind(value if listed else ())
+        if not (listed or value is None) or not all(isinstance(name, str) for name in names):
+            said = f"{plain.role} {plain.name!r} declares {fact} = {in_one_line(value)}"
+            raise InvalidParameter(f"{said}; expected names, in a set or tuple")
+        return names
 
     return property(told)
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, in_one_line
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
@@ -103,7 +103,7 @@ class Game:
             )
         schedule.check_length(horizon)
         cuts, streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
-        streams_of = self.nature.streams_of if nature.streams else None
+        streams_of = partial(_streams_of, self.nature, self.names[1], streams) if nature.streams else None
         self._agenda = Agenda(schedule.clock(horizon, seed), cuts, streams, streams_of)
         self.ledger = Ledger(size, horizon, self.forecaster.grid, cuts, streams, as_history(history))
         #: the questions that were asked by hand, by number
@@ -294,3 +294,18 @@ class Game:
     def _check_alive(self) -> None:
         if self._stopped:
             raise InvalidForecast(self._stopped)
+
+
+def _streams_of(nature: Any, name: str, streams: int, first: int, last: int) -> Any:
+    """The streams of some questions, as the player of nature tells them."""
+    said = f"nature {name!r}, streams_of({first}, {last})"
+    try:
+        told = np.asarray(nature.streams_of(first, last))
+    except Exception as error:
+        raise InvalidForecast(f"{said}: {failure(error)}") from error
+    each = told.shape == (last + 1 - first,)
+    wrong = told[~np.isin(told, range(streams))][:4] if each else told
+    if not each or len(wrong):
+        expected = f"{last + 1 - first} integers from 0 to {streams - 1}"
+        raise InvalidForecast(f"{said} gave {brief(wrong)}; expected {expected}")
+    return told.astype(np.int64)

@@ -7,6 +7,7 @@ that go to and fro. It stops at a method that raises an error (`played`).
 from __future__ import annotations
 
 import ctypes
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -111,10 +112,17 @@ class Seat:
     """One run of a plain player, and the methods that compiled code calls."""
 
     def __init__(
-        self, player: Any, name: str, kinds: Any, sight: Sight | None, shown: bool, kept: bool
+        self,
+        player: Any,
+        name: str,
+        kinds: Any,
+        sight: Sight | None,
+        shown: bool,
+        kept: bool,
+        streams_of: Any,
     ) -> None:
         self.player, self.name, self.kinds, self.sight = player, name, tuple(kinds), sight
-        self.shown, self.kept = shown, kept
+        self.shown, self.kept, self.streams_of = shown, kept, streams_of
         #: the open rounds, where `update` is given them
         self.open: dict[int, Round] = {}
         self._enter()
@@ -168,12 +176,19 @@ class Seat:
 
     def reveal(self) -> None:
         """Asks a nature for context."""
-        said = self.player.context(Round(self.name, self._ints[NUMBER], self._floats[TIME]))
+        number = self._ints[NUMBER]
+        said = self.player.context(Round(self.name, number, self._floats[TIME]))
         places = _floats(self._ints[CONTEXT_AT], len(self.kinds))
         for i, kind in enumerate(self.kinds):
-            if not is_scalar(said[kind]):
-                raise Unplayable(f"revealed {kind} = {brief(said[kind])}", "a number")
-            places[i] = float(said[kind])
+            try:
+                value = said[kind]
+            except (KeyError, IndexError, TypeError):
+                raise Unplayable(f"revealed {brief(said)}", f"a dict with {kind!r}") from None
+            if not is_scalar(value) or not math.isfinite(value):
+                raise Unplayable(f"revealed {kind} = {brief(value)}", "a finite number")
+            if kind == "stream" and value != (own := self.streams_of(number, number)[0]):
+                raise Unplayable(f"revealed stream = {brief(value)}", f"{own}, which its streams_of gives")
+            places[i] = float(value)
 
     def _round(self) -> Round:
         ints, law, forecast, told = self._ints, None, None, None

@@ -69,11 +69,11 @@ def _of_object(horizon: int, stream: Stream, role: str, strategy: Any, sample: A
     name, sight = ("forecast", None) if forecasts else ("probability", strategy.sight)
     # A third argument of `update` with a default is the class's own.
     shown, kept = not takes(getattr(sample, name), 0), update is not None and not takes(update, 2)
-    label, first = strategy_name(strategy), [sample]
+    label, first, streams_of = strategy_name(strategy), [sample], getattr(sample, "streams_of", None)
 
     def make(run: int | None) -> Seat:
         own = first.pop() if run is None else strategy.start(horizon, stream.over(range(run, run + 1)))
-        return Seat(own, label, kinds, sight, shown, kept)
+        return Seat(own, label, kinds, sight, shown, kept, streams_of)
 
     methods = (name, "update") if forecasts else (name, "update", "reveal")
     memory = Objects(make, methods, len(kinds))
@@ -84,7 +84,7 @@ def _of_object(horizon: int, stream: Stream, role: str, strategy: Any, sample: A
         )  # fmt: skip
     return CompiledNature(
         move_object, memory, sight=strategy.sight, hear=None if update is None else object_hears,
-        reveal=object_reveals if kinds else None, reveals=kinds, streams_of=getattr(sample, "streams_of", None),
+        reveal=object_reveals if kinds else None, reveals=kinds, streams_of=streams_of,
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Specifications of worlds: simulated systems that ask, hear the forecasts, and answer later."""
 
 import math
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -52,10 +52,6 @@ class World(Nature):
         )
 
 
-def _listed(value: Any) -> Iterable[Any]:
-    return value if isinstance(value, Iterable) else (value,)
-
-
 class Reacting(World):
     """A world of this package: it hears forecasts unless ``reacts = "none"``."""
 
@@ -87,10 +83,8 @@ class Simulated(OfPlain, World):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.sight  # noqa: B018  # refuses what is none
-        reveals, most = getattr(self.origin, "reveals", ()), getattr(self.origin, "open_at_once", None)
-        if isinstance(reveals, str) or not all(isinstance(kind, str) for kind in _listed(reveals)):
-            raise InvalidParameter(f"world {self.name!r} reveals {reveals!r}; expected a set of names")
-        if self.streams and "stream" not in reveals:
+        most = getattr(self.origin, "open_at_once", None)
+        if "stream" not in self.reveals and self.streams:
             raise InvalidParameter(f"world {self.name!r} has streams; expected it to reveal 'stream'")
         if most is not None and (not is_whole(most) or most < 1):
             raise InvalidParameter(

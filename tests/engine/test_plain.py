@@ -3,6 +3,7 @@
 import gc
 import math
 import pickle
+import re
 import signal
 import sys
 import threading
@@ -281,14 +282,62 @@ def test_a_forecaster_sees_neither_law_nor_draw(what):
 
 def test_a_kind_of_context_that_is_missing_or_no_number():
     for said, words in (
-        ({}, "KeyError"),
-        ({"side": "left"}, "revealed side = 'left' in round 1, run 0; expected a number"),
-        ({"side": np.zeros(3)}, r"revealed side = \[0, 0, 0\] in round 1, run 0; expected a number"),
-        (None, "TypeError"),
+        ({}, "revealed {} in round 1, run 0; expected a dict with 'side'"),
+        ({"side": "left"}, "revealed side = 'left' in round 1, run 0; expected a finite number"),
+        ({"side": np.zeros(3)}, r"revealed side = \[0, 0, 0\] in round 1, run 0; expected a finite number"),
+        ({"side": math.nan}, "revealed side = nan in round 1, run 0; expected a finite number"),
+        ({"side": np.float32("inf")}, "revealed side = inf in round 1"),
+        (None, "revealed None in round 1"),
     ):
         nature = type("Half", (Timed,), {"context": lambda self, round, said=said: said})
         with pytest.raises(InvalidForecast, match=words):
             played(nature=nature, keeps=["side"])
+
+
+class Two:
+    """A nature with two streams in turn."""
+
+    streams, reveals, told, shift = ("a", "b"), frozenset({"stream"}), None, 0
+
+    def streams_of(self, first, last):
+        return np.arange(first, last + 1) % 2 if self.told is None else self.told(last + 1 - first)
+
+    def context(self, round):
+        return {"stream": (round.number + self.shift) % 2}
+
+    def probability(self):
+        return 0.5
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"told": lambda self, n: np.zeros(1, int)}, r"streams_of(1, 6) gave [0]; expected 6 integers from 0 to 1"),
+        ({"told": lambda self, n: None}, "gave an array of shape (); expected 6 integers"),
+        ({"told": lambda self, n: np.arange(n)}, "gave [2, 3, 4, 5]; expected 6 integers"),
+        ({"told": lambda self, n: [-1] * n}, "gave [-1, -1, -1, -1]"),
+        ({"told": lambda self, n: 1 / 0}, "'Changed', streams_of(1, 6): ZeroDivisionError"),
+        ({"shift": 1}, "revealed stream = 0 in round 1, run 0; expected 1, which its streams_of gives"),
+    ],
+)  # fmt: skip
+def test_streams_that_cannot_be(changed, said):
+    """They were rounds of no stream, or of another than the context says."""
+    assert [g.weight for s in (0, 1) for g in played(nature=Two, horizon=7).gammas(s)] == [3, 3, 4, 4]
+    changed = type("Changed", (Two,), changed)
+    with pytest.raises(InvalidForecast, match=re.escape(said)):
+        played(nature=changed, horizon=6, keeps=["stream"])
+
+
+@pytest.mark.parametrize("given", ["side", 5, ("a", 1)], ids=repr)
+def test_names_that_are_no_names(given):
+    for role, name, game in (
+        ("forecaster", "needs", lambda: game_of(type("Odd", (Shown,), {"needs": given}), Timed)),
+        ("nature", "reveals", lambda: game_of(nature=type("Odd", (Timed,), {"reveals": given}))),
+        ("nature", "streams", lambda: game_of(nature=type("Odd", (Two,), {"streams": given}))),
+    ):
+        match = re.escape(f"{role} 'Odd' declares {name} = {given!r}; expected names, in a set or tuple")
+        with pytest.raises(InvalidParameter, match=match):
+            game()
 
 
 # ---------------------------------------------------------------- what they do to themselves and others

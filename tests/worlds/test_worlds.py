@@ -328,6 +328,9 @@ class Odd:
                         market.resolve("question 3", 1)
                     case "outcome":
                         market.resolve(question, 0.5)
+                    case "callback":
+                        market.deadline(question, 0.5, 2)
+                        yield env.timeout(1.0)
                     case "late":
                         yield env.timeout(math.nan)
                     case "json":
@@ -353,6 +356,7 @@ class Odd:
         ("nan", "gave x = nan with question 2; expected a finite number"),
         ("swallows", r"gave the context \['z'\]"),
         ("never", "run 3, resolved none of 40 questions"),
+        ("callback", "resolved question 22, asked at 21 with 2 at 21.5; expected 0 or 1"),
         ("late", "resolved question 22, asked at 21 with 0 at nan"),
         ("json", r"failed in round 22, run 3: JSONDecodeError.*test_worlds.py"),
     ],
@@ -365,6 +369,8 @@ def test_a_world_that_goes_wrong_is_named(fault, words, monkeypatch):
     with pytest.raises(InvalidForecast) as again:
         simulation.advance(40)
     assert str(again.value) == str(first.value)
+    with pytest.raises((InvalidData, InvalidForecast), match=words.replace("run 3", "run 0")):
+        oc.play(f.EmpiricalMean(), as_world(Odd, {"fault": fault}), horizon=40, runs=1)
 
 
 def test_a_world_may_end_after_its_last_question():
@@ -445,8 +451,8 @@ REFUSED = [
     (lambda: play("unchanged", Queue(), horizon=9, delays=3), "which asks and answers at times of its own"),
     (lambda: oc.plots.world(observe(f.Constant(), Queue(), horizon=9), context="length"), "expected one of"),
     (lambda: simulated(f.Constant(), as_world(Crowd), 9), "has 2 questions open; it declares open_at_once = 1"),
-    (lambda: declaring(reveals="base"), "reveals 'base'; expected a set of names"),
-    (lambda: declaring(reveals=5), "reveals 5"), (lambda: declaring(reveals=None), "reveals None"),
+    (lambda: declaring(reveals="base"), "declares reveals = 'base'; expected names, in a set or tuple"),
+    (lambda: declaring(reveals=5), "declares reveals = 5"), (lambda: declaring(streams=(1, 2)), r"streams = \(1, 2\)"),
     (lambda: declaring(streams=("a", "b")), "expected it to reveal 'stream'"),
     (lambda: declaring(open_at_once="20"), "open_at_once = '20'"),
     (lambda: declaring(open_at_once=2.5), "open_at_once = 2.5"),
