@@ -58,12 +58,12 @@ Given = tuple[tuple[Any, ...], dict[str, Any]]
 
 
 class Kind(NamedTuple):
-    """A picture of the page: its title, its name in notes, and the most natures and forecasters that it shows."""
+    """A picture of the page: its title, its name in notes, and the most natures and, of a study, forecasters."""
 
     title: str
     words: str
     natures: int
-    forecasters: int
+    forecasters: Callable[[Study], int]
     #: whether each nature has a picture of its own
     each: bool
     #: the natures of which there is something to draw, by the columns that are shown and that have an exponent
@@ -81,11 +81,9 @@ def gallery(study: Study, shown: Columns, grown: Columns, progress: Progress) ->
     for name, kind in KINDS.items() if shown else ():
         progress.describe(name)
         natures, before = list(dict.fromkeys(kind.of(study, shown, grown))), len(found.others)
-        first, most = natures[: kind.natures], kind.forecasters
-        if name == "tasks" and natures:
-            most = min(most, max(1, POINTS // _tasks(study)))
+        first = natures[: kind.natures]
         for group in [[nature] for nature in first] if kind.each else [first] * bool(first):
-            some, chosen = few(study, group, shown[0], most)
+            some, chosen = few(study, group, shown[0], kind.forecasters(study))
             if (given := kind.given(some, shown, grown, found.left)) is None:
                 continue
             picture = getattr(plots, name).picture(*given[0], **given[1])
@@ -172,13 +170,13 @@ def _late(study: Study) -> list[str]:
 
 KINDS = {
     "exponents": Kind(
-        "Growth exponents", "Growth exponents", CELLS, CELLS, False,
+        "Growth exponents", "Growth exponents", CELLS, lambda study: CELLS, False,
         lambda study, shown, grown: study.natures
         if grown and 1 < len(study.natures) * len(study.forecasters) <= CELLS else [],
         lambda some, shown, grown, left: ((some, grown), {}),
     ),
     "pareto": Kind(
-        "{pair}: Pareto fronts", "Pareto fronts", 6, FORECASTERS, False,
+        "{pair}: Pareto fronts", "Pareto fronts", 6, lambda study: FORECASTERS, False,
         lambda study, shown, grown: [
             cell.nature for cell in study.cells
             if len(study.forecasters) > 1 and len(shown) > 1 and all(m in cell.totals for m in shown[:2])
@@ -186,28 +184,29 @@ KINDS = {
         lambda some, shown, grown, left: ((some, list(shown[:2])), {}),
     ),
     "reliability": Kind(
-        "Reliability against {nature}", "Reliability diagrams", 4, 4, True,
+        "Reliability against {nature}", "Reliability diagrams", 4, lambda study: 4, True,
         lambda study, shown, grown: study.natures, _reliability,
     ),
     "tasks": Kind(
-        "Regrets of tasks against {nature}", "Regrets of tasks", 2, FORECASTERS, True,
+        "Regrets of tasks against {nature}", "Regrets of tasks", 2,
+        lambda study: min(FORECASTERS, max(1, POINTS // _tasks(study))), True,
         lambda study, shown, grown: study.natures if _tasks(study) else [],
         lambda some, shown, grown, left: ((some,), {}),
     ),
     "slopes": Kind(
-        "Local slopes of {grown} against {nature}", "Local slopes", 2, 6, True,
+        "Local slopes of {grown} against {nature}", "Local slopes", 2, lambda study: 6, True,
         lambda study, shown, grown: [
             curve.nature for curve in (study.curves(grown[:1]) if grown else []) if len(curve.rounds) > 2
         ],
         lambda some, shown, grown, left: ((some.curves(grown[:1]),), {}),
     ),
     "delays": Kind(
-        "What late outcomes cost: {measure}", "Costs of late outcomes", CELLS, 4, False,
+        "What late outcomes cost: {measure}", "Costs of late outcomes", CELLS, lambda study: 4, False,
         lambda study, shown, grown: _late(study),
         lambda some, shown, grown, left: ((some, [shown[0]]), {}),
     ),
     "people": Kind(
-        "Decision makers who join and leave", "Regrets of decision makers", 2, 2, False,
+        "Decision makers who join and leave", "Regrets of decision makers", 2, lambda study: 2, False,
         lambda study, shown, grown: [cell.nature for cell in study.cells if cell.people],
         lambda some, shown, grown, left: ((some,), {}) if any(cell.people for cell in some.cells) else None,
     ),
