@@ -208,12 +208,14 @@ def _replayed(
     mender: Recalibrator, p: Floats, y: Floats, asked: Floats | None, told: Floats | None
 ) -> Floats:
     made, waiting = np.empty(len(p)), list[tuple[float, int, Question]]()
-    with Progress(len(p), unit="forecasts") as progress:
+    # Of late outcomes many are told before one forecast.
+    with Progress(len(p) + int(np.isfinite(y).sum()), unit="forecasts and outcomes") as progress:
         for i, base in enumerate(p.tolist()):
             now = math.inf if asked is None else float(asked[i])
             while waiting and waiting[0][0] < now:
                 _, j, question = heappop(waiting)
                 mender.tell(question, float(y[j]))
+                progress.advance(1)
             question = mender.ask(base, None if asked is None else now)
             made[i] = question.forecast
             due = float(i) if told is None else float(told[i])

@@ -54,12 +54,10 @@ def page_of(
 ) -> StudyPage:
     """The page of a study with the `meta` of the results file `source`, and what of its `planned` cells failed."""
     shown = shown_columns(study)
-    with Progress(2 + MOST, unit="parts") as progress:
-        progress.describe("tables")
-        rows = totals(study, all_columns(study))
-        progress.advance(2)
-        fitted = {row.measure for row in rows if row.exponent is not None}
-        whole_ones = [name for name in shown if not study.columns[name].end]
+    rows = totals(study, all_columns(study))
+    fitted = {row.measure for row in rows if row.exponent is not None}
+    whole_ones = [name for name in shown if not study.columns[name].end]
+    with Progress(MOST, unit="pictures") as progress:
         drawn = gallery(study, whole_ones, [m for m in shown if m in fitted][:4], progress)
     done, scenario, best = len(study.cells), meta.get("scenario", ""), lowest(study)
     cells = f"{done:,} of {planned:,}" if done < planned else f"All {done:,}"

@@ -16,6 +16,7 @@ from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD, Box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -82,7 +83,7 @@ class Table:
         headings = shown = [readable(heading) for heading in self.headings]
         rows = [[readable(cell) for cell in row] for row in self.texts]
 
-        def grid(columns: Sequence[int]) -> RichTable:
+        def grid(columns: Sequence[int], rows: Sequence[Sequence[str]]) -> RichTable:
             table = RichTable(box=box, pad_edge=False)
             for i in (0, *columns):
                 justify: Any = "right" if i and not self.words else "left"
@@ -99,27 +100,29 @@ class Table:
                     [broken(row[0], 16), *(re.sub(r" (±|\+-) ", r"\n\1 ", c) for c in row[1:])]
                     for row in rows
                 ]
-            shown = [
-                "\n".join(
-                    broken(line, max([least, *(len(line) for row in rows for line in row[i].splitlines())]))
-                    for line in heading.splitlines()
-                )
-                for i, heading in enumerate(headings)
+            # Rich measures every cell each time: of many rows the widest line of each column is enough.
+            widest = [
+                max((line for row in rows for line in row[i].splitlines()), key=cell_len, default="")
+                for i in range(len(headings))
             ]
-            if fits(console, grid(parts[0])):
+            shown = [
+                "\n".join(broken(line, max(least, cell_len(wide))) for line in heading.splitlines())
+                for heading, wide in zip(headings, widest, strict=True)
+            ]
+            if fits(console, grid(parts[0], [widest])):
                 break
         columns = len(shown) - 1
         # As few tables as there can be, of nearly as many columns each.
         for count in range(1, columns + 1):
             ends = [1 + columns * i // count for i in range(count + 1)]
             parts = [range(first, last) for first, last in pairwise(ends)]
-            if all(fits(console, grid(part)) for part in parts):
+            if all(fits(console, grid(part, [widest])) for part in parts):
                 break
         for part in parts:
             more = " (continued)" * (part.start > 1)
             if self.title:
                 console.print(Text(readable(self.title) + more, style="italic"))
-            console.print(grid(part))
+            console.print(grid(part, rows))
         for note in self.notes:
             console.print(note, markup=False)
 

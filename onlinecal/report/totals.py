@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from onlinecal.core.progress import Progress
 from onlinecal.core.words import counted, number_of
 from onlinecal.growth import Growth, simultaneous
 from onlinecal.growth.rates import best_known, known_rates
@@ -73,15 +74,15 @@ def totals(study: Study, measures: Sequence[str] | None = None) -> list[Total]:
     curves = study.curves(measures)
     level = simultaneous(len(curves))
     rows = []
-    for curve in curves:
-        mean, half = summary(curve.totals[-1])
-        open = 0 if curve.open is None else int(curve.open[-1])
-        rows.append(
-            Total(
+    with Progress(len(curves), unit="curves") as progress:
+        for curve in curves:
+            mean, half = summary(curve.totals[-1])
+            open = 0 if curve.open is None else int(curve.open[-1])
+            rows.append(Total(
                 curve.nature, curve.forecaster, curve.measure, int(curve.rounds[-1]), open, curve.totals.shape[1], mean,
                 half if math.isfinite(half) else None, curve.against_rates(level), curve.exponent(level),
-            )
-        )  # fmt: skip
+            ))  # fmt: skip
+            progress.advance(1)
     return rows
 
 

@@ -12,6 +12,7 @@ import onlinecal
 from onlinecal.core.columns import Held
 from onlinecal.core.content import differences, digest
 from onlinecal.core.errors import InvalidParameter, StoreError
+from onlinecal.core.progress import Progress
 from onlinecal.core.writing import EXISTS
 from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writing
@@ -73,9 +74,12 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
 
         def fill(new: Store) -> None:
             meta, cells = _meta(stores, remarks), _cells(stores)
-            for i, store in enumerate(stores):
-                for key in store.runs():
-                    _add(new, store, key, stores[:i])
+            games = [store.runs() for store in stores]
+            with Progress(sum(map(len, games)), unit="games") as progress:
+                for i, store in enumerate(stores):
+                    for game in store.games():
+                        _add(new, store, *game, [stores[j] for j in range(i) if game[0] in games[j]])
+                        progress.advance(1)
             held = new.held()
             new.put_plan(meta, [_shown(*rows, held.get(rows[0][0].key, {}), remarks) for rows in cells])
 
@@ -86,8 +90,10 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
 def _meta(stores: Sequence[Store], remarks: list[str]) -> dict[str, str]:
     """The meta data of the first file; damaged files and other decision makers are refused."""
     first, meta = stores[0].path, stores[0].meta
-    for path, damaged, own in ((store.path, store.damaged(), store.meta) for store in stores):
-        if damaged:
+    for store in stores:
+        store.check()
+        path, own = store.path, store.meta
+        if damaged := store.damaged():
             raise StoreError(
                 f"{path}: something else has changed numbers of {len(damaged)} cells; `onlinecal run SCENARIO "
                 "--resume` plays them again"
@@ -129,27 +135,21 @@ def _cells(stores: Sequence[Store]) -> list[tuple[list[Planned], list[Planned]]]
     return [(rows, [row for row in rows if (row.key, row.runs) in done]) for rows in found.values()]
 
 
-def _add(new: Store, store: Store, key: str, before: Sequence[Store]) -> None:
+def _add(
+    new: Store, store: Store, key: str, content: str, numbers: Batch | None, before: Sequence[Store]
+) -> None:
     """Puts a game beside the runs and columns that are there; contradictions are refused."""
-    numbers, old = store.numbers(key), new.numbers(key)
-    if numbers is None:  # the index by keys is damaged
-        raise StoreError(
-            f"{store.path}: something else has changed numbers of {_name(store, key)}; `onlinecal run SCENARIO "
-            "--resume` plays them again"
-        )
+    assert numbers is not None  # damaged ones have been refused
+    old = new.numbers(key) if before else None
     if old is not None and (where := _contradiction(old, numbers)):
-        path = next(each.path for each in before if key in each.runs())
+        name = next((str(cell) for cell in store.plan() if cell.key == key), key)
         raise StoreError(
-            f"{_name(store, key)}: {path} and {store.path} contradict each other in {where}; expected the same "
-            "numbers of the same game; play one of them again"
+            f"{name}: {before[0].path} and {store.path} contradict each other in {where}; expected the same numbers of "
+            "the same game; play one of them again"
         )
     # Seconds are added to those that are there: of the file that took longer.
     seconds = max(0.0, numbers.seconds - (0.0 if old is None else old.seconds))
-    new.add(key, store.contents([key])[key], numbers._replace(seconds=seconds, gammas=store.gammas(key)))
-
-
-def _name(store: Store, key: str) -> str:
-    return next((str(cell) for cell in store.plan() if cell.key == key), key)
+    new.add(key, json.loads(content), numbers._replace(seconds=seconds, gammas=store.gammas(key)))
 
 
 def _shown(

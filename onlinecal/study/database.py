@@ -115,14 +115,18 @@ class Database:
             self.run("BEGIN")
             self._insist("SELECT 1 FROM sqlite_master", 30.0)  # none can read while a writer commits
             return
-        ((found,),) = self.run("PRAGMA integrity_check(1)")
-        if found != "ok":
-            raise StoreError(f"{self.path}: {_DAMAGED.format(error=found.splitlines()[-1])}")
+        self.check()
         # Readers are kept out while a cell is committed, not while it is written.
         self.run("PRAGMA cache_spill = OFF")
         # A file that cannot be written is refused now, not after the first cell.
         with self.transaction(patience=5.0):
             pass
+
+    def check(self) -> None:
+        """Refuses a damaged database, such as one with an index that differs from its table."""
+        ((found,),) = self.run("PRAGMA integrity_check(1)")
+        if found != "ok":
+            raise StoreError(f"{self.path}: {_DAMAGED.format(error=found.splitlines()[-1])}")
 
     def run(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """The rows that a statement returns."""

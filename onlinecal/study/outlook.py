@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from onlinecal.core.errors import OnlinecalError
+from onlinecal.core.progress import Progress
 from onlinecal.core.words import number_of
 from onlinecal.engine.game import IMMEDIATE, Game
 from onlinecal.engine.separate import Separate
@@ -166,15 +167,17 @@ def _estimate(
 def _measured(cells: list[Cell], budget: float) -> Iterator[tuple[_Pair, float]]:
     """Speeds of some cells; fewer of them where what is compiled or loaded for the first time takes long."""
     left, until = budget, time.perf_counter() + max(5.0 * budget, budget + 2.0)
-    for count, cell in zip(range(len(cells), 0, -1), cells, strict=True):
-        if left <= 0 or time.perf_counter() > until:
-            return
-        try:
-            seconds, taken = measure(cell, left / count)
-        except OnlinecalError:
-            continue  # a game that fails is named when it is played
-        left -= taken
-        yield (id(cell.forecaster), id(cell.nature)), seconds
+    with Progress(len(cells), unit="pairs", ticks=True) as progress:
+        for count, cell in zip(range(len(cells), 0, -1), cells, strict=True):
+            if left <= 0 or time.perf_counter() > until:
+                return
+            progress.advance(1)
+            try:
+                seconds, taken = measure(cell, left / count)
+            except OnlinecalError:
+                continue  # a game that fails is named when it is played
+            left -= taken
+            yield (id(cell.forecaster), id(cell.nature)), seconds
 
 
 def _chosen(cells: list[Cell]) -> list[Cell]:

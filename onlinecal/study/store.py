@@ -10,6 +10,7 @@ from typing import Any
 from onlinecal.core.columns import Held, read_column, written
 from onlinecal.core.errors import StoreError
 from onlinecal.core.guarantee import Sight
+from onlinecal.core.progress import Progress
 from onlinecal.study.database import Database
 from onlinecal.study.entries import GAME, Planned, checksum, game_row, numbers_of, played, total_rows
 from onlinecal.study.gammas import Gammas, Packed
@@ -119,13 +120,13 @@ class Store(Database):
 
     def numbers(self, key: str) -> Batch | None:
         """The numbers under a key; None for none, or others than were put there."""
-        return next((numbers for *_, numbers in self._games("WHERE key = ?", key)), None)
+        return next((numbers for *_, numbers in self.games("WHERE key = ?", key)), None)
 
     def damaged(self) -> set[str]:
         """Keys of games with other numbers than were put there."""
-        return {key for key, _, numbers in self._games() if numbers is None}
+        return {key for key, _, numbers in self.games() if numbers is None}
 
-    def _games(self, where: str = "", *values: str) -> Iterator[tuple[str, str, Batch | None]]:
+    def games(self, where: str = "", *values: str) -> Iterator[tuple[str, str, Batch | None]]:
         """Key, content and numbers of games; None where they are others than were put there."""
         rows = self.run(f"SELECT id, {', '.join(GAME)} FROM games {where}", values)
         columns = self._columns() if rows else {}
@@ -147,7 +148,7 @@ class Store(Database):
     def add_columns(self, key: str, columns: Mapping[Held, Floats], first: int = 0) -> None:
         """Puts further runs, from `first` on, of columns that were computed from Γ beside those of the same game."""
         with self.transaction():
-            game = next(self._games("WHERE key = ?", key), None)
+            game = next(self.games("WHERE key = ?", key), None)
             old = game and game[2]
             if game is None or old is None:
                 raise StoreError(f"{self.path}: something else has deleted a game; go on with --resume")
@@ -188,7 +189,7 @@ class Store(Database):
                 names = {h.column.name for h in columns}
                 old = held.get(key, {}).keys() - set(columns)
                 gone = {h for h in old if h.column.name in names and not _certifies(h)}
-                for _, content, numbers in self._games("WHERE key = ?", key) if gone else ():
+                for _, content, numbers in self.games("WHERE key = ?", key) if gone else ():
                     if numbers is not None:
                         left = {h: totals for h, totals in numbers.totals.items() if h not in gone}
                         self._put(key, content, numbers._replace(totals=left))
@@ -223,7 +224,12 @@ class Store(Database):
         finished, meta = self.finished(plan), self.meta
         labels = tuple(json.loads(meta.get("people", "[]")))
         wanted = {cell.key for cell in finished}
-        games = {key: (text, numbers) for key, text, numbers in self._games() if key in wanted}
+        games = {}
+        with Progress(len(wanted), unit="games") as progress:
+            for key, text, numbers in self.games():
+                if key in wanted:
+                    games[key] = text, numbers
+                    progress.advance(1)
         cells = tuple(self._cell(planned, *games[planned.key], labels) for planned in finished)
         return Results(cells, meta["name"], meta["title"])
 

@@ -11,6 +11,10 @@ from rich import console as consoles
 import onlinecal as oc
 from onlinecal.core import progress
 from onlinecal.core.progress import Progress
+from onlinecal.report.totals import totals
+from onlinecal.study.copies import merge
+from onlinecal.study.outlook import outlook
+from tests.results import cells, played, study
 
 
 def test_the_time_left_is_not_cut_at_80_columns(monkeypatch):
@@ -60,3 +64,38 @@ def test_a_single_slow_measure_shows_progress_by_a_clock(monkeypatch, ticks):
 
     assert oc.evaluate([0.2, 0.8], [0, 1], measures=[slow])["slow"] == 0.25
     assert seen == ["0 % · slow\n" if ticks else ""]
+
+
+def late(folder):
+    known = [*[40] * 40, *[60] * 10]
+    oc.recalibrate([0.3] * 50, [0, 1] * 25, times=range(50), known=known, measures=["brier"])
+
+
+def merged(folder):
+    for name in "ab":
+        played(folder / name, cells())
+    merge([folder / "a", folder / "b"], folder / "c")
+
+
+@pytest.mark.parametrize(
+    ("home", "work", "parts"),
+    [
+        ("recalibration.replay", late, 50 + 40),  # ten are told to none
+        ("study.copies", merged, 2 * 8),
+        ("study.store", lambda folder: played(folder / "a", cells()), 8),
+        ("study.outlook", lambda folder: outlook(cells(), 60.0), 4),
+        ("report.totals", lambda folder: totals(study(cells()), ["ece"]), 4),
+    ],
+)
+def test_long_work_is_counted_by_its_parts(monkeypatch, tmp_path, home, work, parts):
+    bars = set()
+
+    class Seen(Progress):
+        def advance(self, part):
+            bars.add(self)
+            assert part <= 1
+            super().advance(part)
+
+    monkeypatch.setattr(f"onlinecal.{home}.Progress", Seen)
+    work(tmp_path)
+    assert {bar._done for bar in bars} == {parts}
