@@ -12,7 +12,7 @@ from onlinecal.core.sweeps import ENDS, RESERVED, Kind, Sweep, Thing, kinds, ran
 from onlinecal.core.validation import is_number
 from onlinecal.decision_makers.responses import RESPONSES
 from onlinecal.decision_makers.tenures import Group
-from onlinecal.decisions.tasks import TASKS, random_task
+from onlinecal.decisions.tasks import TASKS, of_payoffs, random_task
 from onlinecal.engine.horizon import check_horizon
 from onlinecal.measures import MEASURES
 from onlinecal.naming import STRATEGIES, decision_maker_of, foreign, located, measure_of, strategy_of, task_of
@@ -49,7 +49,7 @@ def finder(folder: Path | None = None) -> Callable[[str, Mapping[str, Any]], Thi
         if foreign(name):
             made = locate(role, name, folder)
             return Thing(title(made), kinds(made) | more)
-        if role == "task" and "payoffs" in table:
+        if role == "task" and of_payoffs(table):
             return Thing(name, {"payoffs": Kind(list=True), "actions": Kind(list=True), **more})
         known = _KNOWN[role]
         if role == "task" and name == "random":  # of decision makers, a task of its own for each

@@ -112,6 +112,8 @@ def lifted(
         own = [name for name in dir(function) if name[0] != "_" and not hasattr(str, name)]
         near = difflib.get_close_matches(missing[0], own, n=1)
         but = f": it has {near[0]}; is {missing[0]} meant?" if near else f"; {expected}"
+        if near == missing[:1]:
+            but = f": its {near[0]} is no method; {expected}"
         raise refuse(f"{called or in_one_line(thing)} is not a {role}{but}")
     if made:
         name = type(function).__name__

@@ -1,5 +1,6 @@
 """The common parts of forecasters and natures: facts, ranges of parameters, parts, and players in plain Python."""
 
+import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -216,8 +217,14 @@ class OfPlain(Specification):
         return self.player(horizon)
 
     def player(self, horizon: int) -> Any:
-        """A fresh object."""
-        return self.make(horizon=horizon) if self.tuned else self.make()
+        """A fresh object, with copies of defaults that can change: no run sees what another one has put there."""
+        known = known_parameters(self.make).values()
+        own = {
+            p.name: copy.deepcopy(p.default)
+            for p in known
+            if type(p.default).__hash__ is None and p.kind is not p.POSITIONAL_ONLY
+        }
+        return self.make(**own, **({"horizon": horizon} if self.tuned else {}))
 
     @property
     def origin(self) -> Any:

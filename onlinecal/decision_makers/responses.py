@@ -4,19 +4,21 @@ A response maps Γ to the Γ of the beliefs, in expectation over its own randomn
 Swaps may depend on the belief, as in the swap regret of a randomised response.
 """
 
+import inspect
 import math
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
 
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import LIST, InvalidParameter, meant
+from onlinecal.core.errors import LIST, InvalidParameter, meant, suggestion
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.specification import Checked, allow, number, optional, whole, word
 from onlinecal.core.strategy import build, named_table, registry, strategy_name
 from onlinecal.decisions.base import Account, DecisionTask, QuadraticTask, Task, is_task
-from onlinecal.decisions.tasks import TASKS
+from onlinecal.decisions.tasks import TASKS, of_payoffs
 from onlinecal.measures.base import Bracket
 from onlinecal.measures.soft_binned import FINEST, SoftRounding, rounded_down, soft_rounding
 
@@ -269,16 +271,12 @@ def as_decision_maker(spec: Any) -> Task:
 
 
 def _plain_task(name: str, options: dict[str, Any]) -> Task:
-    if "payoffs" in options:
-        unknown = sorted(set(options) - {"payoffs", "actions"})
-        if unknown:
-            raise InvalidParameter(f"task {name!r} has no option {unknown[0]!r}; known: actions, payoffs")
-        return DecisionTask(name, options["payoffs"], options.get("actions", ()))
-    name = meant("task", name, TASKS, LIST)
-    try:
-        return TASKS[name](**options)
-    except TypeError as error:
-        raise InvalidParameter(f"task {name!r}: {error}") from None
+    make = partial(DecisionTask, name) if of_payoffs(options) else TASKS[meant("task", name, TASKS, LIST)]
+    known = inspect.signature(make).parameters
+    for key in options:
+        if key not in known:
+            raise InvalidParameter(f"task {name!r} has no option {key!r}{suggestion(key, known)}")
+    return make(**options)
 
 
 @kernel

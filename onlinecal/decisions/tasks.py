@@ -1,7 +1,8 @@
 """Decision tasks, best responses to a forecast, and their regrets."""
 
+import difflib
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -144,6 +145,11 @@ def external_regret(gamma: JointDistribution, task: Task | str) -> float:
     -0.5
     """
     return as_task("external_regret", task).account(gamma).external
+
+
+def of_payoffs(options: Mapping[str, Any]) -> bool:
+    """Whether a task with these options is a table of payoffs; a misspelt key is refused where it is read."""
+    return bool(difflib.get_close_matches("payoffs", options))
 
 
 def as_task(where: str, task: Any) -> Task:

@@ -82,6 +82,10 @@ class Game:
         if not is_whole(seed):
             raise InvalidParameter(f"seed = {brief(seed)}; expected an integer")
         check_runs(runs)
+        if not isinstance(schedule, Schedule):
+            raise InvalidParameter(f"schedule = {brief(schedule)}; expected an onlinecal.schedules.Schedule")
+        if not isinstance(cuts, Iterable):
+            raise InvalidParameter(f"cuts = {brief(cuts)}; expected a list of times")
         check_pair(forecaster, nature, horizon)
         self.names = strategy_name(forecaster), strategy_name(nature)
         keys, seed = (strategy_key(forecaster), strategy_key(nature)), int(seed)
@@ -245,6 +249,9 @@ class Game:
         `look`: the events change nothing.
         """
         mine, theirs, number = self.forecaster, self.nature, self.asked + 1
+        self._stopped = (
+            "a player asks for a round of the game in which it is asked; expected a game of its own"
+        )
         try:
             events = listed()
             resolved = sum(events.resolved)
@@ -281,9 +288,10 @@ class Game:
             self._stopped = str(said) if begun else ""
             raise said from stop.fault
         except BaseException as error:
-            if begun:
-                self._stopped = in_one_line(error, str) or f"a round after round {self.asked} was interrupted"
+            interrupted = f"a round after round {self.asked} was interrupted"
+            self._stopped = (in_one_line(error, str) or interrupted) if begun else ""
             raise
+        self._stopped = ""
         return events
 
     @property

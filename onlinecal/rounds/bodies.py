@@ -206,7 +206,10 @@ class Body(ast.NodeTransformer):
         kind = type(node.op).__name__
         if kind not in OPERATORS:
             self.refuse(node, f"the operator {kind} is not compiled", "+, -, *, /, //, % or **")
-        return _call(self.whole.called(OPERATORS[kind]), self.visit(node.left), self.visit(node.right))
+        left, right = self.visit(node.left), self.visit(node.right)
+        if kind == "Pow" and isinstance(right, ast.UnaryOp) and isinstance(right.op, ast.USub):
+            right = _call("float", right)  # a negative power of a whole number is a real one
+        return _call(self.whole.called(OPERATORS[kind]), left, right)
 
     def visit_Call(self, node: ast.Call) -> Any:
         said, method = ast.unparse(node.func), node.func

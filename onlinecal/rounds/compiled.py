@@ -134,7 +134,8 @@ def compiled_player(role: str, strategy: Any, player: Any) -> Any:
         if repr(one) != repr(two):
             raise _differs(cls, t, f"states {_law(one)} in Python and {_law(two)} compiled")
     if done != as_far:
-        how = "ends compiled alone" if error is None else f"ends in Python alone, by {error!r}"
+        beyond = "ends compiled alone, as at a whole number beyond 64 bits, or at a negative power of one"
+        how = beyond if error is None else f"ends in Python alone, by {error!r}"
         raise _differs(cls, min(done, as_far) // 2 + 1, how)
     last = _memory(cls, end, translation)
     kept = [(each.ints.tobytes(), each.floats.tobytes()) for each in (last, other)]

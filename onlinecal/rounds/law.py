@@ -26,7 +26,7 @@ def failed(error: Exception, who: str, number: int, runs: range, place: int | No
     """
     if isinstance(error, MemoryError):
         return InvalidForecast(
-            f"there is no memory left for round {number} in {len(runs)} run(s): {in_one_line(error, str)}; expected "
+            f"there is no memory left for round {number} in {len(runs)} run(s): {failure(error)}; expected "
             "fewer runs at a time or fewer rounds"
         )
     place = error.run if isinstance(error, Unplayable) and error.run is not None else place

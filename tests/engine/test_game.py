@@ -344,6 +344,8 @@ def test_a_game_whose_events_were_listed_and_not_played_is_over():
         ({"runs": range(0)}, "at least one"),
         ({"threads": 0}, "threads = 0"),
         ({"cuts": [float("nan")]}, "time = nan"),
+        ({"cuts": 3}, "cuts = 3; expected a list of times"),
+        ({"schedule": "poisson"}, "schedule = 'poisson'; expected an onlinecal.schedules.Schedule"),
         ({"keeps": ["truth"]}, "truth is to be kept with the rounds; nature 'bernoulli' does not reveal it"),
         ({"forecaster": f.Truthful()}, "needs truth, which nature 'bernoulli' does not reveal"),
     ],

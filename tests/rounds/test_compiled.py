@@ -88,7 +88,7 @@ class Powers:
         self.t += 1
         self.x += self.rate() * (outcome - forecast) + self.rate(power=2) * math.log(self.t)
         while abs(self.x) > 3.0:
-            self.x = self.x / 2 - (-self.x) % 0.7 // 3
+            self.x = self.x * 2**-1 - (-self.x) % 0.7 // 3
 
 
 class Biases:
@@ -302,8 +302,9 @@ TWO_NAMES = {"update": "self.x[0] += 0.1; self.y[0] -= 0.2", "forecast": "return
     [
         ("begins as a whole number and becomes a real one", {
             "update": "self.x = 0.5 if forecast > 2 else self.x", "init": "self.x = 0"}),
-        ("round 32 of a rehearsal: it ends compiled alone", {
+        ("round 32 of a rehearsal: it ends compiled alone, as at a whole number beyond 64 bits", {
             "forecast": "return 0.5", "update": "self.x = self.x * 4", "init": "self.x = 1"}),
+        ("or at a negative power of one; expected", {"forecast": "return 2 ** self.x", "init": "self.x = -1"}),
         ("Mine.forecast, line 5: it is not compiled: No implementation of function", {
             "forecast": "return self.x[self.x[0]]", "init": "self.x = [0.5]"}),
         ("of a rehearsal: it states", TWO_NAMES | {"init": "self.x = self.y = [0.5, 0.0]"}),

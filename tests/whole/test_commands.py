@@ -419,7 +419,7 @@ _FORECASTER = "__import__('onlinecal.forecasters').forecasters.Forecaster"
     [
         ("def __init__(self): raise SystemExit(3)", 2, "error: stopped by SystemExit: 3 (odd.py:2)\n"),
         ("def forecast(self): raise SystemExit(3)", 1, "SystemExit: 3 (odd.py:2)"),
-        ("def forecast(self): raise BaseException", 2, "error: stopped by BaseException (odd.py:2)\n"),
+        ("def forecast(self): raise BaseException", 1, "BaseException (odd.py:2)"),
         ("def start(self, horizon, stream): return None", 2, "its player has no method forecast()"),
     ],
 )  # fmt: skip

@@ -179,6 +179,7 @@ REFUSED = [
     (as_forecaster, 3, f"3 {NO_FORECASTER}"), (as_forecaster, "ema", f"'ema' {NO_FORECASTER}"),
     (as_forecaster, Swing, NO_FORECASTER), (as_nature, EMA(), NO_NATURE),
     (as_forecaster, type("Typo", (), {"forcast": len, "update": len}), "it has forcast; is forecast meant"),
+    (as_forecaster, type("Told", (), {"forecast": 0.5, "update": len}), "its forecast is no method; expected"),
     (as_forecaster, Needy, "'Needy' cannot be made without arguments: .* needs rate; expected defaults for all but"),
     (as_forecaster, PARTIAL(EMA, rat=1), "forecaster 'EMA' has no parameter 'rat'; did you mean 'rate'"),
     (as_forecaster, PARTIAL(EMA, 1, 2, 3), "forecaster 'EMA' cannot be made: too many positional arguments"),

@@ -92,7 +92,9 @@ def attempt(cell: Cell, unit: Unit, threads: int, told: Callable[[int], None]) -
     """Plays a unit; what a player or measure raises is returned, not raised."""
     try:
         return play_batch(cell, range(unit.first, unit.last), told, threads=threads)
-    except (Exception, SystemExit) as error:  # players and measures may be any code
+    except (Abandoned, KeyboardInterrupt):
+        raise
+    except BaseException as error:  # players and measures may be any code
         return fault(error)
 
 
