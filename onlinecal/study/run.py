@@ -4,7 +4,9 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from functools import cache
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -108,9 +110,32 @@ def play_batch(
         Of the compiled loop. Linear algebra takes one thread, since the order of its sums depends on their number.
     """
     began = time.perf_counter()
-    with _blas("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas"):
+    with _SINGLE:
         batch = _played(cell, runs, progress, threads)
     return batch._replace(seconds=time.perf_counter() - began)
+
+
+class _Single:
+    """Linear algebra with one thread, until no thread of this process is within: the limit is one of the process."""
+
+    def __init__(self) -> None:
+        self._lock, self._within, self._limits = Lock(), 0, ExitStack()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._within:
+                limit = _blas("scipy.linalg" in sys.modules).limit(limits=1, user_api="blas")
+                self._limits.enter_context(limit)
+            self._within += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if not self._within:
+                self._limits.close()
+
+
+_SINGLE = _Single()
 
 
 @cache

@@ -6,13 +6,14 @@ import random
 import re
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import onlinecal as oc
 from onlinecal.core.errors import CellError, InvalidForecast, InvalidParameter, WorkerError
@@ -164,6 +165,39 @@ def test_sums_do_not_depend_on_how_many_threads_linear_algebra_has():
         with threadpool_limits(threads, user_api="blas"):
             said.add(float(play_batch(cell, range(1)).totals[cell.columns[0]][0, 0]))
     assert len(said) == 1
+
+
+def test_linear_algebra_has_one_thread_until_all_cells_of_a_process_are_played():
+    """As where a worker of a cluster has several threads, and one ends before another."""
+    begun, inside, found = threading.Event(), threading.Event(), set()
+
+    class First(Mean):
+        def forecast(self):
+            begun.set()
+            return 0.5 * inside.wait(60.0)
+
+    first = threading.Thread(target=play_batch, args=(small([made(First)])[0], range(1)))
+
+    class Second(Mean):
+        def forecast(self):
+            inside.set()
+            first.join(60.0)
+            found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+            return 0.5
+
+    def limit(threads):  # by a thread that ends, since one that has set a limit keeps others from it
+        setter = threading.Thread(target=threadpool_limits, args=(threads, "blas"))
+        setter.start(), setter.join()
+
+    before = max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+    limit(2)
+    try:
+        first.start()
+        assert begun.wait(60.0)
+        play_batch(small([made(Second)])[0], range(1))
+    finally:
+        limit(before)
+    assert found == {1}
 
 
 # ---------------------------------------------------------------- what goes wrong
