@@ -69,7 +69,4 @@ class IndexPage(MetadataHookInterface):
         text = Path(self.root, "README.md").read_text("utf-8")
         repository = metadata.get("urls", {}).get("Repository", "")
         where = {kind: self.config[kind] for kind in ("links", "pictures")}
-        metadata["readme"] = {
-            "content-type": "text/markdown",
-            "text": alone(text, repository, **where),
-        }
+        metadata["readme"] = {"content-type": "text/markdown", "text": alone(text, repository, **where)}

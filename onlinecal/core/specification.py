@@ -5,23 +5,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from onlinecal.core import validation
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, in_one_line
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.plain import check_made, known_parameters, lifted, no_options
-from onlinecal.core.strategy import (
-    build,
-    every,
-    make,
-    memory_of,
-    parameters,
-    required,
-    some,
-    strategy_name,
-)
+from onlinecal.core.strategy import build, every, make, memory_of, parameters, required, some, strategy_name
 from onlinecal.core.streams import Stream
 
 #: a function of a parameter's name and value that refuses what is not allowed
@@ -251,15 +242,18 @@ class OfPlain(Specification):
         return "horizon" in known_parameters(self.make)
 
 
+S = TypeVar("S", bound=Specification)
+
+
 def specified(
-    base: type[Specification],
-    plain: Callable[..., Any],
+    base: type[S],
+    plain: Callable[..., S],
     methods: Mapping[str, str],
     thing: Any,
     options: Mapping[str, Any],
     called: str | None,
     refuse: type[OnlinecalError] = InvalidParameter,
-) -> Any:
+) -> S:
     """A specification with this base, of what is one, or by `plain` of what makes players with these methods."""
     role = base.role
     if isinstance(thing, type) and issubclass(thing, base):

@@ -25,11 +25,11 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def integer(where: str, name: str, value: Any, least: int, most: int | None = None) -> int:
+def integer(where: str, name: str, value: Any, least: int | None = None, most: int | None = None) -> int:
     """`value` as an int from `least` to `most`; `where` begins the message of the refusal."""
-    if not is_whole(value) or value < least or (most is not None and value > most):
-        expected = f"an integer ≥ {least}" if most is None else f"an integer from {least} to {_power(most)}"
-        raise _refused(where, name, value, expected)
+    if not is_whole(value) or (least is not None and value < least) or (most is not None and value > most):
+        ends = "" if least is None else f" ≥ {least}" if most is None else f" from {least} to {_power(most)}"
+        raise _refused(where, name, value, f"an integer{ends}")
     return int(value)
 
 

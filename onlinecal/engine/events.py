@@ -88,11 +88,7 @@ class Agenda:
     """
 
     def __init__(
-        self,
-        clock: Clock,
-        cuts: Any,
-        streams: int = 1,
-        streams_of: Callable[[int, int], Ints] | None = None,
+        self, clock: Clock, cuts: Any, streams: int = 1, streams_of: Callable[[int, int], Ints] | None = None
     ) -> None:
         self.clock, self.cuts = clock, np.asarray(cuts, np.float64)
         self.streams, self.streams_of = streams, streams_of

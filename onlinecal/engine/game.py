@@ -24,7 +24,7 @@ from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalEr
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
-from onlinecal.core.validation import count, is_whole
+from onlinecal.core.validation import count, integer
 from onlinecal.engine.events import ASK, LOOK, Agenda, Events, Question
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine.keeping import as_history
@@ -79,8 +79,7 @@ class Game:
         forecaster = forecaster if hasattr(forecaster, "start") else as_forecaster(forecaster)
         nature = nature if hasattr(nature, "start") else as_nature(nature)
         check_horizon(horizon)
-        if not is_whole(seed):
-            raise InvalidParameter(f"seed = {brief(seed)}; expected an integer")
+        seed = integer("", "seed", seed)
         check_runs(runs)
         if not isinstance(schedule, Schedule):
             raise InvalidParameter(f"schedule = {brief(schedule)}; expected an onlinecal.schedules.Schedule")
@@ -88,7 +87,7 @@ class Game:
             raise InvalidParameter(f"cuts = {brief(cuts)}; expected a list of times")
         check_pair(forecaster, nature, horizon)
         self.names = strategy_name(forecaster), strategy_name(nature)
-        keys, seed = (strategy_key(forecaster), strategy_key(nature)), int(seed)
+        keys = strategy_key(forecaster), strategy_key(nature)
         size, at = len(runs), f"T={horizon}"
         self.horizon, self.runs, self.asked, self.resolved = horizon, runs, 0, 0
         self.forecaster = start("forecaster", forecaster, horizon, runs, seed)

@@ -170,5 +170,4 @@ def as_forecaster(
     called : str, optional
         The name in messages. Default: its own name.
     """
-    found: Forecaster = specified(Forecaster, Scalar, METHODS, thing, options, called, InvalidForecast)
-    return found
+    return specified(Forecaster, Scalar, METHODS, thing, options, called, InvalidForecast)

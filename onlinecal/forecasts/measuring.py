@@ -13,13 +13,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.memory import cores
 from onlinecal.core.validation import integer
-from onlinecal.forecasts.cautions import (
-    cautions,
-    duplicates,
-    order_caution,
-    tiny_groups,
-    unresolved_caution,
-)
+from onlinecal.forecasts.cautions import cautions, duplicates, order_caution, tiny_groups, unresolved_caution
 from onlinecal.forecasts.clusters import Clustered, blocks_in_time
 from onlinecal.forecasts.evaluation import DECIDING, evaluate
 from onlinecal.forecasts.inference import (

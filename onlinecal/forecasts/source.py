@@ -106,11 +106,7 @@ def _of_cluster(source: str, asked: Asked, size: int | None, address: str) -> "S
 
     path = str(local(source).absolute())
     with Cluster(address, after="measure it again") as cluster:
-        found: Sums = cluster.merged(
-            partial(_sums, path, asked, size),
-            places_of(path, size),
-            merged_sums,
-        )
+        found: Sums = cluster.merged(partial(_sums, path, asked, size), places_of(path, size), merged_sums)
     return found
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, Ints
+from onlinecal.rounds.parts import first_above
 
 #: raised when the bets change: a test cannot go on with others
 VERSION = 2
@@ -64,14 +65,7 @@ class Bettors:
 @kernel
 def cell_of(edges, p):
     """The cell [a, b) that holds p; the last one is closed."""
-    low, high = 0, len(edges) - 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        if p >= edges[middle]:
-            low = middle
-        else:
-            high = middle
-    return low
+    return min(first_above(edges, p), len(edges) - 1) - 1
 
 
 @kernel

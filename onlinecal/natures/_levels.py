@@ -25,11 +25,6 @@ LASTS = 2
 HEAD = LAST + LASTS
 
 
-def level_table(*, columns: int = 1, own: Any = (), **more: Any) -> Memory:
-    numbers = [*own] + [0.0] * (columns * FIRST)
-    return Memory(ints=[0, FIRST, PLACES - 1] + [0] * (LASTS + 3 * FIRST), floats=numbers, **more)
-
-
 def make_room(memory: Memory, more: int) -> None:
     """Makes room for new levels, and one more with numbers of 0: that of a level to come."""
     levels, had = int(memory.ints[:, LEVELS].max()), int(memory.ints[0, ROOM])
@@ -52,8 +47,14 @@ def make_room(memory: Memory, more: int) -> None:
     memory.ints, memory.floats = ints, floats
 
 
-def level_player(move: Step, hear: Step, memory: Memory) -> CompiledNature:
-    """A nature that sees the law, and enters the level of each drawn forecast into its table."""
+def level_player(
+    move: Step, hear: Step, *, columns: int = 1, own: Any = (), cells: int | None = None, **more: Any
+) -> CompiledNature:
+    """A nature that sees the law, and enters the level of each drawn forecast into its table, or counts in cells."""
+    if cells is not None:
+        return CompiledNature(move, Memory(floats=cells + 1, **more), sight=Sight.LAW, hear=hear)
+    ints, numbers = [0, FIRST, PLACES - 1] + [0] * (LASTS + 3 * FIRST), [*own] + [0.0] * (columns * FIRST)
+    memory = Memory(ints=ints, floats=numbers, **more)
     return CompiledNature(move, memory, sight=Sight.LAW, hear=hear, reserve=make_room, grows_with="levels")
 
 

@@ -10,7 +10,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
 from onlinecal.core.specification import UNIT, allow, optional, whole, word
 from onlinecal.core.streams import Stream
-from onlinecal.natures._levels import enter, find, level_player, level_table
+from onlinecal.natures._levels import enter, find, level_player
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
@@ -155,11 +155,8 @@ class Greedy(Nature):
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         shared_ints = [get_args(Target).index(self.target), self.cells or 0]
-        if self.cells is None:
-            memory = level_table(shared_ints=shared_ints, shared=[float(self.kink)])
-            return level_player(_greed, _note, memory)
-        memory = Memory(floats=self.cells + 1, shared_ints=shared_ints, shared=[float(self.kink)])
-        return CompiledNature(_greed, memory, sight=self.sight, hear=_note)
+        kink = [float(self.kink)]
+        return level_player(_greed, _note, cells=self.cells, shared_ints=shared_ints, shared=kink)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:

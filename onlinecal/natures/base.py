@@ -114,5 +114,4 @@ def as_nature(
     options, called
         As for `onlinecal.forecasters.as_forecaster`.
     """
-    found: Nature = specified(Nature, Scalar, {"probability": ""}, thing, options, called)
-    return found
+    return specified(Nature, Scalar, {"probability": ""}, thing, options, called)

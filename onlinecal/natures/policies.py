@@ -12,20 +12,10 @@ from onlinecal.core.arrays import cell
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import UNIT, allow, listed, number, optional, whole
 from onlinecal.core.streams import Stream
-from onlinecal.natures._levels import ROOM, ends, enter, find, level_player, level_table
+from onlinecal.natures._levels import ROOM, ends, enter, find, level_player
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
-from onlinecal.rounds.steps import (
-    Memory,
-    floats,
-    hear,
-    ints,
-    law_values,
-    law_weights,
-    move,
-    shared,
-    shared_ints,
-)
+from onlinecal.rounds.steps import floats, hear, ints, law_values, law_weights, move, shared, shared_ints
 
 
 @dataclass(frozen=True)
@@ -64,10 +54,7 @@ class KinkApproach(Nature):
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         shared = [float(self.kink), float(self.dwell)]
-        if self.cells is None:
-            return level_player(_approach, _count, level_table(shared_ints=[0], shared=shared))
-        memory = Memory(floats=self.cells + 1, shared_ints=[self.cells], shared=shared)
-        return CompiledNature(_approach, memory, sight=self.sight, hear=_count)
+        return level_player(_approach, _count, cells=self.cells, shared_ints=[self.cells or 0], shared=shared)
 
 
 @move
@@ -124,8 +111,8 @@ class SparseBias(Nature):
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         # A pair every two steps: N = rounds · step.
         rounds = 2.0 * SHARE * horizon / self.reach
-        memory = level_table(columns=2, own=[1.0], shared=[float(self.kink), float(self.reach), rounds])
-        return level_player(_feed, _lean, memory)
+        given = [float(self.kink), float(self.reach), rounds]
+        return level_player(_feed, _lean, columns=2, own=[1.0], shared=given)
 
 
 @move
@@ -201,7 +188,7 @@ class LogisticPolicy(Nature):
         object.__setattr__(self, "weights", tuple(map(float, weights)))
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
-        return level_player(_weigh, _note, level_table(columns=2, shared=list(self.weights)))
+        return level_player(_weigh, _note, columns=2, shared=list(self.weights))
 
 
 @move
@@ -266,7 +253,7 @@ class Ratchet(Nature):
 
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
-        return level_player(_push, _turn, level_table(columns=3, shared=given))
+        return level_player(_push, _turn, columns=3, shared=given)
 
 
 @kernel

@@ -213,9 +213,7 @@ def listed(specs: Any) -> Iterable[Any]:
     return specs if isinstance(specs, Iterable) and not isinstance(specs, str | Mapping) else [specs]
 
 
-def named_measure(
-    spec: Any,
-) -> tuple[Column, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
+def named_measure(spec: Any) -> tuple[Column, Callable[[JointDistribution], Any], Measure, dict[str, Any]]:
     """The column of a measure as in `Panel.of`, its function with the options set, its record, and these options."""
     options = dict(spec) if isinstance(spec, Mapping) else {"name": spec}
     function = options.pop("name", None)

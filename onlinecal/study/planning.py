@@ -11,7 +11,7 @@ from onlinecal.core.content import content, digest
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Guarantee, following
 from onlinecal.core.strategy import strategy_label
-from onlinecal.core.validation import is_whole
+from onlinecal.core.validation import integer
 from onlinecal.core.words import number_of
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.game import IMMEDIATE, VERSION
@@ -350,10 +350,8 @@ def _check_numbers(horizons: Sequence[int], runs: int, seed: int, per_decade: in
         if horizon in horizons[:i]:
             raise InvalidParameter(f"horizon {horizon} is given twice; expected each once")
     for name, value, most in (("runs", runs, 100_000), ("per_decade", per_decade, 100)):
-        if not is_whole(value) or not 1 <= value <= most:
-            raise InvalidParameter(f"{name} = {value!r}; expected an integer from 1 to {most}")
-    if not is_whole(seed):
-        raise InvalidParameter(f"seed = {seed!r}; expected an integer")
+        integer("", name, value, 1, most)
+    integer("", "seed", seed)
 
 
 def _check_labels(who: Sequence[Entry], whom: Sequence[Entry], schedules: Sequence[Schedule]) -> None:

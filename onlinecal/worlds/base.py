@@ -117,8 +117,7 @@ def as_world(
     options, called
         As for `onlinecal.forecasters.as_forecaster`.
     """
-    world: World = specified(World, Simulated, METHODS, thing, options, called)
-    return world
+    return specified(World, Simulated, METHODS, thing, options, called)
 
 
 def is_world(thing: Any) -> bool:

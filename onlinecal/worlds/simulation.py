@@ -3,9 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.transcript import Transcript
-from onlinecal.core.validation import is_whole
+from onlinecal.core.validation import integer
 from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine.keeping import as_history
 from onlinecal.engine.separate import Separate
@@ -58,8 +57,7 @@ class Simulation(Separate):
         history: Any = "exact",
     ) -> None:
         check_horizon(horizon)
-        if not is_whole(seed):
-            raise InvalidParameter(f"seed = {seed!r}; expected an integer")
+        integer("", "seed", seed)
         check_runs(runs)
         check_pair(forecaster, world, horizon)
         times = tuple(sorted({check_time(cut) for cut in cuts}))

@@ -71,11 +71,7 @@ def plain(*classes):
 
 
 #: a specification, and what makes a plain player that plays as it does
-MINE = [
-    (f.EmpiricalMean(), Mean),
-    (f.UniformRandom(4), Uniform),
-    *plain(Mean, Laws),
-]
+MINE = [(f.EmpiricalMean(), Mean), (f.UniformRandom(4), Uniform), *plain(Mean, Laws)]
 THEIRS = [
     (n.Bernoulli(0.3), Coin),
     (n.Contrarian("draw"), Contrary),

@@ -5,13 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from onlinecal.forecasters import (
-    Constant,
-    Doubling,
-    ExpertMixture,
-    ForecastHedging,
-    PerturbedLeader,
-)
+from onlinecal.forecasters import Constant, Doubling, ExpertMixture, ForecastHedging, PerturbedLeader
 from onlinecal.measures import brier, ece
 from onlinecal.natures import Bernoulli, Contrarian
 from tests.by_hand import Driven

@@ -229,11 +229,7 @@ def totals(game, guarantee):
 @pytest.mark.parametrize("nature", HARD, ids=strategy_key)
 @pytest.mark.parametrize(
     "of",
-    [
-        *map(f.AlmostOneStepAhead, ("T^(1/2)", "T^(1/3)")),
-        K29,
-        f.DefensiveForecasting("gaussian", 0.5),
-    ],
+    [*map(f.AlmostOneStepAhead, ("T^(1/2)", "T^(1/3)")), K29, f.DefensiveForecasting("gaussian", 0.5)],
     ids=strategy_key,
 )
 def test_bounds_and_certificates_hold_with_delays(of, nature, slots, seed):

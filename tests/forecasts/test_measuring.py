@@ -390,7 +390,7 @@ def test_a_cluster_finds_the_report_of_one_machine(tmp_path):
 @drawn(
     st.lists(
         st.tuples(st.sampled_from([0.0, 0.2, 0.5, 0.7, 1.0]), st.sampled_from([0, 1, None])), max_size=10
-    ),
+    )
 )
 def test_rows_without_an_outcome_bound_scores(rows):
     """The least and the largest values over all outcomes, one by one."""
