@@ -341,13 +341,14 @@ def _pass(matrix, i, others, share):
     """Puts in place of the flow from i to eliminated points what comes of it; the flow itself goes to `share`."""
     for j in others:
         share[j], matrix[i, j] = matrix[i, j], 0.0
-    # Four at a time, which runs twice as fast.
+    # Four at a time, which runs twice as fast. Points have no flow to most of the others.
     k = 0
     while k + 3 < len(others):
         a, b, c, d = others[k], others[k + 1], others[k + 2], others[k + 3]
         p, q, s, t = share[a], share[b], share[c], share[d]
-        for j in range(matrix.shape[1]):
-            matrix[i, j] += (p * matrix[a, j] + q * matrix[b, j]) + (s * matrix[c, j] + t * matrix[d, j])
+        if (p + q) + (s + t) > 0.0:
+            for j in range(matrix.shape[1]):
+                matrix[i, j] += (p * matrix[a, j] + q * matrix[b, j]) + (s * matrix[c, j] + t * matrix[d, j])
         k += 4
     while k < len(others):
         a, p = others[k], share[others[k]]
