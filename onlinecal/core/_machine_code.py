@@ -96,8 +96,10 @@ class _Kept(FunctionCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():
+        # A function that was sent is of a module that may not be found here: it is compiled.
+        with self._guard_against_spurious_io_errors(), contextlib.suppress(ImportError):
             return self._load_overload(sig, target_context)
+        return None
 
 
 @cache

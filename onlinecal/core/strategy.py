@@ -34,7 +34,9 @@ def parameters(strategy: Any) -> dict[str, Any]:
     """Names and values of a specification's parameters."""
     if not dataclasses.is_dataclass(strategy):
         return {}
-    return {f.name: getattr(strategy, f.name) for f in dataclasses.fields(strategy) if f.init}
+    fields = (f.name for f in dataclasses.fields(strategy) if f.init)
+    # A plain class has no attribute where a field has a `default_factory`.
+    return {name: getattr(strategy, name) for name in fields if hasattr(strategy, name)}
 
 
 def strategy_key(strategy: Any) -> str:

@@ -7,7 +7,7 @@ import re
 import signal
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 
@@ -113,6 +113,21 @@ def test_nonsense_is_named_with_round_and_run(said, shown):
                 again()
             assert str(told.value).isprintable()
             assert shown in str(told.value)
+
+
+def test_a_dataclass_may_make_its_defaults():
+    @dataclass
+    class Keeps:
+        said: list = field(default_factory=lambda: [0.25])
+
+        def forecast(self):
+            return self.said[-1]
+
+        def update(self, forecast, outcome):
+            self.said.append(0.5)
+
+    (gamma,) = played(Keeps, horizon=3, runs=range(1)).gammas()
+    assert gamma.predictions.tolist() == [0.25, 0.5]
 
 
 def test_a_class_may_state_larger_laws():

@@ -1,5 +1,6 @@
 """Studies by several workers: the same numbers in whatever order, lost units, cells that fail, what is sent."""
 
+import importlib
 import os
 import pickle
 import random
@@ -439,14 +440,12 @@ def test_plug_ins_are_sent_with_their_text(tmp_path, monkeypatch):
         assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
 
 
-SCRIPT = """
+STEPS = """
 import onlinecal as oc
 from dataclasses import dataclass
 from onlinecal.forecasters import Forecaster
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
-from onlinecal.study.executors import processes
-processes.ALONE = 0
 
 @law
 def say(run, number):
@@ -463,6 +462,34 @@ class Smoothing(Forecaster):
     def start(self, horizon, stream):
         return CompiledForecaster(say, follow, Memory(floats=[0.5]), size=1)
 
+@oc.compiled
+class Follows:
+    def __init__(self): self.mean = 0.5
+    def forecast(self): return self.mean
+    def update(self, forecast, outcome): self.mean += 0.1 * (outcome - self.mean)
+"""
+
+
+def test_machine_code_that_is_kept_of_a_module_that_is_not_found(tmp_path, monkeypatch):
+    """As on a worker that shares a file system with what has played the same before."""
+    mark = f"p{random.randrange(10**9)}"
+    (tmp_path / f"{mark}.py").write_text(STEPS)
+    monkeypatch.syspath_prepend(tmp_path)
+    own = importlib.import_module(mark)
+    planned = small([own.Smoothing(), made(own.Follows)])
+    kit, cut = packed(planned), list(units(planned, 1))
+    here = [play_batch(planned[unit.cell], range(unit.first, unit.last)) for unit in cut]
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    (elsewhere / "in").write_bytes(pickle.dumps((kit, cut)))
+    subprocess.run([sys.executable, "-c", PLAYS, "in", "out"], cwd=elsewhere, check=True)
+    for a, b in zip(here, pickle.loads((elsewhere / "out").read_bytes()), strict=True):
+        assert all((a.totals[column] == b.totals[column]).all() for column in a.totals)
+
+
+SCRIPT = f"""
+from onlinecal.study.executors import processes
+processes.ALONE = 0
+{STEPS}
 class Plain:
     def forecast(self): return FORECAST
     def update(self, forecast, outcome): pass
@@ -470,7 +497,7 @@ FORECAST = 0.3
 
 print("begun")
 asked = dict(horizon=[50, 100], runs=2, measures=["ece", lambda gamma: gamma.weight])
-one, two = (oc.play([Smoothing(), Plain], "drift", **asked, jobs=jobs) for jobs in (None, 2))
+one, two = (oc.play([Smoothing(), Follows, Plain], "drift", **asked, jobs=jobs) for jobs in (None, 2))
 print(one.cells == two.cells, [cell.loop for cell in two.cells])
 """
 
@@ -480,4 +507,7 @@ def test_a_script_without_a_guard_sends_what_it_defines(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     options = {"capture_output": True, "text": True, "timeout": 120}
     done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, **options)
-    assert (done.stderr, done.stdout) == ("", "begun\nTrue ['compiled', 'compiled', 'python', 'python']\n")
+    assert (done.stderr, done.stdout) == (
+        "",
+        "begun\nTrue ['compiled', 'compiled', 'compiled', 'compiled', 'python', 'python']\n",
+    )
