@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -87,7 +88,7 @@ class Feed:
         """Begins with a header of its own: the next piece of standard input."""
         if self.offset and not self._note["piped"]:
             raise InvalidData(f"{self.name}: the state is of a file; expected that file, or another --state")
-        self._note.update(offset=0, line=0, header=None, encoding=None, piped=True)
+        self._note.update(offset=0, line=0, header=None, encoding=None, end=None, piped=True)
         self._digest, self._columns = hashlib.sha256(), []
 
     def skip(self, read: Callable[[int], bytes]) -> None:
@@ -119,8 +120,11 @@ class Feed:
             big = "be" if data.startswith((b"\xfe\xff", b"\x00\x00\xfe\xff")) else "le"
             known = {"utf-8-sig": "utf-8", "utf-16": f"utf-16-{big}", "utf-32": f"utf-32-{big}"}
             note["encoding"] = known.get(name, name)
+        if note.get("end") is None:  # the first end of a line tells; a last "\r" may be one half of it
+            first = re.search("\n|\r(?=[^\n])", data.decode(note["encoding"], "replace"))
+            note["end"] = first and first[0]
         # Unit by unit: where these are of several bytes, parts of two neighbours are no end of a line.
-        end = "\n".encode(note["encoding"])
+        end = (note["end"] or "\n").encode(note["encoding"])
         unit = f"u{len(end)}"
         units = np.frombuffer(data, unit, len(data) // len(end)) == np.frombuffer(end, unit)
         cuts = [0, *(len(end) * (np.flatnonzero(units) + 1)).tolist()]
@@ -246,7 +250,8 @@ class Feed:
 
     def _rows(self, lines: list[bytes]) -> tuple[Rows, list[int]]:
         """The lines that are not blank, as rows; and which they are."""
-        texts = self._text(lines).replace("\r\n", "\n").removesuffix("\n").split("\n")
+        text = self._text(lines).replace("\r\n", "\n").replace(self._note["end"] or "\n", "\n")
+        texts = text.removesuffix("\n").split("\n")
         places = [i for i, text in enumerate(texts) if text.strip()]
         data, before = "\n".join([texts[i] for i in places]).encode(), int(self._note["line"])
         rows = csv_rows(data, self.name, self._columns, self._asked.delimiter or ",", before - 1)

@@ -51,6 +51,9 @@ CREATE TABLE gammas (
     PRIMARY KEY (game, run));
 CREATE TABLE failed (key TEXT PRIMARY KEY, error TEXT NOT NULL, at TEXT NOT NULL) WITHOUT ROWID;
 CREATE VIEW results AS
+    WITH shown AS (
+        SELECT panel.key, held.value FROM meta JOIN json_each(meta.value, '$.panels') AS panel
+            JOIN json_each(panel.value) AS held WHERE meta.key = 'plan')
     SELECT json_extract(cell.value, '$[1]') AS forecaster, json_extract(cell.value, '$[2]') AS nature,
         json_extract(cell.value, '$[3]') AS schedule, json_extract(cell.value, '$[4]') AS horizon,
         columns.name AS "column", round, run, total
@@ -58,7 +61,8 @@ CREATE VIEW results AS
         JOIN totals ON game = games.id AND run < json_extract(cell.value, '$[5]')
         JOIN json_each(games.held) AS each ON each.key = totals."column"
         JOIN columns ON columns.key = json_extract(each.value, '$[0]')
-    WHERE meta.key = 'plan';
+    WHERE meta.key = 'plan' AND (json_extract(columns."column", '$.kind') = 'certificate'
+        OR (json_extract(cell.value, '$[9]'), columns.key) IN shown);
 """
 #: seconds to wait for another program that holds the file before a cell that has been played is given up
 PATIENCE = 300.0

@@ -60,6 +60,7 @@ SAME = {
     "tab": (text(between="\t", end="\r\n").encode("utf-8-sig"), "f.tsv", {}),
     "caret": (text(between="^").encode(), "f.csv", {"delimiter": "^"}),
     "blank lines before": (("\r\n\n" + text()).encode(), "f.csv", {}),
+    "carriage returns": (text(end="\r").encode("utf-16"), "f.csv", {}),
     "decimal comma": (text(["0,25", "0,5", "1", "0,125"], between=";").encode(), "f.csv", {}),
     "True": (text(words=("False", "TRUE")).encode(), "f.csv", {}),
     "1.0": (text(words=("0.0", " 1 ")).encode(), "f.csv", {}),
