@@ -30,11 +30,11 @@ NAMED = 6
 
 
 class Answer(NamedTuple):
-    """Tables with their notes, sentences without a full stop, and the same as data."""
+    """Tables with their notes, sentences without a full stop, and a function that returns the same as data."""
 
     tables: Sequence[Table]
     notes: Sequence[str]
-    data: Any
+    data: Callable[[], Any] = list
     #: beside JSON on stderr
     refused: Sequence[str] = ()
 
@@ -78,7 +78,7 @@ def answer(
         found = ANSWERS[table](study, pareto or measure)
         if as_json:
             print(*found.refused, sep="\n", end="\n" * bool(found.refused), file=sys.stderr)
-            print_json(found.data)
+            print_json(found.data())
         elif markdown:
             print(found.markdown())
         else:
@@ -91,7 +91,7 @@ def answer(
         print_totals(study, study.title or study.name, study.measures)
     else:
         one, notes = compared(study, measure)
-        Answer([one], notes, None).print()
+        Answer([one], notes).print()
 
 
 # ---------------------------------------------------------------- ranks
@@ -133,7 +133,9 @@ def of_ranking(found: Sequence[Contest]) -> Answer:
         more = f"; and {len(pairs) - NAMED} more pairs" if len(pairs) > NAMED else ""
         against = standing.nature + " (a single run)" * (standing.runs == 1)
         notes.append(f"Not told apart against {against}: {'; '.join(pairs[:NAMED])}{more}")
-    return Answer([Table(title, ["forecaster", "mean rank", *headings], rows)], notes, ranking_json(found))
+    return Answer(
+        [Table(title, ["forecaster", "mean rank", *headings], rows)], notes, lambda: ranking_json(found)
+    )
 
 
 # ---------------------------------------------------------------- Pareto fronts
@@ -159,7 +161,7 @@ def of_fronts(found: Sequence[Contest]) -> Answer:
         f"{100 * found[0].level:g} % (Student's t on one difference a run, the larger p-value of both measures, Holm's "
         "procedure over all pairs and natures) if differences are normal"
     )
-    return Answer(tables, [". ".join([said, *remarks(found)])], [*map(front_json, found)])
+    return Answer(tables, [". ".join([said, *remarks(found)])], lambda: [*map(front_json, found)])
 
 
 def _front_row(front: Contest, who: str) -> list[str]:
@@ -203,7 +205,7 @@ def of_paired(found: Sequence[Difference], refused: Sequence[str], level: float 
         )
     return Answer(
         [Table(title, ["first − second", *headings], cells)], [". ".join([text, *remarks([d.contest for d in found])])],
-        [d.as_json() for d in found], [f"not compared: {line}" for line in refused],
+        lambda: [d.as_json() for d in found], [f"not compared: {line}" for line in refused],
     )  # fmt: skip
 
 
@@ -237,7 +239,7 @@ def of_people(drawn: Sequence[PeopleRow]) -> Answer:
         "outcome is known; those that are open at the end are not in it. No best response has more swap regret than "
         "its CDL; *: another response, which may"
     )
-    return Answer(tables, [note], [row.as_json() for row in drawn])
+    return Answer(tables, [note], lambda: [row.as_json() for row in drawn])
 
 
 def _many(row: PeopleRow) -> str:
