@@ -187,11 +187,6 @@ def _maker(
         signature.bind_partial(*arguments, **options)
     except TypeError as error:  # too many, or one given twice
         raise InvalidParameter(f"{role} {name!r} cannot be made: {error}") from None
-    if needed := [key for key in required(made) if key != "horizon"]:
-        raise InvalidParameter(
-            f"{role} {name!r} cannot be made without arguments: {in_one_line(function)} needs {', '.join(needed)}; "
-            "expected defaults for all but horizon, or parameters"
-        )
     return made
 
 

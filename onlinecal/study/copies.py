@@ -12,7 +12,6 @@ import onlinecal
 from onlinecal.core.columns import Held
 from onlinecal.core.content import differences, digest
 from onlinecal.core.errors import InvalidParameter, StoreError
-from onlinecal.core.progress import Progress
 from onlinecal.core.writing import EXISTS
 from onlinecal.study.entries import Planned
 from onlinecal.study.lock import writing
@@ -75,11 +74,9 @@ def merge(paths: Sequence[Path], output: Path, *, overwrite: bool = False) -> li
         def fill(new: Store) -> None:
             meta, cells = _meta(stores, remarks), _cells(stores)
             games = [store.runs() for store in stores]
-            with Progress(sum(map(len, games)), unit="games") as progress:
-                for i, store in enumerate(stores):
-                    for game in store.games():
-                        _add(new, store, *game, [stores[j] for j in range(i) if game[0] in games[j]])
-                        progress.advance(1)
+            for i, store in enumerate(stores):
+                for game in store.games():
+                    _add(new, store, *game, [stores[j] for j in range(i) if game[0] in games[j]])
             held = new.held()
             new.put_plan(meta, [_shown(*rows, held.get(rows[0][0].key, {}), remarks) for rows in cells])
 
@@ -111,14 +108,14 @@ def _cells(stores: Sequence[Store]) -> list[tuple[list[Planned], list[Planned]]]
     """The cells of the same labels, all and finished ones; another game or column is refused."""
     found: dict[tuple[Any, ...], list[Planned]] = {}
     done: set[tuple[str, int]] = set()
-    contents: dict[str, Any] = {}
     for store in stores:
         done |= {(cell.key, cell.runs) for cell in store.finished()}
-        contents |= store.contents(store.runs().keys())
         for cell in store.plan():
             rows = found.setdefault(cell[1:5], [])
             if rows and rows[0].key != cell.key:
-                paths = differences(contents.get(rows[0].key), contents.get(cell.key))
+                keys = rows[0].key, cell.key
+                told = {key: content for each in stores for key, content in each.contents(keys).items()}
+                paths = differences(*map(told.get, keys))
                 why = ", ".join(".".join(path) for path in paths if path)
                 raise StoreError(
                     f"{cell} is another game in {store.path} than in a file before it{why and f' ({why})'}; expected "

@@ -130,9 +130,11 @@ class Store(Database):
         """Key, content and numbers of games; None where they are others than were put there."""
         rows = self.run(f"SELECT id, {', '.join(GAME)} FROM games {where}", values)
         columns = self._columns() if rows else {}
-        for game, *row in rows:
-            order = 'SELECT total FROM totals WHERE game = ? ORDER BY "column", round, run'
-            yield row[0], row[1], numbers_of(row, self.run(order, (game,)), columns)
+        order = 'SELECT total FROM totals WHERE game = ? ORDER BY "column", round, run'
+        with Progress(len(rows), unit="games") as progress:
+            for game, *row in rows:
+                yield row[0], row[1], numbers_of(row, self.run(order, (game,)), columns)
+                progress.advance(1)
 
     def add(self, key: str, content: Mapping[str, Any], batch: Batch) -> None:
         """Puts numbers of `Held` columns beside those of the same game; the runs that are there stay."""
@@ -224,12 +226,7 @@ class Store(Database):
         finished, meta = self.finished(plan), self.meta
         labels = tuple(json.loads(meta.get("people", "[]")))
         wanted = {cell.key for cell in finished}
-        games = {}
-        with Progress(len(wanted), unit="games") as progress:
-            for key, text, numbers in self.games():
-                if key in wanted:
-                    games[key] = text, numbers
-                    progress.advance(1)
+        games = {key: (text, numbers) for key, text, numbers in self.games() if key in wanted}
         cells = tuple(self._cell(planned, *games[planned.key], labels) for planned in finished)
         return Results(cells, meta["name"], meta["title"])
 

@@ -81,8 +81,7 @@ def merged(folder):
     ("home", "work", "parts"),
     [
         ("recalibration.replay", late, 50 + 40),  # ten are told to none
-        ("study.copies", merged, 2 * 8),
-        ("study.store", lambda folder: played(folder / "a", cells()), 8),
+        ("study.store", merged, 8),
         ("study.outlook", lambda folder: outlook(cells(), 60.0), 4),
         ("report.totals", lambda folder: totals(study(cells()), ["ece"]), 4),
     ],
@@ -98,4 +97,4 @@ def test_long_work_is_counted_by_its_parts(monkeypatch, tmp_path, home, work, pa
 
     monkeypatch.setattr(f"onlinecal.{home}.Progress", Seen)
     work(tmp_path)
-    assert {bar._done for bar in bars} == {parts}
+    assert max(bar._done for bar in bars) == parts
