@@ -363,8 +363,8 @@ def left_out(curves: Sequence[Curve]) -> str:
         return ""
     are = "is" if most == 1 else "are"
     return (
-        f"Totals are over questions with a known outcome; up to {most:,} {are} open at the end, by times that all runs "
-        "share."
+        f"Totals are over questions with a known outcome; up to {most:,} {are} open at the end. All runs of a schedule "
+        "share its times."
     )
 
 

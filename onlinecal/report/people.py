@@ -66,7 +66,7 @@ class PeopleRow:
         for name, at in (("worst", self.worst()), ("worst_per_question", self.worst("swap_each"))):
             one = None if at is None else self.makers.loc[at]
             row[name] = None if one is None else {
-                "label": one["label"], "best_response": bool(one["best"]), "questions": int(one["seen"]),
+                "label": one["label"], "best_response": bool(one["best"]), "questions": _questions(one),
                 "swap_regret": float(one["swap"]), "cdl": float(one["cdl"]),
             }  # fmt: skip
         return row
@@ -101,15 +101,24 @@ def _people_row(cells: list[Played]) -> PeopleRow:
     return PeopleRow(
         last.forecaster, last.nature, last.schedule, last.horizon, open_at_the_end(last), people.cdl.shape[1],
         np.array([c.horizon for c in cells]) if fresh else last.rounds, np.where(counts > 0, swap.mean(axis=2), np.nan),
-        makers_of(people.labels, best, counts[-1].astype(np.int64), swap[-1].mean(axis=1), people.cdl.mean(axis=1)),
+        makers_of(people.labels, best, counts[-1], swap[-1].mean(axis=1), people.cdl.mean(axis=1)),
     )  # fmt: skip
 
 
 def makers_of(labels: Sequence[str], best: Any, seen: Any, swap: Any, cdl: Any) -> pd.DataFrame:
-    """Decision makers: totals over the questions "seen" with their outcome, and for each of these, NaN without any."""
+    """Decision makers: totals over the questions "seen" with their outcome, and for each of these, NaN without any.
+
+    All are means over the runs, which share the number of questions by a schedule, and not in a world.
+    """
     found = pd.DataFrame({"label": labels, "best": best, "seen": seen, "swap": swap, "cdl": cdl})
     each = found[["swap", "cdl"]].div(found["seen"].where(found["seen"] > 0), axis=0)
     return found.join(each.add_suffix("_each"))
+
+
+def _questions(one: Any) -> Any:
+    """The number of questions of a decision maker, whole where all runs have the same."""
+    seen = float(one["seen"])
+    return int(seen) if seen.is_integer() else seen
 
 
 def people_table(drawn: Sequence[PeopleRow]) -> pd.DataFrame:
@@ -271,7 +280,7 @@ def _shares(axis: Axes, row: PeopleRow, most: float) -> None:
         one = row.makers.loc[at]
         rate = float(one["swap_each"])
         axis.annotate(
-            f"{literal(one['label'])}: {rate:.3g}\nin {number_of(int(one['seen']), 'question')}", (rate, 1.0),
+            f"{literal(one['label'])}: {rate:.3g}\nin {number_of(round(_questions(one), 1), 'question')}", (rate, 1.0),
             (0, -34), textcoords="offset points", ha="right" if rate > 0.5 * most else "left", va="top", fontsize=7,
             bbox={"facecolor": axis.get_facecolor(), "edgecolor": "none", "alpha": 0.8, "pad": 1.0},
             arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6},

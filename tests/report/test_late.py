@@ -201,6 +201,19 @@ def test_decision_makers_without_a_known_outcome_can_be_drawn_and_printed(capsys
     assert "1 decision maker, 1 without a question whose outcome is known" in said
 
 
+def test_decision_makers_of_a_world_have_questions_of_each_run(seed):
+    """Means of numbers that differ from run to run: those of a question are not of whole ones."""
+    people = [{"task": "umbrella", "join": t, "leave": t + 1, "label": f"at {t}"} for t in range(1, 30)]
+    world = oc.worlds.Queue(reacts="leave")
+    study = oc.play("forecast_hedging", world, horizon=200, runs=3, seed=seed, decision_makers=people)
+    (row,), entries = people_rows(study), study.cells[0].people.entries
+    seen, swap = (entries[name][-1].mean(axis=1) for name in ("rounds", "swap_regret"))
+    assert len(row.seen) == (seen > 0).sum()
+    assert np.allclose(row.seen["swap_each"], swap[seen > 0] / seen[seen > 0])
+    assert row.as_json()["worst"]["questions"] == seen[np.argmax(swap)]
+    plot_people(study)
+
+
 def row_of(last, cdl):
     """Best responses with these totals of 900 questions each, after one game of 1,000."""
     last, k = np.array(last, float), len(last)
