@@ -49,12 +49,18 @@ class Market:
 
     def __init__(self, course: "Course", env: simpy.Environment, stream: Stream) -> None:
         self._course, self._env, self._stream = course, env, stream
+        self._generators: dict[tuple[str, ...], np.random.Generator] = {}
         self.horizon, self.rng = course.horizon, self.generator()
 
     def generator(self, *path: str) -> np.random.Generator:
-        """Randomness for a part of the world, which does not depend on how much others draw."""
-        keys = self._stream.child(*path).keys[0] if path else self._stream.keys[0]
-        return np.random.Generator(np.random.Philox(key=keys))
+        """Randomness for a part of the world, which does not depend on how much others draw.
+
+        The same names give the same generator, which goes on.
+        """
+        if path not in self._generators:
+            keys = self._stream.child(*path).keys[0] if path else self._stream.keys[0]
+            self._generators[path] = np.random.Generator(np.random.Philox(key=keys))
+        return self._generators[path]
 
     def ask(self, **context: float) -> Question:
         """Asks a question now, and returns it with its forecast.

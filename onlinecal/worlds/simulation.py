@@ -15,7 +15,7 @@ from onlinecal.worlds.base import as_world
 from onlinecal.worlds.course import Course
 
 #: of worlds: what they ask, hear and are told; raised when a simulation comes out otherwise
-VERSION = 1
+VERSION = 2
 
 
 class Simulation(Separate):

@@ -373,6 +373,21 @@ def test_a_world_that_goes_wrong_is_named(fault, words, monkeypatch):
         oc.play(f.EmpiricalMean(), as_world(Odd, {"fault": fault}), horizon=40, runs=1)
 
 
+def test_a_part_of_a_world_that_asks_for_its_randomness_again_goes_on_in_it():
+    drawn = []
+
+    class Draws:
+        def run(self, env, market):
+            assert market.generator() is market.rng
+            while True:
+                drawn.append([market.generator(name).random() for name in ("a", "b", "a")])
+                market.resolve(market.ask(), 1)
+                yield env.timeout(1.0)
+
+    simulated(f.EmpiricalMean(), as_world(Draws), 9, 1)
+    assert len({u for row in drawn for u in row}) == 3 * len(drawn) > 20
+
+
 def test_a_world_may_end_after_its_last_question():
     assert simulated(f.EmpiricalMean(), as_world(Odd), 51, 1).resolved == 51
 
