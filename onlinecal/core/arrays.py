@@ -12,6 +12,10 @@ Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 
+#: bytes that are copied sooner than a window is made
+COPIED = 2**14
+
+
 class _Window:
     """The interface of an array, without leave to write."""
 
@@ -21,7 +25,9 @@ class _Window:
 
 
 def locked(array: NDArray[Any]) -> Any:
-    """A view of the array that can only be read, its `base` too. Kernels then need no second form for other arrays."""
+    """The array's numbers, only to be read, by its `base` too. Kernels then need no second form for other arrays."""
+    if array.nbytes <= COPIED:
+        return np.ndarray(array.shape, array.dtype, array.tobytes())
     return np.asarray(_Window(array))
 
 

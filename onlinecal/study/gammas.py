@@ -97,12 +97,15 @@ class Packer:
             known, now = np.searchsorted(code, before.code), _Levels(code, now.among(code))
         code, counts = self._before[stream, run] = now
         self._exact[run] &= moved is None
-        new, added = np.ones(len(code), bool), counts.copy()
-        new[known] = False
-        added[:, known] -= before.counts
-        numbers = np.diff(code[new], prepend=0), *added
-        head = _HEAD.pack(len(numbers[0]), np.nan if moved is None else moved)
-        self._new[stream, run] = head + b"".join(map(_ints, numbers))
+        if len(known) == len(code):  # as in most checkpoints
+            steps, added = code[:0], counts - before.counts
+        else:
+            new, added = np.ones(len(code), bool), counts.copy()
+            new[known] = False
+            added[:, known] -= before.counts
+            steps = np.diff(code[new], prepend=0)
+        head = _HEAD.pack(len(steps), np.nan if moved is None else moved)
+        self._new[stream, run] = head + b"".join(map(_ints, (steps, *added)))
 
     def end(self) -> None:
         """Packs the checkpoint; of runs that were not taken no outcome is known."""
