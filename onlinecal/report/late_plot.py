@@ -161,7 +161,7 @@ def plot_delays(study: Study, measures: Sequence[str] | None = None) -> Picture:
         f"Games of T = {cells[0].horizon:,}, a point for each schedule." if across else games(study.curves(measures)),
         *of_runs(
             runs_of(cells), bool((means.groupby(["row", "column", "part"]).size() > 1).any()),
-            ", given the times of questions and outcomes, which all runs of a schedule share",
+            ", given the times of the schedule, which all its runs share",
         ),
         "Totals are over the questions whose outcome is known; not in them are those that are open at the end, up to "
         f"{open:,} a game.",

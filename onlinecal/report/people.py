@@ -193,13 +193,13 @@ def plot_people(study: Study) -> Picture:
     unseen = {len(row.makers) - len(row.seen) for row in drawn}
     caption = joined(
         f"Schedule: {schedule}." * bool(schedule),
-        f"Means of {counted({row.runs for row in drawn})}; by a schedule they share the times of questions and "
-        "outcomes. A decision maker acts on the questions that are asked while it is there; its totals are over those "
-        f"whose outcome is known. Open at the end, and not in them: {ends({row.open for row in drawn})}; not drawn, as "
-        f"no outcome is known to them: {ends(unseen)}. Against T: thin, one decision maker each; percentiles of those "
-        "with a known outcome, which are others as people join; the vertical scale is each row's own. No best response "
-        "has more swap regret than the CDL of its questions (grey diagonal); another response may. Against the CDL, "
-        "values below an axis are drawn on its edge.",
+        f"Means of {counted({row.runs for row in drawn})}; those of a schedule share its times. A decision "
+        "maker acts on the questions that are asked while it is there; its totals are over those whose outcome is "
+        f"known. Open at the end of a run, at most, and not in them: {ends({row.open for row in drawn})}; not drawn, "
+        f"as no outcome is known to them: {ends(unseen)}. Against T: thin, one decision maker each; percentiles of "
+        "those with a known outcome, which are others as people join; the vertical scale is each row's own. No best "
+        "response has more swap regret than the CDL of its questions (grey diagonal); another response may. Against "
+        "the CDL, values below an axis are drawn on its edge.",
     )  # fmt: skip
 
     def heading(i: Any, panel: str) -> str:

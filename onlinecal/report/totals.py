@@ -99,7 +99,7 @@ def of_totals(rows: Sequence[Total], *, spread: bool = True) -> str:
     if any(row.open for row in rows):
         said += (
             ", of questions with a known outcome: those that are open at the end are not in it; runs of a schedule "
-            "share the times"
+            "share its times"
         )
     return said
 
