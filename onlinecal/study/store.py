@@ -3,7 +3,7 @@
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -78,9 +78,7 @@ class Store(Database):
     def _columns(self) -> dict[str, Held]:
         """Those that are as they were put there, by their keys."""
         rows = self.run('SELECT key, "column", content FROM columns')
-        read = ((key, read_column(text), content) for key, text, content in rows)
-        found = {key: Held(column, content) for key, column, content in read if column is not None}
-        return {key: held for key, held in found.items() if isinstance(held.content, str) and held.key == key}
+        return {row[0]: held for row in rows if (held := _held(*row)) is not None}
 
     def _put_columns(self, columns: Iterable[Held]) -> None:
         rows = ((h.key, h.column.name, written(h.column), h.content) for h in columns)
@@ -252,6 +250,14 @@ def _read_gammas(path: Path, key: str, whose: str, run: int | None) -> Packed:
     """The level sets of a game in a results file, read when they are asked for."""
     with Store.open(path) as store:
         return store.gammas(key, whose, run)
+
+
+@lru_cache(1024)
+def _held(key: str, text: Any, content: Any) -> Held | None:
+    """A column that was put into a file; None for one that something else has changed."""
+    column = read_column(text)
+    held = None if column is None or not isinstance(content, str) else Held(column, content)
+    return held if held is not None and held.key == key else None
 
 
 def _certifies(held: Held) -> bool:
