@@ -115,7 +115,7 @@ def _cells(stores: Sequence[Store]) -> list[tuple[list[Planned], list[Planned]]]
             if rows and rows[0].key != cell.key:
                 keys = rows[0].key, cell.key
                 told = {key: content for each in stores for key, content in each.contents(keys).items()}
-                paths = differences(*map(told.get, keys))
+                paths = differences(told.get(keys[0]), told.get(keys[1]))
                 why = ", ".join(".".join(path) for path in paths if path)
                 raise StoreError(
                     f"{cell} is another game in {store.path} than in a file before it{why and f' ({why})'}; expected "
