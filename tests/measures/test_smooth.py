@@ -54,6 +54,12 @@ def test_given_metrics_that_have_names(gamma):
         assert smooth_ce(gamma, metric=lambda v, c=times: c * v) == pytest.approx(value, abs=1e-13)
 
 
+def test_a_rounded_metric_may_exchange_neighbours():
+    """As `np.cbrt` does."""
+    gamma = G.from_levels([np.nextafter(0.5, 0.0), 0.5], [1, 1], [0.2, 0.7])
+    assert smooth_ce(gamma, metric=lambda v: v - 1e-16 * (v == 0.5)) == pytest.approx(smooth_ce(gamma))
+
+
 @given(gamma=ANY)
 def test_the_earth_movers_distance_is_that_of_the_coupling_program(gamma):
     value = earthmover_distance(gamma)

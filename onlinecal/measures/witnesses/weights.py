@@ -260,11 +260,12 @@ def _steps_given(metric: Any, v: Floats) -> Floats:
         raise InvalidParameter(f"metric(v) has shape {h.shape}; expected a number per prediction, {v.shape}")
     with np.errstate(invalid="ignore"):
         steps = np.diff(h)
-    # Neighbouring floats may have the same h.
-    if np.isnan(h).any() or not (steps >= 0.0).all():
-        at = float(v[int(np.argmin(steps >= 0.0)) if len(steps) else 0])
+    # Neighbouring floats may have the same h, or change places where h is rounded, as by `np.cbrt`.
+    rises = (steps >= 0.0) | ((steps < 0.0) & np.isclose(h[1:], h[:-1], 1e-15, 0.0))
+    if np.isnan(h).any() or not rises.all():
+        at = float(v[int(np.argmin(rises)) if len(steps) else 0])
         raise InvalidParameter(f"metric(v) does not increase at v = {at!r}; expected an increasing function")
-    return steps
+    return np.maximum(steps, 0.0)
 
 
 @dataclass(frozen=True)
