@@ -5,6 +5,7 @@ import math
 import operator
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
@@ -40,7 +41,7 @@ def value_at(expression: float | str, horizon: int) -> float:
             # Short expressions only: nothing sensible is longer, and nesting cannot exhaust the parser.
             if len(expression) > 100:
                 raise ValueError
-            value = _value(ast.parse(expression.replace("^", "**").strip(), mode="eval").body, horizon)
+            value = _value_of(expression, horizon)
         except (ArithmeticError, TypeError) as error:
             said = f"has no value at T = {horizon}: {error}"
             raise InvalidParameter(f"expression {expression!r} {said}") from None
@@ -105,6 +106,12 @@ def grid_steps(name: str, expression: float | str, horizon: int) -> int:
             f"{name} = {expression!r} is a grid of {value:g} steps at T = {horizon}; expected 1 to 10^6"
         )
     return steps
+
+
+@lru_cache(1000)
+def _value_of(text: str, horizon: int) -> Any:
+    """The same, kept: bounds and grids ask for it in each round."""
+    return _value(ast.parse(text.replace("^", "**").strip(), mode="eval").body, horizon)
 
 
 def _value(node: ast.expr, horizon: int) -> Any:
