@@ -14,7 +14,7 @@ FILES = [
     *Path(onlinecal.__file__).parent.rglob("*.py"),
     *Path(onlinecal.__file__).parents[1].glob("scenarios/*.toml"),
 ]
-SPECIAL = sorted({c for file in FILES for c in file.read_text("utf-8") if not c.isascii()})
+SPECIAL = sorted(c for c in set().union(*(file.read_text("utf-8") for file in FILES)) if not c.isascii())
 
 
 def test_there_are_words_for_every_character_that_the_package_writes():

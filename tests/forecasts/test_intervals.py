@@ -21,8 +21,8 @@ from tests.coverage_intervals import DESIGNS, FAST, ORDERS, SLOW, WITHOUT, cover
 
 #: that of a run of the slow tests in a small size: design, n
 SMALL = [
-    ("calibrated, 21 levels", 1000), ("one level in four is off", 1000), ("calibrated, continuous", 200),
-    ("mild, continuous", 200), ("rare, calibrated", 200), ("rare, too low", 200), ("three levels, mild", 200),
+    ("calibrated, 21 levels", 1000), ("one level in four is off", 1000), ("mild, continuous", 200),
+    ("calibrated, continuous", 200), ("rare, too low", 200), ("rare, calibrated", 200), ("three levels, mild", 200),
     ("one level", 1000),
 ]  # fmt: skip
 
@@ -38,9 +38,9 @@ def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed, names):
     """They are made for 95 %; of N simulations, fewer than the 1e-8 quantile of Binomial(N, 0.93) hold it.
 
     There are at most 36 designs and 24 measures, or 7 with options: by chance that happens with less than 1e-5. The
-    same is held for a measure in all designs.
+    same is held for a measure in all designs. The small size has every other of `SMALL`, the rest for other seeds.
     """
-    cases = [(d, n) for d in DESIGNS for n in (200, 1000, 5000)] if full else SMALL
+    cases = [(d, n) for d in DESIGNS for n in (200, 1000, 5000)] if full else SMALL[seed % 2 :: 2]
     simulations, of_all = 300 if full else 30, defaultdict(lambda: np.zeros(2, int))
     if names is SLOW:
         cases = [(design, 300) for design in ("calibrated, 21 levels", "mild, 21 levels")]
