@@ -74,7 +74,7 @@ def test_intervals_of_scores_hold_the_truth_of_few_samples(full, seed):
 @pytest.mark.slow
 def test_percentiles_of_resampled_values_fail_where_forecasts_are_calibrated(full, seed):
     """The control: the hull of the basic and the percentile interval, which own functions get, of the same measures."""
-    simulations = 200 if full else 60
+    simulations = 200 if full else 45
     own = [lambda gamma: ece(gamma), lambda gamma: smooth_ece(gamma)]
     own[0].__name__, own[1].__name__ = "mine", "yours"
     found = coverage(
