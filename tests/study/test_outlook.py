@@ -78,15 +78,16 @@ def test_a_time_is_stated_as_a_range_with_how_it_came_about():
 
 @pytest.mark.parametrize("budget", [1e-9, 0.01, 0.1, 10.0])
 def test_reading_is_taken_for_as_long_as_it_is_at_each_checkpoint(budget, monkeypatch):
-    """By a clock on which a run-round takes a microsecond, and reading one for each level. However many rounds the
-    budget lets be played, what is said is what it takes.
+    """By a clock on which a run-round takes a microsecond, and reading one for each level, whatever the budget.
+
+    The first round takes a second more, which no later one does.
     """
     planned = small([20_000], 2, forecasters=[F.DefensiveForecasting()], natures=[N.Contrarian()])
     cell, now = planned[0], [0.0]
     plays = Game.advance
 
     def advance(game, until, progress=None):
-        now[0] += 1e-6 * len(game.runs) * (until - game.asked)
+        now[0] += 1e-6 * len(game.runs) * (until - game.asked) + (not game.asked)
         plays(game, until, progress)
 
     def read(panel, gamma, *_):
