@@ -45,7 +45,10 @@ class UnknownName(OnlinecalError, LookupError):
     @classmethod
     def of(cls, kind: str, name: object, known: Iterable[str], see: str = "") -> "UnknownName":
         """The error for `name`, with the nearest of the `known` names if there is one (see `suggestion`)."""
-        return cls(f"unknown {kind} {name!r}{suggestion(str(name), known, see)}")
+        said = suggestion(str(name), known, see)
+        if said.startswith("; see") and kind not in ("measure", "task"):
+            said += ", or name your own as module:Class"
+        return cls(f"unknown {kind} {name!r}{said}")
 
 
 class ScenarioError(OnlinecalError, ValueError):

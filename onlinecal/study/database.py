@@ -97,10 +97,18 @@ class Database:
     def open(cls, path: Path, *, write: bool = False) -> Iterator[Self]:
         """An existing results file; to `write` in it, only for the holder of the lock."""
         if not path.is_file():
-            hint = "" if path.exists() else "; `onlinecal run SCENARIO` makes one"
-            raise StoreError(f"{path}: {'not a file' if path.exists() else 'no such results file'}{hint}")
+            if path.exists():
+                raise StoreError(f"{path}: not a file")
+            near = Path("results", f"{path.stem}.db")
+            hint = f"did you mean {near}?" if near.is_file() else "`onlinecal run SCENARIO` makes one"
+            raise StoreError(f"{path}: no such results file; {hint}")
         if (size := path.stat().st_size) < 512:  # the least that a database has; SQLite would make one of it
-            raise StoreError(f"{path} is {'cut short' if size else 'empty'}, not a results file of onlinecal")
+            reason = (
+                f": {_REASONS[sqlite3.SQLITE_NOTADB]}"
+                if size
+                else " is empty, not a results file of onlinecal"
+            )
+            raise StoreError(f"{path}{reason}")
         with _explained(path):
             connection = _connect(path.resolve())
         with closing(connection):
