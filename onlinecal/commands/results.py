@@ -191,7 +191,7 @@ def plot(
     forecaster: list[str] | None = option("which forecasters; may be repeated"),
     nature: list[str] | None = option("which natures; may be repeated"),
     exponents: bool = flag("a heat map of the fitted exponents instead of curves", "--exponents"),
-    pareto: bool = flag("who is not dominated in two measures instead", "--pareto"),
+    pareto: bool = flag("who is not dominated in two measures (--measure twice) instead", "--pareto"),
     delays: bool = flag("totals by delay instead: what it costs", "--delays"),
     people: bool = flag("the swap regret of those who join and leave instead", "--people"),
     questions: bool = flag("when a scenario's questions are asked and known instead", "--questions"),
@@ -240,8 +240,7 @@ def plot(
     kind = asked[0] if asked else "curves"
     wanted = Wanted(kind, tuple(measure or ()), run, round, bins, linear, against or "", bars)
     look = {"dark": dark, "width": width, "columns": columns, "caption": caption is None and not no_caption}
-    # The heat map had the name of the curves before there were other pictures.
-    own = "" if kind in ("curves", "exponents") else f"-{kind}"
+    own = "" if kind == "curves" else f"-{kind}"
     if questions:
         axes, name = _questions(results, look)
         left, path = "", Path("results") / f"{name}{own}.png"

@@ -122,6 +122,7 @@ SAID = [
     ("plot results/small.db --measure ece --caption x.txt --dpi 60 --columns 1", 0,
      "wrote results/small.png and x.txt", ""),
     ("plot results/small.db --nature drift --slopes", 0, "wrote results/small-slopes.png", ""),
+    ("plot results/small.db -m ece --exponents", 0, "wrote results/small-exponents.png", ""),
     ("plot results/small.db -m ece --against T --bars quartiles", 0, "wrote results/small-sweep.png", ""),
     ("plot results/delays.db --delays --nature drift --measure ece", 0, "wrote results/delays-delays.png", ""),
     pytest.param("plot results/newsroom.db --people", 0, "wrote results/newsroom-people.png", "",
