@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from onlinecal.core.errors import InvalidParameter, meant
-from onlinecal.core.words import counted, number_of
+from onlinecal.core.words import counted, ends, number_of
 from onlinecal.report.curves import Study
 from onlinecal.report.people import PeopleRow, people_rows
 from onlinecal.report.ranking import (
@@ -229,9 +229,7 @@ def of_people(drawn: Sequence[PeopleRow]) -> Answer:
     for row in drawn:
         groups.setdefault((row.nature, row.horizon), []).append(row)
     tables = [
-        Table(
-            f"{nature}, T = {horizon:,}: swap regret of {_many(rows[0])}", headings, [*map(_people_row, rows)]
-        )
+        Table(f"{nature}, T = {horizon:,}: swap regret of {_many(rows)}", headings, [*map(_people_row, rows)])
         for (nature, horizon), rows in groups.items()
     ]
     note = (
@@ -242,10 +240,12 @@ def of_people(drawn: Sequence[PeopleRow]) -> Answer:
     return Answer(tables, [note], lambda: [row.as_json() for row in drawn])
 
 
-def _many(row: PeopleRow) -> str:
-    said, unseen = number_of(len(row.makers), "decision maker"), len(row.makers) - len(row.seen)
-    said += f", {unseen:,} without a question whose outcome is known" if unseen else ""
-    return said + (f"; {number_of(row.open, 'question')} open at the end" if row.open else "")
+def _many(rows: Sequence[PeopleRow]) -> str:
+    """How many decision makers and open questions there are; forecasters of a world may have other numbers of them."""
+    said = number_of(len(rows[0].makers), "decision maker")
+    unseen, open = {len(row.makers) - len(row.seen) for row in rows}, {row.open for row in rows}
+    said += f", {ends(unseen)} without a question whose outcome is known" if any(unseen) else ""
+    return said + (f"; {ends(open)} question{'s' * (open != {1})} open at the end" if any(open) else "")
 
 
 def _people_row(row: PeopleRow) -> list[str]:

@@ -1,5 +1,7 @@
 """Games with delays and decision makers: data layers, captions and tables say what is so."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -219,6 +221,20 @@ def row_of(last, cdl):
     last, k = np.array(last, float), len(last)
     makers = makers_of(list("abcdef"[:k]), [True] * k, [900] * k, last, np.array(cdl, float))
     return PeopleRow("constant", "drift", ("drift", ""), 1000, 0, 1, np.array([1000]), last[None], makers)
+
+
+@pytest.mark.parametrize(
+    ("open", "said"),
+    [
+        ((0, 0), "1 decision maker "),
+        ((1, 1), "; 1 question open"),
+        ((0, 1), "; 0–1 questions"),
+        ((2, 5), "; 2–5 questions"),
+    ],
+)
+def test_forecasters_may_leave_other_numbers_of_questions_open(open, said, capsys):
+    rows = [replace(row_of([1.0], [2.0]), forecaster=str(n), open=n) for n in open]
+    assert said in printed(capsys, of_people(rows).print)
 
 
 @pytest.mark.parametrize(
