@@ -64,6 +64,7 @@ def of_gammas(
 def spans(*values: Floats) -> list[tuple[float, float]]:
     """Limits of axes of probabilities: [0, 1], or as much of one end as rare or almost certain events need.
 
+    >>> import numpy as np
     >>> spans(np.array([0.001, 0.03]), np.array([0.0, 0.4])), spans(np.array([0.93]))
     ([(0.0, 0.05), (0.0, 0.5)], [(0.9, 1.0)])
     """
