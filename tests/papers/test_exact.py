@@ -126,8 +126,9 @@ def test_every_digit_of_short_games_on_the_page_is_that_of_the_rational_value():
 def test_brackets_in_words_hold(seed, full):
     """Their last digits are rounded outward, and by no more than one unit. The small size checks one of the two."""
     words = " ".join((ROOT / "docs" / "games.md").read_text("utf-8").split())
-    said = re.findall(r"V_T\((\d)\) for T = (\d+) is between ([\d.]+) and ([\d.]+) \(clip (\d+)\)", words)
-    said += re.findall(r"V_T\((\d)\) for T = (\d+) between ([\d.]+) and ([\d.]+) \(clip (\d+)\)", words)
+    said = re.findall(
+        r"V_T\((\d)\) at T = (\d+) (?:is )?between ([\d.]+) and ([\d.]+) \([^)]*clip (\d+)", words
+    )
     assert len(said) == 2
     for m, horizon, low, high, clip in said if full else said[seed % 2 :: 2]:
         found = value_bracket(int(m), int(horizon), float(clip), progress=False)

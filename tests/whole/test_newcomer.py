@@ -58,10 +58,8 @@ TASK = '''def gate(*, toll: float = 0.5) -> DecisionTask:
 '''
 
 RESPONSE = '''@dataclass(frozen=True)
-class Opposite:
+class Opposite(Checked):
     """Believes the opposite of what is forecast."""
-
-    version: ClassVar[int] = 1
 
     def beliefs(self, gamma: JointDistribution) -> JointDistribution:
         """Γ with the forecasts 1 − v."""
