@@ -209,13 +209,13 @@ class OfPlain(Specification):
 
     def player(self, horizon: int) -> Any:
         """A fresh object, with copies of defaults that can change: no run sees what another one has put there."""
-        known = known_parameters(self.make).values()
+        known = known_parameters(self.make)
         own = {
-            p.name: copy.deepcopy(p.default)
-            for p in known
+            name: copy.deepcopy(p.default)
+            for name, p in known.items()
             if type(p.default).__hash__ is None and p.kind is not p.POSITIONAL_ONLY
         }
-        return self.make(**own, **({"horizon": horizon} if self.tuned else {}))
+        return self.make(**own, **({"horizon": horizon} if "horizon" in known else {}))
 
     @property
     def origin(self) -> Any:
