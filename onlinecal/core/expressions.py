@@ -110,7 +110,7 @@ def grid_steps(name: str, expression: float | str, horizon: int) -> int:
 
 @lru_cache(1000)
 def _value_of(text: str, horizon: int) -> Any:
-    """The same, kept: bounds and grids ask for it in each round."""
+    """The value of an expression, which is kept: bounds and grids ask for it in each round."""
     return _value(ast.parse(text.replace("^", "**").strip(), mode="eval").body, horizon)
 
 

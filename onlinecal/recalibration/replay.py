@@ -208,7 +208,7 @@ def _replayed(
     mender: Recalibrator, p: Floats, y: Floats, asked: Floats | None, told: Floats | None
 ) -> Floats:
     made, waiting = np.empty(len(p)), list[tuple[float, int, Question]]()
-    # Of late outcomes many are told before one forecast.
+    # Outcomes are counted too: many late ones may be told before one forecast.
     with Progress(len(p) + int(np.isfinite(y).sum()), unit="forecasts and outcomes") as progress:
         for i, base in enumerate(p.tolist()):
             now = math.inf if asked is None else float(asked[i])
