@@ -10,6 +10,9 @@ BEYOND = f"by more than chance and {SMOOTH:.0%}"
 #: why there is no exponent (`fit_growth`)
 NONE = "no exponent, as there are fewer than three T or a mean total is 0, negative or infinite"
 
+#: a power of T with an exponent that is not clear, as matplotlib writes it
+UNCLEAR = "$T^{?}$"
+
 
 def lines(growth: Growth) -> list[str]:
     """The lines of a narrow cell, exponent, interval and signs: ['T^0.50', '[0.50, 0.50]'], or ['T^0.37…0.45']
@@ -33,6 +36,13 @@ def line(growth: Growth) -> str:
 def raised(growth: Growth) -> str:
     """The exponent of a T: ``0.50``, or ``0.65…0.57`` where there is no power law."""
     return growth.bow if growth.bent else fixed(growth.value)
+
+
+def power(growth: Growth) -> str:
+    """An exponent as matplotlib raises it; in its place the interval, on one line, where that is too wide."""
+    if growth.clear or growth.bent:
+        return f"$T^{{{raised(growth)}}}$"
+    return f"{UNCLEAR} {growth.interval}".replace(" ", "\u00a0")
 
 
 def literal(text: str) -> str:

@@ -16,7 +16,8 @@ from matplotlib.transforms import offset_copy
 
 from onlinecal.core.validation import number
 from onlinecal.core.words import counted
-from onlinecal.growth.words import BEYOND, literal
+from onlinecal.growth import WIDE
+from onlinecal.growth.words import BEYOND, UNCLEAR, literal
 from onlinecal.report.curves import Curve, left_out
 from onlinecal.report.frames import BAND, curves_table, games, headings, parities
 from onlinecal.report.panels import Panels, Picture, Place, names_of, pictured
@@ -28,8 +29,8 @@ MARKED = 12
 LINES: Mapping[str, Dashes] = {"bound": (0, (5, 2)), "rate": (0, (1, 1.5))}
 #: marks in the order in which they are drawn, above the best known rates
 ORDER = ("mean", "bound", "rate", "up", "down", "absent")
-#: inches of an exponent in a legend
-EXPONENT = 0.63
+#: inches of an exponent in a legend, and of an interval
+EXPONENT, INTERVAL = 0.63, 1.3
 #: more curves in a panel have names at their ends, or the numbers of a legend; inches of each
 MANY, ROW = 12, 0.115
 
@@ -129,8 +130,12 @@ def sentences(curves: Sequence[Curve], table: pd.DataFrame | None = None) -> lis
     """The caption of curves, a sentence for each thing."""
     table = curves_table(curves) if table is None else table
     kinds, several = set(table["mark"]), table["measure"].nunique() > 1
-    clear, one = table[table["exponent"].notna()], "the last two decades of the rounds of one game"
-    which = "these T" if not clear["cut"].any() else one if clear["cut"].all() else f"these T, or {one}"
+    wide, one = (
+        table["label"].str.contains(UNCLEAR, regex=False),
+        "the last two decades of the rounds of one game",
+    )
+    told = table[wide | table["exponent"].notna()]
+    which = "these T" if not told["cut"].any() else one if told["cut"].all() else f"these T, or {one}"
     proved: dict[str, dict[str, None]] = {}
     bounds = table[table["mark"].isin(LINES)]
     for of, against, label in bounds[["symbol", "against", "label"]].itertuples(index=False):
@@ -139,11 +144,12 @@ def sentences(curves: Sequence[Curve], table: pd.DataFrame | None = None) -> lis
     found = [
         games(curves),
         *of_runs({curve.totals.shape[1] for curve in curves}, any(len(curve.rounds) > 1 for curve in curves)),
-        f"Exponent: mean growth over {which}, where that is clear." * len(clear[:1]),
+        f"Exponent: mean growth over {which}." * len(told[:1]),
+        f"T^?: its interval, beside it, is wider than {WIDE:g}." * bool(wide.any()),
         f"The {len(curves)} curves are tested together (95 %); in a table of more, fewer exponents are clear or a…b."
-        * (len(clear) > 0 and len(curves) > 1),
+        * (len(told) > 0 and len(curves) > 1),
         f"a…b: no power law, {BEYOND}, but these slopes over their first and last half."
-        * bool(clear["bent"].any()),
+        * bool(told["bent"].any()),
         parities(curves),
         left_out(curves),
         "Dashed: proven bound." * ("bound" in kinds),
@@ -264,19 +270,20 @@ def label_of(row: Any, *, named: bool = True) -> str:
 def _legend(rows: pd.DataFrame, side: float, *, named: bool) -> tuple[int, int]:
     """The numbers of columns and of lines of the legend of a panel; without names it has no bounds.
 
-    As many columns as fit of exponents alone, else two if there is room for them.
+    As many columns as fit of exponents or intervals alone, else two if there is room for them.
     """
     every = rows.drop_duplicates("part")
     means = every[every["mark"] == "mean"]
     labels = [label_of(row, named=named) for _, row in means.iterrows()] if len(means) <= MANY else []
     labels += [*every["label"][(every["mark"] == "absent") | (named & every["mark"].isin(LINES))]]
     labels = [label for label in labels if label]
-    exponents = all(re.fullmatch(r"\$T\^\{[\d.…-]+\}\$", label) for label in labels)
-    columns = max(1, int(side / EXPONENT)) if exponents else 1 if side < 2.0 else 2
+    exponents = all(re.fullmatch(r"\$T\^\{[\d.…?-]+\}\$(\xa0\[.+\])?", label) for label in labels)
+    each = INTERVAL if any(UNCLEAR in label for label in labels) else EXPONENT
+    columns = max(1, int(side / each)) if exponents else 1 if side < 2.0 else 2
     width = letters(side / columns, 7) - 6
     lines = [entry(label, width).count("\n") + 1 for label in labels]
-    each = max(-(-len(lines) // columns), 1)
-    return columns, max((sum(lines[i : i + each]) for i in range(0, len(lines), each)), default=0)
+    deep = max(-(-len(lines) // columns), 1)
+    return columns, max((sum(lines[i : i + deep]) for i in range(0, len(lines), deep)), default=0)
 
 
 def _label_ends(axis: Axes, lines: Sequence[tuple[pd.DataFrame, str, str, str]]) -> None:

@@ -13,7 +13,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.words import ends
 from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
-from onlinecal.growth.words import literal, raised
+from onlinecal.growth.words import literal, power
 from onlinecal.measures import MEASURES
 from onlinecal.report.curves import Curve
 from onlinecal.report.panels import by_pair, stacked
@@ -100,14 +100,14 @@ def _curve(curve: Curve, level: float | None, *, negative: bool) -> Iterator[Par
         yield {"mark": "absent", "label": f"{literal(curve.forecaster)}: {reasons}"}
         return
     growth = None if level is None else curve.exponent(level)
-    slope = growth if growth is not None and growth.clear else None
-    notes = "; ".join(filter(None, ("" if slope is None else f"$T^{{{raised(slope)}}}$", reasons)))
+    slope = growth if growth is not None and (growth.clear or growth.bent) else None
+    notes = "; ".join(filter(None, ("" if growth is None else power(growth), reasons)))
     band = np.full((2, len(mean)), np.nan)
     band[:, shown] = np.percentile(curve.totals[shown], BAND, axis=1)
     yield {
         "mark": "mean", "T": curve.rounds, "total": np.where(shown, mean, np.nan), "lower": band[0], "upper": band[1],
         "label": notes, "exponent": np.nan if slope is None else slope.value,
-        "cut": slope is not None and slope.cut, "bent": slope is not None and slope.bent,
+        "cut": growth is not None and growth.cut, "bent": growth is not None and growth.bent,
     }  # fmt: skip
     for kind, beyond in (("up", mean == np.inf), ("down", ~shown & (mean == 0))):
         if beyond.any():
