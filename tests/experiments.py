@@ -223,10 +223,10 @@ def main() -> None:
         HERE / "hjty24-quartiles.png", dpi=110
     )
     swap = script("bhnu26")
-    played, found = swap.on_samples(), swap.actionability()
+    played, found = swap.on_samples(), swap.actionability(swap.drawn())
     rewrite("testable", by_samples(played, swap.PREDICTORS))
     rewrite("by beta", by_beta(swap.by_beta()))
-    rewrite("correlated", correlated(swap.correlations(found)))
+    rewrite("correlated", correlated(swap.lines(found)))
     swap.draw_on_samples(played).savefig(HERE / "bhnu26-testability.png", dpi=110)
     swap.draw_actionability(found).savefig(HERE / "bhnu26-actionability.png", dpi=110)
     smooth = script("bn24")

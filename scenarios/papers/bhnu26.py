@@ -3,7 +3,7 @@
     python scenarios/papers/bhnu26.py          # writes bhnu26-testability.png and bhnu26-actionability.png beside it
 
 A feature x is uniform on [−1, 1], the event has probability σ(4x)^β, and a logistic regression is fitted to samples of
-its own (scikit-learn, onlinecal's extra 'sklearn'): the predictor f, and f flipped, which says of x what f says of −x.
+its own (scikit-learn, onlinecal's extra 'sklearn'): the predictor f, and 1 − f, that of flipped labels.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SLOPE = 4.0
 
 
 def fitted(beta: float, seed: int, samples: int = TRAINING) -> dict[str, oc.forecasters.Logistic]:
-    """The predictor that is fitted to samples with this β, and the flipped one."""
+    """The predictor f that is fitted to samples with this β, and 1 − f."""
     from sklearn.linear_model import LogisticRegression
 
     rng = np.random.default_rng([seed, 26])
@@ -42,7 +42,7 @@ def fitted(beta: float, seed: int, samples: int = TRAINING) -> dict[str, oc.fore
     slope, intercept = float(model.coef_[0, 0]), float(model.intercept_[0])
     return {
         "fitted": oc.forecasters.Logistic(slope, intercept),
-        "flipped": oc.forecasters.Logistic(-slope, intercept),
+        "flipped": oc.forecasters.Logistic(-slope, -intercept),
     }
 
 
@@ -70,11 +70,15 @@ def population(beta: float, predictor: oc.forecasters.Logistic, points: int = 20
     return oc.JointDistribution.from_counts(v, np.ones(points), _sigmoid(SLOPE * x) ** beta)
 
 
-def actionability(betas: int = 100, seed: int = 1) -> dict[str, dict[str, Floats]]:
-    """Predictor → column → its value on the population of each β, which are drawn uniformly from [¼, 4]."""
-    drawn = np.random.default_rng([seed, 9]).uniform(0.25, 4.0, betas)
-    found: dict[str, dict[str, list[float]]] = {name: {"beta": drawn.tolist()} for name in PREDICTORS}
-    for i, beta in enumerate(drawn.tolist()):
+def drawn(betas: int = 100, seed: int = 1) -> Floats:
+    """So many β, drawn uniformly from [¼, 4]."""
+    return np.random.default_rng([seed, 9]).uniform(0.25, 4.0, betas)
+
+
+def actionability(betas: Floats, seed: int = 1) -> dict[str, dict[str, Floats]]:
+    """Predictor → column → its value on the population of each β."""
+    found: dict[str, dict[str, list[float]]] = {name: {"beta": betas.tolist()} for name in PREDICTORS}
+    for i, beta in enumerate(betas.tolist()):
         for name, predictor in fitted(beta, seed + i).items():
             gamma = population(beta, predictor)
             columns = found[name]
@@ -82,6 +86,13 @@ def actionability(betas: int = 100, seed: int = 1) -> dict[str, dict[str, Floats
                 columns.setdefault(column, []).append(measure(gamma))
             columns.setdefault(REGRET, []).append(oc.tasks.swap_regret(gamma, oc.tasks.three_action()))
     return {name: {c: np.array(v) for c, v in columns.items()} for name, columns in found.items()}
+
+
+def up_to(found: dict[str, dict[str, Floats]], beta: float) -> dict[str, dict[str, Floats]]:
+    """The same for these β alone."""
+    return {
+        name: {c: v[columns["beta"] <= beta] for c, v in columns.items()} for name, columns in found.items()
+    }
 
 
 def measured() -> dict[str, Any]:
@@ -111,13 +122,18 @@ def correlations(found: dict[str, dict[str, Floats]]) -> dict[str, dict[str, flo
     }
 
 
+def lines(found: dict[str, dict[str, Floats]]) -> dict[str, dict[str, float]]:
+    """The correlations of the page: those of both predictors, and of the flipped one for β up to 2 alone."""
+    return correlations(found) | {"flipped, β ≤ 2": correlations(up_to(found, 2.0))["flipped"]}
+
+
 def draw_on_samples(study: oc.Study) -> Any:
     """Values against the number of samples; bars are standard deviations."""
     axes = oc.plots.sweep(
         study,
         study.measures,
         "T",
-        title="What samples tell: a fitted logistic predictor, and the flipped one",
+        title="What samples tell: a fitted logistic predictor f, and 1 − f",
     )
     for axis, name in zip(axes, PREDICTORS, strict=True):
         axis.set_title(name, fontsize=9)
@@ -147,9 +163,9 @@ def draw_actionability(found: dict[str, dict[str, Floats]]) -> Any:
 def main() -> None:
     """Both pictures, and the correlations."""
     draw_on_samples(on_samples()).savefig(HERE / "bhnu26-testability.png", dpi=110)
-    found = actionability()
+    found = actionability(drawn())
     draw_actionability(found).savefig(HERE / "bhnu26-actionability.png", dpi=110)
-    for name, by_measure in correlations(found).items():
+    for name, by_measure in lines(found).items():
         print(name, {column: round(value, 2) for column, value in by_measure.items()})
 
 

@@ -7,9 +7,12 @@ derived here in one line each, since copies of the paper have lost them. They ar
 import math
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
+from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_lower, smooth_ce, smooth_ece, smooth_ece_at
 from onlinecal.measures.consistency import fair_coins
 from tests.strategies import ANY
@@ -71,3 +74,40 @@ def error_of_the_diagram(gamma, sigma, points=20_000):
 def test_lemma_13(gamma, sigma):
     seen = error_of_the_diagram(gamma, sigma)
     assert abs(seen - smooth_ece_at(gamma, sigma=sigma)) <= C * sigma + 1e-5
+
+
+def gained(gamma):
+    """§1.2: the squared loss that η gains, from v to κ(v) = v + η(v) in [0, 1], the most over 1-Lipschitz η."""
+    v, mass = gamma.predictions, gamma.mass
+    bias = gamma.means - v
+    apart = np.diff(v)
+    found = minimize(
+        lambda eta: mass @ (eta**2 - 2 * eta * bias), np.zeros(len(v)), jac=lambda eta: 2 * mass * (eta - bias),
+        bounds=list(zip(-v, 1 - v, strict=True)), method="SLSQP", options={"ftol": 1e-14, "maxiter": 500},
+        constraints=[
+            {"type": "ineq", "fun": lambda eta: apart - np.diff(eta)},
+            {"type": "ineq", "fun": lambda eta: apart + np.diff(eta)},
+        ] if len(v) > 1 else (),
+    )  # fmt: skip
+    assert found.success, found.message
+    return -float(found.fun)
+
+
+@given(gamma=ANY)
+def test_section_1_2_what_post_processing_gains(gamma):
+    """smCE² ≤ gain ≤ 2·smCE. Left: the best weight times smCE, cut to [0, 1], gains at least 2·smCE² − smCE². Right: η
+    is a 1-Lipschitz weight in [−1, 1], and its square only costs.
+    """
+    value, gap = smooth_ce(gamma), gained(gamma)
+    assert value**2 - 1e-6 <= gap <= 2.0 * value + 1e-6
+
+
+def test_section_1_2_both_sides_are_needed():
+    """Of a constant forecast that is a too low the gain is a², and smCE is a. Where sure forecasts are always wrong at
+    both ends, the gain is ¾ of 2·smCE.
+    """
+    low = JointDistribution.from_levels([0.25], [1.0], [0.5])
+    assert gained(low) == pytest.approx(smooth_ce(low) ** 2, rel=1e-6)
+    wrong = JointDistribution.from_levels([0.0, 1.0], [0.5, 0.5], [1.0, 0.0])
+    assert gained(wrong) == pytest.approx(0.75, rel=1e-6)
+    assert smooth_ce(wrong) == pytest.approx(0.5, rel=1e-9)

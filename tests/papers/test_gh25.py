@@ -8,6 +8,7 @@ import onlinecal as oc
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine.game import Game
 from onlinecal.measures import cdl, cfdl, ece, smooth_ce
+from tests.readme import DOCS
 from tests.strategies import ANY
 
 
@@ -69,3 +70,41 @@ def test_who_is_random_has_not():
     for gamma in game.gammas():
         assert ece(gamma) < 0.25
         assert cdl(gamma) < 0.5
+
+
+def test_section_1_4_calibration_is_no_utility(seed):
+    """Who always says the mean is calibrated, as who says the truth: only losses tell them apart."""
+    truth = np.sort(np.random.default_rng(seed).uniform(0.05, 0.95, 50))
+    bayes = JointDistribution.from_levels(truth, np.full(50, 1 / 50), truth)
+    mean = JointDistribution.from_levels([truth.mean()], [1.0], [truth.mean()])
+    m = oc.measures
+    for measure in (
+        m.ece,
+        m.smooth_ce,
+        m.cutoff_ce,
+        m.step_ce,
+        m.cdl,
+        m.v_cdl,
+        m.scdl,
+        m.smooth_ece,
+        m.kernel_ce,
+    ):
+        assert measure(bayes) == pytest.approx(0.0, abs=1e-7)
+        assert measure(mean) == pytest.approx(0.0, abs=1e-7)
+    assert oc.measures.brier(mean) - oc.measures.brier(bayes) == pytest.approx(truth.var(), rel=1e-9)
+    # The next one, a little off, is not calibrated in any of them.
+    off = JointDistribution.from_levels([truth.mean() + 0.04], [1.0], [truth.mean()])
+    assert min(measure(off) for measure in (m.ece, m.smooth_ce, m.cdl, m.scdl)) > 1e-3
+
+
+def test_section_5_the_bound_of_the_cdl_minimiser_has_a_factor_ln_ln_more():
+    """The survey has √T log T. The bound of ours over √T ln T grows, as ln ln T does, on the T that can be played."""
+    (own,) = oc.forecasters.CDLMinimiser().guarantees
+    times = np.array([1e6, 1e9, 1e12])
+    over = np.array([own.bound(t) for t in times]) / (np.sqrt(times) * np.log(times))
+    slower = np.log(np.log(times))
+    assert (np.diff(over) > 0.4).all()
+    assert over / slower == pytest.approx(np.full(3, 1.9), abs=0.1)
+    # At the T of a search, the page of games says it.
+    page = " ".join((DOCS / "games.md").read_text("utf-8").split())
+    assert f"Proved is at most {round(own.bound(1e5)):,}, of order √T ln T ln ln T" in page
