@@ -71,7 +71,7 @@ def population(beta: float, predictor: oc.forecasters.Logistic, points: int = 20
 
 
 def drawn(betas: int = 100, seed: int = 1) -> Floats:
-    """So many β, drawn uniformly from [¼, 4]."""
+    """The β of the page, drawn uniformly from [¼, 4]."""
     return np.random.default_rng([seed, 9]).uniform(0.25, 4.0, betas)
 
 

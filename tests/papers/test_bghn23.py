@@ -129,7 +129,7 @@ def waves(epsilon, points=2001):
 def test_theorem_8_6_by_the_paper_s_own_construction(epsilon):
     """The Gaussian error is exponentially small, smooth calibration is not, and the Laplace kernel follows it.
 
-    The proof has exp(−Ω(1/ε)) where the theorem says exp(−1/ε): the waves are cut off at ±¼, where they have the height
+    The proof has exp(−Ω(1/ε)) where the theorem says exp(−1/ε). The waves are cut off at ±¼, at a height of
     exp(−1/(16ε)).
     """
     gamma = waves(epsilon)

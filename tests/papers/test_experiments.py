@@ -316,8 +316,8 @@ def test_bn24_what_is_said_of_the_flares():
 
 
 def test_bhnu26_the_flipped_predictor_is_that_of_flipped_labels(seed):
-    """It says 1 − f, also where f has an intercept: at β = 2 it is −1.3, and the error of 10,000 samples below 0.3 with
-    a probability far above 1 − 1e-9. So is that of the slope.
+    """It says 1 − f, also where f has an intercept, which is −1.2 at β = 2. The errors of slope and intercept from
+    10,000 samples had deviations of 0.07 and 0.035 (40 seeds). Beyond 0.6 and 0.3 they are once in 10⁸ times.
     """
     pytest.importorskip("sklearn")
     module = script("bhnu26")
@@ -333,7 +333,7 @@ def test_bhnu26_the_flipped_predictor_is_that_of_flipped_labels(seed):
             assert predictors["fitted"].slope == pytest.approx(module.SLOPE, abs=0.6)
             assert predictors["fitted"].intercept == pytest.approx(0.0, abs=0.3)
         else:
-            assert predictors["fitted"].intercept == pytest.approx(-1.3, abs=0.3)
+            assert predictors["fitted"].intercept == pytest.approx(-1.2, abs=0.3)
             assert np.abs(flipped - f).max() > 0.5
 
 

@@ -73,7 +73,7 @@ def test_who_is_random_has_not():
 
 
 def test_section_1_4_calibration_is_no_utility(seed):
-    """Who always says the mean is calibrated, as who says the truth: only losses tell them apart."""
+    """A predictor that always says the mean is calibrated, and so is the truth: only losses tell them apart."""
     truth = np.sort(np.random.default_rng(seed).uniform(0.05, 0.95, 50))
     bayes = JointDistribution.from_levels(truth, np.full(50, 1 / 50), truth)
     mean = JointDistribution.from_levels([truth.mean()], [1.0], [truth.mean()])
