@@ -47,9 +47,9 @@ def test_an_exponent_says_of_which_times_it_is(capsys):
     assert long.curve("ece", "a").exponent() == long.curve("ece", "a").tail.exponent() != None  # noqa: E711
     fresh = games({"c": np.sqrt(TIMES)[:, None] * [1.0, 1.1]})
     for curves, said in (
-        (long.curves(), "over the last two decades of the rounds of one game, where"),
-        (short.curves(), "over these T, where"),
-        ([*long.curves(), *fresh.curves()], "over these T, or the last two decades of the rounds of one game, where"),
+        (long.curves(), "over the last two decades of the rounds of one game."),
+        (short.curves(), "over these T."),
+        ([*long.curves(), *fresh.curves()], "over these T, or the last two decades of the rounds of one game."),
     ):  # fmt: skip
         assert f"Exponent: mean growth {said}" in captions["curves"](curves)
     # Games of their own on one recorded stream are no rounds of one game, though they are fitted alike.
