@@ -210,11 +210,12 @@ class Agenda:
             self.lag = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, frozen=True)
 class Question:
     """A question that was asked by hand: when, its place among the open ones, and its stretch and stream.
 
-    Of each run the forecast that was drawn and nature's probability, (runs,), and the law, value → probability.
+    Of each run the forecast that was drawn and nature's probability, (runs,), and the law, value → probability. Its
+    attributes are read-only.
     """
 
     number: int

@@ -178,7 +178,7 @@ class Game:
             self._loop.tell(question.slot, told)
         del self._open[question.number]
         self._play(partial(self._agenda.resolve, question, at), begun=True)
-        question.resolved = True
+        _fill(question, resolved=True)
 
     def laws(self) -> list[dict[float, float]]:
         """The laws that the forecaster states in the next round, value → probability.
@@ -198,7 +198,8 @@ class Game:
         stream = 0 if streams_of is None else int(streams_of(number, number)[0])
         events, question = self._agenda.ask(number, at, stream, LOOK if look else ASK)
         self._play(lambda: events, begun=False, whole=True, look=look)
-        question.forecast, question.probability, question.laws = self._loop.said(question.slot)
+        forecast, probability, laws = self._loop.said(question.slot)
+        _fill(question, forecast=forecast, probability=probability, laws=laws)
         return question
 
     # ---------------------------------------------------------------- what came of it
@@ -301,6 +302,12 @@ class Game:
     def _check_alive(self) -> None:
         if self._stopped:
             raise InvalidForecast(self._stopped)
+
+
+def _fill(question: Question, **what: Any) -> None:
+    """Writes what became known of a question, which its owner only reads."""
+    for name, value in what.items():
+        object.__setattr__(question, name, value)
 
 
 def _streams_of(nature: Any, name: str, streams: int, first: int, last: int) -> Any:

@@ -263,7 +263,7 @@ class Course:
         if not isinstance(outcome, int | float | np.generic) or outcome not in (0, 1) or math.isnan(now):
             raise self.misuse(f"resolved {question} with {outcome!r} at {now}; expected 0 or 1, and a time")
         del self._open[number]
-        question.resolved = True
+        question._resolved = True
         self.course = hash((self.course, now, number, int(outcome)))
         self._told += 1
         if self._again:
@@ -275,7 +275,7 @@ class Course:
         except Exception as error:
             self._fault = error
             raise
-        forecast = self._heard[number - 1]  # not that of the question, which the world may have changed
+        forecast = self._heard[number - 1]
         said = forecast if self.ledger.grid is None else asked.atoms[0, drawn[0]]
         part = bisect_right(self.ledger.cuts, question.time), question.stream
         row = None

@@ -1,6 +1,7 @@
 """The place where a world asks its questions and answers them."""
 
-from typing import TYPE_CHECKING
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import simpy
@@ -12,8 +13,19 @@ if TYPE_CHECKING:
     from onlinecal.worlds.course import Course
 
 
+def _read_only(name: str) -> Any:
+    """An attribute of a question that a world reads."""
+
+    def refuse(question: "Question", value: Any) -> None:
+        raise AttributeError(
+            f"{name} of {question} is read-only, and was set to {in_one_line(value)}; expected numbers of your own elsewhere"
+        )
+
+    return property(attrgetter(f"_{name}"), refuse)
+
+
 class Question:
-    """A question that a world has asked.
+    """A question that a world has asked; its attributes are read-only.
 
     Attributes
     ----------
@@ -23,13 +35,20 @@ class Question:
         When it was asked, by the world's clock.
     forecast : float
         The probability of the outcome 1 that was drawn from the forecaster's law.
+    stream : int
+        The stream that it is of; 0 where there is one.
+    resolved : bool
+        Whether its outcome is known.
     """
 
-    __slots__ = ("forecast", "number", "resolved", "stream", "time")
+    __slots__ = ("_forecast", "_number", "_resolved", "_stream", "_time")
+
+    number, time, forecast = _read_only("number"), _read_only("time"), _read_only("forecast")
+    stream, resolved = _read_only("stream"), _read_only("resolved")
 
     def __init__(self, number: int, time: float, forecast: float, stream: int) -> None:
-        self.number, self.time, self.forecast, self.stream = number, time, forecast, stream
-        self.resolved = False
+        self._number, self._time, self._forecast, self._stream = number, time, forecast, stream
+        self._resolved = False
 
     def __repr__(self) -> str:
         return f"question {self.number}, asked at {self.time:g}"

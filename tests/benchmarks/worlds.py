@@ -27,11 +27,11 @@ class Deaf:
         return Question(self.asked, self.env.now, 0.5, 0)
 
     def resolve(self, question, outcome):
-        question.resolved = True
+        question._resolved = True
 
     def deadline(self, question, delay, outcome):
         def come(_):
-            question.resolved = True
+            question._resolved = True
 
         simpy.Timeout(self.env, delay).callbacks.append(come)
 

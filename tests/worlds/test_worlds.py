@@ -652,9 +652,7 @@ class Eager:
     def rest(self, env, market):
         while True:
             yield env.timeout(1.0)
-            question = market.ask()
-            question.forecast = 0.9  # the history has the forecast that was drawn
-            market.resolve(question, 0)
+            market.resolve(market.ask(), 0)
 
 
 def make_eager():
