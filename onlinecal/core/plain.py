@@ -3,18 +3,21 @@
 A forecaster is any class with `forecast()` and `update(forecast, outcome)`, a nature any class with `probability()`
 and maybe `update(forecast, outcome)`. It may be given as the class or as a function that makes one. Either may have
 parameters (`functools.partial`, or a table in a scenario). Every run gets a deep copy of an object, of parameters, and
-of defaults that can change.
+of defaults and attributes of its class that can change.
 """
 
 import copy
+import copyreg
 import dataclasses
 import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
 
+from onlinecal.core.content import of_library
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line, suggestion
 from onlinecal.core.validation import is_number
 
@@ -35,7 +38,7 @@ class Maker:
 
     def __call__(self, **more: Any) -> Any:
         arguments, options = copy.deepcopy((self.arguments, dict(self.options)))
-        return self.make(*arguments, **options, **more)
+        return fresh(self.make, *arguments, **options, **more)
 
     @property
     def __signature__(self) -> inspect.Signature:
@@ -89,6 +92,94 @@ class Copier:
         return {
             key: value for key, value in held.items() if is_number(value) or isinstance(value, str | bool)
         }
+
+
+def fresh(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Calls a class or function; an object of a class has its own attributes (`give_own`) before its `__init__`."""
+    if not isinstance(make, type) or type(make).__call__ is not type.__call__ or not _shared(make):
+        return make(*arguments, **options)
+    if make.__new__ is object.__new__:
+        thing = make.__new__(make)
+    else:
+        thing = make.__new__(make, *arguments, **options)
+    if isinstance(thing, make):
+        give_own(thing)
+        type(thing).__init__(thing, *arguments, **options)
+    return thing
+
+
+def give_own(thing: Any) -> None:
+    """Gives an object copies of what can change among the attributes of its classes: all runs have the same classes."""
+    cls, had = type(thing), getattr(thing, "__dict__", {})
+    shared = {name: value for name, value in _shared(cls).items() if name not in had}
+    own = copies(f"class {cls.__name__}", shared)
+    for name, value in own.items():
+        if value is shared[name]:
+            continue
+        try:
+            object.__setattr__(thing, name, value)
+        except AttributeError:
+            raise InvalidParameter(
+                f"class {cls.__name__}: {name} = {in_one_line(value)} can change, and all runs share it, as objects "
+                "with slots have no copies of it; expected it made in __init__, or a tuple or frozenset"
+            ) from None
+
+
+def copies(said: str, shared: dict[str, Any]) -> dict[str, Any]:
+    """Copies, made at once: two names of one list stay so. What cannot change is the same."""
+    try:
+        return copy.deepcopy(shared)
+    except Exception as error:
+        raise InvalidParameter(
+            f"{said}: {' or '.join(shared)} cannot be copied, and each run needs its own: {failure(error)}; expected it "
+            "made in __init__"
+        ) from error
+
+
+#: facts that the package reads from the class
+_FACTS = {"needs", "reveals", "streams", "certifies"}
+
+
+def _shared(cls: type) -> dict[str, Any]:
+    """The attributes of a user's class and of its bases that may change, but for functions, classes and modules."""
+    found: dict[str, Any] = {}
+    for each in reversed(cls.__mro__[:-1]):
+        own = {
+            name: value
+            for name, value in vars(each).items()
+            # Of an abstract class `_abc_impl` is Python's.
+            if name[:2] + name[-2:] != "____"
+            and name not in _FACTS
+            and name != "_abc_impl"
+            and changes(value)
+        }
+        found = {name: value for name, value in found.items() if name not in vars(each)}
+        module = each.__module__
+        if own and module.partition(".")[0] != "onlinecal" and not of_library(module):
+            found |= own
+    return found
+
+
+_FIXED = (bool, int, float, complex, str, bytes, type(None), frozenset, range, MappingProxyType, ModuleType)
+
+
+def changes(value: Any) -> bool:
+    """Whether a value may change: no number, text, error, function, class, module, or object without a state."""
+    if type(value) in _FIXED or hasattr(value, "__get__") or isinstance(value, type | BaseException):
+        return False
+    return not _stateless(value)
+
+
+def _stateless(thing: Any) -> bool:
+    """Whether an object has nothing that could change, as `object()`, which code tells from others by `is`."""
+    try:
+        kept: Any = thing.__reduce_ex__(4)
+    except Exception:  # what cannot be pickled may change
+        return False
+    if isinstance(kept, str):  # the name of what there is once
+        return True
+    made = kept[0] is copyreg.__newobj__ and len(kept[1]) == 1  # type: ignore[attr-defined]
+    return made and all(part is None for part in kept[2:])
 
 
 def lifted(

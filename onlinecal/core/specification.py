@@ -1,6 +1,5 @@
 """The common parts of forecasters and natures: facts, ranges of parameters, parts, and players in plain Python."""
 
-import copy
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,16 @@ from onlinecal.core import validation
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, in_one_line
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.plain import check_made, known_parameters, lifted, no_options
+from onlinecal.core.plain import (
+    changes,
+    check_made,
+    copies,
+    fresh,
+    give_own,
+    known_parameters,
+    lifted,
+    no_options,
+)
 from onlinecal.core.strategy import build, every, make, memory_of, parameters, required, some, strategy_name
 from onlinecal.core.streams import Stream
 
@@ -208,14 +216,17 @@ class OfPlain(Specification):
         return self.player(horizon)
 
     def player(self, horizon: int) -> Any:
-        """A fresh object, with copies of defaults that can change: no run sees what another one has put there."""
+        """A fresh object, with copies of what can change: no run sees what another one has put there."""
         known = known_parameters(self.make)
-        own = {
-            name: copy.deepcopy(p.default)
+        defaults = {
+            name: p.default
             for name, p in known.items()
-            if type(p.default).__hash__ is None and p.kind is not p.POSITIONAL_ONLY
+            if p.kind is not p.POSITIONAL_ONLY and p.default is not p.empty and changes(p.default)
         }
-        return self.make(**own, **({"horizon": horizon} if "horizon" in known else {}))
+        own = copies(f"{self.role} {self.name!r}", defaults)
+        thing = fresh(self.make, **own, **({"horizon": horizon} if "horizon" in known else {}))
+        give_own(thing)
+        return thing
 
     @property
     def origin(self) -> Any:

@@ -17,7 +17,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import address
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.plain import TRIED
+from onlinecal.core.plain import TRIED, fresh
 from onlinecal.core.strategy import required
 from onlinecal.rounds.arithmetic import NOT_WHOLE
 from onlinecal.rounds.law import law_of
@@ -99,7 +99,9 @@ def compiled(cls: Class) -> Class:
         raise InvalidParameter(f"compiled: {cls!r}; expected a class with forecast() or probability()")
     if not set(required(cls)) - {"horizon"}:
         try:
-            sample = cls(horizon=TRIED) if "horizon" in inspect.signature(cls).parameters else cls()
+            sample = fresh(
+                cls, **({"horizon": TRIED} if "horizon" in inspect.signature(cls).parameters else {})
+            )
         except Exception:
             sample = None  # it needs parameters, or cannot be made at all: then a game says so
         if sample is not None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.guarantee import Sight
+from onlinecal.core.plain import give_own
 from onlinecal.core.strategy import check_facts, strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
@@ -53,6 +54,7 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
     """Starts a player of one run, made of steps: those of an object in plain Python call its methods."""
     player, fault = strategy.start(horizon, stream), ""
     if not isinstance(player, CompiledForecaster | CompiledNature):
+        _give_own(strategy, player)
         fault = plain_fault(role, strategy, player)
         make = compiled_player if is_compiled(player) else partial(_of_object, horizon, stream)
         player = None if fault else make(role, strategy, player)
@@ -60,6 +62,11 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
     if fault:
         raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
     return player
+
+
+def _give_own(strategy: Any, player: Any) -> None:
+    if player is not strategy:  # a specification without a state may play itself, in all runs
+        give_own(player)
 
 
 def _of_object(horizon: int, stream: Stream, role: str, strategy: Any, sample: Any) -> Any:
@@ -73,6 +80,7 @@ def _of_object(horizon: int, stream: Stream, role: str, strategy: Any, sample: A
 
     def make(run: int | None) -> Seat:
         own = first.pop() if run is None else strategy.start(horizon, stream.over(range(run, run + 1)))
+        _give_own(strategy, own)
         return Seat(own, label, kinds, sight, shown, kept, streams_of)
 
     methods = (name, "update") if forecasts else (name, "update", "reveal")
