@@ -98,12 +98,17 @@ def _power(a: Any, b: Any) -> Any:
 
 
 def _whole_power(a: Any, b: Any) -> Any:
-    x, z = np.int64(a), np.int64(1)
-    if b < 0:
+    x, n, z = np.int64(a), np.int64(b), np.int64(1)
+    if n < 0:
         raise ValueError("a negative power of a whole number")
-    for _ in range(np.int64(b)):
-        _fits(float(x) * float(z))
-        z *= x
+    while n > 0:
+        if n & 1:
+            _fits(float(x) * float(z))
+            z *= x
+        n >>= 1
+        if n > 0:  # a factor of the power: where it is too large, so is the power
+            _fits(float(x) * float(x))
+            x *= x
     return z
 
 
@@ -137,7 +142,7 @@ def _with_value(function: Callable[..., Any]) -> Any:
 
     def valued(a: Any) -> Any:
         value = function(a)
-        if not math.isfinite(value) and math.isfinite(a):
+        if (math.isnan(value) and not math.isnan(a)) or (math.isinf(value) and math.isfinite(a)):
             raise ValueError("a function of math without a value")
         return value
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.rounds.arithmetic import FUNCTIONS, OPERATORS
+from onlinecal.rounds.flow import unassigned
 
 _NUMBERS = "numbers, lists of fixed length, if, for and while"
 _RANDOM = "randomness of its own in a specification, from `stream`"
@@ -41,6 +42,13 @@ class Body(ast.NodeTransformer):
         of = self.tree.args
         if of.vararg or of.kwarg or of.kwonlyargs or self.tree.decorator_list:
             self.refuse(self.tree, "its arguments or decorators", "a plain function of some arguments")
+        unset = unassigned(self.tree)
+        if unset is not None:
+            self.refuse(
+                unset,
+                f"`{unset.id}` may have no value here",
+                "one on every path, such as before the `if` or loop",
+            )
         self.arguments = [*of.posonlyargs, *of.args]
         self.self = self.arguments[0].arg if own and self.arguments else None
         self.round: str | None = None
@@ -51,7 +59,10 @@ class Body(ast.NodeTransformer):
 
     def refuse(self, node: Any, what: str = "", expected: str = _NUMBERS) -> NoReturn:
         """Refuses a construct."""
-        what = what or f"`{ast.unparse(node).partition(chr(10))[0][:60]}` is not compiled"
+        if not what:
+            text = ast.unparse(node)
+            line = text.partition("\n")[0][:60]
+            what = f"`{line}{' …' * (line != text)}` is not compiled"
         raise InvalidParameter(f"{self.called}, line {node.lineno}: {what}; expected {expected}")
 
     def visit(self, node: Any) -> Any:
@@ -121,7 +132,10 @@ class Body(ast.NodeTransformer):
         if not isinstance(target, ast.Attribute | ast.Subscript):
             self.refuse(target, f"`{ast.unparse(target)}` is assigned", "an attribute of self, or a name")
         self._settled(target)
-        _, kind, _ = self._attribute(target.value if isinstance(target, ast.Subscript) else target)
+        entry = isinstance(target, ast.Subscript)
+        _, kind, _ = self._attribute(target.value if entry else target)
+        if entry:
+            self.whole.stored.setdefault(target.value.attr, f"{self.called}, line {target.lineno}")
         return [ast.Assign([self.visit(target)], value if kind == "f" else _call("oc_whole", value))]
 
     def _settled(self, target: Any) -> None:
@@ -214,7 +228,7 @@ class Body(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> Any:
         said, method = ast.unparse(node.func), node.func
         if isinstance(method, ast.Attribute) and self._of(method, self.self):
-            thing = inspect.getattr_static(self.whole.cls, method.attr, None)
+            thing = self.whole.meaning(None, (method.attr,))
             if not isinstance(thing, FunctionType):
                 self.refuse(node, f"{said} is no plain method of the class", "one")
             return self._calls(node, self.whole.called(thing, True), "oc_run")
@@ -275,7 +289,10 @@ class Body(ast.NodeTransformer):
         return isinstance(node.ctx, ast.Store) or node.id in names or node.id.startswith("oc_t")
 
     def _constant(self, node: Any) -> Any:
-        value = self._object(node)
+        return self.number(self._object(node), node)
+
+    def number(self, value: Any, node: Any) -> Any:
+        """A number in place of an expression; anything else is refused there."""
         value = value.item() if isinstance(value, np.generic) else value
         for kind in (bool, int, float):  # also of a subclass, such as an enumeration
             if isinstance(value, kind):
@@ -284,13 +301,31 @@ class Body(ast.NodeTransformer):
 
     def _object(self, node: Any) -> Any:
         """The meaning of a name outside the function, or an attribute of a module or class; else None."""
-        if isinstance(node, ast.Attribute):
-            home = self._object(node.value)
-            return getattr(home, node.attr, None) if isinstance(home, ModuleType | type) else None
-        if not isinstance(node, ast.Name) or self._local(node):
+        path, root = [], node
+        while isinstance(root, ast.Attribute):
+            path, root = [root.attr, *path], root.value
+        if not isinstance(root, ast.Name) or self._local(root):
             return None
-        held = inspect.getclosurevars(self.function)
-        return {**vars(builtins), **self.function.__globals__, **held.nonlocals}.get(node.id)
+        if meaning(self.function, (root.id,)) is NOWHERE:
+            here = "it above the class, or oc.compiled(…) called below both"
+            self.refuse(node, f"`{root.id}` is not defined yet where oc.compiled is called", here)
+        found = self.whole.meaning(self.function, (root.id, *path))
+        return None if found is NOWHERE else found
+
+
+#: the meaning of a name that has none
+NOWHERE = object()
+
+
+def meaning(function: FunctionType, path: tuple[str, ...]) -> Any:
+    """What a name outside of a function stands for now, or an attribute of the module or class that it stands for."""
+    held, code = {**vars(builtins), **function.__globals__}, function.__code__
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        held[name] = getattr(cell, "cell_contents", NOWHERE)
+    found = held.get(path[0], NOWHERE)
+    for name in path[1:]:
+        found = getattr(found, name, NOWHERE) if isinstance(found, ModuleType | type) else NOWHERE
+    return found
 
 
 def _listed(made: Any) -> list[Any]:

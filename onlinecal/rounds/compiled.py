@@ -105,7 +105,7 @@ def compiled(cls: Class) -> Class:
         except Exception:
             sample = None  # it needs parameters, or cannot be made at all: then a game says so
         if sample is not None:
-            _translated(cls, tuple(_kinds(sample).items()), Sight.DRAW)
+            _check_lists(cls, sample, _translated(cls, tuple(_kinds(sample).items()), Sight.DRAW)[0])
     cls.oc_compiled = True  # type: ignore[attr-defined]
     return cls
 
@@ -124,6 +124,7 @@ def compiled_player(role: str, strategy: Any, player: Any) -> Any:
     sight, end = getattr(strategy, "sight", Sight.NOTHING), copy.deepcopy(player)
     stated, done, error, kinds = _rehearsed(role, sight, end)
     translation, steps = _translated(cls, tuple(kinds.items()), sight)
+    _check_lists(cls, player, translation)
     for step in filter(None, steps):
         _compile(step)
     begin, other = (_memory(cls, player, translation) for _ in range(2))
@@ -165,9 +166,25 @@ def _step(*made_of: Any) -> Step:
     return made
 
 
-@functools.lru_cache(maxsize=256)
+#: what was translated, by class, kinds and sight; the latest ones
+_MADE: dict[Any, tuple[Translation, Any]] = {}
+
+
 def _translated(cls: Any, kinds: tuple[tuple[str, str], ...], sight: Sight) -> tuple[Translation, Any]:
-    """The methods of a class with attributes of these kinds, and the two steps of a player."""
+    """The methods of a class with attributes of these kinds, and the two steps of a player.
+
+    They are made again where a name outside of the class, such as a global number, stands for something else now.
+    """
+    made = _MADE.pop(key := (cls, kinds, sight), None)
+    if made is None or not made[0].current:
+        made = _translate(cls, kinds, sight)
+    _MADE[key] = made
+    if len(_MADE) > 256:
+        del _MADE[next(iter(_MADE))]
+    return made
+
+
+def _translate(cls: Any, kinds: tuple[tuple[str, str], ...], sight: Sight) -> tuple[Translation, Any]:
     forecasts = hasattr(cls, "forecast")
     drawn = {"forecast": "oc_forecast"} if sight >= Sight.DRAW and not forecasts else {}
     made = Translation(cls, dict(kinds), {"number": "oc_number"} | drawn)
@@ -197,7 +214,8 @@ def _compile(step: Step) -> None:
         text = re.sub(r"\x1b\[\d*m", "", str(error))
         line = re.search(r'File "[^"]*", line (\d+)', text)
         where = f", line {line[1]}" if line else ""
-        why = f"it is not compiled: {next(iter(text.splitlines()[1:]), text)}; expected operations on numbers"
+        said = next(iter(text.splitlines()[1:]), text)
+        why = f"it is not compiled: {said}{' …' * (said != text)}; expected operations on numbers"
         if NOT_WHOLE in text:
             why = f"an attribute {NOT_WHOLE}; expected one that begins as a real one, such as 0.0"
         raise InvalidParameter(f"{step.__qualname__}{where}: {why}") from error
@@ -208,18 +226,21 @@ def _compile(step: Step) -> None:
 
 def _kind(value: Any) -> str:
     """``"int"``, ``"float"``, ``"ints"`` or ``"floats"``; any other kind in words, after a mark."""
-    if isinstance(value, int | np.integer | np.bool_):
+    if isinstance(value, int | np.int64):
         return "int"
     if isinstance(value, float):
         return "float"
-    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype in (bool, np.int64, np.float64):
-        return "floats" if value.dtype == np.float64 else "ints"
-    if isinstance(value, list | tuple):
+    if type(value) is np.ndarray:
+        if value.ndim == 1 and value.dtype in (np.int64, np.float64):
+            return "floats" if value.dtype == np.float64 else "ints"
+        return f"!is an array of {value.ndim} dimension(s) of {value.dtype}, not one of int64 or float64"
+    if type(value) in (list, tuple):
         of = {_kind(each) for each in value}
         if not of:
             return "!is an empty list"
         if of <= {"int", "float"}:
             return "floats" if "float" in of else "ints"
+        return f"!has an entry that {min(of - {'int', 'float'}).lstrip('!')}"
     return f"!is of the type {type(value).__module__}.{type(value).__qualname__}"
 
 
@@ -234,6 +255,30 @@ def _kinds(thing: Any) -> dict[str, str]:
         kind = "!is a property" if isinstance(static, property) else _kind(getattr(thing, name))
         found[name if kind[0] != "!" else f"!{name}"] = kind.removeprefix("!")
     return found
+
+
+def _check_lists(cls: type, thing: Any, made: Translation) -> None:
+    """Refuses lists with entries that are assigned and that are also something else, or cannot be assigned."""
+    lists = {f"self.{name}": getattr(thing, name) for name in made.places if made.kinds[name].endswith("s")}
+    first: Any = inspect.getattr_static(cls, "forecast" if hasattr(cls, "forecast") else "probability")
+    others = (
+        {f"{each.__name__}.{name}": v for each in cls.__mro__ for name, v in vars(each).items()}
+        | module
+        | lists
+    )
+    for name, where in made.stored.items():
+        mine, why = getattr(thing, name), ""
+        if isinstance(mine, tuple) or (isinstance(mine, np.ndarray) and not mine.flags.writeable):
+            kind = "tuple" if isinstance(mine, tuple) else "read-only array"
+            why = f"an entry of self.{name} is assigned, a {kind}"
+        for other, value in others.items():
+            arrays = isinstance(mine, np.ndarray) and isinstance(value, np.ndarray)
+            if other != f"self.{name}" and (mine is value or (arrays and np.shares_memory(mine, value))):
+                why = f"an entry of self.{name} is assigned, which is or shares the numbers of {other}"
+        if why:
+            raise InvalidParameter(
+                f"{where}: {why}; expected a list of its own, such as list(…), made in __init__"
+            )
 
 
 def _memory(cls: type, thing: Any, made: Translation) -> Memory:

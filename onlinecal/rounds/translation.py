@@ -8,9 +8,11 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
+
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.rounds.arithmetic import place, whole
-from onlinecal.rounds.bodies import Body
+from onlinecal.rounds.bodies import Body, meaning
 from onlinecal.rounds.steps import floats, ints, law_values, law_weights
 
 
@@ -51,10 +53,29 @@ class Translation:
             "oc_place": place, "oc_whole": whole, "oc_atom": _atom, "oc_entries": _entries,
         }  # fmt: skip
         self._names: dict[Any, str] = {}
+        #: where an entry of an attribute is first assigned
+        self.stored: dict[str, str] = {}
+        self._read: list[tuple[Any, tuple[str, ...], Any]] = []
+
+    def meaning(self, function: Any, path: tuple[str, ...]) -> Any:
+        """What a name stands for in a function, or (None) in the class; it is noted."""
+        found = self._now(function, path)
+        self._read.append((function, path, found))
+        return found
+
+    def _now(self, function: Any, path: tuple[str, ...]) -> Any:
+        if function is None:
+            return inspect.getattr_static(self.cls, path[0], None)
+        return meaning(function, path)
+
+    @property
+    def current(self) -> bool:
+        """Whether all names outside of the methods still stand for what was compiled."""
+        return all(_same(found, self._now(function, path)) for function, path, found in self._read)
 
     def step(self, name: str, given: str, told: Mapping[int, str], returns: str, end: str) -> None:
         """Translates a method into a step with the arguments `given`; its own ones are `told` by their places."""
-        body = Body(self, inspect.getattr_static(self.cls, name), True, returns)
+        body = Body(self, self.meaning(None, (name,)), True, returns)
         own, at = body.arguments, body.tree
         if body.tree.args.defaults:
             body.refuse(at, "an argument with a default", "none")
@@ -73,7 +94,10 @@ class Translation:
                 body = Body(self, thing, own, "value")
                 (head,) = _parsed(f"def {name}({'oc_run' * own}): pass", body.tree)
                 head.args.args += [ast.arg(each.arg) for each in body.arguments[own:]]
-                head.args.defaults = [body.visit(each) for each in body.tree.args.defaults]
+                head.args.defaults = [  # their values since the function was defined
+                    body.number(value, at)
+                    for value, at in zip(thing.__defaults__ or (), body.tree.args.defaults, strict=True)
+                ]
                 self._define(name, body, head)
         return self._names[thing]
 
@@ -105,6 +129,12 @@ class Translation:
             *_parsed(state + begin, body.tree), *body.lines(body.tree.body), *_parsed(end, body.tree)
         ]  # fmt: skip
         self.trees[name] = ast.fix_missing_locations(head), body.function.__code__.co_filename
+
+
+def _same(one: Any, two: Any) -> bool:
+    """Whether compiled code is the same for both: they are one, or the same number."""
+    numbers = isinstance(one, int | float | np.generic) and type(one) is type(two)
+    return one is two or (numbers and repr(one) == repr(two))
 
 
 def _parsed(text: str, at: ast.stmt) -> list[Any]:

@@ -98,6 +98,7 @@ class Biases:
         self.m, self.bias = m, np.zeros(m + 1)
 
     def forecast(self, round):
+        i = 0
         for i in range(self.m):
             if self.bias[i] >= 0.0 > self.bias[i + 1] or round.number < i:
                 break
@@ -268,7 +269,7 @@ REFUSALS = {
     "update, line 7: random.random() draws at random; expected randomness": {"update": "self.x = random.random()"},
     "update, line 7: self.r is of the type random.Random": RANDOM,
     "update, line 7: np.exp() is not compiled": {"update": "self.x = np.exp(-self.x)"},
-    "update, line 7: `try:` is not compiled": {"update": "try: pass\n  finally: pass"},
+    "update, line 7: `try: …` is not compiled": {"update": "try: pass\n  finally: pass"},
     "update, line 7: `self.x in (1, 2)` is not compiled": {"update": "self.x = self.x in (1, 2)"},
     "update, line 7: 'a' is no number": {"update": "self.x = 'a'"},
     "forecast, line 5: self.x is of the type builtins.NoneType": {"init": "self.x = None"},
@@ -307,7 +308,7 @@ TWO_NAMES = {"update": "self.x[0] += 0.1; self.y[0] -= 0.2", "forecast": "return
         ("or at a negative power of one; expected", {"forecast": "return 2 ** self.x", "init": "self.x = -1"}),
         ("Mine.forecast, line 5: it is not compiled: No implementation of function", {
             "forecast": "return self.x[self.x[0]]", "init": "self.x = [0.5]"}),
-        ("of a rehearsal: it states", TWO_NAMES | {"init": "self.x = self.y = [0.5, 0.0]"}),
+        ("which is or shares the numbers of self.y; expected", TWO_NAMES | {"init": "self.x = self.y = [0.5, 0.0]"}),
     ],
 )  # fmt: skip
 def test_a_game_says_what_cannot_be_told_before(message, parts):

@@ -1,8 +1,10 @@
 """What played other numbers without a word: it is refused, or it is the same in each way of playing it."""
 
+import linecache
 import math
 import random
-import pickle
+import re
+import time
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +16,245 @@ from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.engine.game import Game
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.natures import Bernoulli
+
+# ---------------------------------------------------------------- compiled classes
+
+
+def made(update, forecast="return min(max(self.x, 0.0), 1.0)", init="self.x = 0.5", before="", below=""):
+    """A class in a text, and its names. Without `before`, and with one line each, `update` begins in line 8."""
+    text = f"{before}class Mine:\n def __init__(self, far=0.0):\n  self.n, self.far = 0, far\n"
+    heads = "", " def forecast(self):\n", " def update(self, forecast, outcome):\n"
+    for head, body in zip(heads, (init, forecast, update), strict=True):
+        text += head + "".join(f"  {line}\n" for line in body.splitlines())
+    file, space = f"<silent {len(linecache.cache)}>", {"__name__": "silent", "math": math, "np": np}
+    linecache.cache[file] = len(text + below), None, (text + below).splitlines(True), file
+    exec(compile(text + below, file, "exec"), space)
+    return space["Mine"], space
+
+
+def course(cls, horizon=700, runs=1, **given):
+    """The forecasts of a game and its outcomes, as bytes; or the round in which it stops."""
+    game = Game(partial(cls, **given), Bernoulli(0.4), horizon=horizon, runs=range(runs), seed=2, keeps=())
+    try:
+        game.advance(horizon)
+    except InvalidForecast as error:
+        return int(re.search(r"in round (\d+)", str(error))[1])
+    rounds = [game.transcripts.of(run) for run in range(runs)]
+    return [(each.forecasts.tobytes(), each.outcomes.tobytes()) for each in rounds]
+
+
+def refusal(parts, runs=1, **given):
+    """The message by which a class is refused when it is compiled or its game begins; "" where it plays as in Python."""
+    plain, _ = made(**parts)
+    try:
+        compiled = course(oc.compiled(made(**parts)[0]), runs=runs, **given)
+    except InvalidParameter as error:
+        return str(error)
+    assert compiled == course(plain, runs=runs, **given)
+    return ""
+
+
+#: what Python stops at in round 500, or does not: a name without a value on one path
+WITHOUT_VALUE = {
+    "one branch": (10, "self.n += 1\nif self.n < 500: step = 0.1\nself.x = step * outcome"),
+    "an elif": (
+        11,
+        "self.n += 1\nif self.n < 500: step = 0.1\nelif outcome > 1: step = 0.2\nself.x += step - step",
+    ),
+    "an empty loop": (10, "self.n += 1\nfor i in range(500 - self.n): step = 0.1\nself.x = step"),
+    "its variable": (10, "self.n += 1\nfor i in range(500 - self.n): pass\nself.x = 1 / (1 + i)"),
+    "a while": (
+        10,
+        "self.n += 1\nwhile self.x < 0.0 or self.n < 500 > self.x: self.x, step = 501.0, 0.1\nself.x = step",
+    ),
+    "a break": (12, "self.n += 1\nwhile True:\n if self.n >= 500: break\n step = 0.1; break\nself.x = step"),
+    "a sum": (10, "self.n += 1\nif self.n < 500: step = 0.1\nstep += 0.1\nself.x = step / 3"),
+    "a place": (10, "self.n += 1\nif self.n < 500: at = 0\nself.w[at] += 0.1"),
+    "an index": (10, "self.n += 1\nif self.n < 500: step = 0.1\nself.w[int(step)] = 0.1"),
+}
+
+
+@pytest.mark.parametrize(("line", "update"), WITHOUT_VALUE.values(), ids=list(WITHOUT_VALUE))
+def test_a_name_without_a_value_is_refused(line, update):
+    init = "self.x, self.w = 0.5, [0.0, 0.0]"
+    assert re.search(rf"Mine.update, line {line}: .*; expected ", refusal({"update": update, "init": init}))
+
+
+def test_a_helper_has_values_on_every_path_too():
+    helper = "def step(n):\n if n < 500:\n  x = 0.1\n return x\n"
+    parts = {"before": helper, "update": "self.n += 1\nself.x = step(self.n)"}
+    assert re.search(r"step, line 4: .*; expected ", refusal(parts))
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "if outcome: step = 0.1\nelse: step = 0.2\nself.x = step",
+        "if outcome:\n self.x = 0.25\n return\nelse: step = 0.2\nself.x = step",
+        "while True:\n step = 0.1\n if outcome or step > 0: break\nself.x = step",
+        "for i in range(3):\n if i: step = i\n else: continue\n self.x = step / 4",
+        "step: float = 0.5\nstep, self.x = self.x, step\nstep += outcome\nself.x = step / 3",
+        "if outcome: raise ValueError\nelse: step = 0.3\nself.x = step",
+    ],
+)
+def test_a_name_with_a_value_on_every_path_plays_as_in_python(update):
+    assert not refusal({"update": update})
+
+
+# What is assigned after round 450 is beyond any rehearsal.
+ALIASES = {
+    "one list": ("self.v = self.w = [0.5, 0.5]", "v"),
+    "a view": ("self.v = np.array([0.5, 0.5]); self.w = self.v[::-1]", "v"),
+    "rows": ("self.all = np.array([[0.5, 0.5]]); self.v, self.w = self.all[0], self.all[0]", "v"),
+    "a list of the module": ("self.v = TABLE; self.w = [0.1]", "v"),
+    "a tuple": ("self.v = 0.5, 0.5; self.w = [0.1]", "v"),
+    "a read-only array": ("self.v = np.array([0.5]); self.v.flags.writeable = False; self.w = [0.1]", "v"),
+}
+SHARED = "self.n += 1\nif self.n > 450: self.v[0] = 0.25"
+
+
+@pytest.mark.parametrize(("init", "name"), ALIASES.values(), ids=list(ALIASES))
+def test_two_names_of_one_list_are_refused(init, name):
+    parts = {
+        "before": "TABLE = [0.5]\n",
+        "init": init,
+        "update": SHARED,
+        "forecast": "return self.w[0] + 0 * self.v[0]",
+    }
+    assert re.search(rf"Mine.update, line 10: .*self.{name} .*; expected ", refusal(parts, runs=2))
+
+
+def test_lists_that_are_only_read_may_be_one():
+    parts = {
+        "init": "self.v = self.w = (0.5, 0.5)",
+        "forecast": "return self.v[0] * self.w[1]",
+        "update": "self.n += 1",
+    }
+    assert not refusal(parts)
+
+
+@pytest.mark.parametrize(
+    "update",
+    ["self.v = self.w", "self.v, self.w = self.w, self.v", "v = self.w; v[0] = 0.1", "self.x = self.w"],
+)
+def test_lists_get_no_second_name_in_a_method(update):
+    parts = {
+        "init": "self.x, self.v, self.w = 0.5, [0.5], [0.5]",
+        "forecast": "return self.v[0]",
+        "update": update,
+    }
+    assert re.search(r"Mine.update, line 8: .*; expected ", refusal(parts))
+
+
+def test_a_list_of_the_class_is_that_of_each_run():
+    """It is copied for each run, compiled or not; the numbers are those of any order of the runs."""
+    parts = {
+        "init": "pass", "forecast": "return self.w[0]", "below": "Mine.w = [0.5]\n",
+        "update": "self.n += 1\nif self.n > 450: self.w[0] = 1 / self.n",
+    }  # fmt: skip
+    assert not refusal(parts, runs=3)
+
+
+@pytest.mark.parametrize("kind", ["bool", "int8", "uint8", "int16", "int32", "float32", "uint64", "float16"])
+@pytest.mark.parametrize("of", ["np.zeros(2, np.{})", "[np.zeros(1, np.{})[0]]", "np.zeros(1, np.{})[0]"])
+def test_numbers_of_few_bits_are_refused(kind, of):
+    """NumPy rounds them, goes round at their end, or adds as a truth value."""
+    entry = "" if of.startswith("np.zeros(1") else "[0]"
+    init = f"self.x, self.w = 0.5, {of.format(kind.replace('bool', 'bool_'))}"
+    parts = {"init": init, "update": f"self.n += 1\nself.x = 0.5 + 0 * self.w{entry}"}
+    assert re.search(r"Mine.update, line 9: self.w .*; expected ", refusal(parts))
+
+
+GLOBALS = "STEP, POWER = 0.25, 2\ndef one(x): return x * STEP\ndef two(x): return x / 3\nrate = one\n"
+
+
+@pytest.mark.parametrize("change", [{}, {"STEP": 0.4}, {"STEP": 0.1, "POWER": 3}, {"rate": "two"}])
+def test_a_changed_global_is_compiled_again(change):
+    """A default is that of the definition, as in Python."""
+    parts = {
+        "before": GLOBALS + "def half(x, power=POWER): return x ** power / 2\n",
+        "update": "self.n += 1\nself.x = rate(outcome) + half(forecast) + STEP ** POWER",
+    }
+    (plain, one), (compiled, two) = made(**parts), made(**parts)
+    oc.compiled(compiled)
+    first = course(compiled, 50)
+    for space in (one, two):
+        space.update({name: space.get(value, value) for name, value in change.items()})
+    assert course(compiled, 50) == course(plain, 50)
+    assert (course(compiled, 50) == first) is not bool(change)
+
+
+def test_a_changed_method_is_compiled_again():
+    compiled, other = made("self.x = 0.25")[0], made("self.x = 0.75")[0]
+    oc.compiled(compiled)
+    first = course(compiled, 50)
+    compiled.update = other.update
+    assert course(compiled, 50) == course(other, 50) != first
+
+
+FUNCTIONS = ("sqrt", "exp", "expm1", "log", "log1p", "sin", "cos", "atan", "tanh", "fabs", "floor", "ceil")
+
+
+@pytest.mark.parametrize(
+    "function", [*(f"math.{f}" for f in FUNCTIONS), "int", "round", "abs", "4 **", "2.5 // ", "3.5 % "]
+)
+def test_functions_beyond_their_values_end_or_play_as_in_python(function):
+    """At the ends of the numbers, first in round 451: after any rehearsal."""
+    update = f"self.n += 1\nif self.n > 450: self.x = {function}(self.far)\nelse: self.x = {function}(0.5)"
+    plain, compiled = (made(update, forecast="return 1 / (2 + abs(self.x))")[0] for _ in range(2))
+    oc.compiled(compiled)
+    for far in (math.inf, -math.inf, math.nan, -1.0, -0.0, -1.5, 1e308, -1e308, 5e-324):
+        whole = abs(far) == 1e308 and function in ("math.floor", "math.ceil", "int", "round")
+        # A whole number beyond 64 bits ends the game.
+        assert course(compiled, 460, far=far) == (451 if whole else course(plain, 460, far=far)), far
+
+
+def test_powers_of_whole_numbers_take_no_time_of_their_exponent():
+    """About 1.2 times as long, and 24 times where each power was as many products; of the same process."""
+    took = []
+    for sign in ("1 - 2 * (self.n % 2)", "(-1) ** self.n"):
+        cls = oc.compiled(made(f"self.n += 1\nself.x = 0.5 + {sign} * 0.25")[0])
+        game = Game(cls, Bernoulli(), horizon=80_000, runs=range(1))
+        game.advance(10)
+        began = time.process_time()
+        game.advance(80_000)
+        took.append(time.process_time() - began)
+    assert took[1] < 5 * took[0] + 0.5
+
+
+@pytest.mark.parametrize("base", ["2", "-2", "3", "-1", "1", "0", "7", "3037000499"])
+def test_powers_of_whole_numbers_are_those_of_python(base):
+    """Up to 64 bits, and one by one: the first one without such a value ends the game."""
+    limit = next((k for k in range(1, 70) if abs(int(base) ** k) >= 9.2e18), 70)
+    update = f"self.n += 1\nif self.n > 450: self.x = 1 / (2 + abs((({base}) ** (self.n - 451)) % 1009))"
+    compiled = course(oc.compiled(made(update)[0]), 451 + limit - 1)
+    assert compiled == course(made(update)[0], 451 + limit - 1)
+    beyond = course(oc.compiled(made(update)[0]), 540)
+    assert beyond == (451 + limit if limit < 70 else course(made(update)[0], 540))
+
+
+def test_a_helper_below_the_class_is_said_to_be_not_defined_yet():
+    below = "def rate(n): return 1 / n\n"
+    text = {
+        "before": "def compiled(cls): return oc.compiled(cls)\n",
+        "update": "self.n += 1\nself.x = rate(self.n)",
+    }
+    cls, space = made(**text)
+    with pytest.raises(
+        InvalidParameter, match=r"Mine.update, line 10: `rate` is not defined yet .*; expected it above"
+    ):
+        oc.compiled(cls)
+    exec(below, space)
+    assert not refusal({**text, "below": below})
+
+
+def test_code_that_is_cut_in_a_message_has_a_mark():
+    long = "self.x = self.n in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20)"
+    assert re.search(
+        r"line 8: `self\.n in \(1, 2, .* …` is not compiled; expected", refusal({"update": long})
+    )
+    assert "`self.n in (1, 2)` is not compiled" in refusal({"update": "self.x = self.n in (1, 2)"})
+
 
 # ---------------------------------------------------------------- questions
 
@@ -96,7 +337,7 @@ class Shaken:
 class Given:
     """A generator as a default."""
 
-    def __init__(self, random=random.Random(1)):  # noqa: B008
+    def __init__(self, random=random.Random(1)):
         self.random = random
 
     def forecast(self):
