@@ -98,10 +98,9 @@ def fresh(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
     """Calls a class or function; an object of a class has its own attributes (`give_own`) before its `__init__`."""
     if not isinstance(make, type) or type(make).__call__ is not type.__call__ or not _shared(make):
         return make(*arguments, **options)
-    if make.__new__ is object.__new__:
-        thing = make.__new__(make)
-    else:
-        thing = make.__new__(make, *arguments, **options)
+    # As the class does when it is called.
+    new: Any = make.__new__
+    thing = new(make) if new is object.__new__ else new(make, *arguments, **options)
     if isinstance(thing, make):
         give_own(thing)
         type(thing).__init__(thing, *arguments, **options)
@@ -131,8 +130,8 @@ def copies(said: str, shared: dict[str, Any]) -> dict[str, Any]:
         return copy.deepcopy(shared)
     except Exception as error:
         raise InvalidParameter(
-            f"{said}: {' or '.join(shared)} cannot be copied, and each run needs its own: {failure(error)}; expected it "
-            "made in __init__"
+            f"{said}: {' or '.join(shared)} cannot be copied, and each run needs its own: {failure(error)}; expected "
+            "it made in __init__"
         ) from error
 
 

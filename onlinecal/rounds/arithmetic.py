@@ -179,6 +179,14 @@ overload(whole)(lambda a: _whole(a))
 
 
 @part_of_kernel
+def exact(number):
+    """The same number, which as a whole one is equal to a real one."""
+    if 9007199254740992 < abs(number) < np.inf:
+        raise OverflowError("a whole number of more than 53 bits where there may be a real one")
+    return number
+
+
+@part_of_kernel
 def place(length, i):
     """The place of entry i of a list; a negative one counts from the end."""
     if i < -length or i >= length:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import inspect
+import math
 import textwrap
 from types import FunctionType, ModuleType
 from typing import Any, NoReturn
@@ -13,7 +15,7 @@ import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.rounds.arithmetic import FUNCTIONS, OPERATORS
-from onlinecal.rounds.flow import unassigned
+from onlinecal.rounds.flow import ANY_WHOLE, REAL, TURNS, Size, Sizes, choices, unassigned
 
 _NUMBERS = "numbers, lists of fixed length, if, for and while"
 _RANDOM = "randomness of its own in a specification, from `stream`"
@@ -79,6 +81,47 @@ class Body(ast.NodeTransformer):
                 ast.copy_location(each, node)
         return made
 
+    def measure(self, given: dict[str, Size]) -> None:
+        """Finds the numbers that may be whole ones where compiled code has real ones, from sizes of arguments."""
+        self.sizes = Sizes(copy.deepcopy(self.tree), self._size, given)
+
+    def _size(self, node: Any) -> Size:
+        """The size of an attribute, an entry of one, what a function returns, or a name of the module."""
+        if isinstance(node, ast.Subscript) or self._of(node, self.self):
+            at = node.value if isinstance(node, ast.Subscript) else node
+            kind = self.whole.kinds.get(getattr(at, "attr", ""), "")
+            return ANY_WHOLE if kind[:1] == "i" else REAL if kind else Size()
+        if isinstance(node, ast.Attribute):
+            return TURNS if self._of(node, self.round) and node.attr == "number" else Size()
+        function = self._object(node.func) if isinstance(node, ast.Call) else None
+        if function in (int, round, math.floor, math.ceil):
+            return ANY_WHOLE
+        return (
+            TURNS
+            if function is len
+            else REAL
+            if function is float or function in vars(math).values()
+            else Size()
+        )
+
+    def _exact(self, size: Size, made: Any) -> Any:
+        """What is large as a whole number ends the game beyond 2^53, where a real one is as large as it."""
+        return _call("oc_exact", made) if size.large else made
+
+    def _chosen(self, node: Any) -> list[Any]:
+        """One of several expressions: whole ones beside real ones are exact."""
+        sizes = [(each, self.sizes.of(each)) for each in choices(node)]
+        real = any(size.real for _, size in sizes)
+        return [
+            self._exact(size if real and not size.real else Size(), self.visit(each)) for each, size in sizes
+        ]
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
+        return ast.IfExp(self.visit(node.test), *self._chosen(node))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
+        return ast.BoolOp(node.op, self._chosen(node))
+
     def lines(self, body: list[Any]) -> list[Any]:
         """Translates some statements."""
         return [each for line in body for each in _listed(self.visit(line))]
@@ -95,7 +138,10 @@ class Body(ast.NodeTransformer):
         return ast.If(self.visit(node.test), [ast.Pass()], [ast.Raise(_name("ValueError"), None)])
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> Any:
-        return ast.Pass() if node.value is None else self._assign(node.target, self.visit(node.value))
+        if node.value is None:
+            return ast.Pass()
+        size = self.sizes.of(node.value)
+        return self._assign(node.target, self.visit(node.value), size)
 
     def visit_AugAssign(self, node: ast.AugAssign) -> Any:
         target, before = node.target, []
@@ -105,38 +151,51 @@ class Body(ast.NodeTransformer):
             target = ast.copy_location(ast.Subscript(target.value, _name(index), ast.Store()), target)
         fields = {name: value for name, value in ast.iter_fields(target) if name != "ctx"}
         now = ast.copy_location(type(target)(**fields, ctx=ast.Load()), target)
-        value = self.visit(ast.copy_location(ast.BinOp(now, node.op, node.value), node))
-        return [*before, *self._assign(target, value)]
+        whole = ast.copy_location(ast.BinOp(now, node.op, node.value), node)
+        size = self.sizes.of(whole)
+        return [*before, *self._assign(target, self.visit(whole), size)]
 
     def visit_Assign(self, node: ast.Assign) -> Any:
         if len(node.targets) == 1 and not isinstance(node.targets[0], ast.Tuple | ast.List):
             self._settled(node.targets[0])
-            return self._assign(node.targets[0], self.visit(node.value))
+            size = self.sizes.of(node.value)
+            return self._assign(node.targets[0], self.visit(node.value), size)
         held = self._temporary()  # every value is computed before anything is assigned
+        size, parts = (
+            self.sizes.of(node.value),
+            [self.sizes.of(each) for each in getattr(node.value, "elts", ())],
+        )
         lines: list[Any] = [ast.Assign([ast.Name(held, ast.Store())], self.visit(node.value))]
         for target in node.targets:
             if not isinstance(target, ast.Tuple | ast.List):
-                lines += self._assign(target, _name(held))
+                lines += self._assign(target, _name(held), size)
                 continue
             if not isinstance(node.value, ast.Tuple) or len(node.value.elts) != len(target.elts):
                 self.refuse(node, expected="as many values as targets")
             for i, each in enumerate(target.elts):
-                lines += self._assign(each, _entry(held, i))
+                lines += self._assign(each, _entry(held, i), parts[i])
         return lines
 
-    def _assign(self, target: Any, value: Any) -> list[Any]:
+    def _assign(self, target: Any, value: Any, size: Size) -> list[Any]:
+        whole = size if not size.real else Size()
         if isinstance(target, ast.Name):
             if target.id in (self.self, self.round):
                 self.refuse(target, f"`{target.id}` is assigned", "another name")
+            if self.sizes.names[target.id].real:
+                value = self._exact(whole, value)
             return [ast.Assign([target], value)]
         if not isinstance(target, ast.Attribute | ast.Subscript):
             self.refuse(target, f"`{ast.unparse(target)}` is assigned", "an attribute of self, or a name")
         self._settled(target)
-        entry = isinstance(target, ast.Subscript)
-        _, kind, _ = self._attribute(target.value if entry else target)
-        if entry:
-            self.whole.stored.setdefault(target.value.attr, f"{self.called}, line {target.lineno}")
-        return [ast.Assign([self.visit(target)], value if kind == "f" else _call("oc_whole", value))]
+        of: Any = target.value if isinstance(target, ast.Subscript) else target
+        _, kind, _ = self._attribute(of)
+        if of is not target:
+            self.whole.stored.setdefault(of.attr, f"{self.called}, line {target.lineno}")
+        return [
+            ast.Assign(
+                [self.visit(target)], self._exact(whole, value) if kind == "f" else _call("oc_whole", value)
+            )
+        ]
 
     def _settled(self, target: Any) -> None:
         """Refuses another list in place of one."""
@@ -220,10 +279,13 @@ class Body(ast.NodeTransformer):
         kind = type(node.op).__name__
         if kind not in OPERATORS:
             self.refuse(node, f"the operator {kind} is not compiled", "+, -, *, /, //, % or **")
+        size = self.sizes.of(node)
         left, right = self.visit(node.left), self.visit(node.right)
         if kind == "Pow" and isinstance(right, ast.UnaryOp) and isinstance(right.op, ast.USub):
             right = _call("float", right)  # a negative power of a whole number is a real one
-        return _call(self.whole.called(OPERATORS[kind]), left, right)
+        return self._exact(
+            size if size.mixed else Size(), _call(self.whole.called(OPERATORS[kind]), left, right)
+        )
 
     def visit_Call(self, node: ast.Call) -> Any:
         said, method = ast.unparse(node.func), node.func
@@ -246,6 +308,8 @@ class Body(ast.NodeTransformer):
             self.refuse(node, f"{said}() draws at random", _RANDOM)
         if isinstance(thing, FunctionType) and not home.startswith("numpy"):
             return self._calls(node, self.whole.called(thing, False))
+        if thing in (min, max) and len(node.args) > 1 and not node.keywords:
+            return _call(self.whole.called(FUNCTIONS[thing]), *self._chosen(node))
         if thing not in FUNCTIONS or node.keywords or (thing is round and len(node.args) > 1):
             expected = "functions of math, methods of the class, or your own"
             self.refuse(node, f"{said}() is not compiled", expected)
@@ -301,7 +365,8 @@ class Body(ast.NodeTransformer):
 
     def _object(self, node: Any) -> Any:
         """The meaning of a name outside the function, or an attribute of a module or class; else None."""
-        path, root = [], node
+        path: list[str] = []
+        root = node
         while isinstance(root, ast.Attribute):
             path, root = [root.attr, *path], root.value
         if not isinstance(root, ast.Name) or self._local(root):

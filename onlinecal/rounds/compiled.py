@@ -55,13 +55,16 @@ def compiled(cls: Class) -> Class:
     An object and the compiled steps are played for 400 rounds first. They must state and keep the same numbers, bit for
     bit. Nothing else changes: names, parameters, keys, and all numbers are those of the class without it.
 
-    Attributes may be numbers, or lists or 1-d arrays of numbers of fixed length, made in ``__init__``. Translated are
+    Attributes may be numbers, or lists or 1-d arrays of numbers of fixed length, made in ``__init__``. Arrays are of
+    int64 or float64. A list with entries that are assigned has one name. A local name has a value on every path to its
+    use. A global number or function is that of the beginning of a game. Translated are
     ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, and ``while``. So are arithmetic, functions of
     `math`, methods of the class and functions of a module that are written so. A law may be a dict display.
     ``__init__`` is played in Python and may do anything.
 
-    Notes: An error that a method raises stops the game in its round, but its words are lost. So does a whole number of
-    more than 64 bits, and a division by zero.
+    Notes: An error that a method raises stops the game in its round, but its words are lost. So does a division by
+    zero, and a whole number of more than 64 bits, or of more than 53 where a real one may stand. That is seen within a
+    method: an attribute that begins as 0 and becomes a real number is a real one from the beginning.
 
     Parameters
     ----------
@@ -137,7 +140,10 @@ def compiled_player(role: str, strategy: Any, player: Any) -> Any:
         if repr(one) != repr(two):
             raise _differs(cls, t, f"states {_law(one)} in Python and {_law(two)} compiled")
     if done != as_far:
-        beyond = "ends compiled alone, as at a whole number beyond 64 bits, or at a negative power of one"
+        beyond = (
+            "ends compiled alone, as at a whole number beyond 64 bits, or 53 where it may be a real one, or at a "
+            "negative power of one"
+        )
         how = beyond if error is None else f"ends in Python alone, by {error!r}"
         raise _differs(cls, min(done, as_far) // 2 + 1, how)
     last = _memory(cls, end, translation)
@@ -261,11 +267,8 @@ def _check_lists(cls: type, thing: Any, made: Translation) -> None:
     """Refuses lists with entries that are assigned and that are also something else, or cannot be assigned."""
     lists = {f"self.{name}": getattr(thing, name) for name in made.places if made.kinds[name].endswith("s")}
     first: Any = inspect.getattr_static(cls, "forecast" if hasattr(cls, "forecast") else "probability")
-    others = (
-        {f"{each.__name__}.{name}": v for each in cls.__mro__ for name, v in vars(each).items()}
-        | module
-        | lists
-    )
+    held = {f"{each.__name__}.{name}": value for each in cls.__mro__ for name, value in vars(each).items()}
+    others = held | first.__globals__ | lists
     for name, where in made.stored.items():
         mine, why = getattr(thing, name), ""
         if isinstance(mine, tuple) or (isinstance(mine, np.ndarray) and not mine.flags.writeable):

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core._compile import kernel, part_of_kernel
-from onlinecal.rounds.arithmetic import place, whole
+from onlinecal.rounds.arithmetic import exact, place, whole
 from onlinecal.rounds.bodies import Body, meaning
+from onlinecal.rounds.flow import REAL, Size
 from onlinecal.rounds.steps import floats, ints, law_values, law_weights
 
 
@@ -50,7 +51,7 @@ class Translation:
         self.trees: dict[str, tuple[ast.FunctionDef, str]] = {}
         self._space: dict[str, Any] = {
             "__name__": cls.__module__, "oc_ints": ints, "oc_floats": floats, "oc_values": law_values,
-            "oc_place": place, "oc_whole": whole, "oc_atom": _atom, "oc_entries": _entries,
+            "oc_place": place, "oc_whole": whole, "oc_exact": exact, "oc_atom": _atom, "oc_entries": _entries,
         }  # fmt: skip
         self._names: dict[Any, str] = {}
         #: where an entry of an attribute is first assigned
@@ -82,6 +83,7 @@ class Translation:
         begin = "".join(f"{own[i].arg} = {what}\n" for i, what in told.items() if i < len(own))
         body.round = own[-1].arg if len(own) - 1 not in {0, *told} else None
         (head,) = _parsed(f"def {name}({given}): pass", at)
+        body.measure({own[i].arg: REAL if i == 1 else Size(1.0) for i in told if i < len(own)})
         self._define(name, body, head, begin, end)
 
     def called(self, thing: Any, own: bool | None = None) -> str:
@@ -92,6 +94,7 @@ class Translation:
                 self._space[name] = thing
             else:
                 body = Body(self, thing, own, "value")
+                body.measure({})
                 (head,) = _parsed(f"def {name}({'oc_run' * own}): pass", body.tree)
                 head.args.args += [ast.arg(each.arg) for each in body.arguments[own:]]
                 head.args.defaults = [  # their values since the function was defined

@@ -17,9 +17,8 @@ def _read_only(name: str) -> Any:
     """An attribute of a question that a world reads."""
 
     def refuse(question: "Question", value: Any) -> None:
-        raise AttributeError(
-            f"{name} of {question} is read-only, and was set to {in_one_line(value)}; expected numbers of your own elsewhere"
-        )
+        said = f"{name} of {question} is read-only, and was set to {in_one_line(value)}"
+        raise AttributeError(f"{said}; expected numbers of your own elsewhere")
 
     return property(attrgetter(f"_{name}"), refuse)
 

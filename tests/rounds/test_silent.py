@@ -44,7 +44,7 @@ def course(cls, horizon=700, runs=1, **given):
 
 
 def refusal(parts, runs=1, **given):
-    """The message by which a class is refused when it is compiled or its game begins; "" where it plays as in Python."""
+    """The message by which a class is refused, compiled or as its game begins; "" where it plays as in Python."""
     plain, _ = made(**parts)
     try:
         compiled = course(oc.compiled(made(**parts)[0]), runs=runs, **given)
@@ -165,6 +165,45 @@ def test_numbers_of_few_bits_are_refused(kind, of):
     assert re.search(r"Mine.update, line 9: self.w .*; expected ", refusal(parts))
 
 
+#: a whole number beyond 2^53 on one path, first in round 451, and a real one on another
+BIG = "self.n += 1\nbig = self.n * 3 ** 28\n"
+TWO_KINDS = {
+    "a choice": BIG + "self.x = (big if self.n > 450 else 0.5) % 7 / 7",
+    "two branches": BIG + "y = 0.5\nif self.n > 450: y = big\nself.x = y % 7 / 7",
+    "a branch that goes on": "self.n += 1\ny = 0.5\nif self.n > 450:\n y = self.n\n y = y ** 7\nself.x = y % 7 / 7",
+    "a loop": "self.n += 1\ny = 1 if self.n > 450 else 0.0\nfor i in range(36): y = y * 3\nself.x = y % 7 / 7",
+    "the larger": BIG + "self.x = max(big, 1.5) % 7 / 7 if self.n > 450 else 0.5",
+    "an attribute": BIG + "if self.n > 450: self.y = big + 1\nself.x = self.y % 7 / 7",
+    "an entry": BIG + "if self.n > 450: self.w[0] = big + 1\nself.x = self.w[0] % 7 / 7",
+    "or": BIG + "self.x = ((self.n > 450) * big or 0.5) % 7 / 7",
+    "pairs": BIG + "y, z = 0.5, 0.5\nif self.n > 450: y, z = big, outcome\nself.x = y % 7 / 7",
+}
+
+
+@pytest.mark.parametrize("update", TWO_KINDS.values(), ids=list(TWO_KINDS))
+def test_a_number_that_is_whole_on_one_path_plays_as_in_python_or_ends(update):
+    parts = {"update": update, "init": "self.x, self.y, self.w = 0.5, 0.5, [0.5]"}
+    try:
+        compiled = course(oc.compiled(made(**parts)[0]))
+    except InvalidParameter as error:
+        assert "; expected " in str(error)  # noqa: PT017
+    else:
+        assert compiled in (451, course(made(**parts)[0]))
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        "self.n += 1\nbig = self.n * 3 ** 33\nself.x = big % 1009 / 1009",
+        "self.n += 1\ny = 1 if outcome else 0.5\ny = 3 * y + outcome\nself.x = y % 7 / 7",
+        "self.n += 1\ny = self.n if outcome else 0.5\nself.x = min(y * 1e300, 1e307) % 7 / 7",
+        "self.n += 1\ntotal = 0\nfor i in range(9): total += outcome / 3\nself.x = total / 9",
+    ],
+)
+def test_numbers_of_two_kinds_that_real_ones_can_be_play_as_in_python(update):
+    assert not refusal({"update": update})
+
+
 GLOBALS = "STEP, POWER = 0.25, 2\ndef one(x): return x * STEP\ndef two(x): return x / 3\nrate = one\n"
 
 
@@ -182,6 +221,15 @@ def test_a_changed_global_is_compiled_again(change):
         space.update({name: space.get(value, value) for name, value in change.items()})
     assert course(compiled, 50) == course(plain, 50)
     assert (course(compiled, 50) == first) is not bool(change)
+
+
+def test_a_game_goes_on_with_the_globals_of_its_beginning():
+    cls, space = made("self.x = STEP", before="STEP = 0.25\n")
+    game = Game(oc.compiled(cls), Bernoulli(), horizon=40, runs=range(1), keeps=())
+    game.advance(20)
+    space["STEP"] = 0.75
+    game.advance(40)
+    assert set(game.transcripts.of(0).forecasts.tolist()) == {0.5, 0.25}
 
 
 def test_a_changed_method_is_compiled_again():
@@ -400,7 +448,8 @@ def test_no_run_sees_what_another_has_put_into_its_class(forecaster):
     together = predictions(forecaster, range(3))
     assert together == [predictions(forecaster, range(i, i + 1))[0] for i in (2, 0, 1)]
     assert together[0] == together[1] == together[2]
-    assert Seen.seen == [0] and not Table.counts
+    assert Seen.seen == [0]
+    assert not Table.counts
 
 
 def test_the_processes_of_a_study_play_the_same_class():
@@ -443,7 +492,8 @@ def test_natures_and_worlds_have_their_own_too(nature):
         oc.play(EmpiricalMean(), nature, horizon=20, runs=n, measures=["brier"], seed=4) for n in (1, 3)
     )
     assert (many.curve("brier").totals[:, :1] == one.curve("brier").totals).all()
-    assert Bell.said == [0] and Tells.said == {"n": 0}
+    assert Bell.said == [0]
+    assert Tells.said == {"n": 0}
 
 
 def test_what_cannot_be_copied_for_each_run_is_refused():
