@@ -2,8 +2,8 @@
 
 A forecaster is any class with `forecast()` and `update(forecast, outcome)`, a nature any class with `probability()`
 and maybe `update(forecast, outcome)`. It may be given as the class or as a function that makes one. Either may have
-parameters (`functools.partial`, or a table in a scenario). Every run gets a deep copy of an object, of parameters, and
-of defaults and attributes of its class that can change.
+parameters (`functools.partial`, or a table in a scenario). Every run gets a deep copy of an object and of
+parameters. It gets copies of defaults and attributes of its class that can change, too.
 """
 
 import copy

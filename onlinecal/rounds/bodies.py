@@ -105,7 +105,7 @@ class Body(ast.NodeTransformer):
         )
 
     def _exact(self, size: Size, made: Any) -> Any:
-        """What is large as a whole number ends the game beyond 2^53, where a real one is as large as it."""
+        """A number that ends the game beyond 2^53, if it may be a whole one of that size."""
         return _call("oc_exact", made) if size.large else made
 
     def _chosen(self, node: Any) -> list[Any]:
@@ -383,7 +383,7 @@ NOWHERE = object()
 
 
 def meaning(function: FunctionType, path: tuple[str, ...]) -> Any:
-    """What a name outside of a function stands for now, or an attribute of the module or class that it stands for."""
+    """The meaning, now, of a name outside of a function, or of an attribute of such a module or class."""
     held, code = {**vars(builtins), **function.__globals__}, function.__code__
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         held[name] = getattr(cell, "cell_contents", NOWHERE)

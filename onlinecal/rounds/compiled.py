@@ -63,8 +63,8 @@ def compiled(cls: Class) -> Class:
     ``__init__`` is played in Python and may do anything.
 
     Notes: An error that a method raises stops the game in its round, but its words are lost. So does a division by
-    zero, and a whole number of more than 64 bits, or of more than 53 where a real one may stand. That is seen within a
-    method: an attribute that begins as 0 and becomes a real number is a real one from the beginning.
+    zero, and a whole number of more than 64 bits. So does one of more than 53 bits where a real one may stand, as far
+    as one method shows it. An attribute that begins as 0 and becomes a real number is a real one from the beginning.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ _MADE: dict[Any, tuple[Translation, Any]] = {}
 def _translated(cls: Any, kinds: tuple[tuple[str, str], ...], sight: Sight) -> tuple[Translation, Any]:
     """The methods of a class with attributes of these kinds, and the two steps of a player.
 
-    They are made again where a name outside of the class, such as a global number, stands for something else now.
+    They are made again where a name outside of the class, such as a global number, has another meaning now.
     """
     made = _MADE.pop(key := (cls, kinds, sight), None)
     if made is None or not made[0].current:

@@ -1,6 +1,6 @@
-"""What the text of a method shows before it is compiled.
+"""Faults that the text of a method shows before it is compiled.
 
-That is a name that may have no value where it is used, and a number that is whole on one path and real on another.
+A name may have no value where it is used. A number may be whole on one path and real on another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _OWN_NAMES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lam
 
 
 def unassigned(tree: ast.FunctionDef) -> ast.Name | None:
-    """The first use of a local name that has no value there on some path, by which Python stops; None for no use."""
+    """The first use of a local name that has no value there on some path; None for no use. Python stops there."""
     outer = {
         name for node in ast.walk(tree) if isinstance(node, ast.Global | ast.Nonlocal) for name in node.names
     }

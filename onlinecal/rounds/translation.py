@@ -59,7 +59,7 @@ class Translation:
         self._read: list[tuple[Any, tuple[str, ...], Any]] = []
 
     def meaning(self, function: Any, path: tuple[str, ...]) -> Any:
-        """What a name stands for in a function, or (None) in the class; it is noted."""
+        """The meaning of a name in a function, or (None) in the class; it is noted."""
         found = self._now(function, path)
         self._read.append((function, path, found))
         return found

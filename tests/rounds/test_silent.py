@@ -1,4 +1,4 @@
-"""What played other numbers without a word: it is refused, or it is the same in each way of playing it."""
+"""Faults that played other numbers in silence: they are refused, or the numbers are those of Python."""
 
 import linecache
 import math
@@ -101,7 +101,7 @@ def test_a_name_with_a_value_on_every_path_plays_as_in_python(update):
     assert not refusal({"update": update})
 
 
-# What is assigned after round 450 is beyond any rehearsal.
+# An entry is assigned after round 450, beyond any rehearsal.
 ALIASES = {
     "one list": ("self.v = self.w = [0.5, 0.5]", "v"),
     "a view": ("self.v = np.array([0.5, 0.5]); self.w = self.v[::-1]", "v"),
@@ -364,7 +364,7 @@ class Seen:
 
 
 class Inherits(Seen):
-    """Of a class whose base has the list; its `__init__` changes it."""
+    """Its base has the list, and its `__init__` changes it."""
 
     def __init__(self, start=2):
         self.seen.extend([1] * start)
