@@ -95,8 +95,12 @@ class Copier:
 
 
 def fresh(make: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Calls a class or function; an object of a class has its own attributes (`give_own`) before its `__init__`."""
-    if not isinstance(make, type) or type(make).__call__ is not type.__call__ or not _shared(make):
+    """Calls a class or function, and gives the object its own attributes; those of a class before its `__init__`."""
+    if not isinstance(make, type) or type(make).__call__ is not type.__call__:
+        thing = make(*arguments, **options)
+        give_own(thing)
+        return thing
+    if not _shared(make):
         return make(*arguments, **options)
     # As the class does when it is called.
     new: Any = make.__new__
@@ -111,7 +115,7 @@ def give_own(thing: Any) -> None:
     """Gives an object copies of what can change among the attributes of its classes: all runs have the same classes."""
     cls, had = type(thing), getattr(thing, "__dict__", {})
     shared = {name: value for name, value in _shared(cls).items() if name not in had}
-    own = copies(f"class {cls.__name__}", shared)
+    own = shared and copies(f"class {cls.__name__}", shared)
     for name, value in own.items():
         if value is shared[name]:
             continue
@@ -153,10 +157,14 @@ def _shared(cls: type) -> dict[str, Any]:
             and changes(value)
         }
         found = {name: value for name, value in found.items() if name not in vars(each)}
-        module = each.__module__
-        if own and module.partition(".")[0] != "onlinecal" and not of_library(module):
+        if own and _of_a_user(each.__module__):
             found |= own
     return found
+
+
+@functools.cache
+def _of_a_user(module: str) -> bool:
+    return module.partition(".")[0] != "onlinecal" and not of_library(module)
 
 
 _FIXED = (bool, int, float, complex, str, bytes, type(None), frozenset, range, MappingProxyType, ModuleType)
@@ -166,6 +174,8 @@ def changes(value: Any) -> bool:
     """Whether a value may change: no number, text, error, function, class, module, or object without a state."""
     if type(value) in _FIXED or hasattr(value, "__get__") or isinstance(value, type | BaseException):
         return False
+    if type(value) is tuple:
+        return any(map(changes, value))
     return not _stateless(value)
 
 

@@ -10,16 +10,7 @@ from onlinecal.core import validation
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, in_one_line
 from onlinecal.core.expressions import check_expression, check_steps, depends_on_horizon
 from onlinecal.core.guarantee import Guarantee
-from onlinecal.core.plain import (
-    changes,
-    check_made,
-    copies,
-    fresh,
-    give_own,
-    known_parameters,
-    lifted,
-    no_options,
-)
+from onlinecal.core.plain import changes, check_made, copies, fresh, known_parameters, lifted, no_options
 from onlinecal.core.strategy import build, every, make, memory_of, parameters, required, some, strategy_name
 from onlinecal.core.streams import Stream
 
@@ -223,10 +214,8 @@ class OfPlain(Specification):
             for name, p in known.items()
             if p.kind is not p.POSITIONAL_ONLY and p.default is not p.empty and changes(p.default)
         }
-        own = copies(f"{self.role} {self.name!r}", defaults)
-        thing = fresh(self.make, **own, **({"horizon": horizon} if "horizon" in known else {}))
-        give_own(thing)
-        return thing
+        own = defaults and copies(f"{self.role} {self.name!r}", defaults)
+        return fresh(self.make, **own, **({"horizon": horizon} if "horizon" in known else {}))
 
     @property
     def origin(self) -> Any:

@@ -12,6 +12,7 @@ import numpy as np
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.plain import give_own
+from onlinecal.core.specification import OfPlain
 from onlinecal.core.strategy import check_facts, strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, is_whole
@@ -65,7 +66,8 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
 
 
 def _give_own(strategy: Any, player: Any) -> None:
-    if player is not strategy:  # a specification without a state may play itself, in all runs
+    # A specification without a state may play itself, in all runs; one of a plain class has done it.
+    if player is not strategy and not isinstance(strategy, OfPlain):
         give_own(player)
 
 
