@@ -13,8 +13,6 @@ from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, StoreE
 from onlinecal.core.modules import locate
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import named_table, title
-from onlinecal.core.sweeps import Thing, kinds
-from onlinecal.core.sweeps import sweep as expand
 from onlinecal.core.validation import is_whole
 from onlinecal.decision_makers.tenures import People
 from onlinecal.engine.keeping import as_history
@@ -28,14 +26,16 @@ from onlinecal.study.played import Origin
 from onlinecal.study.playing import play_cells
 from onlinecal.study.store import Store
 from onlinecal.sweeping import (
-    combinations,
+    Named,
     decision_makers_of,
-    finder,
     lineup,
+    lists_are_values,
     measures_of,
     schedules_of,
+    strategies,
     tasks_of,
 )
+from onlinecal.sweeping import sweep as expand
 
 
 def _entries(kind: Literal["forecaster", "nature"], given: Any) -> list[Entry]:
@@ -59,10 +59,9 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
     label : str, optional
         What labels begin with. Default: the name, and the parameters that have one value if there is room.
     **parameters
-        Each a value, or a list, tuple, range or array of values. A range of numbers is
-        ``{"from": 0.1, "to": 0.9, "steps": 9}``, with ``"step"`` in place of ``"steps"``, or with
-        ``"spacing": "log"``. Where the parameter itself takes a list, a list is one value, and ``{"each": [[…], […]]}``
-        several. Tables with a name, ``{"name": "forecast_hedging", "m": [10, 20]}``, are strategies, which may be swept
+        Each a value; or several, ``{"each": […]}`` of a list, tuple, range or array; or a range of numbers,
+        ``{"from": 0.1, "to": 0.9, "steps": 9}``, maybe with ``"spacing": "log"``. A bare list is one value. Tables with
+        a name, ``{"name": "forecast_hedging", "m": {"each": [10, 20]}}``, are strategies, which may be swept
         themselves.
 
     Returns
@@ -77,9 +76,9 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
     Examples
     --------
     >>> import onlinecal as oc
-    >>> [entry.label for entry in oc.sweep("forecast_hedging", m=["T^(1/3)", 20])]
+    >>> [entry.label for entry in oc.sweep("forecast_hedging", m={"each": ["T^(1/3)", 20]})]
     ['forecast hedging, m = T^(1/3)', 'forecast hedging, m = 20']
-    >>> study = oc.play(oc.sweep(oc.forecasters.Constant, p=[0.2, 0.5]), "drift", horizon=100, runs=2)
+    >>> study = oc.play(oc.sweep(oc.forecasters.Constant, p={"each": [0.2, 0.5]}), "drift", horizon=100, runs=2)
     >>> study.forecasters
     ['constant, p = 0.2', 'constant, p = 0.5']
     """
@@ -89,17 +88,10 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
             raise InvalidParameter(f"{strategy!r}: {twice[0]} is in the table and beside it; expected one")
         label, parameters = table.pop("label", label), table | parameters
     thing, kind = _found(strategy)
-    own = {key: list(value) if isinstance(value, tuple) else value for key, value in parameters.items()}
-    find = finder()
-    top = Thing(title(thing), kinds(thing))
-    combined = expand(kind, {"name": "", **own}, lambda role, t: find(role, t) if t["name"] else top)
-
-    def build(table: dict[str, Any]) -> Any:
-        return as_strategy(
-            kind, thing, with_strategies(kind, thing, {k: v for k, v in table.items() if k != "name"})
-        )
-
-    return combinations(kind, combined, build, label)
+    inner = strategies(kind)
+    top = Named(title(thing), lambda table: as_strategy(kind, thing, with_strategies(kind, thing, table)))
+    with lists_are_values(parameters):
+        return expand(kind, parameters, lambda table: inner(table) if "name" in table else top).entries(label)
 
 
 def _found(strategy: Any) -> tuple[Any, str]:
@@ -144,7 +136,7 @@ def play(
         A class with ``forecast()`` and ``update(forecast, outcome)`` plays as it is, one object a run. Parameters are
         given by ``functools.partial(Mine, rate=0.1)``. Of an object ``Mine(0.1)`` each run has a deep copy. A name
         (``"forecast_hedging"``, or ``"module:Class"``) has its default parameters. A table as in a scenario,
-        ``{"name": "forecast_hedging", "m": 8}``, has parameters, each with one value or several.
+        ``{"name": "forecast_hedging", "m": 8}``, has parameters, each with one value or several, as in `sweep`.
     nature : Nature, its name or table, plain class, object or partial, what `sweep` returns, or list of them
         The same; a plain class has ``probability()``, and ``update(forecast, outcome)`` if it is to be told the past.
         With ``sight = "law"`` or ``"draw"`` it has ``probability(round)`` (see `onlinecal.natures.Scalar`). A world
@@ -211,19 +203,20 @@ def play(
     """
     horizons = list(horizon) if isinstance(horizon, Iterable) and not isinstance(horizon, str) else [horizon]
     rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
-    cells = plan(
-        _entries("forecaster", forecaster),
-        _entries("nature", nature),
-        horizons=horizons,
-        runs=runs,
-        seed=seed,
-        panel=Panel.of(measures_of(listed(measures)), tasks_of(listed(tasks)), rounds=rounds),
-        per_decade=per_decade,
-        schedules=schedules_of(arrivals, delays),
-        people=People.of(decision_makers_of(listed(decision_makers)), seed if is_whole(seed) else 0),
-        history=as_history(history),
-        keep=keep,
-    )
+    with lists_are_values(forecaster, nature, measures, tasks, arrivals, delays, decision_makers):
+        cells = plan(
+            _entries("forecaster", forecaster),
+            _entries("nature", nature),
+            horizons=horizons,
+            runs=runs,
+            seed=seed,
+            panel=Panel.of(measures_of(listed(measures)), tasks_of(listed(tasks)), rounds=rounds),
+            per_decade=per_decade,
+            schedules=schedules_of(arrivals, delays),
+            people=People.of(decision_makers_of(listed(decision_makers)), seed if is_whole(seed) else 0),
+            history=as_history(history),
+            keep=keep,
+        )
     for pair in cells.incompatible:
         warnings.warn(
             f"{pair.forecaster!r} against {pair.nature!r} is not played: {pair.reason}",

@@ -114,12 +114,18 @@ def foreign(spec: Any) -> str | None:
 
 def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path = Path()) -> Any:
     """The forecaster or nature of that name, registered or ``module:Class``, with these parameters."""
-    # Tables with a name are strategies, and so are names where the class takes strategies.
-    made = (
-        locate(kind, name, folder)
-        if foreign(name)
-        else STRATEGIES[kind][meant(kind, name, STRATEGIES[kind], LIST)]
-    )
+    return made_of(kind, class_of(kind, name, folder), options, folder, name)
+
+
+def class_of(kind: str, name: str, folder: Path = Path()) -> Any:
+    """What makes the forecasters or natures of that name."""
+    if foreign(name):
+        return locate(kind, name, folder)
+    return STRATEGIES[kind][meant(kind, name, STRATEGIES[kind], LIST)]
+
+
+def made_of(kind: str, made: Any, options: Mapping[str, Any], folder: Path, name: str) -> Any:
+    """The strategy of a class with these parameters, in which tables with a name are strategies."""
     options = with_strategies(kind, made, options, folder)
     if "file" in options:
         options["file"] = _path(options["file"], folder)

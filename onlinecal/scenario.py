@@ -29,7 +29,14 @@ from onlinecal.naming import located
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 from onlinecal.study.planning import Plan, plan
-from onlinecal.sweeping import decision_makers_of, lineup, measures_of, schedules_of, tasks_of
+from onlinecal.sweeping import (
+    decision_makers_of,
+    lineup,
+    lists_are_values,
+    measures_of,
+    schedules_of,
+    tasks_of,
+)
 
 #: the two ways to say how long
 TIMES = "horizon", "horizons"
@@ -180,7 +187,8 @@ def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
     except ValidationError as error:
         raise ScenarioError(f"{path}: {_first_problem(error)}") from None
     try:
-        cells = _cells(scenario, path.parent)
+        with lists_are_values(list(dict(scenario).values())):
+            cells = _cells(scenario, path.parent)
     except OnlinecalError as error:
         raise ScenarioError(f"{path}: {error}") from None
     return Loaded(scenario, text, cells, _options(changed))

@@ -1,84 +1,248 @@
-"""Combinations of several values in a table of a scenario: line-ups, measures, tasks, schedules, decision makers."""
+"""Several values of a parameter, in tables of line-ups, measures, tasks, schedules and decision makers.
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
-from pathlib import Path
-from typing import Any
+``{each = [a, b]}`` and ``{from = a, to = b, steps = n}`` are several values; a bare list is one value.
+"""
 
-from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, meant
-from onlinecal.core.modules import locate
-from onlinecal.core.strategy import title
-from onlinecal.core.sweeps import ENDS, RESERVED, Kind, Sweep, Thing, kinds, ranged, sweep
-from onlinecal.core.validation import is_number
-from onlinecal.decision_makers.responses import RESPONSES
-from onlinecal.decision_makers.tenures import Group
-from onlinecal.decisions.tasks import TASKS, of_payoffs, random_task
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from decimal import Decimal
+from itertools import product
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
+
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, ScenarioError, suggestion
+from onlinecal.core.strategy import strategy_label, title
+from onlinecal.core.validation import choice, integer, is_number, is_whole
 from onlinecal.engine.horizon import check_horizon
-from onlinecal.measures import MEASURES
-from onlinecal.naming import STRATEGIES, decision_maker_of, foreign, located, measure_of, strategy_of, task_of
-from onlinecal.schedules import ARRIVALS, DELAYS, Arrivals, Delays, Schedule, as_arrivals, as_delays
+from onlinecal.naming import class_of, decision_maker_of, located, made_of, measure_of, task_of
+from onlinecal.schedules import Arrivals, Delays, Schedule, as_arrivals, as_delays
 from onlinecal.study.planning import Entry
 
-#: what can be named, by the role of its table
-_KNOWN: Mapping[str, Mapping[str, Any]] = {
-    **STRATEGIES,
-    "measure": MEASURES,
-    "task": TASKS,
-    "response": RESPONSES,
-    "arrival process": ARRIVALS,
-    "delay": DELAYS,
-}
-_RESPONSE = Kind(role="response")
-#: of decision makers; their other parameters are single values
-_GROUP = {field.name: Kind() for field in fields(Group)} | {
-    "task": Kind(role="task"),
-    "response": _RESPONSE,
-    "arrivals": Kind(role="arrival process"),
-    "stay": Kind(role="delay"),
-}
+#: characters of a label, and of a value in one, at most where that is possible; longer values are numbered
+WIDTH, VALUE = 60, 30
+#: combinations, and values of a range, at most
+MOST = 10**6
 
 
-def finder(folder: Path | None = None) -> Callable[[str, Mapping[str, Any]], Thing]:
-    """The things that tables with a name mean, for `core.sweeps.sweep`; `folder` is that of the scenario."""
+class Case(NamedTuple):
+    """A value, or what is made of a table with single values; and the chosen values, each in words."""
 
-    def find(role: str, table: Mapping[str, Any]) -> Thing:
-        if role == "decision makers":
-            return Thing(role, _GROUP)
-        name = table["name"]
-        more = {"response": _RESPONSE} if role == "task" else {}
-        if foreign(name):
-            made = locate(role, name, folder)
-            return Thing(title(made), kinds(made) | more)
-        if role == "task" and of_payoffs(table):
-            return Thing(name, {"payoffs": Kind(list=True), "actions": Kind(list=True), **more})
-        known = _KNOWN[role]
-        if role == "task" and name == "random":  # of decision makers, a task of its own for each
-            return Thing(name, kinds(random_task))
-        name = meant(role, name, known, LIST)
-        if role == "measure":
-            options = kinds(known[name].function)
-            return Thing(name, {"max_levels": Kind(whole=True), **options})
-        return Thing(title(known[name]), kinds(known[name]) | more)
+    value: Any
+    chosen: tuple[str, ...] = ()
 
-    return find
+    @property
+    def text(self) -> str:
+        return ", ".join(self.chosen)
 
 
-def combinations(
-    kind: str,
-    found: Sweep,
-    build: Callable[[dict[str, Any]], Any],
-    label: str | None = None,
-    longest: int | None = None,
-) -> list[Entry]:
-    """An entry of each combination; `build` makes the strategy of a table with single values."""
-    entries = []
-    for case in found:
-        own = found.label(case, label)
+class Named(NamedTuple):
+    """What a name stands for: its title, and what makes a thing of a table with single values."""
+
+    title: str
+    make: Callable[[dict[str, Any]], Any]
+
+
+#: table → what its name stands for
+Resolve = Callable[[Mapping[str, Any]], Named]
+
+
+class Sweep(NamedTuple):
+    """What is made of each combination of the values in a table; those of its last parameter change first."""
+
+    title: str
+    #: the title, with the parameters that have one value: ``delayed (of=constant)``
+    full: str
+    cases: list[Case]
+
+    def entries(self, label: str | None = None, longest: int | None = None) -> list[Entry]:
+        """Each with the label, or the title, and its chosen values; with the fixed ones if all labels have room."""
+        width = len(self.full) + 2 + max(len(case.text) for case in self.cases)
+        own = label or (self.full if width <= WIDTH else self.title)
+        return [
+            Entry(case.value, f"{own}, {case.text}", longest)
+            if case.chosen
+            else Entry.of(case.value, label, longest)
+            for case in self.cases
+        ]
+
+
+def sweep(role: str, table: Mapping[str, Any], resolve: Resolve, path: str = "") -> Sweep:
+    """The combinations of a table. Tables with a name in it come first; `path` leads to them: ``"of."``."""
+    called, make = resolve(table)
+    try:
+        found = {
+            key: ("", [Case(value)]) if key == "name" else _values(role, f"{path}{key}", value, resolve)
+            for key, value in table.items()
+        }
+        combined = list(_product([cases for _, cases in found.values()]))
+    except InvalidParameter as error:
+        where = f"{role} {table['name']!r}: " if "name" in table else f"{role}: "
+        raise InvalidParameter(f"{'' if path else where}{error}") from None
+    cases = []
+    for values, chosen in combined:
         try:
-            entries.append(Entry(build(case.value), own, longest))
+            cases.append(Case(make(dict(zip(found, values, strict=True))), chosen))
         except OnlinecalError as error:
-            raise InvalidParameter(f"{kind} {own!r}: {error}") from error
-    return entries
+            if not chosen:
+                raise
+            raise InvalidParameter(f"{role} {', '.join((called, *chosen))!r}: {error}") from error
+    fixed = ", ".join(f"{key}={shown}" for key, (shown, _) in found.items() if shown)
+    return Sweep(called, f"{called} ({fixed})" if fixed else called, cases)
+
+
+def _product(choices: Sequence[Sequence[Case]]) -> Iterator[tuple[list[Any], tuple[str, ...]]]:
+    """The values of each combination, and those that were chosen in words."""
+    if (size := math.prod(map(len, choices))) > MOST:
+        raise InvalidParameter(f"{size:.3g} combinations of values; expected at most 10^6")
+    for combined in product(*choices):
+        yield [case.value for case in combined], sum((case.chosen for case in combined), ())
+
+
+def _values(role: str, name: str, value: Any, resolve: Resolve) -> tuple[str, list[Case]]:
+    """What is fixed of a parameter, in words, and its values."""
+    if _has_name(value):
+        inner = sweep(role, value, resolve, f"{name}.")
+        return inner.full, inner.cases
+    if isinstance(value, list | tuple):
+        items = [_values(role, f"{name}.{i}", item, resolve) for i, item in enumerate(value)]
+        shown = f"[{', '.join(text or '…' for text, _ in items)}]"
+        return shown, [Case(*each) for each in _product([cases for _, cases in items])]
+    if isinstance(value, Mapping) and value.keys() == {"each"}:
+        given = value["each"].tolist() if hasattr(value["each"], "tolist") else value["each"]
+        if not isinstance(given, list | tuple | range):
+            raise InvalidParameter(f"{name} = {dict(value)!r}; expected each = a list of values")
+        several = [case.value for each in given for case in _values(role, name, each, resolve)[1]]
+    elif isinstance(value, Mapping) and not value.keys().isdisjoint(("from", "to")):
+        several = ranged(name, value)
+    else:
+        return _shown(value, quoted=True), [Case(value)]
+    texts = _texts(name, several)
+    return "", [Case(each, (f"{name} = {text}",)) for each, text in zip(several, texts, strict=True)]
+
+
+def _texts(name: str, values: Sequence[Any]) -> list[str]:
+    """The values in labels: of a long path the file alone, other long ones by number."""
+    if not values:
+        raise InvalidParameter(f"{name} is an empty list; expected at least one value")
+    full = [_shown(value) for value in values]
+    if twice := [text for text, times in Counter(full).items() if times > 1]:
+        raise InvalidParameter(f"{name} = {twice[0]} is given twice; expected each value once")
+    short = [PurePath(t).name if isinstance(v, str) and len(t) > VALUE and "/" in t else t
+             for v, t in zip(values, full, strict=True)]  # fmt: skip
+    short = short if len(set(short)) == len(short) else full
+    # The names of strategies are kept, for a number would say too little.
+    return [
+        f"#{i}" if len(text) > VALUE and not (_has_name(value) or dataclasses.is_dataclass(value)) else text
+        for i, (value, text) in enumerate(zip(values, short, strict=True), 1)
+    ]
+
+
+def _shown(value: Any, quoted: bool = False) -> str:
+    """A value in a label."""
+    if _has_name(value):
+        fixed = ", ".join(f"{key}={_shown(item, True)}" for key, item in value.items() if key != "name")
+        return f"{_words(value['name'])} ({fixed})" if fixed else _words(value["name"])
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return strategy_label(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_shown(item, quoted) for item in value)}]"
+    if isinstance(value, str):
+        return f'"{value}"' if quoted else value
+    if is_number(value):
+        return f"{value:g}" if float(f"{value:g}") == value else str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _has_name(value: Any) -> bool:
+    return isinstance(value, Mapping) and isinstance(value.get("name"), str)
+
+
+def _words(name: str) -> str:
+    return name.rpartition(":")[2].replace("_", " ")
+
+
+def ranged(name: str, spec: Mapping[str, Any]) -> list[int | float]:
+    """The numbers of a range, ascending: integers between integers if all are, and rounded to them in the logarithm.
+
+    >>> ranged("q", {"from": 0.1, "to": 0.5, "steps": 5})
+    [0.1, 0.2, 0.3, 0.4, 0.5]
+    >>> ranged("m", {"from": 10, "to": 1000, "steps": 5, "spacing": "log"})
+    [10, 32, 100, 316, 1000]
+    """
+    log = check_range(name, spec, ("from", "to", "steps"))
+    last = integer(f"{name} = {dict(spec)!r}", "steps", spec["steps"], 2, MOST) - 1
+    ends = spec["from"], spec["to"]
+    # As decimal numbers: 0.3 is meant, and not 0.30000000000000004.
+    low, high = (Decimal(int(end)) if is_whole(end) else Decimal(repr(float(end))) for end in ends)
+    inner = [low * (high / low) ** (Decimal(i) / last) if log else low + (high - low) * i / last
+             for i in range(1, last)]  # fmt: skip
+    if all(map(is_whole, ends)) and (log or all(value == int(value) for value in inner)):
+        return list(dict.fromkeys(round(value) for value in (low, *inner, high)))
+    return [float(low), *(float(f"{value:.15g}") for value in inner), float(high)]
+
+
+def check_range(name: str, spec: Mapping[str, Any], keys: Sequence[str]) -> bool:
+    """Refuse a range without these keys, with others but spacing, or without an extent; whether it is logarithmic."""
+    said = f"{name} = {dict(spec)!r}"
+    for key in spec:
+        if key not in (*keys, "spacing"):
+            raise InvalidParameter(
+                f"{said}: a range has no {key!r}{suggestion(str(key), (*keys, 'spacing'))}"
+            )
+    for key in keys:
+        if key not in spec:
+            raise InvalidParameter(f"{said}: a range needs {key!r}")
+        if not (is_number(spec[key]) and math.isfinite(spec[key])):
+            raise InvalidParameter(f"{said}: {key} = {spec[key]!r}; expected a finite number")
+    if not spec["from"] < spec["to"]:
+        raise InvalidParameter(f"{said}: expected from < to")
+    log = choice(said, "spacing", spec.get("spacing", "linear"), ("linear", "log")) == "log"
+    if log and spec["from"] <= 0:
+        raise InvalidParameter(f"{said}: expected from > 0 with spacing = 'log'")
+    return log
+
+
+@contextmanager
+def lists_are_values(*tables: Any) -> Iterator[None]:
+    """Adds to a refusal of a list in one of these tables how several values are written."""
+    try:
+        yield
+    except OnlinecalError as error:
+        if any(f"{key} = {bracket}" in str(error) for key in _with_lists(tables) for bracket in "[("):
+            raise type(error)(f"{error}; a list is one value, for several write {{each = […]}}") from error
+        raise
+
+
+def _with_lists(given: Any) -> Iterator[str]:
+    """The keys of bare lists in tables."""
+    if isinstance(given, Mapping):
+        yield from (key for key, item in given.items() if isinstance(item, list | tuple) and key != "each")
+        given = list(given.values())
+    for item in given if isinstance(given, list | tuple) else ():
+        yield from _with_lists(item)
+
+
+def strategies(kind: str, folder: Path = Path()) -> Resolve:
+    """The forecasters or natures of tables."""
+
+    def resolve(table: Mapping[str, Any]) -> Named:
+        name = table["name"]
+        found = class_of(kind, name, folder)
+        return Named(title(found), lambda t: made_of(kind, found, _without(t, "name"), folder, name))
+
+    return resolve
+
+
+def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in table.items() if key not in keys}
+
+
+def _tables(table: Mapping[str, Any]) -> Named:
+    """Tables as they are: what they name is found by those who take them."""
+    return Named(_words(table.get("name", "")), dict)
 
 
 def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -> list[Entry]:
@@ -87,50 +251,35 @@ def lineup(kind: str, tables: Iterable[str | Mapping[str, Any]], folder: Path) -
 
 
 def _entries(kind: str, table: str | Mapping[str, Any], folder: Path) -> list[Entry]:
-    options: dict[str, Any] = {"name": table} if isinstance(table, str) else dict(table)
-    name, label, longest = (options.get(key) for key in RESERVED)
+    given: Mapping[str, Any] = {"name": table} if isinstance(table, str) else table
+    name, label, longest = (given.get(key) for key in ("name", "label", "longest"))
     if not isinstance(name, str):
         raise ScenarioError(f"a {kind} has no name: {table!r}; expected one of `{LIST} {kind}s`")
     if label is not None and not (isinstance(label, str) and label.isprintable()):
         raise ScenarioError(f"{kind} {name!r}: label = {label!r}; expected text in one line")
     if longest is not None:
         check_horizon(longest)
-    options = {key: value for key, value in options.items() if key not in RESERVED}
-    found = sweep(kind, {"name": name, **options}, finder(folder))
-    if not found.several:
-        return [Entry.of(strategy_of(kind, name, options, folder), label, longest)]
-
-    def build(chosen: dict[str, Any]) -> Any:
-        return strategy_of(kind, name, {k: v for k, v in chosen.items() if k != "name"}, folder)
-
-    return combinations(kind, found, build, label, longest)
+    return sweep(kind, _without(given, "label", "longest"), strategies(kind, folder)).entries(label, longest)
 
 
-def _cases(role: str, spec: Any, folder: Path | None) -> list[Any]:
-    """The combinations of a table; anything else stands for itself."""
-    if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
-        return [spec]
-    return [case.value for case in sweep(role, spec, finder(folder))]
+def _cases(role: str, spec: Any) -> list[Case]:
+    """The combinations of a table with a name; anything else stands for itself."""
+    return sweep(role, spec, _tables).cases if _has_name(spec) else [Case(spec)]
 
 
 def measures_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
     """Measures as `Panel.of` takes them, of names, tables and functions; a table may give several."""
-    return [measure_of(case, folder) for spec in specs for case in _cases("measure", spec, folder)]
+    return [measure_of(case.value, folder) for spec in specs for case in _cases("measure", spec)]
 
 
 def tasks_of(specs: Iterable[Any], folder: Path | None = None) -> list[Any]:
     """The same for tasks. Those with a table of payoffs have one name: that is put together with what was chosen."""
     found = []
-    for spec in specs:
-        if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
-            found.append(task_of(spec, folder))
-            continue
-        for case in sweep("task", spec, finder(folder)):
-            table = case.value
-            if "payoffs" in table and case.text:
-                own = ", ".join(part for part in case.text.split(", ") if not part.startswith("response"))
-                table = table | ({"name": f"{table['name']}({own.replace(' = ', '=')})"} if own else {})
-            found.append(task_of(table, folder))
+    for case in (case for spec in specs for case in _cases("task", spec)):
+        table, own = case.value, [text for text in case.chosen if not text.startswith("response")]
+        if own and "payoffs" in table:
+            table = {**table, "name": f"{table['name']}({', '.join(own).replace(' = ', '=')})"}
+        found.append(task_of(table, folder))
     return found
 
 
@@ -138,42 +287,31 @@ def schedules_of(arrivals: Any, delays: Any, folder: Path | None = None) -> list
     """Each of the arrivals with each of the delays: objects, names, tables or (delays) numbers, or lists of them."""
     return [
         Schedule(when, late)
-        for when in _timed("arrivals", "arrival process", arrivals, as_arrivals, Arrivals, folder)
-        for late in _timed("delays", "delay", delays, as_delays, Delays, folder)
+        for when in _timed("arrivals", arrivals, as_arrivals, Arrivals, folder)
+        for late in _timed("delays", delays, as_delays, Delays, folder)
     ]
 
 
-def _timed(
-    key: str, role: str, given: Any, convert: Callable[[Any], Any], made: type, folder: Path | None
-) -> list[Any]:
-    single = isinstance(given, str | Mapping | made) or is_number(given)
-    specs = [given] if single else list(given)
+def _timed(key: str, given: Any, convert: Callable[[Any], Any], made: type, folder: Path | None) -> list[Any]:
+    specs = [given] if isinstance(given, str | Mapping | made) or is_number(given) else list(given)
     if not specs:
         raise InvalidParameter(f"{key} is empty; expected at least one")
-    cases: list[Any] = []
-    for spec in specs:
-        if isinstance(spec, Mapping) and "name" not in spec and not spec.keys().isdisjoint(ENDS):
-            cases += ranged(key, spec)
-        else:
-            cases += _cases(role, spec, folder)
-    return [convert(located(case, folder) if folder is not None else case) for case in cases]
+    cases = [case.value for spec in specs for case in _values(key, key, spec, _tables)[1]]
+    return [convert(case if folder is None else located(case, folder)) for case in cases]
 
 
 def decision_makers_of(specs: Iterable[Any], folder: Path = Path()) -> list[Any]:
     """Decision makers as `People.of` takes them; a table with several values gives several groups."""
     found = []
     for spec in specs:
-        if not isinstance(spec, Mapping):
-            found.append(decision_maker_of(spec, folder))
-            continue
-        combined = sweep("decision makers", spec, finder(folder))
-        # Tasks and responses are part of the names that decision makers have by themselves.
-        named = {"task", "response"}.issuperset(combined.several)
-        for case in combined:
-            table, label = case.value, spec.get("label")
-            if combined.several and (label or not named):
+        for case in (
+            sweep("decision makers", spec, _tables).cases if isinstance(spec, Mapping) else [Case(spec)]
+        ):
+            table, label = case.value, spec.get("label") if case.chosen else None
+            # Tasks and responses are part of the names that decision makers have by themselves.
+            if label or not all(text.startswith(("task", "response")) for text in case.chosen):
                 task = table.get("task")
                 label = label or (task.get("name") if isinstance(task, Mapping) else task)
-                table = table | {"label": f"{label}, {case.text}"}
+                table = {**table, "label": f"{label}, {case.text}"}
             found.append(decision_maker_of(table, folder))
     return found

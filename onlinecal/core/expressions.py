@@ -81,6 +81,7 @@ def check_expression(
 ) -> float:
     """The value of a parameter at a horizon, in [low, high]. Without one, an expression is in range at some T."""
     if horizon is None:
+        _check_form(name, expression)
         _at_some(lambda t: check_expression(name, expression, low, high, t))
         return math.nan
     value = value_at(expression, horizon)
@@ -90,8 +91,14 @@ def check_expression(
     return value
 
 
+def _check_form(name: str, expression: Any) -> None:
+    if not (is_number(expression) or isinstance(expression, str)):
+        raise InvalidParameter(f"{name} = {expression!r}; expected a number or an expression in T")
+
+
 def check_steps(name: str, expression: Any) -> None:
     """Refuse what is no number of steps of a grid at any T that is tried, before T is known."""
+    _check_form(name, expression)
     _at_some(lambda t: grid_steps(name, expression, t))
 
 

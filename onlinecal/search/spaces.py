@@ -1,6 +1,7 @@
 """Natures with free parameters: tables as in a scenario, in which numbers may be ranges."""
 
 import dataclasses
+import inspect
 import json
 import math
 import re
@@ -10,9 +11,8 @@ from typing import Any
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import named_table, parameters, strategy_name
-from onlinecal.core.sweeps import Kind, check_range
-from onlinecal.naming import STRATEGIES, strategies_in
-from onlinecal.sweeping import finder
+from onlinecal.naming import STRATEGIES, class_of, strategies_in
+from onlinecal.sweeping import check_range
 
 #: significant digits of a parameter, so that the nature that is written is the one that was played
 DIGITS = 6
@@ -78,7 +78,7 @@ class Space:
         """Of a name, or a table with a name in which numbers may be ranges."""
         name, options = named_table("nature", spec)
         free: list[_Free] = []
-        found = cls(_read({"name": name, **options}, finder(), free), tuple(free))
+        found = cls(_read({"name": name, **options}, free), tuple(free))
         # The ends of the diagonal and its middle.
         for u in (0.0, 0.5, 1.0):
             found.nature([u] * len(free))
@@ -103,24 +103,37 @@ def nature_of(table: Mapping[str, Any]) -> Any:
     return strategies_in("nature", dict(table))
 
 
-def _read(value: Any, find: Any, free: list[_Free], name: str = "", kind: Kind | None = None) -> Any:
+def _read(value: Any, free: list[_Free], name: str = "", whole: bool = False) -> Any:
     """The same value with a `_Free` in the place of each range."""
     if isinstance(value, Mapping):
         if isinstance(value.get("name"), str):
-            known = find("nature", value).parameters
+            known = inspect.signature(class_of("nature", value["name"])).parameters
             prefix = f"{name}." if name else ""
-            return {key: _read(item, find, free, prefix + key, known.get(key)) for key, item in value.items()}
-        free.append(_ranged(name, value, kind is not None and kind.whole))
+            return {
+                key: _read(item, free, prefix + key, key in known and _whole(known[key]))
+                for key, item in value.items()
+            }
+        free.append(_ranged(name, value, whole))
         return free[-1]
     if isinstance(value, list | tuple):
-        return [_read(item, find, free, f"{name}[{i}]", kind) for i, item in enumerate(value)]
+        return [_read(item, free, f"{name}[{i}]", whole) for i, item in enumerate(value)]
     return value
 
 
+def _whole(parameter: inspect.Parameter) -> bool:
+    """Whether it takes integers only, by its annotation, or else its default."""
+    if parameter.annotation is parameter.empty:
+        return type(parameter.default) is int
+    words = re.findall(r"\w+", str(parameter.annotation))
+    return "int" in words and "float" not in words
+
+
 def _ranged(name: str, spec: Mapping[str, Any], whole: bool) -> _Free:
-    log = check_range(name, spec, ("from", "to", "spacing"), whole)
-    if not spec["from"] < spec["to"]:
-        raise InvalidParameter(f"{name} = {dict(spec)!r}: expected from < to")
+    log = check_range(name, spec, ("from", "to"))
+    for key in ("from", "to"):
+        if whole and spec[key] != int(spec[key]):
+            expected = f"expected a whole number, as {name} is one"
+            raise InvalidParameter(f"{name} = {dict(spec)!r}: {key} = {spec[key]!r}; {expected}")
     return _Free(name, spec["from"], spec["to"], log, whole)
 
 

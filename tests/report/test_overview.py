@@ -93,8 +93,8 @@ def test_growth_is_fitted_of_what_is_shown_only_at_the_level_of_all(monkeypatch,
 def test_a_run_ends_with_them_where_there_are_very_many_totals(tmp_path, monkeypatch):
     scenario, path = tmp_path / "s.toml", tmp_path / "the results.db"
     scenario.write_text(
-        'runs = 1\nhorizon = 4\nmeasures = ["ece"]\nforecasters = [{ name = "constant", p = [0.25, 0.5] }]\n'
-        'natures = [{ name = "bernoulli", q = [0.5, 0.75] }]\n'
+        'runs = 1\nhorizon = 4\nmeasures = ["ece"]\nforecasters = [{ name = "constant", p = { each = [0.25, 0.5] } }]\n'
+        'natures = [{ name = "bernoulli", q = { each = [0.5, 0.75] } }]\n'
     )
     whole = onlinecal("run", scenario, "-o", path, cwd=tmp_path).stdout
     assert f"picture: onlinecal plot {path}" in whole

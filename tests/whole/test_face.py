@@ -27,9 +27,10 @@ def test_strategies_by_tables():
     called = oc.play([hedging, "constant"], coin, horizon=60, runs=2, seed=4)
     made = [F.ForecastHedging(8), F.Constant()]
     assert called == oc.play(made, N.Bernoulli(0.3), horizon=60, runs=2, seed=4)
-    several = oc.play({"name": "constant", "p": [0.2, 0.5], "label": "mine"}, coin, horizon=5, runs=1)
+    several = oc.play({"name": "constant", "p": {"each": [0.2, 0.5]}, "label": "mine"}, coin, horizon=5, runs=1)
     assert several.forecasters == ["mine, p = 0.2", "mine, p = 0.5"]
-    swept = [entry.strategy for entry in oc.sweep({"name": "delayed", "slots": 3}, of=["constant", hedging])]
+    of = {"each": ["constant", hedging]}
+    swept = [entry.strategy for entry in oc.sweep({"name": "delayed", "slots": 3}, of=of)]
     assert swept == [F.Delayed(F.Constant(), 3), F.Delayed(F.ForecastHedging(8), 3)]
 
 
@@ -37,11 +38,11 @@ def test_strategies_by_tables():
     ("role", "table", "made"),
     [
         ("forecaster", {"name": "delayed", "of": "constant"}, F.Delayed(F.Constant())),
-        ("forecaster", {"name": "delayed", "of": ["constant"]}, F.Delayed(F.Constant())),
+        ("forecaster", {"name": "delayed", "of": {"each": ["constant"]}}, F.Delayed(F.Constant())),
         ("forecaster", {"name": "expert_mixture", "of": ["constant"]}, F.ExpertMixture((F.Constant(),))),
         ("forecaster", {"name": "expert_mixture", "of": ["constant", {"name": "delayed", "of": "minimax"}]},
          F.ExpertMixture((F.Constant(), F.Delayed(F.Minimax())))),
-        ("forecaster", {"name": "constant", "p": [0.2]}, F.Constant(0.2)),
+        ("forecaster", {"name": "constant", "p": {"each": [0.2]}}, F.Constant(0.2)),
         ("nature", {"name": "mixture", "natures": ["drift", "greedy"]}, N.Mixture((N.Drift(), N.Greedy()))),
         ("nature", {"name": "switch", "first": "drift", "then": "greedy"}, N.Switch(N.Drift(), N.Greedy())),
     ],
@@ -65,7 +66,7 @@ def played(forecaster="forecast_hedging", nature="drift", horizon=5):
         (lambda: played({"name": 8}), "forecaster has no name"),
         (lambda: oc.sweep({"m": 8}), "expected a name or a table with a name"),
         (lambda: oc.sweep({"name": 8}), "expected a name or a table with a name"),
-        (lambda: oc.sweep({"name": "delayed", "slots": 3}, slots=[4]), "slots is in the table and beside it"),
+        (lambda: oc.sweep({"name": "delayed", "slots": 3}, slots=4), "slots is in the table and beside it"),
         (lambda: lineup("nature", [{"name": "mixture", "natures": ["gredy"]}], Path()), "did you mean 'greedy'"),
         (lambda: played(F.ForecastHedging("T-2000"), horizon=[1000, 4000]), "grid of -1000 steps at T = 1000"),
         (lambda: F.ForecastHedging("T-2000 apples"), "is not understood"),

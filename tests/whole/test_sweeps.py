@@ -1,13 +1,27 @@
 """Several values in scenarios and in Python: what is played is every combination, under labels that tell them apart."""
 
+import inspect
 import json
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import onlinecal as oc
-from onlinecal.core.errors import OnlinecalError, ScenarioError
+from onlinecal import naming, sweeping
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError
+from onlinecal.core.validation import is_number
+from onlinecal.decision_makers.responses import RESPONSES
+from onlinecal.decisions.tasks import TASKS
+from onlinecal.forecasters import FORECASTERS
+from onlinecal.measures import MEASURES
+from onlinecal.natures import NATURES
 from onlinecal.rounds import protocol
+from onlinecal.schedules import ARRIVALS, DELAYS
+from onlinecal.sweeping import WIDTH, Named, ranged, sweep
 from tests.command_line import onlinecal
 from tests.whole.test_scenario import loaded
 
@@ -21,11 +35,11 @@ def cells(tmp_path, forecasters='["constant"]', natures='["drift"]', rest='measu
 
 STREAMS = '{name = "streams", parts = ["drift", "bernoulli"], order = "random", weights = %s}'
 EXPECTED = [
-    ("forecaster", '{name = "forecast_hedging", m = ["T^(1/3)", 20]}, "constant"',
+    ("forecaster", '{name = "forecast_hedging", m = {each = ["T^(1/3)", 20]}}, "constant"',
      ["forecast hedging, m = T^(1/3)", "forecast hedging, m = 20", "constant"], "m", ["T^(1/3)", 20, None]),
     ("forecaster", '{name = "forecast_hedging", m = {from = 10, to = 1000, steps = 3, spacing = "log"}}',
      [f"forecast hedging, m = {m}" for m in (10, 100, 1000)], "m", [10, 100, 1000]),
-    ("forecaster", '{name = "delayed", of = {name = "constant", p = [0.25, 0.5]}}',
+    ("forecaster", '{name = "delayed", of = {name = "constant", p = {each = [0.25, 0.5]}}}',
      ["delayed (of=constant), of.p = 0.25", "delayed (of=constant), of.p = 0.5"], "of",
      [F.Constant(0.25), F.Constant(0.5)]),
     ("forecaster", '{name = "swept_plug_in:Mine", p = 0.1, past = [0.3, 0.4], free = {each = [1, 2]}}',
@@ -53,13 +67,14 @@ def test_several_strategies(tmp_path, monkeypatch, role, asked, labels, paramete
 
 
 REST = """
-measures = [{name = "binned_ece", bins = {from = 5, to = 15, step = 5}}, "ece"]
-tasks = [{name = "umbrella", cost = [0.2, 0.4], response = {name = "rounded", m = [5, 10]}},
+measures = [{name = "binned_ece", bins = {from = 5, to = 15, steps = 3}}, "ece"]
+tasks = [{name = "umbrella", cost = {each = [0.2, 0.4]}, response = {name = "rounded", m = {each = [5, 10]}}},
          {name = "mine", payoffs = {each = [[[1, 0], [0, 1]], [[1, 0], [0, 0.5]]]}}]
-arrivals = {name = "poisson", rate = [0.5, 2]}
-delays = [0, {from = 1, to = 3, step = 2}, {name = "geometric", mean = [2, 4]}]
-decision_makers = [{task = {name = "umbrella", cost = [0.2, 0.4]}}, {task = "quadratic", join = [5, 10]},
-                   {task = "umbrella", label = "reader", response = {name = "noisy", scale = [0.1, 0.2]}}]
+arrivals = {name = "poisson", rate = {each = [0.5, 2]}}
+delays = [0, {from = 1, to = 3, steps = 2}, {name = "geometric", mean = {each = [2, 4]}}]
+decision_makers = [
+    {task = {name = "umbrella", cost = {each = [0.2, 0.4]}}}, {task = "quadratic", join = {each = [5, 10]}},
+    {task = "umbrella", label = "reader", response = {name = "noisy", scale = {each = [0.1, 0.2]}}}]
 """
 
 
@@ -83,7 +98,7 @@ def test_measures_tasks_responses_schedules_and_people(tmp_path):
 def test_what_is_swept_is_what_is_played():
     """Number by number that of the same strategies by themselves."""
     coins, end = oc.sweep(N.Bernoulli, q={"from": 0.2, "to": 0.6, "steps": 2}), {"horizon": 200, "runs": 3}
-    several = oc.play([oc.sweep(F.ForecastHedging, m=[2, 4]), F.EmpiricalMean()], coins, **end)
+    several = oc.play([oc.sweep(F.ForecastHedging, m={"each": [2, 4]}), F.EmpiricalMean()], coins, **end)
     alone = [F.ForecastHedging(2), F.ForecastHedging(4), F.EmpiricalMean()]
     alone = oc.play(alone, [N.Bernoulli(0.2), N.Bernoulli(0.6)], **end)
     assert several.forecasters == ["forecast hedging, m = 2", "forecast hedging, m = 4", "empirical mean"]
@@ -93,30 +108,32 @@ def test_what_is_swept_is_what_is_played():
 
 
 def test_sweep_in_python():
-    made = oc.sweep("rounded", label="r", of={"name": "constant", "p": [0.1, 0.2]}, m=range(2, 4))
+    made = oc.sweep(
+        "rounded", label="r", of={"name": "constant", "p": {"each": [0.1, 0.2]}}, m={"each": range(2, 4)}
+    )
     assert [entry.label for entry in made] == [f"r, of.p = {p}, m = {m}" for p in (0.1, 0.2) for m in (2, 3)]
     parts = [F.Constant(), F.ForecastHedging(4)]
-    labels = [entry.label for entry in oc.sweep(F.Rounded, of=parts, m=3)]
+    labels = [entry.label for entry in oc.sweep(F.Rounded, of={"each": parts}, m=3)]
     assert labels == ["rounded (m=3), of = constant", "rounded (m=3), of = forecast hedging (m=4)"]
     for thing, said in (
         ("bernouli", "did you mean 'bernoulli'"), (3, "3 is neither a forecaster nor a nature"),
         (F.Constant(0.2), "has been made and takes no parameter 'p'"),
     ):  # fmt: skip
         with pytest.raises(OnlinecalError, match=said):
-            oc.sweep(thing, p=[0.1, 0.2])[0]
+            oc.sweep(thing, p={"each": [0.1, 0.2]})
 
 
 @pytest.mark.parametrize(
     ("forecasters", "said"),
     [
-        ('[{name = "constant", p = []}]', "forecaster 'constant': p is an empty list; expected at least one value"),
-        ('[{name = "constant", p = [0.5, 1.5]}]', r"forecaster 'constant, p = 1\.5': p = 1\.5; expected a number in"),
-        ('[{name = "constant", q = [0.5, 1.5]}]', "has no parameter 'q'"),
-        ('[{name = "constant", p = {from = 0, to = 1}}]', "forecaster 'constant': p = .*; expected either steps"),
-        ('[{name = "forecast_hedging", m = ["T^(1/3)", "T - 40"]}]', "'forecast_hedging' at T = 30: m = 'T - 40' is a"),
-        ('[{name = "constant", p = [0.5, 0.2]}, {name = "constant", p = [0.2]}]', "two forecasters are called"),
+        ('[{name = "constant", p = {each = []}}]', "forecaster 'constant': p is an empty list; expected at least one"),
+        ('[{name = "constant", p = {each = [0.5, 1.5]}}]', r"forecaster 'constant, p = 1\.5': p = 1\.5; expected a "),
+        ('[{name = "constant", q = {each = [0.5, 1.5]}}]', "has no parameter 'q'"),
+        ('[{name = "constant", p = {from = 0, to = 1}}]', "forecaster 'constant': p = .*: a range needs .steps."),
+        ('[{name = "forecast_hedging", m = {each = [3, "T - 40"]}}]', "'forecast_hedging' at T = 30: m = 'T - 40'"),
+        ('[{name = "constant", p = {each = [0.5, 0.2]}}, {name = "constant", p = {each = [0.2]}}]', "two forecasters"),
         ('[{name = ["constant"]}]', "a forecaster has no name"),
-        ('[{name = "rounded", m = 3, of = {name = "constnt", p = [0.1]}}]', "did you mean 'constant'"),
+        ('[{name = "rounded", m = 3, of = {name = "constnt", p = {each = [0.1]}}}]', "did you mean 'constant'"),
     ],
 )  # fmt: skip
 def test_errors_say_which_value(tmp_path, forecasters, said):
@@ -134,7 +151,7 @@ def test_every_strategy_is_started_once(tmp_path, monkeypatch):
 
     monkeypatch.setattr(plans, "start", counted)
     tables = (
-        '[{name = "forecast_hedging", m = {from = 1, to = 100, step = 1}}]',
+        '[{name = "forecast_hedging", m = {from = 1, to = 100, steps = 100}}]',
         '[{name = "bernoulli", q = {from = 0, to = 1, steps = 100}}]',
     )
     planned = cells(tmp_path, *tables)
@@ -146,7 +163,8 @@ def test_every_strategy_is_started_once(tmp_path, monkeypatch):
 
 
 def test_a_dry_run_plays_nothing(tmp_path):
-    scenario = f'{HEAD}measures = ["ece"]\nforecasters = [{{name = "constant", p = [0.2, 0.4]}}]\nnatures = ["drift"]'
+    who = '[{name = "constant", p = {each = [0.2, 0.4]}}]'
+    scenario = f'{HEAD}measures = ["ece"]\nforecasters = {who}\nnatures = ["drift"]'
     (tmp_path / "a.toml").write_text(scenario)
     said = onlinecal("run a.toml --dry-run", cwd=tmp_path).stdout
     assert said.startswith(
@@ -161,3 +179,178 @@ def test_a_dry_run_plays_nothing(tmp_path):
     assert (rows["cells"], rows["finished"], rows["new"], rows["run_rounds"]) == (3, 2, 1, 60)
     said = onlinecal("run a.toml --dry-run", cwd=tmp_path).stdout
     assert said.endswith("results/a.db exists; --dry-run --resume counts what is in it\n")
+
+
+# ---------------------------------------------------------------- a bare list is one value
+
+#: key of a scenario: what stands around a table, and what tables name
+ROLES = {
+    "forecasters": ("[%s]", FORECASTERS), "natures": ("[%s]", NATURES), "tasks": ("[%s]", TASKS),
+    "measures": ("[%s]", {name: measure.function for name, measure in MEASURES.items()}),
+    "arrivals": ("%s", ARRIVALS), "delays": ("%s", DELAYS),
+    "decision_makers": ('[{task = "umbrella", response = %s}]', RESPONSES),
+}  # fmt: skip
+#: required parameters of some of them
+NEEDED = {
+    "delayed": 'of = "constant"', "rounded": 'of = "constant", m = 3', "switch": 'first = "drift", then = "greedy"',
+}  # fmt: skip
+
+
+def single():
+    """Each parameter that has one number or word by default, with the table in which it has two."""
+    for role, (around, known) in ROLES.items():
+        for name, made in known.items():
+            parameters = inspect.signature(made).parameters
+            needed = {key for key, p in parameters.items() if p.default is p.empty and key != "gamma"}
+            if needed and (role == "measures" or name not in NEEDED):
+                continue
+            for key, parameter in parameters.items():
+                if is_number(parameter.default) or isinstance(parameter.default, str):
+                    more = f", {NEEDED[name]}" if needed else ""
+                    value = json.dumps([parameter.default] * 2)
+                    yield pytest.param(
+                        role, around % f'{{name = "{name}"{more}, {key} = {value}}}', id=f"{name}.{key}"
+                    )
+
+
+@pytest.mark.parametrize(("role", "table"), [*single()])
+def test_a_bare_list_is_refused_where_one_value_is_expected(tmp_path, role, table):
+    """Every parameter of all that the package has; the refusal says how several values are written."""
+    rest = "" if role in ("measures", "tasks") else 'measures = ["ece"]'
+    asked = {"forecasters": '["constant"]', "natures": '["drift"]', role: table}
+    with pytest.raises(ScenarioError, match=r"for several write \{each = \[…\]\}"):
+        loaded(tmp_path, f"{HEAD}{rest}\n" + "\n".join(f"{key} = {value}" for key, value in asked.items()))
+
+
+def test_lists_in_python():
+    with pytest.raises(InvalidParameter, match=r"p = \(0\.2, 0\.5\); .*for several write \{each = \[…\]\}"):
+        oc.play({"name": "constant", "p": [0.2, 0.5]}, "drift", horizon=5)
+    with pytest.raises(InvalidParameter, match=r"m = \(2, 4\); .*for several write \{each = \[…\]\}"):
+        oc.sweep(F.ForecastHedging, m=[2, 4])
+    # A refusal of something else speaks of no list.
+    parts = {"name": "streams", "parts": ["drift", "greedy"], "order": "sorted"}
+    with pytest.raises(InvalidParameter, match="order = 'sorted'; expected one of") as refused:
+        oc.play("constant", parts, horizon=5)
+    assert "several" not in str(refused.value)
+
+
+def test_names_are_found_once(monkeypatch):
+    """That of each table, the inner one first; and parts are made once for all combinations of the others."""
+    asked = []
+    monkeypatch.setattr(
+        sweeping, "class_of", lambda *given: asked.append(given[1]) or naming.class_of(*given)
+    )
+    table = {
+        "name": "delayed",
+        "slots": {"each": [2, 3, 4]},
+        "of": {"name": "constant", "p": {"each": [0.2, 0.4]}},
+    }
+    entries = sweeping.lineup("forecaster", [table], Path())
+    assert asked == ["delayed", "constant"]
+    assert len(entries) == 6
+    assert len({id(entry.strategy.of) for entry in entries}) == 2
+
+
+# ---------------------------------------------------------------- combinations and their labels
+
+
+def swept(**table):
+    """Entries of tables, which stand for themselves."""
+    return sweep("forecaster", {"name": "a", **table}, lambda table: Named(table["name"], dict)).entries()
+
+
+INNER = {"name": "b", "m": {"each": [1, 2]}}
+EACH = {"each": [[1, 2], [2, 1]]}
+FILES = {"each": [f"/a/very/long/way/to/the/folder/{name}.csv" for name in ("rain", "snow")]}
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ({"m": {"each": ["T^(1/3)", 20]}, "q": {"each": (0.1, 0.2)}},
+         [f"a, m = {m}, q = {q}" for m in ("T^(1/3)", 20) for q in (0.1, 0.2)]),
+        ({"weights": EACH}, ["a, weights = [1, 2]", "a, weights = [2, 1]"]),
+        ({"of": INNER, "q": {"each": [0.5, 1]}},
+         [f"a (of=b), of.m = {m}, q = {q}" for m in (1, 2) for q in ("0.5", "1")]),
+        ({"parts": [{"name": "b"}, INNER]}, [f"a (parts=[b, b]), parts.1.m = {m}" for m in (1, 2)]),
+        ({"of": {"each": [{"name": "b"}, {"name": "c", "m": {"each": [1, 2]}}]}},
+         ["a, of = b", "a, of = c (m=1)", "a, of = c (m=2)"]),
+        ({"q": 0.25, "m": {"each": range(1, 3)}}, ["a (q=0.25), m = 1", "a (q=0.25), m = 2"]),
+        ({"file": "f" * 60, "m": {"each": np.arange(1, 3)}}, ["a, m = 1", "a, m = 2"]),
+        ({"file": FILES}, ["a, file = rain.csv", "a, file = snow.csv"]),
+        ({"file": {"each": ["x" * 40, "y" * 40]}}, ["a, file = #1", "a, file = #2"]),
+        ({"q": {"each": [0.1234567, 0.1234568, 1e-9]}}, ["a, q = 0.1234567", "a, q = 0.1234568", "a, q = 1e-09"]),
+    ],
+)  # fmt: skip
+def test_every_combination_has_a_label_in_order(table, expected):
+    assert [entry.label for entry in swept(**table)] == expected
+    assert max(map(len, expected)) <= WIDTH
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "expected"),
+    [
+        ({"m": {"each": ["T^(1/3)", 20]}, "q": 0.5}, "m", ["T^(1/3)", 20]), ({"m": {"each": [3]}}, "m", [3]),
+        ({"m": {"each": [1, 2]}, "weights": [1, 2]}, "m", [1, 2]), ({"weights": EACH}, "weights", EACH["each"]),
+        ({"m": {"each": [{"from": 1, "to": 3, "steps": 3}, 9]}}, "m", [1, 2, 3, 9]),
+        ({"of": INNER}, "of", [{"name": "b", "m": 1}, {"name": "b", "m": 2}]),
+    ],
+)  # fmt: skip
+def test_tables_have_single_values(table, key, expected):
+    assert [e.strategy for e in swept(**table)] == [{"name": "a", **table, key: value} for value in expected]
+
+
+MANY = {"each": range(1000)}
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"m": {"each": []}}, "'a': m is an empty list; expected at least one value"),
+        ({"of": {"name": "b", "m": {"each": []}}}, r"'a': of\.m is an empty list"),
+        ({"m": {"each": [1, 2, 1]}}, "m = 1 is given twice"),
+        ({"q": {"each": [1, 1.0]}}, "q = 1 is given twice"),
+        ({"m": {"each": 3}}, "expected each = a list of values"),
+        ({"m": {"each": "ab"}}, "expected each = a list of values"),
+        ({"q": MANY, "m": {"each": range(2000)}, "of": MANY}, r"'a': 2e\+09 combinations"),
+        ({"parts": [{"name": "b", "m": MANY}] * 3}, r"1e\+09 combinations"),
+        ({"q": {"from": 1, "to": 2}}, "a range needs 'steps'"),
+        ({"q": {"from": 1, "steps": 2}}, "a range needs 'to'"),
+        ({"q": {"from": 1, "to": 2, "step": 1}}, "a range has no 'step'; did you mean 'steps'"),
+        ({"q": {"from": 2, "to": 1, "steps": 2}}, "expected from < to"),
+        ({"q": {"from": 1, "to": 1, "steps": 2}}, "expected from < to"),
+        ({"q": {"from": 1, "to": 2, "steps": 1}}, "steps = 1; expected an integer from 2"),
+        ({"q": {"from": 1, "to": 2, "steps": 2.5}}, "steps = 2.5"),
+        ({"q": {"from": 1, "to": 2, "steps": 10**7}}, "steps = 10000000; expected an integer from 2 to 10"),
+        ({"q": {"from": 0, "to": 1, "steps": 3, "spacing": "log"}}, "from > 0"),
+        ({"q": {"from": 1, "to": 2, "steps": 3, "spacing": "lin"}}, "expected one of 'linear', 'log'"),
+        ({"q": {"from": "1", "to": 2, "steps": 3}}, "from = '1'; expected a finite number"),
+        ({"q": {"from": 1, "to": float("inf"), "steps": 3}}, "to = inf; expected a finite number"),
+        ({"q": {"from": True, "to": 2, "steps": 3}}, "from = True"),
+    ],
+)
+def test_refused(table, said):
+    with pytest.raises(InvalidParameter, match=said):
+        swept(**table)
+
+
+def test_ranges():
+    assert ranged("q", {"from": 0.1, "to": 0.9, "steps": 9}) == [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    assert ranged("m", {"from": 10, "to": 1000, "steps": 3, "spacing": "log"}) == [10, 100, 1000]
+    assert ranged("m", {"from": 1, "to": 4, "steps": 9, "spacing": "log"}) == [1, 2, 3, 4]
+    assert ranged("m", {"from": 1.0, "to": 4, "steps": 3, "spacing": "log"}) == [1.0, 2.0, 4.0]
+    assert ranged("m", {"from": 1, "to": 10, "steps": 5}) == [1.0, 3.25, 5.5, 7.75, 10.0]
+    assert all(type(v) is int for v in ranged("m", {"from": 0, "to": 100, "steps": 5}))
+
+
+@given(st.floats(-1e6, 1e6), st.floats(0, 1e6), st.integers(2, 50), st.sampled_from(["linear", "log"]))
+def test_a_range_has_its_ends_and_is_even(low, width, steps, spacing):
+    high = low + width
+    if high <= low or (spacing == "log" and low <= 1e-6):
+        return
+    values = ranged("q", {"from": low, "to": high, "steps": steps, "spacing": spacing})
+    assert (values[0], values[-1], len(values)) == (low, high, steps)
+    even = np.linspace if spacing == "linear" else np.geomspace
+    # The smallest numbers that there are lie further apart than that.
+    apart = 1e-12 * max(abs(low), abs(high)) + 5e-324
+    np.testing.assert_allclose(values, even(low, high, steps), rtol=1e-12, atol=apart)

@@ -521,7 +521,7 @@ def test_scenarios_and_results_know_worlds(tmp_path):
     """Whatever the number of processes, and when the runs are added."""
     (tmp_path / "s.toml").write_text(
         'horizon = 150\nruns = 2\nmeasures = ["ece"]\nforecasters = ["unchanged", "forecast_hedging"]\n'
-        'worlds = [{ name = "queue", reacts = ["leave", "rush"] }, "machines"]\n'
+        'worlds = [{ name = "queue", reacts = { each = ["leave", "rush"] } }, "machines"]\n'
     )
     onlinecal("run", "s.toml", "-o", "two.db", "-j", 1, cwd=tmp_path)
     onlinecal("run", "s.toml", "-o", "two.db", "--resume", "--runs", 5, cwd=tmp_path)
