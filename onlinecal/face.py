@@ -59,7 +59,7 @@ def sweep(strategy: Any, /, *, label: str | None = None, **parameters: Any) -> l
     label : str, optional
         What labels begin with. Default: the name, and the parameters that have one value if there is room.
     **parameters
-        Each a value; or several, ``{"each": […]}`` of a list, tuple, range or array; or a range of numbers,
+        Each a value, or several: ``{"each": […]}`` of a list, tuple, range or array. A range of numbers is
         ``{"from": 0.1, "to": 0.9, "steps": 9}``, maybe with ``"spacing": "log"``. A bare list is one value. Tables with
         a name, ``{"name": "forecast_hedging", "m": {"each": [10, 20]}}``, are strategies, which may be swept
         themselves.

@@ -118,7 +118,7 @@ def strategy_of(kind: str, name: str, options: Mapping[str, Any], folder: Path =
 
 
 def class_of(kind: str, name: str, folder: Path = Path()) -> Any:
-    """What makes the forecasters or natures of that name."""
+    """The class, function or object that makes the forecasters or natures of that name."""
     if foreign(name):
         return locate(kind, name, folder)
     return STRATEGIES[kind][meant(kind, name, STRATEGIES[kind], LIST)]

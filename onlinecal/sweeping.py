@@ -39,18 +39,18 @@ class Case(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What a name stands for: its title, and what makes a thing of a table with single values."""
+    """The meaning of a name: its title, and the maker of a thing from a table with single values."""
 
     title: str
     make: Callable[[dict[str, Any]], Any]
 
 
-#: table → what its name stands for
+#: table → the meaning of its name
 Resolve = Callable[[Mapping[str, Any]], Named]
 
 
 class Sweep(NamedTuple):
-    """What is made of each combination of the values in a table; those of its last parameter change first."""
+    """The things made of all combinations of the values in a table; those of its last parameter change first."""
 
     title: str
     #: the title, with the parameters that have one value: ``delayed (of=constant)``
@@ -102,7 +102,7 @@ def _product(choices: Sequence[Sequence[Case]]) -> Iterator[tuple[list[Any], tup
 
 
 def _values(role: str, name: str, value: Any, resolve: Resolve) -> tuple[str, list[Case]]:
-    """What is fixed of a parameter, in words, and its values."""
+    """The fixed part of a parameter, in words, and its values."""
     if _has_name(value):
         inner = sweep(role, value, resolve, f"{name}.")
         return inner.full, inner.cases
@@ -241,7 +241,7 @@ def _without(table: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 
 def _tables(table: Mapping[str, Any]) -> Named:
-    """Tables as they are: what they name is found by those who take them."""
+    """Tables as they are: their names are found where they are taken."""
     return Named(_words(table.get("name", "")), dict)
 
 

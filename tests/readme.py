@@ -17,7 +17,6 @@ from typing import Any
 import onlinecal
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import FACTS
-from onlinecal.exact.signs import sign_preservation
 from onlinecal.measures import MEASURES
 from onlinecal.report.catalogue import KINDS, entries, parameters_of, rates, rows, said
 from tests import recalibrated, truthfulness
@@ -132,20 +131,6 @@ def _in_markdown(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     return markdown(head, ([(cell or "–").replace("|", "∣") for cell in line] for line in lines))
 
 
-#: rounds of the columns of the table of signs
-SIGN_ROUNDS = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 16, 20)
-
-
-def sign_table(cells: int = 10) -> str:
-    """The values of the sign preservation game, by cells and rounds, as Markdown; last without reuse."""
-    rows = []
-    for n in range(1, cells + 1):
-        values = sign_preservation(n, max(SIGN_ROUNDS)).values
-        rows.append([n, *(values[s] for s in SIGN_ROUNDS), sign_preservation(n, n, reuse=False).value])
-    rounds = [f"{s} rounds" if s > 1 else "1 round" for s in SIGN_ROUNDS]
-    return markdown(["n", *rounds, "no reuse"], rows, "---:")
-
-
 def linked(kind: str) -> str:
     """The table of one of `KINDS`, each name with a link to its place in the reference."""
     table = measure_table() if kind == "measures" else kind_table(kind)
@@ -161,7 +146,6 @@ GENERATED: dict[str, Callable[[], str]] = {
     "truthfulness": truthfulness.table,
     "recalibrated": recalibrated.table,
     "rates": rate_table,
-    "sign table": sign_table,
     "checklist": tables,
     **{kind: partial(linked, kind) for kind in KINDS},
     **{f"names of {room}": partial(names_of, room) for room in rooms()},

@@ -2,6 +2,5 @@
 
 from onlinecal.exact.brackets import ValueBracket, value_bracket
 from onlinecal.exact.game import Solution, solve
-from onlinecal.exact.signs import SignGame, sign_preservation
 
-__all__ = ["SignGame", "Solution", "ValueBracket", "sign_preservation", "solve", "value_bracket"]
+__all__ = ["Solution", "ValueBracket", "solve", "value_bracket"]

@@ -2,7 +2,7 @@
 
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import registry
-from onlinecal.natures.adaptive import EarlyStopping, HalfCrossing, Sidestepping, SignPreservation
+from onlinecal.natures.adaptive import EarlyStopping, HalfCrossing, Sidestepping
 from onlinecal.natures.adversarial import Contrarian, Greedy
 from onlinecal.natures.base import Nature, Scalar, as_nature
 from onlinecal.natures.composed import Mixture, Switch
@@ -25,12 +25,12 @@ from onlinecal.natures.streams import Streams
 NATURES = registry((
     Bernoulli, Drift, Sawtooth, Sinusoid, RandomWalk, Piecewise, Markov, UniformTruth, LogisticFeatures,
     Replay, Contrarian, Greedy, Maximin, KinkApproach, SparseBias, LogisticPolicy, Ratchet, EarlyStopping,
-    Sidestepping, SignPreservation, HalfCrossing, Mixture, Switch, Streams,
+    Sidestepping, HalfCrossing, Mixture, Switch, Streams,
 ))  # fmt: skip
 
 __all__ = [
     "NATURES", "Bernoulli", "Contrarian", "Drift", "EarlyStopping", "Greedy", "HalfCrossing",
     "KinkApproach", "LogisticFeatures", "LogisticPolicy", "Markov", "Maximin", "Mixture", "Nature",
     "Piecewise", "RandomWalk", "Ratchet", "Replay", "Sawtooth", "Scalar", "Sidestepping", "Sight",
-    "SignPreservation", "Sinusoid", "SparseBias", "Streams", "Switch", "UniformTruth", "as_nature",
+    "Sinusoid", "SparseBias", "Streams", "Switch", "UniformTruth", "as_nature",
 ]  # fmt: skip

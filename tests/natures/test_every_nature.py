@@ -122,7 +122,6 @@ def test_a_law_is_shown_as_a_distribution():
         (n.SparseBias, [{"kink": -0.1}, {"reach": 0.0}, {"reach": math.inf}]),
         (n.LogisticPolicy, [{"weights": (1,) * 7}, {"weights": "12345678"}, {"weights": (math.nan,) * 8}]),
         (n.Ratchet, [{"width": -1.0}, {"kink": 2}, {"low": math.inf}]),
-        (n.SignPreservation, [{"cells": 0}, {"cells": 11}, {"rounds": 0}, {"rounds": 65}, {"rounds": 2.5}]),
         (n.Replay, [{"file": 3}, {"file": "a.csv", "base": 3}, {"file": "a.csv", "time": 3}]),
         (n.Mixture, [
             {"natures": ()}, {"natures": "bernoulli"}, {"natures": (n.Bernoulli(), Constant())},

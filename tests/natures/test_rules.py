@@ -11,11 +11,9 @@ import pytest
 from onlinecal import natures as n
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.exact.signs import STOP, sign_preservation
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging
 from onlinecal.natures import NATURES
 from tests.by_hand import noted, revealed, truths
-from tests.exact.test_signs import write
 from tests.natures.quarters import Quarters
 
 HORIZON, RUNS = 320, 2
@@ -114,20 +112,6 @@ def next_cell(signs):
     here = best[len(best) // 2]
     repaired = [i == here or (i > here and s == 1) or (i < here and s == -1) for i, s in enumerate(signs)]
     return here, [0 if gone else s for gone, s in zip(repaired, signs, strict=True)]
-
-
-@rule
-def sign_preserving(cells, rounds):
-    game, longest, width = sign_preservation(cells, rounds), -(-HORIZON // rounds), 0.5 / cells
-    signs, t = (0,) * cells, 0
-    while (here := game.at(signs, min(-(-(HORIZON - t) // longest), rounds))[1]) != STOP:
-        sign, played = yield from epoch(0.25 + width * (here + 0.5), longest, 0.25 / cells)
-        signs, t = write(signs, here, sign, True) if sign else signs, t + played
-    last = max((i + 1 for i, sign in enumerate(signs) if sign == 1), default=0)
-    first = min((i for i, sign in enumerate(signs) if sign == -1), default=cells)
-    while True:
-        yield
-        yield 0.25 + width * (last + first) / 2
 
 
 @rule
@@ -318,7 +302,6 @@ RULES = [
     (n.EarlyStopping(), lambda: early_stopping(HORIZON ** (1 / 3) / 4)),
     (n.EarlyStopping(4), lambda: early_stopping(4)),
     *((n.Sidestepping(cells), lambda cells=cells: sidestepping(cells)) for cells in (1, 2, 9)),
-    *((n.SignPreservation(*x), lambda x=x: sign_preserving(*x)) for x in ((4, 10), (7, 16), (7, 20), (1, 1))),
     (n.HalfCrossing(), half_crossing),
     (n.Mixture((n.Bernoulli(0.2), n.Drift(), n.Contrarian()), (1, 2, 1)), lambda: mixed(
         [of(lambda t, u: 0.2), drift(HORIZON), contrarian()], [0.25, 0.5, 0.25])),
