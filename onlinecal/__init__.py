@@ -16,7 +16,7 @@ _NAMES = {
     "core.errors": "OnlinecalError", "core.guarantee": "Guarantee", "core.joint": "JointDistribution",
     "core.transcript": "of_rounds", "face": "load play sweep", "forecasts.evaluation": "evaluate",
     "forecasts.multiclass": "binary_forecasts", "forecasts.regression": "decomposition isotonic",
-    "forecasts.testers": "alpha_n samples_to_test t_cal tolerant_test", "monitoring.monitor": "Monitor",
+    "monitoring.monitor": "Monitor",
     "recalibration.estimator": "RecalibratedClassifier", "recalibration.maps": "fit_recalibration load_recalibration",
     "recalibration.recalibrator": "Recalibrator", "recalibration.replay": "recalibrate",
     "recalibration.river_model": "RiverRecalibrator", "recalibration.smoothing": "smooth_recalibration",
@@ -57,10 +57,6 @@ if TYPE_CHECKING:
     from onlinecal.forecasts.multiclass import binary_forecasts as binary_forecasts
     from onlinecal.forecasts.regression import decomposition as decomposition
     from onlinecal.forecasts.regression import isotonic as isotonic
-    from onlinecal.forecasts.testers import alpha_n as alpha_n
-    from onlinecal.forecasts.testers import samples_to_test as samples_to_test
-    from onlinecal.forecasts.testers import t_cal as t_cal
-    from onlinecal.forecasts.testers import tolerant_test as tolerant_test
     from onlinecal.growth import rates as rates
     from onlinecal.monitoring.monitor import Monitor as Monitor
     from onlinecal.recalibration.estimator import RecalibratedClassifier as RecalibratedClassifier

@@ -2,10 +2,9 @@
 
 Some exported functions are not in the catalogue. `subsampled_*_sampled` are random, `true_distance` needs the
 sequence of rounds, and `bregman` is given a function. `distance_in_metric` has no `Sampling`.
-`brier_decomposition`, `soft_rounding` and `consistency_exponents` return more than a number.
+`brier_decomposition` and `soft_rounding` return more than a number.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from onlinecal.core.errors import LIST, meant
@@ -26,7 +25,6 @@ from onlinecal.measures import (
 from onlinecal.measures.base import Bracket, Explanation, Measure, Modulus, Witness
 from onlinecal.measures.binned import binned_ece, binned_ece_width, ece
 from onlinecal.measures.binned_orders import binned_ce, soft_binned_ece
-from onlinecal.measures.consistency import Consistency, Family, exponents
 from onlinecal.measures.cutoff import cutoff_ce, low_degree_ce, step_ce, weighted_ce
 from onlinecal.measures.decision import cdl, cfdl, u_calibration, v_cdl
 from onlinecal.measures.distance_lower import MEASURES as DISTANCE_LOWER
@@ -110,46 +108,6 @@ def explain(gamma: JointDistribution, name: str, **options: Any) -> Explanation:
     return _record(name).explain(gamma, **options)
 
 
-def consistency_exponents(
-    name: str,
-    *,
-    families: Mapping[str, Family] | None = None,
-    sizes: Sequence[float] = (2.0**-5, 2.0**-9),
-    **options: Any,
-) -> Consistency:
-    """The exponents c and s of the consistency of a measure, as they show on families of Γ.
-
-    A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. Take a family that nears
-    calibration. c is at most the least slope of ln μ against the logarithm of the lower distance. s is at least the
-    largest against that of the upper one. Exponents can be refuted, not proved.
-
-    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.2; Lemmas 4.5 and 6.8 for the families.
-
-    Parameters
-    ----------
-    name : str
-        A measure of the catalogue.
-    families : mapping, optional
-        Name → function of a size that gives a Γ. Default: the five of `onlinecal.measures.consistency`.
-    sizes : two floats, default 2⁻⁵ and 2⁻⁹
-        Between which the slopes are taken, the larger first.
-    **options
-        The measure's own.
-
-    Returns
-    -------
-    Consistency
-        Slopes by family, and `c` and `s`.
-
-    Examples
-    --------
-    >>> found = consistency_exponents("smooth_ce")
-    >>> round(found.c, 1), round(found.s, 1)
-    (1.0, 2.0)
-    """
-    return exponents(_record(name), families, sizes, options)
-
-
 @of_gamma
 def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **options: Any) -> Bracket:
     """A certified bracket of a measure of Γ as it was before its predictions were moved.
@@ -177,9 +135,9 @@ def bracket_of_moved(gamma: JointDistribution, moved: float, name: str, **option
 
 
 __all__ = [
-    "MEASURES", "Bracket", "Consistency", "Explanation", "Measure", "Modulus", "Witness", "atb", "binned_ce",
+    "MEASURES", "Bracket", "Explanation", "Measure", "Modulus", "Witness", "atb", "binned_ce",
     "binned_ece", "binned_ece_width", "bracket_of_moved", "bregman", "brier", "brier_decomposition", "cdl",
-    "cfdl", "consistency_exponents", "cutoff_ce", "distance_in_metric", "distance_lower", "distance_upper",
+    "cfdl", "cutoff_ce", "distance_in_metric", "distance_lower", "distance_upper",
     "earthmover_distance", "ece", "explain", "interval_ce", "interval_ce_bracket", "kernel_ce", "log_loss",
     "low_degree_ce", "nce", "random_interval_ce", "scdl", "scdl_binned", "smooth_ce", "smooth_ece",
     "smooth_ece_at", "soft_binned_ece", "soft_binned_loss", "soft_rounding", "step_ce",

@@ -10,8 +10,10 @@ import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownName
 from onlinecal.forecasts.regression import recalibration, smoothed
 from onlinecal.monitoring.sequences import running_bias
+from tests.experiments import script
 
 G = oc.JointDistribution
+testers = script("testers")
 COIN = G.from_levels([0.5], [1.0], [0.5])
 SURE = G.from_levels([0.0], [1.0], [0.5])
 ONE = G.from_counts([0.5], [10.0], [5.0])
@@ -44,15 +46,15 @@ REFUSED = [
     (oc.evaluate, ((COIN, [1]), {}), InvalidParameter, "which holds them"),
     (oc.evaluate, (([0.5],), {}), InvalidParameter, "y is missing"),
     (oc.evaluate, ((G.from_levels([0.5], [1.0], [0.3]),), {"reference": 1}), InvalidParameter, "not whole"),
-    *[(oc.alpha_n, ((COIN,), {"measure": "ece", **options}), error, said) for options, error, said in [
+    *[(testers.alpha_n, ((COIN,), {"measure": "ece", **options}), error, said) for options, error, said in [
         ({"measure": "smoth_ce"}, UnknownName, "smooth_ce"),
         ({"measure": "subsampled_smooth_ce"}, InvalidParameter, "number of rounds"),
         ({"samples": []}, InvalidParameter, "samples is empty"),
         ({"repetitions": 0}, InvalidParameter, "repetitions = 0"),
         ({"nonsense": 1}, InvalidParameter, "nonsense"),
     ]],
-    (oc.alpha_n, (([0.5], "ece"), {}), InvalidData, "expected a JointDistribution"),
-    (oc.alpha_n, ((SURE, "log_loss"), {}), InvalidParameter, "infinite"),
+    (testers.alpha_n, (([0.5], "ece"), {}), InvalidData, "expected a JointDistribution"),
+    (testers.alpha_n, ((SURE, "log_loss"), {}), InvalidParameter, "infinite"),
     *[(oc.binary_forecasts, ((probabilities, labels), {}), InvalidData, said) for probabilities, labels, said in [
         ([0.5, 0.5], [0, 1], "expected \\(n, K\\)"),
         (np.empty((0, 3)), [], "no samples"),
@@ -72,17 +74,17 @@ REFUSED = [
         (["a", "d", "a", "a"], ["a", "b", "c"], r"labels\[1\] = 'd' is no class"),
         ([["a", "b"], ["a", "a"]], ["a", "b", "c"], "one dimension"),
     ]],
-    *[(oc.tolerant_test, ((ONE,), options), InvalidParameter, said) for options, said in [
+    *[(testers.tolerant_test, ((ONE,), options), InvalidParameter, said) for options, said in [
         ({"far": 0.1, "near": 0.1}, "far = 0.1 and near = 0.1; expected far > near"),
         ({"far": 0.1, "near": 0.03, "measure": "smooth_ce"}, "expected far > 4·near with 'smooth_ce'"),
         ({"far": 1.5}, "far = 1.5; expected"),
         ({"far": 0.1, "alpha": 0.0}, "alpha = 0.0; expected a probability above 0 and below 1"),
         ({"far": 0.1, "measure": "ece"}, "measure = 'ece'; expected one of 'distance_lower', 'smooth_ce'"),
     ]],
-    (oc.samples_to_test, ((), {"far": 0.1, "near": 0.1}), InvalidParameter, "expected far > near"),
-    (oc.tolerant_test, ((PART,), {"far": 0.1}), InvalidData, "weights are not whole"),
-    (oc.t_cal, ((PART,), {"seed": 0}), InvalidData, "expected independent samples of weight 1"),
-    (oc.t_cal, ((ONE,), {"seed": 0, "draws": 1.5}), InvalidParameter, "expected an integer"),
+    (testers.samples_to_test, ((), {"far": 0.1, "near": 0.1}), InvalidParameter, "expected far > near"),
+    (testers.tolerant_test, ((PART,), {"far": 0.1}), InvalidData, "weights are not whole"),
+    (testers.t_cal, ((PART,), {"seed": 0}), InvalidData, "expected independent samples of weight 1"),
+    (testers.t_cal, ((ONE,), {"seed": 0, "draws": 1.5}), InvalidParameter, "expected an integer"),
     (oc.decomposition, ((ONE, "spherical"), {}), InvalidParameter, "expected one of 'brier', 'log'"),
     (running_bias, (([0.5], [1]), {"level": -1}), InvalidParameter, "running_bias"),
     (running_bias, (([0.5], [1]), {"points": 1}), InvalidParameter, "running_bias"),

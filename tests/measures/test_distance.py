@@ -11,15 +11,17 @@ from hypothesis import strategies as st
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures.binned import ece
-from onlinecal.measures.consistency import crossed, fair_coins
 from onlinecal.measures.distance_lower import distance_lower
 from onlinecal.measures.distance_upper import distance_upper, true_distance
 from onlinecal.measures.interval import interval_ce
 from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.witnesses.distances import LevelGroups
+from tests.experiments import script
 from tests.oracles import measures as oracle
 from tests.strategies import ANY, gammas, many_levels, theoretical
+
+crossed, fair_coins = script("consistency").crossed, script("consistency").fair_coins
 
 FEW = st.one_of(gammas(max_levels=7), theoretical(max_levels=6))
 GRID = 200

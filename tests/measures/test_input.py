@@ -9,8 +9,10 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, UnknownName
-from onlinecal.measures import consistency_exponents as consistency
 from onlinecal.measures.soft_binned import SoftRounding
+from tests.experiments import script
+
+consistency = script("consistency").consistency_exponents
 
 SAME = ([0.25, 0.5, 0.75, 0.75], [0, 1, 1, 0])
 

@@ -19,8 +19,10 @@ from onlinecal.measures import (
     smooth_ce,
     surrogate_interval_ce,
 )
-from onlinecal.measures.consistency import fair_coins, four_points
+from tests.experiments import script
 from tests.strategies import ANY
+
+fair_coins, four_points = script("consistency").fair_coins, script("consistency").four_points
 
 WIDTH = st.floats(0.01, 2.0)
 ROUNDING = 1e-9

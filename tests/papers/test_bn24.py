@@ -14,8 +14,10 @@ from scipy.optimize import minimize
 
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import distance_lower, smooth_ce, smooth_ece, smooth_ece_at
-from onlinecal.measures.consistency import fair_coins
+from tests.experiments import script
 from tests.strategies import ANY
+
+fair_coins = script("consistency").fair_coins
 
 C = math.sqrt(2.0 / math.pi)
 SIGMA = st.floats(0.005, 1.0)

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution, check_gamma
 from onlinecal.core.validation import positive
-from onlinecal.measures.base import Bracket, Measure, ends
-from onlinecal.measures.distance_lower import distance_lower
-from onlinecal.measures.distance_upper import distance_upper
+from onlinecal.measures import MEASURES, distance_lower, distance_upper
+from onlinecal.measures.base import Bracket, ends
 
 Family = Callable[[float], JointDistribution]
 
@@ -71,10 +70,43 @@ class Consistency:
         return max(self.sound.values())
 
 
-def exponents(
-    record: Measure, families: Mapping[str, Family] | None, sizes: Sequence[float], options: Mapping[str, Any]
+def consistency_exponents(
+    name: str,
+    *,
+    families: Mapping[str, Family] | None = None,
+    sizes: Sequence[float] = (2.0**-5, 2.0**-9),
+    **options: Any,
 ) -> Consistency:
-    """See `onlinecal.measures.consistency_exponents`."""
+    """The exponents c and s of the consistency of a measure, as they show on families of Γ.
+
+    A measure is (c, s)-consistent if b (distance)^s ≤ μ ≤ a (distance)^c for some a and b. Take a family that nears
+    calibration. c is at most the least slope of ln μ against the logarithm of the lower distance. s is at least the
+    largest against that of the upper one. Exponents can be refuted, not proved.
+
+    Source: Błasiok, Gopalan, Hu, Nakkiran (2023), Definition 4.2; Lemmas 4.5 and 6.8 for the families.
+
+    Parameters
+    ----------
+    name : str
+        A measure of the catalogue.
+    families : mapping, optional
+        Name → function of a size that gives a Γ. Default: `FAMILIES`.
+    sizes : two floats, default 2⁻⁵ and 2⁻⁹
+        Between which the slopes are taken, the larger first.
+    **options
+        The measure's own.
+
+    Returns
+    -------
+    Consistency
+        Slopes by family, and `c` and `s`.
+
+    Examples
+    --------
+    >>> found = consistency_exponents("smooth_ce")
+    >>> round(found.c, 1), round(found.s, 1)
+    (1.0, 2.0)
+    """
     where = "consistency_exponents"
     chosen = FAMILIES if families is None else families
     if not isinstance(chosen, Mapping) or not chosen or not all(map(callable, chosen.values())):
@@ -84,22 +116,23 @@ def exponents(
     far, near = (positive(f"{where}: sizes[{j}]", size, "a positive number") for j, size in enumerate(sizes))
     if not near < far:
         raise InvalidParameter(f"{where}: sizes = {sizes!r}; expected the larger one first")
+    record = MEASURES[meant("measure", name, MEASURES, LIST)]
     measured = record.bind(**options)
     complete, sound = {}, {}
-    for name, family in chosen.items():
+    for called, family in chosen.items():
         found = []
         for size in (far, near):
             gamma = family(size)
-            check_gamma(f"{where}: family {name!r}", gamma)
+            check_gamma(f"{where}: family {called!r}", gamma)
             distances = _distances(family, size)
             if not distances[0] > 0.0:
                 raise InvalidParameter(
-                    f"{where}: family {name!r} is calibrated at {size:g}; expected another"
+                    f"{where}: family {called!r} is calibrated at {size:g}; expected another"
                 )
             found.append((_middle(measured(gamma)), *distances))
         (high, *upper), (low, *lower) = found
         slopes = [_slope(high, low, x, y) for x, y in zip(upper, lower, strict=True)]
-        complete[name], sound[name] = slopes
+        complete[called], sound[called] = slopes
     return Consistency(record.name, complete, sound)
 
 

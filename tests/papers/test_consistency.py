@@ -6,7 +6,11 @@ import re
 import pytest
 
 from onlinecal.core.joint import JointDistribution
-from onlinecal.measures import MEASURES, consistency, consistency_exponents
+from onlinecal.measures import MEASURES
+from tests.experiments import script
+
+consistency = script("consistency")
+consistency_exponents = consistency.consistency_exponents
 
 #: of slopes between two sizes that are 16 times apart, against their limits
 NEAR = 0.06

@@ -1,5 +1,6 @@
 """Tests of calibration keep the bounds of their errors; errors on samples are those that are known exactly."""
 
+import doctest
 import math
 from itertools import combinations
 
@@ -8,11 +9,16 @@ import pytest
 import scipy.stats
 from hypothesis import given
 
-import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.forecasts.testers import alpha_n, samples_to_test, t_cal, tolerant_test
 from onlinecal.measures import binned_ce
+from tests.experiments import script
 from tests.strategies import gammas
+
+testers = script("testers")
+alpha_n, samples_to_test, t_cal, tolerant_test = (
+    testers.alpha_n, testers.samples_to_test, testers.t_cal, testers.tolerant_test
+)  # fmt: skip
 
 RUNS = 400
 GRID = np.arange(21) / 20
@@ -173,7 +179,14 @@ def test_what_is_not_testable_stays(seed):
     assert (bracket.errors >= 0).all()
     assert bracket.mean[0] < 0.2
     for wrong in (0.0, 1.0, math.nan):
-        with pytest.raises(oc.errors.InvalidParameter, match="confidence"):
+        with pytest.raises(InvalidParameter, match="confidence"):
             bracket.interval(wrong)
-    with pytest.raises(oc.errors.InvalidParameter, match="no largest value"):
+    with pytest.raises(InvalidParameter, match="no largest value"):
         alpha_n(FINE, "log_loss", samples=[5], repetitions=2).interval()
+
+
+def test_examples():
+    for name in ("testers", "consistency"):
+        found = doctest.testmod(script(name))
+        assert found.attempted > 0
+        assert found.failed == 0
