@@ -27,7 +27,9 @@ def test_strategies_by_tables():
     called = oc.play([hedging, "constant"], coin, horizon=60, runs=2, seed=4)
     made = [F.ForecastHedging(8), F.Constant()]
     assert called == oc.play(made, N.Bernoulli(0.3), horizon=60, runs=2, seed=4)
-    several = oc.play({"name": "constant", "p": {"each": [0.2, 0.5]}, "label": "mine"}, coin, horizon=5, runs=1)
+    several = oc.play(
+        {"name": "constant", "p": {"each": [0.2, 0.5]}, "label": "mine"}, coin, horizon=5, runs=1
+    )
     assert several.forecasters == ["mine, p = 0.2", "mine, p = 0.5"]
     of = {"each": ["constant", hedging]}
     swept = [entry.strategy for entry in oc.sweep({"name": "delayed", "slots": 3}, of=of)]
