@@ -7,6 +7,7 @@
 """
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -30,8 +31,9 @@ _ROOMS = {
 _OWN = "exact exploit forecasters growth measures natures schedules search study worlds"
 _ROOMS |= {room: f"onlinecal.{room}" for room in _OWN.split()}
 
-# A star imports nothing that needs a library which may not be there.
-__all__ = sorted({*_HOMES, *_ROOMS} - {"RecalibratedClassifier", "RiverRecalibrator"})
+# Public names that need a library which may not be there; a star imports none of them.
+_LIBRARIES = {"RecalibratedClassifier": "sklearn", "RiverRecalibrator": "river"}
+__all__ = sorted({*_HOMES, *_ROOMS} - {*_LIBRARIES})
 
 if TYPE_CHECKING:
     from onlinecal import exact as exact
@@ -81,4 +83,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__version__"]
+    # Tools ask for all that is listed, and what needs a missing library answers with an error.
+    there = (name for name, library in _LIBRARIES.items() if importlib.util.find_spec(library) is not None)
+    return [*__all__, *there, "__version__"]

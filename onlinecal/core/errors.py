@@ -70,6 +70,9 @@ class CellError(OnlinecalError):
 #: names in papers, without capitals and signs, but for a star → those here
 ALSO = {"smce": "smoothce", "smece": "smoothece", "ucal": "ucalibration", "k29star": "defensiveforecasting"}
 
+#: names in other libraries, in the same form → those here, which an error tells
+ELSEWHERE = {"sigmoid": "platt", "plattscaling": "platt", "plattrefitted": "platt"}
+
 
 def meant(kind: str, name: str, known: Iterable[str], see: str = "") -> str:
     """The one of the `known` names that is meant; `UnknownName` where there is no such name, or several.
@@ -110,11 +113,23 @@ def suggestion(name: str, known: Iterable[str], see: str = "") -> str:
     names = sorted(known)
     if not names:
         return "; there are none"
-    bare = {_bare(each): each for each in names}
-    near = difflib.get_close_matches(_bare(name), bare, n=1, cutoff=0.6)
-    if near:
-        return f"; did you mean {bare[near[0]]!r}?"
+    if said := nearest(name, names):
+        return said
     return f"; see `{see}`" if see and len(names) > 12 else f"; known: {', '.join(names)}"
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """`"; did you mean 'x'?"`, or "" where none of the known names comes near."""
+    bare = {_bare(each): each for each in known}
+    wanted = _bare(name)
+    near = difflib.get_close_matches(ELSEWHERE.get(wanted, wanted), bare, n=1, cutoff=0.6)
+    return f"; did you mean {bare[near[0]]!r}?" if near else ""
+
+
+def lacking(what: str, library: str, extra: str, error: ImportError) -> str:
+    """The words on an ability that needs a library, and the extra that installs it."""
+    why = f"({in_one_line(error, str)})"
+    return f"{what} needs {library}, which cannot be imported {why}; install it: pip install 'onlinecal[{extra}]'"
 
 
 def failure(error: BaseException) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, nearest
 
 
 def is_number(value: Any) -> bool:
@@ -70,7 +70,8 @@ def positive(name: str, value: Any, what: str) -> float:
 def choice(where: str, name: str, value: Any, known: tuple[str, ...]) -> str:
     """`value` if it is one of the known words."""
     if not isinstance(value, str) or value not in known:
-        raise _refused(where, name, value, f"one of {', '.join(map(repr, known))}")
+        near = nearest(value, known) if isinstance(value, str) else ""
+        raise _refused(where, name, value, f"one of {', '.join(map(repr, known))}{near}")
     return value
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, lacking
 from onlinecal.recalibration.methods import DEFAULT
 from onlinecal.recalibration.recalibrator import Recalibrator
 
@@ -20,7 +20,7 @@ try:
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
     raise InvalidParameter(
-        f"RecalibratedClassifier needs scikit-learn 1.6 or later ({error}); install it (pip install scikit-learn)"
+        lacking("RecalibratedClassifier", "scikit-learn 1.6 or later", "sklearn", error)
     ) from None
 
 

@@ -1,4 +1,4 @@
-"""Maps of recalibration that are fitted once: isotonic, sigmoid, smooth and Venn–Abers; kept in files of JSON."""
+"""Maps of recalibration that are fitted once: isotonic, Platt, smooth and Venn–Abers; kept in files of JSON."""
 
 import hashlib
 import json
@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy  # its parts are loaded when they are first used
 from numpy.typing import ArrayLike
 
 from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
 from onlinecal.core.joint import Floats, JointDistribution, samples
 from onlinecal.core.validation import choice
 from onlinecal.core.writing import whole
+from onlinecal.forecasts.regression import isotonic
 from onlinecal.recalibration.smoothing import forecasts_of, mean_of, smooth_recalibration
 
 Points = list[tuple[int, int]]
@@ -29,9 +31,9 @@ class RecalibrationMap:
     Attributes
     ----------
     method : str
-        "isotonic", "sigmoid", "smooth" or "venn_abers".
+        "isotonic", "platt", "smooth" or "venn_abers".
     numbers : mapping of str to (N,) floats
-        Parameters. "isotonic": `points` and `values`, between which the map is linear. "sigmoid": `slope` and `shift`
+        Parameters. "isotonic": `points` and `values`, between which the map is linear. "platt": `slope` and `shift`
         of the log odds. "smooth": as of `smooth_recalibration`. "venn_abers": `points`, the forecasts. Its `lower` is
         p0 before the first point and from each on. Its `upper` is p1 up to each point and after the last.
 
@@ -51,8 +53,8 @@ class RecalibrationMap:
         base, given = forecasts_of(p), self.numbers
         if self.method == "isotonic":
             found = np.interp(base, given["points"], given["values"])
-        elif self.method == "sigmoid":
-            found = 1.0 / (1.0 + np.exp(-(given["slope"] * _log_odds(base) + given["shift"])))
+        elif self.method == "platt":
+            found = scipy.special.expit(given["slope"] * _log_odds(base) + given["shift"])
         elif self.method == "smooth":
             found = mean_of(base, float(given["sigma"][0]), given["points"], given["values"])
         else:
@@ -81,13 +83,13 @@ class RecalibrationMap:
         Raises
         ------
         InvalidParameter
-            For "smooth", and for "sigmoid" with a slope below 0, which need not increase.
+            For "smooth", and for "platt" with a slope below 0, which need not increase.
         """
         wanted = forecasts_of(q)
-        if self.method == "smooth" or (self.method == "sigmoid" and self.numbers["slope"][0] < 0.0):
+        if self.method == "smooth" or (self.method == "platt" and self.numbers["slope"][0] < 0.0):
             raise InvalidParameter(
                 f"the inverse of {self.method!r} is not known, since this map need not increase; expected one of "
-                "'isotonic' or 'venn_abers', or 'sigmoid' with a slope of at least 0"
+                "'isotonic' or 'venn_abers', or 'platt' with a slope of at least 0"
             )
         first = _least(lambda p: self(p) >= wanted, len(wanted))
         after = _least(lambda p: self(p) > wanted, len(wanted))
@@ -131,6 +133,8 @@ def load_recalibration(path: str | Path) -> RecalibrationMap:
         )
     if digest != _digest(said):
         raise StoreError(f"{path} is damaged: its checksum differs; fit and save it again")
+    if said["method"] not in FITS:
+        raise StoreError(f"{path} has a map of the method {said['method']!r}; expected one of {', '.join(FITS)}")
     return RecalibrationMap(said["method"], {k: np.array(v, np.float64) for k, v in said["numbers"].items()})
 
 
@@ -138,16 +142,18 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
     """Fits a map of recalibration to forecasts and outcomes, in whatever order.
 
     Source: Vovk and Petej 2014, "Venn–Abers predictors"; Vovk, Petej and Fedorova 2015, Section 4, for the merged
-    probability.
+    probability. Platt 1999, with his targets (n₁ + 1)/(n₁ + 2) and 1/(n₀ + 2); Lin, Lin and Weng 2007, by Newton's
+    method. It is scikit-learn's `CalibratedClassifierCV(method="sigmoid")` of a decision function that is the log odds
+    of p. Where the log odds do not tell the slope from the shift, both are the least ones.
 
     Parameters
     ----------
     p, y : (n,) array_like
         Forecasts in [0, 1], and outcomes 0 or 1, of both kinds.
-    method : {"isotonic", "sigmoid", "smooth", "venn_abers"}, default "isotonic"
-        Isotonic regression with one imagined outcome, Platt scaling, or the mean of `smooth_recalibration`. They are
-        those of `recalibrate` with "isotonic_refitted", "platt_refitted" and "smooth_refitted". "venn_abers":
-        isotonic regression with the new forecast among the rows, its outcome taken as 0 and as 1 (p0 and p1).
+    method : {"isotonic", "platt", "smooth", "venn_abers"}, default "isotonic"
+        Isotonic regression with one imagined outcome, Platt scaling, or the mean of `smooth_recalibration`.
+        "venn_abers": isotonic regression with the new forecast among the rows, its outcome taken as 0 and as 1 (p0
+        and p1). `recalibrate` fits each of them again and again as "isotonic_refitted", "platt_refitted", and so on.
 
     Returns
     -------
@@ -167,26 +173,36 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
 
 
 def _isotonic(p: Floats, y: Floats) -> RecalibrationMap:
-    from sklearn.isotonic import IsotonicRegression
-
-    weights = np.concatenate([np.ones(len(p)), [0.5, 0.5]])
-    fitted = IsotonicRegression().fit(np.append(p, [0.0, 1.0]), np.append(y, [1.0, 0.0]), weights)
-    points = np.asarray(fitted.X_thresholds_, np.float64)
-    return RecalibrationMap(
-        "isotonic", {"points": points, "values": np.asarray(fitted.y_thresholds_, np.float64)}
-    )
+    weights = np.append(np.ones(len(p)), [0.5, 0.5])
+    gamma = JointDistribution.from_samples(np.append(p, [0.0, 1.0]), np.append(y, [1.0, 0.0]), weights=weights)
+    values = isotonic(gamma)
+    # Between points with its own value a point says nothing.
+    steps = np.concatenate(([True], np.diff(values) != 0.0, [True]))
+    told = steps[:-1] | steps[1:]
+    return RecalibrationMap("isotonic", {"points": gamma.predictions[told], "values": values[told]})
 
 
 def _platt(p: Floats, y: Floats) -> RecalibrationMap:
-    from sklearn.linear_model import LogisticRegression
+    """By Newton's method, with steps halved until the loss does not grow (Lin, Lin and Weng 2007)."""
+    features, targets = np.column_stack((_log_odds(p), np.ones(len(p)))), _targets(y)
 
-    # Of each outcome in two shares, since scikit-learn takes no targets between 0 and 1.
-    odds, kinds, shares = np.tile(_log_odds(p), 2)[:, None], np.repeat([1.0, 0.0], len(p)), _targets(y)
-    fitted = LogisticRegression(C=np.inf, max_iter=1000).fit(odds, kinds, np.append(shares, 1.0 - shares))
-    return RecalibrationMap(
-        "sigmoid",
-        {"slope": fitted.coef_[0].astype(np.float64), "shift": fitted.intercept_.astype(np.float64)},
-    )
+    def loss(at: Floats) -> float:
+        odds = features @ at
+        return float((np.logaddexp(0.0, odds) - targets * odds).sum())
+
+    found = np.zeros(2)
+    now = loss(found)
+    for _ in range(100):
+        said = scipy.special.expit(features @ found)
+        curvature = features.T @ (features * (said * (1.0 - said))[:, None])
+        # The least step, where all forecasts are equal and nothing tells the slope.
+        step = np.linalg.lstsq(curvature, features.T @ (said - targets), rcond=1e-12)[0]
+        while (there := loss(found - step)) > now * (1.0 + 1e-12):
+            step = 0.5 * step
+        found, now = found - step, there
+        if np.abs(step).max() <= 1e-10 * (1.0 + np.abs(found).max()):
+            break
+    return RecalibrationMap("platt", {"slope": found[:1], "shift": found[1:]})
 
 
 def _smooth(p: Floats, y: Floats) -> RecalibrationMap:
@@ -209,7 +225,7 @@ def _venn_abers(p: Floats, y: Floats) -> RecalibrationMap:
 
 #: the fit of each kind
 FITS: dict[str, Callable[[Floats, Floats], RecalibrationMap]] = {
-    "isotonic": _isotonic, "sigmoid": _platt, "smooth": _smooth, "venn_abers": _venn_abers,
+    "isotonic": _isotonic, "platt": _platt, "smooth": _smooth, "venn_abers": _venn_abers,
 }  # fmt: skip
 
 

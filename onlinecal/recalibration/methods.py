@@ -1,6 +1,5 @@
 """Recalibrating forecasters by name, made fit for a stream of unknown length; batch methods that are fitted again."""
 
-import importlib.util
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,13 +43,13 @@ class Refitted(Forecaster):
 
     Parameters
     ----------
-    of : {"isotonic", "sigmoid", "smooth", "venn_abers"}
-        "isotonic": isotonic regression (scikit-learn's `IsotonicRegression`) of the outcomes and of one more. One half
-        of that is a 1 at the forecast 0, the other a 0 at the forecast 1: no value is 0 or 1. "sigmoid": Platt scaling,
-        a logistic regression without a penalty on the log odds of the base forecast (scikit-learn's
-        `LogisticRegression`). Forecasts are taken into [1e-6, 1 − 1e-6]. "smooth": that of Błasiok and Nakkiran 2024,
-        Theorem 20, with its random shift in expectation: the mean of κ(p) (`SmoothRecalibration.mean`). "venn_abers":
-        the merged probability of both isotonic regressions (`onlinecal.fit_recalibration`).
+    of : {"isotonic", "platt", "smooth", "venn_abers"}
+        "isotonic": isotonic regression of the outcomes and of one more. One half of that is a 1 at the forecast 0, the
+        other a 0 at the forecast 1: no value is 0 or 1. "platt": Platt scaling, a logistic regression of Platt's
+        targets on the log odds of the base forecast, without a penalty. Forecasts are taken into [1e-6, 1 − 1e-6].
+        "smooth": that of Błasiok and Nakkiran 2024, Theorem 20, with its random shift in expectation: the mean of κ(p)
+        (`SmoothRecalibration.mean`). "venn_abers": the merged probability of both isotonic regressions
+        (`onlinecal.fit_recalibration`).
     growth : float, default 1.1
         In [1.0001, 2]. A fit has at least this multiple of the known outcomes of the fit before, and at least one more.
     """
@@ -60,11 +59,11 @@ class Refitted(Forecaster):
     needs_horizon: ClassVar[bool | None] = False
     safe_under_delay: ClassVar[bool | None] = True
     memory: ClassVar[str | None] = "O(T)"
-    version: ClassVar[int] = 2
+    version: ClassVar[int] = 3
 
     allowed = allow(of=word(*FITS), growth=number(1.0001, 2.0))
 
-    of: Literal["isotonic", "sigmoid", "smooth", "venn_abers"]
+    of: Literal["isotonic", "platt", "smooth", "venn_abers"]
     growth: float = 1.1
 
     def start(self, horizon: int, stream: Stream) -> "_Refitted":
@@ -104,7 +103,7 @@ METHODS: Mapping[str, Forecaster] = {
     "platt": OnlinePlatt(),
     "tracking": TrackingPlatt(),
     "isotonic_refitted": Refitted("isotonic"),
-    "platt_refitted": Refitted("sigmoid"),
+    "platt_refitted": Refitted("platt"),
     "smooth_refitted": Refitted("smooth"),
     "venn_abers_refitted": Refitted("venn_abers"),
 }
@@ -120,10 +119,6 @@ def method(
     name = repr(strategy_name(found))
     if missing := sorted(found.needs - {"base", "stream"}):
         raise InvalidParameter(f"forecaster {name} needs {', '.join(missing)}, which forecasts do not tell")
-    if isinstance(found, Refitted) and found.of != "smooth" and importlib.util.find_spec("sklearn") is None:
-        raise InvalidParameter(
-            f"{found.of!r} is fitted by scikit-learn, which is not installed; install it (pip install scikit-learn)"
-        )
     if bins is None and not found.needs:
         # It would forget the base forecast: that is no recalibration.
         raise InvalidParameter(

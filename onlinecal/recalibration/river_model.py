@@ -5,16 +5,14 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
-from onlinecal.core.errors import InvalidData, InvalidParameter
+from onlinecal.core.errors import InvalidData, InvalidParameter, lacking
 from onlinecal.recalibration.methods import DEFAULT
 from onlinecal.recalibration.recalibrator import Asked, Recalibrator
 
 try:
     from river import base
-except ImportError:
-    raise InvalidParameter(
-        "RiverRecalibrator needs river, which is not installed; install it (pip install river)"
-    ) from None
+except ImportError as error:
+    raise InvalidParameter(lacking("RiverRecalibrator", "river", "river", error)) from None
 
 
 class BaseForecast(base.Classifier):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -80,17 +79,14 @@ def export(results: Results, path: Path, overwrite: bool = False) -> int:
     """Writes the table into a .csv or .parquet file that is whole or not there; returns the number of rows."""
     if path.suffix not in FORMATS:
         raise InvalidParameter(f"{path}: expected a name that ends with {' or '.join(FORMATS)}")
-    if path.suffix == ".parquet" and importlib.util.find_spec("pyarrow") is None:
-        raise InvalidParameter(
-            f'{path}: Parquet needs pyarrow; `pip install "onlinecal[data]"` installs it, or choose a name that ends '
-            "with .csv"
-        )
     with whole(path, overwrite) as new:
         table = tidy(results)
         if path.suffix == ".csv":
             table.to_csv(new, index=False)
         else:
-            table.to_parquet(new, index=False)
+            import polars as pl  # it writes Parquet by itself, pandas only with another library
+
+            pl.DataFrame({name: table[name].to_numpy() for name in table}).write_parquet(new)
     return len(table)
 
 

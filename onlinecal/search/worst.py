@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.errors import InvalidParameter, lacking
 from onlinecal.core.progress import Progress
 from onlinecal.core.strategy import named_table, strategy_label
 from onlinecal.core.validation import count, integer
@@ -186,10 +186,8 @@ def _library() -> Any:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what it could draw
             import cma
-    except ImportError:
-        raise InvalidParameter(
-            "a search needs cma, which is not installed; install it (pip install 'onlinecal[search]')"
-        ) from None
+    except ImportError as error:
+        raise InvalidParameter(lacking("a search", "cma", "search", error)) from None
     return cma
 
 

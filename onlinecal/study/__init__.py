@@ -25,3 +25,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOMES.get(name, 'planning')}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

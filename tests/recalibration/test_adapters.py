@@ -2,8 +2,6 @@
 
 import datetime as dt
 import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -145,26 +143,3 @@ def test_equal_questions_and_forgotten_ones():
     assert named.predict_proba_one({"p": 0.7}) == {"no": pytest.approx(0.3), "yes": pytest.approx(0.7)}
     named.learn_one({"p": 0.5}, "yes")
     assert named.predict_one({"p": 0.5}) == "yes"
-
-
-@pytest.mark.slow
-def test_without_the_libraries():
-    uses = {
-        "oc.RecalibratedClassifier": "needs scikit-learn",
-        "oc.Recalibrator('isotonic_refitted')": "is fitted by scikit-learn",
-        "oc.Recalibrator('platt')": "",
-        "oc.RiverRecalibrator": "needs river",
-    }
-    code = """
-import sys, importlib.util, onlinecal as oc
-sys.modules |= dict.fromkeys(("sklearn", "river"))
-found = importlib.util.find_spec
-importlib.util.find_spec = lambda name, *a: None if name == "sklearn" else found(name, *a)
-from onlinecal import *
-"""
-    for use in uses:
-        code += f"try: {use}; print()\nexcept oc.errors.InvalidParameter as error: print(error)\n"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    for words, said in zip(uses.values(), done.stdout.splitlines(), strict=True):
-        assert (words in said) if words else not said

@@ -1,16 +1,23 @@
 """Maps of recalibration: Venn–Abers by brute force, inverses, and files that give the same bytes."""
 
+import hashlib
 import json
+import tracemalloc
 from collections import defaultdict
 from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
 
 import onlinecal as oc
-from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
+from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError, UnknownName
 from onlinecal.recalibration.maps import FITS
 from tests.command_line import onlinecal
 
@@ -87,6 +94,13 @@ def test_a_saved_one_gives_the_same_bytes(tmp_path, seed, method):
         made.save(tmp_path / "map.json")
 
 
+def other_method(said):
+    """The text of a file, with its checksum, of a method that there is not."""
+    own = {key: value for key, value in said.items() if key not in ("onlinecal", "sha256")} | {"method": "sigmoid"}
+    digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
+    return json.dumps(own | {"onlinecal": "recalibration", "sha256": digest})
+
+
 def test_files_that_are_refused(tmp_path):
     file = tmp_path / "map.json"
     with pytest.raises(StoreError, match="no such file"):
@@ -99,6 +113,7 @@ def test_files_that_are_refused(tmp_path):
         ("[]", "is no file of a recalibration"),
         ("{}", "is no file of a recalibration"),
         (json.dumps(said | {"version": 2}), "is of version 2, not 1"),
+        (other_method(said), "has a map of the method 'sigmoid'; expected one of isotonic, platt"),
         (text.replace("0.2", "0.3"), "is damaged"),
     ):
         file.write_text(wrong)
@@ -106,7 +121,67 @@ def test_files_that_are_refused(tmp_path):
             oc.load_recalibration(file)
 
 
-@pytest.mark.parametrize("method", ["isotonic", "sigmoid", "venn_abers"])
+class LogOdds(ClassifierMixin, BaseEstimator):
+    """A classifier of scikit-learn with a decision function that is its feature."""
+
+    def fit(self, x, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def decision_function(self, x):
+        return x[:, 0]
+
+    def predict(self, x):
+        return (x[:, 0] > 0.0).astype(int)
+
+
+@pytest.mark.parametrize("levels", [None, 10, 1])
+def test_fits_are_those_of_scikit_learn(seed, levels):
+    """With an imagined outcome, of isotonic regression; its Platt scaling stops where gradients are small."""
+    p, y = log(seed, 2000)
+    p = p if levels is None else np.round(p * levels) / levels
+    points = np.concatenate((np.linspace(0.0, 1.0, 2001), p))
+    weights = np.append(np.ones(len(p)), [0.5, 0.5])
+    wanted = IsotonicRegression().fit(np.append(p, [0.0, 1.0]), np.append(y, [1.0, 0.0]), weights)
+    made = oc.fit_recalibration(p, y)
+    np.testing.assert_allclose(made(points), wanted.predict(points), rtol=0.0, atol=1e-12)
+    assert made.numbers["points"].tolist() == wanted.X_thresholds_.tolist()
+    odds = scipy.special.logit(np.clip(p, 1e-6, 1.0 - 1e-6))[:, None]
+    scaled = CalibratedClassifierCV(FrozenEstimator(LogOdds().fit(odds, y)), method="sigmoid").fit(odds, y)
+    said = oc.fit_recalibration(p, y, "platt")(p)
+    np.testing.assert_allclose(said, scaled.predict_proba(odds)[:, 1], rtol=0.0, atol=1e-3)
+
+
+@given(samples)
+def test_platt_scaling_has_the_least_loss(rows):
+    """Its derivatives are 0, and what is not told by the forecasts is not in it: all of one forecast, and a slope."""
+    p, y = (np.array([row[i] for row in rows], float) for i in (0, 1))
+    if 0 < y.sum() < len(y):
+        made = oc.fit_recalibration(p, y, "platt")
+        targets = np.where(y == 1.0, (y.sum() + 1) / (y.sum() + 2), 1 / (len(y) - y.sum() + 2))
+        odds = scipy.special.logit(np.clip(p, 1e-6, 1.0 - 1e-6))
+        short = made(p) - targets
+        assert abs(short.sum()) < 1e-8
+        assert abs((short * odds).sum()) < 1e-7
+        if len({*p}) == 1:
+            slope, shift = (float(made.numbers[name][0]) for name in ("slope", "shift"))
+            assert slope == pytest.approx(shift * odds[0], abs=1e-9)
+
+
+def test_the_mean_of_the_smooth_one_takes_little_memory(seed):
+    """It has 241 terms for a forecast: 193 MB for these in one array. In blocks it is the same as one by one."""
+    made = oc.fit_recalibration(*log(seed), "smooth")
+    p = np.random.default_rng(seed).random(100_000)
+    tracemalloc.start()
+    said = made(p)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 5e7
+    some = slice(None, None, 997)
+    np.testing.assert_allclose(said[some], [made([a])[0] for a in p[some]], rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["isotonic", "platt", "venn_abers"])
 def test_inverses_hold_all_forecasts_that_are_mapped_there(seed, method):
     made = oc.fit_recalibration(*log(seed), method)
     points = np.linspace(0.0, 1.0, 777)
@@ -134,10 +209,17 @@ def test_what_is_refused():
         oc.fit_recalibration(p, y).interval([0.5])
     with pytest.raises(InvalidParameter, match="the inverse of 'smooth' is not known"):
         oc.fit_recalibration(p, y, "smooth").inverse([0.5])
-    with pytest.raises(InvalidParameter, match="the inverse of 'sigmoid' is not known"):
-        oc.fit_recalibration(1.0 - p, y, "sigmoid").inverse([0.5])
-    with pytest.raises(InvalidParameter, match="method = 'platt'"):
-        oc.fit_recalibration(p, y, "platt")
+    with pytest.raises(InvalidParameter, match="the inverse of 'platt' is not known"):
+        oc.fit_recalibration(1.0 - p, y, "platt").inverse([0.5])
+
+
+@pytest.mark.parametrize("said", ["sigmoid", "Platt scaling", "platt_refitted"])
+def test_platt_scaling_has_one_name(said):
+    with pytest.raises(InvalidParameter, match=r"'venn_abers'; did you mean 'platt'\?$"):
+        oc.fit_recalibration([0.2, 0.4], [0, 1], said)
+    if said != "platt_refitted":
+        with pytest.raises(UnknownName, match=r"did you mean 'platt'\?$"):
+            oc.Recalibrator(said)
 
 
 def test_a_map_goes_from_one_file_to_another(tmp_path):

@@ -1,5 +1,7 @@
 """The face in Python: names for strategies, samples for Γ, numbers of NumPy, results that can be compared."""
 
+import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -90,8 +92,21 @@ def test_errors_has_only_errors():
 
 
 def test_dir_is_the_public_names():
-    assert sorted(dir(oc)) == sorted([*oc.__all__, "__version__"])
+    others = {"RecalibratedClassifier", "RiverRecalibrator"}  # a star does not import what needs a library
+    assert sorted(dir(oc)) == sorted({*oc.__all__, *others, "__version__"})
     assert "importlib" not in dir(oc)
+    for room in filter(inspect.ismodule, (getattr(oc, name) for name in oc.__all__)):
+        assert set(getattr(room, "__all__", ())) <= set(dir(room))
+
+
+def test_dir_has_all_names_of_the_documentation():
+    root = Path(__file__).parents[2]
+    pages = [root / "README.md", *(root / "docs").rglob("*.md")]
+    said = {name for page in pages for name in re.findall(r"\boc\.([A-Za-z_]\w*)", page.read_text("utf-8"))}
+    reference = (root / "docs" / "reference" / "onlinecal.md").read_text("utf-8")
+    headed = re.findall(r"^::: onlinecal\.(\w+)$", reference, re.MULTILINE)
+    assert {"play", "RecalibratedClassifier"} <= said
+    assert said | {*headed} <= {*dir(oc)}
 
 
 def test_results_in_one_line():

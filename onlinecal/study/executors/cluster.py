@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Any
 
-from onlinecal.core.errors import WorkerError
+from onlinecal.core.errors import WorkerError, lacking
 from onlinecal.study.executors.base import Abandoned, Event, Executor, Lost, Outcome, Unit, Work, attempt
 from onlinecal.study.executors.kit import opened, packed
 
@@ -25,9 +25,7 @@ try:
     from distributed.client import FutureCancelledError, FuturesCancelledError
     from distributed.scheduler import KilledWorker
 except ImportError as error:
-    raise WorkerError(
-        f"a scheduler needs Dask, which is not installed ({error}); pip install 'onlinecal[cluster]'"
-    ) from None
+    raise WorkerError(lacking("a scheduler", "Dask", "cluster", error)) from None
 
 #: seconds in which a scheduler and a first worker have to be there
 PATIENCE = 10.0
