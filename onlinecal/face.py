@@ -262,7 +262,7 @@ def load(path: Path | str) -> Study:
     """
     path = Path(path)
     with Store.open(path) as store:
-        study = Study.of(store.results())
+        study, go_on = Study.of(store.results()), store.go_on
     if not study.cells:
-        raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
+        raise StoreError(f"{path} has no finished cells yet; go on with: {go_on}")
     return study

@@ -46,12 +46,12 @@ class Disorderly(Executor):
 
 
 def tables(path):
-    """All that a results file holds, by names: not how long it took, nor in which order cells were finished."""
+    """All that a results file holds, by names: not how long it took, by which command, nor in which order."""
     with closing(sqlite3.connect(path)) as db:
         return {
             name: sorted(db.execute(query).fetchall())
             for name, query in {
-                "meta": "SELECT key, value FROM meta",
+                "meta": "SELECT key, value FROM meta WHERE key NOT IN ('command', 'checksum')",
                 "failed": "SELECT key, error FROM failed",
                 "columns": 'SELECT key, name, "column", content FROM columns',
                 "gammas": "SELECT key, run, packed FROM gammas JOIN games ON id = game",

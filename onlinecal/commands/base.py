@@ -178,12 +178,12 @@ def study_of(path: Path) -> Any:
     from onlinecal.study.store import Store
 
     with Store.open(path) as store:
-        study, planned = Study.of(store.results()), len(store.plan())
+        study, planned, go_on = Study.of(store.results()), len(store.plan()), store.go_on
     if not study.cells:
-        raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
+        raise StoreError(f"{path} has no finished cells yet; go on with: {go_on}")
     if len(study.cells) < planned:
         done = f"{len(study.cells)} of {planned} cells are finished"
-        print(f"{done}; go on with: onlinecal run SCENARIO --resume", file=sys.stderr)
+        print(f"{done}; go on with: {go_on}", file=sys.stderr)
     return study
 
 

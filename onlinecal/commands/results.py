@@ -63,10 +63,14 @@ def run(
 
         print_outlook(loaded.cells, path, resume=resume, as_json=as_json)
         return
+    given = {"--jobs": jobs, "--scheduler": scheduler}
+    more = [word for name, value in given.items() if value is not None for word in (name, str(value))]
+    command = [str(scenario), *loaded.options.split(), *more, *(["--json"] if as_json else [])]
+    meta = loaded.meta | {"command": shlex.join(command)}
     with (
         aside(),
         executor,
-        Session.open(loaded.cells, loaded.meta, path, resume=resume, overwrite=overwrite) as session,
+        Session.open(loaded.cells, meta, path, resume=resume, overwrite=overwrite) as session,
     ):
         refused = loaded.cells.incompatible
         notes = [f"not played: {who!r} against {whom!r}: {why}" for who, whom, why in refused[:NAMED]]
@@ -79,10 +83,8 @@ def run(
             for remark in executor.remarks:
                 print(f"note: {remark}", file=sys.stderr)
         except KeyboardInterrupt:
-            output_again = [*loaded.options.split(), *(["--output", str(output)] if output else [])]
             done = f"{session.finished} of {len(loaded.cells)} cells are finished and kept in {path}"
-            on = f"onlinecal run {shlex.join([str(scenario), *output_again])} --resume"
-            print(f"stopped: {done}; go on with: {on}", file=sys.stderr)
+            print(f"stopped: {done}; go on with: {session.go_on}", file=sys.stderr)
             raise typer.Exit(130) from None
         study = Study.of(session.results())
     if as_json:
@@ -156,6 +158,8 @@ def status(results: Path = RESULTS, as_json: bool = JSON) -> None:
 
     found = Status.of(results)
     answer(as_json, found.as_json(), found.lines)
+    if found.go_on and not as_json:
+        print(f"go on with: {found.go_on}")  # unbroken, so that it can be pasted
 
 
 def compare(

@@ -9,7 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from onlinecal.core.words import fixed, readable
-from onlinecal.report.tables import flowing, new_console, print_json, say
+from onlinecal.report.tables import new_console, print_json, say, say_documentation
 
 if TYPE_CHECKING:
     from onlinecal.checks.guarantees import GuaranteeCheck, Report
@@ -60,7 +60,7 @@ def print_entry(entry: dict[str, Any]) -> None:
         for p in entry["parameters"]
     )
     console.print(f"[bold]{entry['name']}[/bold] ({entry['kind']}; parameters: {escape(given) or 'none'})\n")
-    say(flowing(entry["documentation"] or "It has no docstring."), hang=0)
+    say_documentation(entry["documentation"] or "It has no docstring.")
     facts = {words: entry[key] for key, words in _FACTS.items() if key in entry}
     if facts:
         print()

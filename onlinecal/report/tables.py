@@ -9,10 +9,11 @@ import math
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from numbers import Integral, Real
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from rich.box import SIMPLE_HEAD, Box
@@ -186,6 +187,33 @@ def say(text: str, hang: int = 2) -> None:
             line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
         )
         print("\n".join(lines))
+
+
+def say_documentation(documentation: str) -> None:
+    """Prints a docstring: paragraphs in the width of the console, code as it is written."""
+    for code, lines in groupby(_with_code(documentation), key=itemgetter(0)):
+        text = "\n".join(line for _, line in lines)
+        if code:
+            print(readable(text))
+        else:
+            say(flowing(text), hang=0)
+
+
+def _with_code(documentation: str) -> Iterator[tuple[bool, str]]:
+    """Each line, and whether it is code: an example up to a blank line, in a fence, or deeper than ``::`` before it."""
+    fenced = example = False
+    outside: int | None = None  # the indentation of what ended with ``::``
+    for line in documentation.split("\n"):
+        words, depth = line.strip(), len(line) - len(line.lstrip())
+        fence = words.startswith("```")
+        example = bool(words) and (example or words.startswith(">>>"))
+        if words and outside is not None and depth <= outside:
+            outside = None
+        code = fenced or fence or example or (outside is not None and bool(words))
+        yield code, line
+        fenced ^= fence
+        if words.endswith("::") and not code:
+            outside = depth
 
 
 #: docstrings are broken where a further word would be beyond this column

@@ -148,7 +148,7 @@ def measure_file_again(path: Path, panel: Panel) -> tuple[int, dict[tuple[str, s
     with writing(path), Store.open(path, write=True) as store:
         plan, held, finished = store.plan(), store.held(), {cell.key for cell in store.finished()}
         if not finished:
-            raise StoreError(f"{path} has no finished cells yet; go on with: onlinecal run SCENARIO --resume")
+            raise StoreError(f"{path} has no finished cells yet; go on with: {store.go_on}")
         # Columns that are there, and not shown, need not be computed.
         now = [_with_those_there(c, held[c.key], panel) if c.key in finished else c for c in plan]
         cells, shown = store.results(now).cells, {cell.key: cell.columns for cell in now}

@@ -92,13 +92,13 @@ def _meta(stores: Sequence[Store], remarks: list[str]) -> dict[str, str]:
         path, own = store.path, store.meta
         if damaged := store.damaged():
             raise StoreError(
-                f"{path}: something else has changed numbers of {len(damaged)} cells; `onlinecal run SCENARIO "
-                "--resume` plays them again"
+                f"{path}: something else has changed numbers of {len(damaged)} cells; `{store.go_on}` plays them again"
             )
         if own.get("version") != meta.get("version"):
             remarks.append(f"{path} is of onlinecal {own.get('version')}, {first} of {meta.get('version')}")
         if any(own.get(key) != meta.get(key) for key in ("scenario", "options")):
             remarks.append(f"{path} has another scenario; that of {first} is kept")
+            meta.pop("command", None)  # it would not play all cells
         if "people" in own and meta.setdefault("people", own["people"]) != own["people"]:
             raise StoreError(f"{path}: its decision makers have other labels than those of {first}")
     return meta

@@ -4,7 +4,8 @@ A game is kept under all that its rounds depend on: players, horizon, checkpoint
 Below it each column of totals is kept under its measure or task. The plan lists the cells that are shown, under
 which labels and in which order.
 
-    meta(key, value)    name, title, scenario (the file's text), options (given in place of its keys), version. people:
+    meta(key, value)    name, title, scenario (the file's text), options (given in place of its keys), version. command:
+                        the words of `onlinecal run` that it was played with, but for --output and --resume. people:
                         labels of decision makers. incompatible: pairs that cannot be played, and why. plan: the
                         cells, their panels and promises, as JSON (`Store.put_plan`). checksum: of all of these.
     columns(key, name, column, content)   column: the parts of the name, as JSON. content: all that its numbers depend

@@ -156,6 +156,11 @@ class Session:
         """How many cells of the plan are in the file."""
         return len(self._store.finished())
 
+    @property
+    def go_on(self) -> str:
+        """The command that plays what is left."""
+        return self._store.go_on
+
     def play(self, executor: Executor | None = None) -> list[tuple[Cell, OnlinecalError]]:
         """Computes what is missing from kept level sets, and plays the rest; each cell is put away at once.
 

@@ -13,7 +13,10 @@ from onlinecal.study.store import Store
 
 @dataclass(frozen=True)
 class Status:
-    """The state of a results file; `failed` cells with why and when, `left` ones, the `writer` of it now or ""."""
+    """The state of a results file; `failed` cells with why and when, `left` ones, the `writer` of it now or "".
+
+    `go_on` is the command that plays what is left, or "" where nothing is, or it is being played.
+    """
 
     path: Path
     name: str
@@ -25,12 +28,14 @@ class Status:
     left: int
     run_rounds_left: int
     writer: str
+    go_on: str
 
     @classmethod
     def of(cls, path: Path) -> "Status":
         """The state of a file."""
         with Store.open(path) as store:
             meta, plan, held, failures = store.meta, store.plan(), store.held(), store.failures()
+            go_on = store.go_on
         failed, left = [], 0
         rounds: dict[str, int] = {}
         for cell in plan:
@@ -42,10 +47,10 @@ class Status:
             elif missing:
                 left += 1
         incompatible = tuple(Incompatible(*each) for each in json.loads(meta.get("incompatible", "[]")))
-        done = len(plan) - len(failed) - left
+        done, by = len(plan) - len(failed) - left, writer(path)
         return cls(
             path, meta["name"], meta["title"], len(plan), done, tuple(failed), incompatible, left, sum(rounds.values()),
-            writer(path),
+            by, "" if by or done == len(plan) else go_on,
         )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
@@ -63,6 +68,7 @@ class Status:
             ],
             "incompatible": [pair._asdict() for pair in self.incompatible],
             "writer": self.writer or None,
+            "go_on": self.go_on or None,
         }
 
     def lines(self) -> Iterator[str]:
@@ -77,5 +83,3 @@ class Status:
             yield f"failed: {cell}, on {at}: {error}"
         for pair in self.incompatible:
             yield f"cannot be played: {pair.forecaster!r} against {pair.nature!r}: {pair.reason}"
-        if not self.writer and self.done < self.cells:
-            yield "go on with: onlinecal run SCENARIO --resume"

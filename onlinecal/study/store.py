@@ -1,6 +1,7 @@
 """A results file: the plan and what was played, put away and found again; `database` says what is in it."""
 
 import json
+import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import lru_cache, partial
@@ -30,6 +31,14 @@ class Store(Database):
         """Name, title, text of the scenario and version."""
         return {key: value for key, value in self.run("SELECT key, value FROM meta") if key not in _OF_PLAN}
 
+    @property
+    def go_on(self) -> str:
+        """The whole command that plays what is left; SCENARIO stands for one that the file does not tell."""
+        meta = self.meta
+        default = Path("results") / f"{meta.get('name')}.db"  # as `onlinecal run` has it
+        output = [] if self.path == default else ["--output", shlex.quote(str(self.path))]
+        return " ".join(["onlinecal run", meta.get("command", "SCENARIO"), *output, "--resume"])
+
     def put_plan(self, meta: Mapping[str, str], plan: Sequence[Planned]) -> None:
         """Puts a plan and what the file says of itself in place of those before; what was played stays."""
         panels: dict[tuple[Held, ...], int] = {}
@@ -57,7 +66,7 @@ class Store(Database):
             return self._read_plan()
         except _CHANGED:
             raise StoreError(
-                f"{self.path}: something else has changed the plan; `onlinecal run SCENARIO --resume` writes it again"
+                f"{self.path}: something else has changed the plan; `{self.go_on}` writes it again"
             ) from None
 
     def _read_plan(self) -> list[Planned]:
@@ -232,7 +241,7 @@ class Store(Database):
         if numbers is None:
             raise StoreError(
                 f"{self.path}: something else has changed or deleted numbers of {planned}; "
-                "`onlinecal run SCENARIO --resume` plays them again"
+                f"`{self.go_on}` plays them again"
             )
         # In the order in which they were asked for, and after them what players certify.
         certified = (h for h, t in numbers.totals.items() if _certifies(h) and t.shape[1] >= planned.runs)

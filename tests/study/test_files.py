@@ -21,7 +21,7 @@ from tests.executors import Disorderly
 from tests.results import F, N, cells, change, equal, played, read, refused, resumed, session, study
 
 NUMBERS = "something else has changed or deleted numbers of 'forecast hedging' against 'drift' at T = 50; "
-PLAN = "something else has changed the plan; `onlinecal run SCENARIO --resume` writes it again"
+PLAN = "something else has changed the plan; `onlinecal run SCENARIO --output "
 MODES = {}, {"resume": True}, {"overwrite": True}
 
 # ---------------------------------------------------------------- damage

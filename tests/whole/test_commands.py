@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from onlinecal import cli
 from onlinecal.checks import conformance
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import ARRIVALS, DELAYS
+from onlinecal.study.session import Session
 from onlinecal.study.store import Store
 from tests.command_line import begun, onlinecal
 from tests.readme import README
@@ -398,7 +400,7 @@ def test_failed_and_incompatible_cells_are_told_and_the_rest_is_played(tmp_path)
     assert lines[1:] == ["2 of 10 cells failed:", *told, "--resume plays them again"]
     assert "results: results/s.db" in done.stdout
     assert len(read(tmp_path / "results/s.db").cells) == 8
-    unfinished = "8 of 10 cells are finished; go on with: onlinecal run SCENARIO --resume\n"
+    unfinished = "8 of 10 cells are finished; go on with: onlinecal run s.toml --resume\n"
     assert onlinecal("plot results/s.db --measure ece", cwd=tmp_path).stderr == unfinished
     said = re.sub(r"\n +", " ", onlinecal("status results/s.db", cwd=tmp_path).stdout).splitlines()
     assert said[1] == "8 of 10 cells are done, 2 failed, 0 are left"
@@ -471,7 +473,40 @@ def test_control_c_in_compiled_code_keeps_what_is_finished(tmp_path):
         f"stopped: 8 of 12 cells are finished and kept in my results.db; go on with: {go_on}"
     )
     assert "Traceback" not in said
+    assert onlinecal(f"status '{database.name}'", cwd=tmp_path).stdout.endswith(f"go on with: {go_on}")
     assert len(read(database).cells) == 8
+
+
+GIVEN = {
+    "s.toml": "s.toml",
+    "'my s.toml' --seed 3 -o 'my out.db'": "'my s.toml' --seed 3 --output 'my out.db'",
+    "s.toml --horizon 40 --runs 2 --horizon 20 --jobs 1 --json -o a_long_name_of_a_folder/another_one/results.db": (
+        "s.toml --horizon 40 --horizon 20 --runs 2 --jobs 1 --json --output a_long_name_of_a_folder/another_one/"
+        "results.db"
+    ),
+}
+
+
+@pytest.mark.parametrize("given", GIVEN)
+def test_what_is_stopped_says_the_command_that_goes_on_as_status_does(tmp_path, given, monkeypatch):
+    for name in ("s.toml", "my s.toml"):
+        (tmp_path / name).write_text('name = "s"\n' + SCENARIO)
+    play = Session.play
+
+    def stopped(session, executor):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Session, "play", stopped)
+    said = onlinecal(f"run {given}", cwd=tmp_path, rc=130).stderr
+    go_on = f"onlinecal run {GIVEN[given]} --resume\n"
+    assert said.endswith(f"; go on with: {go_on}")
+    output = shlex.split(GIVEN[given])[-1] if "-o" in given else "results/s.db"
+    status = f"status '{output}'"
+    assert onlinecal(status, cwd=tmp_path, columns=60).stdout.endswith(f"\ngo on with: {go_on}")
+    assert rows(status, tmp_path)["go_on"] == go_on.rstrip()
+    monkeypatch.setattr(Session, "play", play)
+    onlinecal(go_on.removeprefix("onlinecal "), cwd=tmp_path)
+    assert "go on" not in onlinecal(status, cwd=tmp_path).stdout
 
 
 # ---------------------------------------------------------------- imports: what the user waits for

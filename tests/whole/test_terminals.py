@@ -10,6 +10,7 @@ from onlinecal.checks.conformance import Finding
 from onlinecal.checks.guarantees import GuaranteeCheck, Report
 from onlinecal.forecasters import ForecastHedging
 from onlinecal.report import style
+from onlinecal.report.catalogue import KINDS, entries
 from onlinecal.report.listing import print_check
 from tests.command_line import onlinecal
 from tests.whole.test_commands import FILES
@@ -41,7 +42,8 @@ LINES = (
 
 
 def width(said):
-    return max(map(len, map(str.rstrip, said.splitlines())))
+    """Of all lines but those of code, which are shown as they are written."""
+    return max(len(line.rstrip()) for line in said.splitlines() if not line.startswith(">>>"))
 
 
 @pytest.mark.parametrize("line", LINES)
@@ -55,6 +57,45 @@ def test_eighty_columns_of_ascii_are_enough(folder, line, monkeypatch):
     assert plain.stdout.count("?") == wide.stdout.count("?")  # of exponents that cannot be told
     for symbol, word in (("√T", "sqrt T"), ("±", "+-"), ("≤", "<=")):
         assert (symbol in wide.stdout) <= (word in plain.stdout)
+
+
+MINE = '''
+class Mine:
+    """A sentence that is so long that it has to be broken, since there are forty columns for it and no more than these.
+
+    Parameters::
+
+        mine = Mine( 1,   2)  # a comment that is longer than the forty columns, and stays in one line
+
+        theirs = Mine()
+    A paragraph again.
+
+    ```toml
+    { name = "mine.py:Mine", comment = "longer than forty columns, and all in one line" }
+    ```
+    """
+    def forecast(self): return 0.5
+    def update(self, forecast, outcome): pass
+'''
+
+
+def test_code_is_shown_as_it_is_written(tmp_path):
+    """In examples of everything that can be shown, and of a class of a user."""
+    examples = 0
+    for kind in KINDS:
+        for entry in (entry for name in KINDS[kind] for entry in entries(name) if entry["kind"] == kind):
+            code = re.findall(r"^>>> .*\n(?:.+\n?)*", entry["documentation"], re.MULTILINE)
+            if code:
+                shown = onlinecal("show", entry["name"], cwd=tmp_path, columns=40).stdout
+                assert all(f"\n{each}" in shown for each in code), entry["name"]
+                examples += len(code)
+    assert examples > 20
+    (tmp_path / "mine.py").write_text(MINE)
+    shown = onlinecal("show mine.py:Mine", cwd=tmp_path, columns=40).stdout
+    for line in (line.strip() for line in MINE.splitlines() if " = " in line or "```" in line):
+        assert line in map(str.strip, shown.splitlines())
+    assert "A sentence that is so long that it has\nto be broken" in shown
+    assert shown.splitlines().count("A paragraph again.") == 1
 
 
 def tokens(text):
