@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +116,11 @@ class Rows:
         if None in known:
             i = int(np.argmax(np.array([value is None for value in known])[place]))
             shown = sorted({word.strip() for word in words} - {""})
+            if are_names(shown, self.columns):
+                raise InvalidData(
+                    f"{self.where(i)}: column {column!r} holds {self.cell(column, i)} and more than {MOST_WORDS} other "
+                    "words, which are no outcomes; expected 0 or 1, or a few words and --positive WORD"
+                )
             listed = ", ".join(map(repr, shown[:6])) + (", …" if len(shown) > 6 else "")
             hint = "; `onlinecal measure --classes` measures each label against the rest" * (len(shown) > 2)
             raise InvalidData(
@@ -249,6 +254,20 @@ _GROUPED = re.compile(r"[-+]?[1-9][0-9]{0,2},[0-9]{3}")
 EMPTY = frozenset({"", "na", "n/a", "nan", "null", "none", "#n/a", "<na>"})
 #: words for 1 and 0 that need no `positive`, in lower case
 WORDS = {"true": 1.0, "false": 0.0}
+
+
+#: different words in a column of outcomes, at most
+MOST_WORDS = 20
+
+
+def are_names(cells: Iterable[str], columns: Sequence[str]) -> bool:
+    """Whether cells are too many words for outcomes, as names and dates are; labels with a column each are not."""
+    there = {cell.strip() for cell in cells}
+    return (
+        len(there) > MOST_WORDS + 1
+        and not there - {""} <= {*columns}
+        and (sum(as_number(cell)[0] is None for cell in there) > MOST_WORDS + 1)
+    )
 
 
 def as_number(cell: str) -> tuple[float | None, bool]:

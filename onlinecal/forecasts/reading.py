@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats, Ints
 from onlinecal.core.errors import InvalidData, InvalidParameter
-from onlinecal.core.rows import EMPTY, WORDS, Rows, as_number
+from onlinecal.core.rows import EMPTY, MOST_WORDS, WORDS, Rows, are_names, as_number
 
 #: usual names of columns of forecasts and of outcomes, in lower case, letters and digits alone
 FORECASTS = {
@@ -271,9 +271,15 @@ def columns_of(
     if outcome is None and outcomes:
         words = repr(asked.positive) if asked.positive else "0 and 1 (if outcomes are words: --positive WORD)"
         holds = "names of other columns" if asked.classes else words
-        found = known_names(free, OUTCOMES) or [n for n in free if holds_outcome(table, n, asked)]
+        names = [
+            n
+            for n in table.columns
+            if table.columns.count(n) == 1 and are_names(table.sample(n), table.columns)
+        ]
+        may = [n for n in free if n not in names]
+        found = known_names(may, OUTCOMES) or [n for n in may if holds_outcome(table, n, asked)]
         if len(found) != 1:
-            raise _unclear(table, "outcomes", found, "--outcome", f"holds {holds}")
+            raise _unclear(table, "outcomes", found, "--outcome", f"holds {holds}", names)
         outcome = found[0]
         free.remove(outcome)
         said.append(f"outcomes are read from column {outcome!r}")
@@ -340,7 +346,10 @@ def known_names(free: Sequence[str], names: set[str]) -> list[str]:
     return [name for name in free if "".join(c for c in name.lower() if c.isalnum()) in names]
 
 
-def _unclear(table: Rows, what: str, found: Sequence[str], option: str, holds: str) -> InvalidData:
+def _unclear(
+    table: Rows, what: str, found: Sequence[str], option: str, holds: str, names: Sequence[str] = ()
+) -> InvalidData:
+    """The error where columns do not tell what they are; those of `names` are none that might be asked for."""
     if found:
         reason = f"columns {', '.join(map(repr, found))} might be"
     else:
@@ -351,7 +360,8 @@ def _unclear(table: Rows, what: str, found: Sequence[str], option: str, holds: s
         reason += f" (there are several {', '.join(map(repr, doubled))})" if doubled else ""
     return InvalidData(
         f"{table.name}: cannot tell which column has the {what}: {reason}; expected {option} COLUMN, of: "
-        f"{_listed(table.columns, 12)}"
+        f"{_listed([name for name in table.columns if name not in names], 12)}"
+        + (f" (more than {MOST_WORDS} words are no outcomes: {_listed(names, 6)})" if names else "")
     )
 
 

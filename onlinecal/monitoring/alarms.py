@@ -1,6 +1,7 @@
 """Alarms of a monitor: where predictions are off, by how much, and a decision task in which that costs."""
 
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +23,9 @@ from onlinecal.monitoring.bets import (
     START,
     Bettors,
 )
+
+#: of the lines of an alarm
+_WIDE = 100
 
 
 @dataclass(frozen=True)
@@ -103,16 +107,23 @@ class Witness:
             return "too bold" if self.slope < 1.0 else "too timid"
         return "too high" if self.bias < 0.0 else "too low"
 
-    def __str__(self) -> str:
+    @property
+    def verdict(self) -> str:
+        """The fault, where it is and how large, in words."""
         if self.slope is None:
-            words = f"predictions in {self.interval} are {self.fault} by {abs(self.bias):.2g}"
-        else:
-            words = f"predictions are {self.fault}, log odds times {self.slope:.2g} would be better,"
-        words += f" since about event {self.since:,.0f} ({self.count:,.0f} of them)"
+            return f"predictions in {self.interval} are {self.fault} by {abs(self.bias):.2g}"
+        return f"predictions are {self.fault}, log odds times {self.slope:.2g} would be better"
+
+    def lines(self, evidence: str = "") -> list[str]:
+        """The verdict; since when, with what is said of the `evidence`, and what it costs."""
+        words = f"since about event {self.since:,.0f} ({self.count:,.0f} of them){evidence}"
         if self.regret > 0.0:
-            who = "acts when p ≥" if self.acts else "does not act when p <"
-            words += f"; who {who} {self.threshold:g} lost {self.regret:.2g} per decision there"
-        return words
+            acts = "acting at p ≥" if self.acts else "not acting at p <"
+            words += f"; {acts} {self.threshold:g} lost {self.regret:.2g} per decision"
+        return [self.verdict, *textwrap.wrap(words, _WIDE, initial_indent="  ", subsequent_indent="  ")]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
 
 
 @dataclass(frozen=True)
@@ -134,9 +145,9 @@ class Alarm:
         return f"predictions that are {self.witness.fault}"
 
     def __str__(self) -> str:
-        what = f"{self.witness} (e = 10^{self.log_e / math.log(10.0):.1f})"
-        if math.isinf(self.log_e):
-            what = "an outcome came that its forecast, 0 or 1, had excluded"
+        what = "an outcome came that its forecast, 0 or 1, had excluded"
+        if not math.isinf(self.log_e):
+            what = "\n".join(self.witness.lines(f", e = 10^{self.log_e / math.log(10.0):.1f}"))
         return f"alarm {self.number} at event {self.event:,}: {what}"
 
     def as_json(self) -> dict[str, Any]:

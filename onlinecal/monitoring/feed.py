@@ -165,7 +165,7 @@ class Feed:
         # False while no line tells.
         rows, asked, word = csv_rows(b"", self.name, header, ","), self._asked, self._asked.positive
         self._columns = header
-        unknown = asked.outcome is None and not known_names(header, OUTCOMES)
+        unknown = asked.outcome is None and len(known_names(header, OUTCOMES)) != 1
         if unknown or not (asked.forecasts or known_names(header, FORECASTS)):
             rows, _ = self._rows([*(lines if word else lines[:_AT_ONCE])])
             told = not (word and unknown) or any(holds_outcome(rows, name, asked) for name in header)

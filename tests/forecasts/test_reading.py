@@ -6,11 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onlinecal.core.errors import OnlinecalError
+from onlinecal.core.errors import InvalidData, OnlinecalError
 from onlinecal.core.files import Table
 from onlinecal.forecasts.measuring import Settings
 from onlinecal.forecasts.reading import Asked, read_log
 from onlinecal.forecasts.source import report_of
+from onlinecal.monitoring.monitor import Monitor
+from onlinecal.monitoring.watching import watch
 
 
 def log(tmp_path, text, **asked):
@@ -197,3 +199,40 @@ def test_whatever_is_in_a_file_it_is_read_or_refused(
         assert ((p >= 0.0) & (p <= 1.0)).all()
         assert len(p) == found.rows >= 1
     assert np.isin(found.outcomes, [0.0, 1.0]).all()
+
+
+NAMES = [f"question {i}" for i in range(3000)]
+
+
+def of_names(columns, *cells):
+    return f"{columns}\n" + "".join(f"{','.join(row)}\n" for row in zip(NAMES, *cells, strict=True))
+
+
+def test_names_are_no_outcomes(tmp_path):
+    """A column of many different words, such as one of names, is neither guessed nor offered as that of outcomes."""
+    numbers, zeros, words = ["0.25"] * 3000, ["0", "1"] * 1500, ["won", "lost"] * 1500
+    file = tmp_path / "f.csv"
+    file.write_text(of_names("event,p,happened", numbers, zeros))
+    assert read_log(Table(str(file)), Asked()).outcome == "happened"
+    monitor = Monitor()
+    watch(monitor, file, Asked())
+    assert monitor.events == 3000
+    file.write_text(of_names("event,p,verdict", numbers, words))
+    assert read_log(Table(str(file)), Asked(positive="won")).outcome == "verdict"
+    for asked in (Asked(), Asked(positive="question 7")):
+        with pytest.raises(InvalidData) as caught:
+            read_log(Table(str(file)), asked)
+        assert str(caught.value).endswith(
+            "expected --outcome COLUMN, of: 'p', 'verdict' (more than 20 words are no outcomes: 'event')"
+        )
+    with pytest.raises(InvalidData) as caught:
+        read_log(Table(str(file)), Asked(outcome="event"))
+    assert str(caught.value) == (
+        f"{file}, line 2: column 'event' holds 'question 0' and more than 20 other words, which are no outcomes; "
+        "expected 0 or 1, or a few words and --positive WORD"
+    )
+    # Many labels with a column each are classes.
+    labels = [f"label {i}" for i in range(30)]
+    rows = "".join(f"{label},{','.join([str(1 / 32)] * 30)}\n" for label in labels)
+    file.write_text(f"class,{','.join(labels)}\n{rows}")
+    assert read_log(Table(str(file)), Asked(classes=True)).outcome == "class"

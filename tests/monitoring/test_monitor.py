@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidData, InvalidParameter, StoreError
+from onlinecal.monitoring.alarms import Alarm, Witness
 from onlinecal.monitoring.bets import Epoch
 from onlinecal.monitoring.monitor import EDGES, Monitor
 from tests.monitoring.streams import biased, calibrated
@@ -62,6 +63,24 @@ def test_an_alarm_says_where_and_since_when(seed):
     assert f"predictions in {w.interval} are too high by" in str(alarm)
     assert alarm.log_e >= math.log(1 / alarm.alpha)
     assert alarm.epoch_events == alarm.event
+
+
+@pytest.mark.parametrize("slope", [None, 0.59])
+@pytest.mark.parametrize(("events", "number"), [(408, 2), (1_234_567, 345), (9_876_543, 1)])
+def test_an_alarm_begins_with_its_verdict_in_short_lines(slope, events, number):
+    w = Witness(0.0625, 0.125, 0.5, events - 7, events, -0.041, 9, 0.1, 0.1, 0.0625, 0.0041, False, slope)
+    said = str(Alarm(number, events, events, 250.0, 0.05, w)).splitlines()
+    verdict = "predictions in [0.0625, 0.125) are too high by 0.041"
+    if slope is not None:
+        verdict = "predictions are too bold, log odds times 0.59 would be better"
+    assert said[0] == f"alarm {number} at event {events:,}: {verdict}"
+    assert " ".join(" ".join(said[1:]).split()) == (
+        f"since about event {events - 7:,} ({events:,} of them), e = 10^108.6; not acting at p < 0.0625 lost 0.0041 "
+        "per decision"
+    )
+    assert max(map(len, said)) <= 100
+    assert len(said) == 2 + (events > 1000)
+    assert str(w).splitlines()[0] == verdict
 
 
 @pytest.mark.parametrize(("scale", "fault"), [(0.7, "too bold"), (1.3, "too timid")])
