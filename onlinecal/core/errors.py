@@ -9,7 +9,7 @@ from typing import Any
 #: the errors themselves; the rest is for code that raises them
 __all__ = [
     "CellError", "InvalidData", "InvalidForecast", "InvalidParameter", "OnlinecalError", "ScenarioError", "SightError",
-    "StoreError", "UnknownName", "WorkerError",
+    "StoreError", "UnknownName", "UnknownParameter", "WorkerError",
 ]  # fmt: skip
 
 
@@ -49,6 +49,15 @@ class UnknownName(OnlinecalError, LookupError):
         if said.startswith("; see") and kind not in ("measure", "task"):
             said += ", or name your own as module:Class"
         return cls(f"unknown {kind} {name!r}{said}")
+
+
+class UnknownParameter(InvalidParameter, TypeError):
+    """No parameter of that name; as of any call in Python it is a TypeError, too."""
+
+    @classmethod
+    def of(cls, what: str, name: str, known: Iterable[str], kind: str = "parameter") -> "UnknownParameter":
+        """The error for a `name` that is none of the `known` ones of `what`."""
+        return cls(f"{what} has no {kind} {name!r}{suggestion(name, known)}")
 
 
 class ScenarioError(OnlinecalError, ValueError):

@@ -14,6 +14,7 @@ from onlinecal.core.errors import InvalidData
 from onlinecal.core.validation import (
     TOTALS,
     check_lengths,
+    check_names,
     check_outcomes,
     check_same_rows,
     check_total,
@@ -310,6 +311,7 @@ def of_gamma(function: Callable[Concatenate[JointDistribution, P], R]) -> OfGamm
 
     @wraps(function)
     def checked(gamma: Any, *arguments: Any, **options: Any) -> R:
+        check_names(function.__name__, function, options)
         if type(gamma) is not JointDistribution:
             if arguments and hasattr(arguments[0], "__len__") and not isinstance(arguments[0], str):
                 gamma, arguments = JointDistribution.from_samples(gamma, arguments[0]), arguments[1:]

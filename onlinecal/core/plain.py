@@ -18,7 +18,7 @@ from types import MappingProxyType, ModuleType
 from typing import Any, ClassVar
 
 from onlinecal.core.content import of_library
-from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line, suggestion
+from onlinecal.core.errors import InvalidParameter, OnlinecalError, UnknownParameter, failure, in_one_line
 from onlinecal.core.validation import is_number
 
 #: a horizon at which a function is tried, to see what it makes
@@ -282,7 +282,7 @@ def _maker(
     anything = any(p.kind is p.VAR_KEYWORD for p in known.values())
     for key in options:
         if key not in known and not anything:
-            raise InvalidParameter(f"{role} {name!r} has no parameter {key!r}{suggestion(key, known)}")
+            raise UnknownParameter.of(f"{role} {name!r}", key, known)
     try:
         signature.bind_partial(*arguments, **options)
     except TypeError as error:  # too many, or one given twice

@@ -22,7 +22,7 @@ STEPS: Check = check_steps
 
 
 @dataclass(frozen=True)
-class Checked:
+class Checked(validation.Named):
     """Base of frozen dataclasses of parameters, which are checked when one is made."""
 
     #: what is allowed of each parameter

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from onlinecal.core.content import content, digest, keyed_fields
-from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, failure, meant, suggestion
+from onlinecal.core.errors import LIST, InvalidParameter, OnlinecalError, UnknownParameter, failure, meant
 from onlinecal.core.expressions import value_at
 from onlinecal.core.plain import Copier, Maker
 from onlinecal.core.plain import required as required
@@ -113,7 +113,7 @@ def build(kind: str, known: Mapping[str, Any], name: str, options: Mapping[str, 
     fields = {f.name: f for f in dataclasses.fields(cls) if f.init} if dataclasses.is_dataclass(cls) else {}
     for key in options:
         if key not in fields:
-            raise InvalidParameter(f"{kind} {name!r} has no parameter {key!r}{suggestion(key, fields)}")
+            raise UnknownParameter.of(f"{kind} {name!r}", key, fields)
     return make(kind, cls, name, **{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
 
 

@@ -3,16 +3,59 @@
 Each returns the value in the form that the package goes on with, or raises an error that names it.
 """
 
+import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
+from functools import lru_cache, wraps
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, nearest
+from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, UnknownParameter, nearest
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Named:
+    """Base of dataclasses that refuse a parameter that they do not have with those that they have."""
+
+    def __new__(cls, *given: Any, **options: Any) -> Any:
+        check_names(cls.__name__, cls.__init__, options)
+        return super().__new__(cls)
+
+
+def with_names(function: Callable[P, R]) -> Callable[P, R]:
+    """A function that refuses a parameter in the same way."""
+
+    @wraps(function)
+    def named(*given: P.args, **options: P.kwargs) -> R:
+        check_names(function.__name__, function, options)
+        return function(*given, **options)
+
+    return named
+
+
+def check_names(what: str, made: Any, options: Mapping[str, Any]) -> None:
+    """Refuse options by names that are not among the parameters of what makes something."""
+    if options and (known := _names(made)) is not None:
+        for key in options:
+            if key not in known:
+                raise UnknownParameter.of(what, key, known)
+
+
+@lru_cache(maxsize=1024)
+def _names(made: Any) -> tuple[str, ...] | None:
+    """The names of what a function may be called with; None for any."""
+    found = inspect.signature(made).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in found):
+        return None
+    return tuple(
+        p.name for p in found if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) and p.name != "self"
+    )
 
 
 def is_number(value: Any) -> bool:

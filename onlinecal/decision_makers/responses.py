@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, cast, get_args, runtime_checkable
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.errors import LIST, InvalidParameter, meant, suggestion
+from onlinecal.core.errors import LIST, InvalidParameter, UnknownParameter, meant
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.specification import Checked, allow, number, optional, whole, word
 from onlinecal.core.strategy import build, named_table, registry, strategy_name
@@ -275,7 +275,7 @@ def _plain_task(name: str, options: dict[str, Any]) -> Task:
     known = inspect.signature(make).parameters
     for key in options:
         if key not in known:
-            raise InvalidParameter(f"task {name!r} has no option {key!r}{suggestion(key, known)}")
+            raise UnknownParameter.of(f"task {name!r}", key, known, "option")
     return make(**options)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidParameter, suggestion
 from onlinecal.core.streams import Stream
-from onlinecal.core.validation import count, is_number
+from onlinecal.core.validation import Named, count, is_number
 from onlinecal.decision_makers.responses import (
     Best,
     DecisionMaker,
@@ -28,7 +28,7 @@ MOST = 100_000
 
 
 @dataclass(frozen=True)
-class Tenure:
+class Tenure(Named):
     """A decision maker that acts on the questions that are asked from `join` up to, not including, `leave`."""
 
     who: Task

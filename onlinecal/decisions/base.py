@@ -15,7 +15,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, check_gamma
-from onlinecal.core.validation import number, probability
+from onlinecal.core.validation import Named, number, probability
 
 TIE = 2.0**-50
 """Expected payoffs that differ by no more than this are a tie: so much may come of rounding the payoffs."""
@@ -55,7 +55,7 @@ def is_task(value: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class DecisionTask:
+class DecisionTask(Named):
     """A decision between finitely many actions with payoffs in [0, 1].
 
     The best response to v maximises (1 − v) u(a, 0) + v u(a, 1). It changes at the kinks of the table. A level on a
@@ -131,7 +131,7 @@ class DecisionTask:
 
 
 @dataclass(frozen=True)
-class QuadraticTask:
+class QuadraticTask(Named):
     """Name the probability itself: actions a in [0, 1], payoff 1 − (a − y)².
 
     The best response to v is v, without ties. External regret is the Brier score less the variance of the outcomes.

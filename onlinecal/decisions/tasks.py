@@ -9,7 +9,7 @@ import numpy as np
 
 from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import JointDistribution, of_gamma
-from onlinecal.core.validation import count, probability
+from onlinecal.core.validation import count, probability, with_names
 from onlinecal.decisions import swaps as restricted
 from onlinecal.decisions.base import TIE, Account, DecisionTask, QuadraticTask, Task, is_task
 
@@ -161,6 +161,7 @@ def as_task(where: str, task: Any) -> Task:
     return cast(Task, task)
 
 
+@with_names
 def umbrella(*, cost: float = 0.3) -> DecisionTask:
     """Carry an umbrella at a cost, or leave it and lose everything if it rains (y = 1): the cost-loss model.
 
@@ -178,6 +179,7 @@ def umbrella(*, cost: float = 0.3) -> DecisionTask:
     return DecisionTask(_called(umbrella, cost=cost), payoffs, ("carry", "leave"))
 
 
+@with_names
 def v_shaped(t: float = 0.5) -> DecisionTask:
     """Two actions, "low" below the kink t and "high" above it, with payoffs stretched over [0, 1].
 
@@ -200,11 +202,13 @@ def v_shaped(t: float = 0.5) -> DecisionTask:
     return DecisionTask(_called(v_shaped, t=t), ((low, 0.0), (0.0, high)), ("low", "high"))
 
 
+@with_names
 def quadratic() -> QuadraticTask:
     """Name the probability: payoff 1 − (a − y)², a in [0, 1]. See `QuadraticTask`."""
     return QuadraticTask()
 
 
+@with_names
 def three_action() -> DecisionTask:
     """The quadratic task with the actions 0, 1/2 and 1 only: kinks at 1/4 and 3/4.
 
@@ -213,6 +217,7 @@ def three_action() -> DecisionTask:
     return DecisionTask("three_action", ((1.0, 0.0), (0.75, 0.75), (0.0, 1.0)), ("no", "unsure", "yes"))
 
 
+@with_names
 def random_task(actions: int = 4, seed: int = 0) -> DecisionTask:
     """A random task in which every action is the best response to some prediction.
 

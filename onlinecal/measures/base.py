@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Ints
-from onlinecal.core.errors import InvalidParameter, suggestion
+from onlinecal.core.errors import InvalidParameter, UnknownParameter
 from onlinecal.core.joint import Floats, JointDistribution
 from onlinecal.core.validation import integer, number
 from onlinecal.measures.witnesses.base import Bracket, Explanation, Witness, ends
@@ -300,7 +300,7 @@ class Measure:
         known = self.options
         for key in options:
             if key not in known:
-                raise InvalidParameter(f"measure {self.name!r} has no option {key!r}{suggestion(key, known)}")
+                raise UnknownParameter.of(f"measure {self.name!r}", key, known, "option")
         for key, default in known.items():
             if default is inspect.Parameter.empty and key not in options:
                 raise InvalidParameter(f"measure {self.name!r} needs the option {key!r}")

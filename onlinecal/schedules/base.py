@@ -14,6 +14,7 @@ from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure
 from onlinecal.core.specification import Checked, allow, number
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.core.streams import Stream
+from onlinecal.core.validation import Named
 
 #: size of a block of times, at least and at most
 BLOCK, MOST = 2**10, 2**15
@@ -106,7 +107,7 @@ class Constant(Delays):
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(Named):
     """Arrivals and delays of a game, which all its runs share.
 
     >>> from onlinecal.schedules import Constant, Poisson, Schedule
