@@ -1,5 +1,6 @@
 """Scenario files: strict TOML with forecasters, natures, horizons and measures."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -185,7 +186,9 @@ def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
     try:
         scenario = Scenario.model_validate({"name": path.stem, **raw, **changed})
     except ValidationError as error:
-        raise ScenarioError(f"{path}: {_first_problem(error)}") from None
+        said = _first_problem(error)
+        # A value of an option is not in the file, and is named by the command.
+        raise ScenarioError(said if re.match(r"\w*", said)[0] in changed else f"{path}: {said}") from None
     try:
         with lists_are_values(list(dict(scenario).values())):
             cells = _cells(scenario, path.parent)
@@ -256,7 +259,9 @@ def _first_problem(error: ValidationError) -> str:
     if problem["type"] == "missing":
         return f"the key {where!r} is missing"
     value, kind = problem["input"], problem["type"]
-    message = problem["msg"].removeprefix("Value error, ")
+    message = (
+        problem["msg"].removeprefix("Value error, ") if kind == "value_error" else "expected another value"
+    )
     if kind in _WORDS:
         message = "expected " + _WORDS[kind].format(**problem.get("ctx", {}))
         if kind.startswith("int") and isinstance(value, float) and value.is_integer():
@@ -271,6 +276,7 @@ _WORDS = {
     "int_type": "an integer",
     "string_type": "text",
     "list_type": "a list",
+    "dict_type": "a table",
     "greater_than_equal": "at least {ge}",
     "less_than_equal": "at most {le}",
     "too_short": "at least one",

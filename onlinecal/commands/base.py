@@ -4,8 +4,9 @@ import contextlib
 import functools
 import inspect
 import os
+import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -103,7 +104,8 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             if sys.stdout is not None:
                 sys.stdout.flush()
         except OnlinecalError as error:
-            print("error:", _in_one_line(error), file=sys.stderr)
+            said = with_option(_in_one_line(error), options_of(function), kwargs)
+            print("error:", said, file=sys.stderr)
             raise typer.Exit(2) from None
         except KeyboardInterrupt as error:
             print(" ".join(filter(None, ("stopped", str(error)))), file=sys.stderr)
@@ -125,6 +127,45 @@ def guarded(function: Callable[..., None]) -> Callable[..., None]:
             raise typer.Exit(2) from None
 
     return command
+
+
+#: parameters of Python that have another name than that of a command
+ALIASES = {"bootstrap": "draws", "method": "forecaster", "horizons": "horizon"}
+
+
+def options_of(function: Callable[..., None]) -> dict[str, str]:
+    """The long option of each parameter of a command, but for its arguments."""
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        declared = getattr(parameter.default, "param_decls", None)
+        if isinstance(parameter.default, type(option(""))):
+            long = [each for each in declared or () if each.startswith("--")]
+            found[name] = long[0].partition("/")[0] if long else f"--{name.replace('_', '-')}"
+    return found
+
+
+def with_option(said: str, options: Mapping[str, str], given: Mapping[str, Any]) -> str:
+    """The words of an error, with the option in place of a parameter of Python, or before what names none.
+
+    >>> with_option("evaluate: level = 2.0; expected a number", {"level": "--level"}, {"level": 2.0})
+    '--level = 2.0; expected a number'
+    >>> with_option("unknown measure 'x'", {"measure": "--measure"}, {"measure": ["x"]})
+    "--measure: unknown measure 'x'"
+    """
+    values = {
+        name: [repr(each) for each in (value if isinstance(value, list | tuple) else [value])]
+        for name, value in given.items()
+        if name in options and value is not None and not isinstance(value, bool)
+    }
+    if refused := re.match(r"(?:[\w .]+: )?(\w+)(?:\.\d+)? = (.*)", said):
+        name = ALIASES.get(refused[1], refused[1])
+        if name in values and any(re.match(rf"{re.escape(v)}(?=[;:,]|$)", refused[2]) for v in values[name]):
+            return f"{options[name]} = {refused[2]}"
+    if any(re.search(rf"(?<!\w){long}(?![\w-])", said) for long in options.values()):
+        return said
+    # A word in quotation marks that only one option has.
+    of = [name for name, each in values.items() if any(v[:1] in "'\"" and v in said for v in each)]
+    return f"{options[of[0]]}: {said}" if len(of) == 1 else said
 
 
 def _interrupt(error: BaseException | None) -> KeyboardInterrupt | None:

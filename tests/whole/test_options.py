@@ -11,6 +11,8 @@ import typer
 
 import onlinecal
 from onlinecal.cli import COMMANDS, app
+from onlinecal.core.errors import OnlinecalError
+from onlinecal.scenario import Scenario, load
 from tests.command_line import onlinecal as said_by
 
 PACKAGE = Path(onlinecal.__file__).parent
@@ -99,3 +101,72 @@ def test_a_shell_is_told_the_names():
         env=os.environ | {"_ONLINECAL_COMPLETE": "complete_bash"} | line,
     )  # fmt: skip
     assert done.stdout.split() == ["smooth_ce"], done.stderr
+
+
+#: wrong values of options → what the message begins with
+WRONG = {
+    "run s.toml --jobs 0": "--jobs = 0; expected", "run s.toml --runs 0": "--runs = 0: expected at least 1",
+    "run s.toml --horizon 0": "--horizon = 0: expected", "run s.toml --horizon 5 --horizon 0": "--horizon = 0: expected",
+    "new x.toml --like zebra": "--like: unknown scenario 'zebra'",
+    "measure log.csv --level 2": "--level = 2.0; expected a number in [0, 1]",
+    "measure log.csv --draws -1": "--draws = -1; expected an integer", "measure log.csv --seed -1": "--seed = -1; expected",
+    "measure log.csv --by zebra": "--by: log.csv has no column 'zebra'",
+    "measure log.csv -m zebra": "--measure: unknown measure 'zebra'",
+    "watch log.csv --alpha 3": "--alpha = 3.0; expected", "watch log.csv --restart zebra": "--restart = 'zebra'; expected",
+    "recalibrate log.csv -o r.csv --bins 0": "--bins = 0; expected an integer",
+    "recalibrate log.csv -o r.csv --with sigmoid": "--with: unknown forecaster 'sigmoid'; did you mean 'platt'?",
+    "recalibrate log.csv -o r.csv --horizon 0": "--horizon = 0; expected",
+    "check constant --horizon 0": "--horizon = 0; expected", "exploit constant --horizon 0": "--horizon = 0; expected",
+    "solve --m 0 --horizon 2": "--m = 0; expected", "solve --m 2 --horizon 2 --sight zebra": "--sight = 'zebra'; known:",
+    "solve --m 2 --horizon 2 --clip -1": "--clip = -1.0; expected",
+    "search --against constant -o w.toml --horizon 20 --measure ece --evaluations 0": "--evaluations = 0; expected",
+    "search --against zebra -o w.toml --horizon 20 --measure ece": "--against: unknown forecaster 'zebra'",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_the_error_of_an_option_names_it(tmp_path, line):
+    (tmp_path / "s.toml").write_text(
+        'horizon = 20\nmeasures = ["ece"]\nforecasters = ["constant"]\nnatures = ["drift"]\n'
+    )
+    (tmp_path / "log.csv").write_text("p,y\n" + "0.25,0\n0.75,1\n" * 9)
+    said = said_by(line, cwd=tmp_path, rc=2).stderr
+    assert said.startswith(f"error: {WRONG[line]}")
+    for word in ("pydantic", "site-packages", "/onlinecal/", "Traceback"):
+        assert word not in said
+
+
+@pytest.mark.parametrize("key", Scenario.model_fields)
+def test_no_value_of_a_scenario_is_refused_in_words_of_a_library(tmp_path, key):
+    good = {
+        "horizon": "20",
+        "measures": '["ece"]',
+        "forecasters": '["constant"]',
+        "natures": '["drift"]',
+        "runs": "2",
+    }
+    good = {name: value for name, value in good.items() if (name, key) != ("horizon", "horizons")}
+    refused = 0
+    for value in (
+        "-1",
+        "2.5",
+        '"a"',
+        "[1]",
+        '["a"]',
+        "{ a = 1 }",
+        "[[1]]",
+        "true",
+        "1979-05-27",
+        "[{ from = 1 }]",
+    ):
+        given = "\n".join(f"{name} = {said}" for name, said in (good | {key: value}).items())
+        (tmp_path / "w.toml").write_text(given)
+        try:
+            load(tmp_path / "w.toml")
+        except OnlinecalError as error:
+            refused += 1
+            said = str(error).removeprefix(str(tmp_path))
+            assert not [
+                w for w in ("pydantic", "nput should", "site-packages", "/onlinecal/") if w in said
+            ], said
+    assert refused > 2
