@@ -349,7 +349,7 @@ def known_names(free: Sequence[str], names: set[str]) -> list[str]:
 def _unclear(
     table: Rows, what: str, found: Sequence[str], option: str, holds: str, names: Sequence[str] = ()
 ) -> InvalidData:
-    """The error where columns do not tell what they are; those of `names` are none that might be asked for."""
+    """The error where columns do not tell what they are; those of `names` cannot be asked for."""
     if found:
         reason = f"columns {', '.join(map(repr, found))} might be"
     else:

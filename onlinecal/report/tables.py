@@ -200,7 +200,7 @@ def say_documentation(documentation: str) -> None:
 
 
 def _with_code(documentation: str) -> Iterator[tuple[bool, str]]:
-    """Each line, and whether it is code: an example up to a blank line, in a fence, or deeper than ``::`` before it."""
+    """Whether each line is code, and the line. Code is an example, in a fence, or deeper than ``::`` before it."""
     fenced = example = False
     outside: int | None = None  # the indentation of what ended with ``::``
     for line in documentation.split("\n"):

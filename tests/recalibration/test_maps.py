@@ -154,7 +154,7 @@ def test_fits_are_those_of_scikit_learn(seed, levels):
 
 @given(samples)
 def test_platt_scaling_has_the_least_loss(rows):
-    """Its derivatives are 0, and what is not told by the forecasts is not in it: all of one forecast, and a slope."""
+    """Its derivatives are 0. Where all forecasts are equal, slope and shift are the least ones."""
     p, y = (np.array([row[i] for row in rows], float) for i in (0, 1))
     if 0 < y.sum() < len(y):
         made = oc.fit_recalibration(p, y, "platt")
