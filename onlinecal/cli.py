@@ -1,8 +1,10 @@
 """The command line: `onlinecal run`, `compare`, `plot`, `report` and the others of `onlinecal.commands`."""
 
 import gc
+import re
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import typer
@@ -26,12 +28,33 @@ COMMANDS: dict[str, Callable[..., None]] = {
 UsageError: Any = typer.BadParameter.__bases__[0]
 
 
+#: of a value of an option that the library refuses, in its own words
+EXPECTED = re.compile(
+    r"Input should be (?:a valid (?P<kind>\w+)|(?P<side>greater|less) than or equal to (?P<end>\S+)|(?P<other>.*))"
+)
+
+
+def _words(found: re.Match[str]) -> str:
+    """What was expected, in our words."""
+    if found["kind"]:
+        return f"{'an' if found['kind'] == 'integer' else 'a'} {found['kind']}"
+    if found["side"]:
+        return f"{'at least' if found['side'] == 'greater' else 'at most'} {found['end']}"
+    return found["other"]
+
+
 def _refusing(ctx: Any, parse: Callable[..., Any], *given: Any) -> Any:
     """The result of `parse`, or one line that names the mistake and the command for help."""
+    typed = [str(word) for word in given[0]] if given else []
     try:
         return parse(ctx, *given)
     except UsageError as error:
         said: str = error.format_message().rstrip(".")
+        if (words := EXPECTED.search(said)) is not None:
+            option = said.partition("'")[2].partition("'")[0]
+            values = [value for word, value in pairwise(typed) if word == option]
+            values += [word.partition("=")[2] for word in typed if word.startswith(f"{option}=")]
+            said = f"{option}{f' = {values[-1]}' if values else ''}; expected {_words(words)}"
         command = f"onlinecal {ctx.info_name}" if ctx.parent else "onlinecal"
         print(f"error: {said[0].lower()}{said[1:]}; `{command} -h` lists what can be typed", file=sys.stderr)
         raise typer.Exit(2) from None

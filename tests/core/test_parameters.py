@@ -57,7 +57,7 @@ def test_a_bernoulli_has_no_p():
     "table",
     [
         lambda: strategy_of("nature", "bernoulli", {"p": 0.5}), lambda: as_response({"name": "rounded", "k": 3}),
-        lambda: as_arrivals({"name": "poisson", "m": 1}), lambda: strategy_of("forecaster", "truthful", {"grid": 3}),
+        lambda: as_arrivals({"name": "poisson", "m": 1}), lambda: strategy_of("forecaster", "constant", {"grid": 3}),
         lambda: as_delays({"name": "geometric", "q": 0.5}), lambda: Panel.of([{"name": "binned_ece", "m": 3}]),
         lambda: Panel.of(tasks=[{"name": "v_shaped", "kink": 0.5}]),
     ],

@@ -185,7 +185,7 @@ REFUSED = [
     ("compare results/small.db --all --ranking", "--all and --ranking are two tables; expected one of the two"),
     ("compare results/small.db --all --measure ece", "--all is of other columns; expected no --measure"),
     ("compare results/delays.db --people", "nobody joins or leaves in this study"),
-    ("plot results/small.db --dpi 5", "invalid value for '--dpi': Input should be greater than or equal to 20"),
+    ("plot results/small.db --dpi 5", "--dpi = 5; expected at least 20; `onlinecal plot -h` lists what can be typed"),
     ("plot results/small.db --bars quartiles", "has no use for --bars; expected no --bars, which is of --against"),
     ("plot results/small.db --against beta --runs", "--runs and --against are two pictures; expected one of the two"),
     ("plot results/small.db --nature drfit", "unknown nature 'drfit'; did you mean 'drift'?"),
@@ -202,7 +202,7 @@ REFUSED = [
     ("measure no.csv", "no.csv: no such file"), ("measure f.csv -f q", "f.csv has no column 'q'; known: p, y"),
     ("measure f.csv --draws 0 -o file/x.html", "file/x.html cannot be written"),
     ("measure f.csv -m smoth_ce", "unknown measure 'smoth_ce'; did you mean 'smooth_ce'?"),
-    ("measure f.csv --draws -1", "measure: draws = -1; expected an integer from 0 to 10^5"),
+    ("measure f.csv --draws -1", "--draws = -1; expected an integer from 0 to 10^5"),
     ("measure 7.csv -o x.html", "7.csv, line 3: column 'p' holds '7'; expected a probability in [0, 1]; these look "
      "like per cent: --percent"),
     ("solve --m 0 --horizon 4", "m = 0"),

@@ -108,6 +108,10 @@ WRONG = {
     "run s.toml --jobs 0": "--jobs = 0; expected", "run s.toml --runs 0": "--runs = 0: expected at least 1",
     "run s.toml --horizon 0": "--horizon = 0: expected",
     "run s.toml --horizon 5 --horizon 0": "--horizon = 0: expected",
+    "plot s.db --dpi 5": "--dpi = 5; expected at least 20",
+    "plot s.db --dpi zebra": "--dpi = zebra; expected an integer",
+    "plot s.db --dpi=9999": "--dpi = 9999; expected at most 1200",
+    "measure log.csv --level zebra": "--level = zebra; expected a number",
     "new x.toml --like zebra": "--like: unknown scenario 'zebra'",
     "measure log.csv --level 2": "--level = 2.0; expected a number in [0, 1]",
     "measure log.csv --draws -1": "--draws = -1; expected an integer",
@@ -136,7 +140,7 @@ def test_the_error_of_an_option_names_it(tmp_path, line):
     (tmp_path / "log.csv").write_text("p,y\n" + "0.25,0\n0.75,1\n" * 9)
     said = said_by(line, cwd=tmp_path, rc=2).stderr
     assert said.startswith(f"error: {WRONG[line]}")
-    for word in ("pydantic", "site-packages", "/onlinecal/", "Traceback"):
+    for word in ("pydantic", "Input should", "site-packages", "/onlinecal/", "Traceback"):
         assert word not in said
 
 
