@@ -188,7 +188,9 @@ def load(path: Path, changed: Mapping[str, Any] | None = None) -> Loaded:
     except ValidationError as error:
         said = _first_problem(error)
         # A value of an option is not in the file, and is named by the command.
-        raise ScenarioError(said if re.match(r"\w*", said)[0] in changed else f"{path}: {said}") from None
+        raise ScenarioError(
+            said if re.split(r"\W", said, maxsplit=1)[0] in changed else f"{path}: {said}"
+        ) from None
     try:
         with lists_are_values(list(dict(scenario).values())):
             cells = _cells(scenario, path.parent)
