@@ -35,7 +35,7 @@ EXPECTED = re.compile(
 
 
 def _words(found: re.Match[str]) -> str:
-    """What was expected, in our words."""
+    """The expectation, in our words."""
     if found["kind"]:
         return f"{'an' if found['kind'] == 'integer' else 'a'} {found['kind']}"
     if found["side"]:
