@@ -1,27 +1,33 @@
-"""How the inner steps are compiled: one decorator, so that all kernels follow one arithmetic.
+"""How kernels are compiled: by numba, all with one arithmetic, and kept on disk.
 
-The machine code is cached on disk. No `fastmath`: the order of floating-point operations is part of the result. A
-measure gives the same digits without compilation (`NUMBA_DISABLE_JIT=1`). Numba is imported when the first kernel
-is called.
+No `fastmath`: the order of floating-point operations is part of the result. A measure gives the same digits without
+compilation (`NUMBA_DISABLE_JIT=1`). Numba is imported when the first kernel is called.
 """
 
+import contextlib
+import hashlib
 import os
+import sys
 import threading
+import time
+import warnings
 from collections.abc import Callable
-from functools import cached_property, update_wrapper
+from functools import cache, cached_property, update_wrapper
+from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 
 def _kernel(function: Callable[..., Any]) -> Any:
-    """Compiles a function of arrays and numbers when it is first called: from its text, if it states its result."""
-    return _compiled(function)
+    """Compiles a function of arrays and numbers when it is first called."""
+    return _when_called(function)
 
 
 def _part_of_kernel(function: Callable[..., Any]) -> Any:
     """The same for a part of each kernel that calls it, as a call with arrays takes its time."""
-    return _compiled(function, forceinline=True)
+    return _when_called(function, forceinline=True)
 
 
 if TYPE_CHECKING:
@@ -33,53 +39,128 @@ else:
     kernel, part_of_kernel = _kernel, _part_of_kernel
 
 
-def _compiled(function: Callable[..., Any], **inlined: Any) -> Any:
+def _when_called(function: Callable[..., Any], **how: Any) -> Any:
     off = os.environ.get("NUMBA_DISABLE_JIT", "0") != "0"
-    return function if off else Kernel(function, inlined)
+    return function if off else Kernel(function, how)
 
 
 class Kernel:
-    """A compiled function: Python calls machine code; compiled code takes it in as a part of its own."""
+    """A function that numba is given when Python or another kernel first calls it."""
 
-    def __init__(self, function: Callable[..., Any], inlined: dict[str, Any]) -> None:
+    def __init__(self, function: Callable[..., Any], how: dict[str, Any]) -> None:
         update_wrapper(self, function)
-        self._given = function, inlined
+        self._given = function, how
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.code(*arguments)
+        code, began = self.code, time.perf_counter()
+        known = len(code.signatures)
+        result = code(*arguments)
+        if len(code.signatures) > known:
+            spent.seconds += time.perf_counter() - began
+        return result
 
     @cached_property
     def code(self) -> Any:
-        """The function that Python calls."""
-        from onlinecal.core._machine_code import whole
-
-        return whole(self._given[0])
-
-    @cached_property
-    def part(self) -> Any:
-        """The function that kernels take in."""
-        from onlinecal.core._machine_code import part
-
-        return part(self._given[0], self._given[1])
-
-    @property
-    def _numba_type_(self) -> Any:
-        """By this name numba asks what it is."""
-        from onlinecal.core._machine_code import Called
-
-        return Called(self.part)
+        """The function as numba has it."""
+        return compiled(self._given[0], **self._given[1])
 
     def __reduce__(self) -> Any:
         return Kernel, self._given
 
 
 class _Spent(threading.local):
-    """Seconds in which this thread has compiled."""
+    """Seconds of this thread in calls that compiled, or read what was kept."""
 
     seconds = 0.0
 
 
 spent = _Spent()
+
+
+def compiled(function: Callable[..., Any], **how: Any) -> Any:
+    """The function as numba has it; its machine code is kept, where there is a place for it."""
+    how |= {"error_model": "numpy", "nogil": True}
+    if (
+        function.__module__ not in sys.modules
+    ):  # it was sent: numba would look for its module, and not find it
+        return _njit()(**how)(function)
+    try:
+        made = _njit()(cache=True, **how)(_named(function))
+    except RuntimeError:  # there is no file, or no folder that can be written
+        if function.__module__.startswith("onlinecal.") and Path(function.__code__.co_filename).is_file():
+            _say_that_nothing_is_kept()
+        return _njit()(**how)(function)
+    _forget_others(str(made.stats.cache_path))
+    return made
+
+
+@cache
+def _njit() -> Any:
+    """Numba's decorator; from now on numba takes a kernel within another for what it has made of it."""
+    from numba import njit, typeof
+    from numba.extending import typeof_impl
+
+    typeof_impl.register(Kernel)(lambda kernel, _: typeof(kernel.code))
+    return njit
+
+
+@cache
+def _say_that_nothing_is_kept() -> None:
+    warnings.warn(
+        "compiled code cannot be kept, since neither the package's folder nor the user's cache can be written; each "
+        "start compiles anew. Set NUMBA_CACHE_DIR to a folder that can be written.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
+# ---------------------------------------------------------------- code that is kept, of this state of the package
+
+#: rooms of which no kernel of another file takes a function or a number; a test holds it
+APART = {
+    "checks", "commands", "exploit", "forecasts", "growth", "monitoring", "recalibration", "report", "search", "study",
+    "worlds",
+}  # fmt: skip
+
+
+def _state() -> str:
+    """A digest of the names, sizes and times of the files from which kernels may take something."""
+    state, package = hashlib.blake2b(digest_size=6), Path(__file__).parents[1]
+    for room in sorted(os.scandir(package), key=lambda entry: entry.name):
+        if room.is_dir() and room.name not in APART:
+            for file in sorted(Path(room.path).rglob("*.py")):
+                found = file.stat()
+                state.update(f"{file.relative_to(package)} {found.st_size} {found.st_mtime_ns}\n".encode())
+    return state.hexdigest()
+
+
+# Taken as early as can be: what is compiled is what has been imported, though a file may change later.
+_MARK, STATE = ".onlinecal_", _state()
+
+
+def _named(function: Any) -> Any:
+    """The same function under a name with the state of the package, as numba keeps machine code by names.
+
+    Numba itself sees changes of the function's own file, and none of the functions that it calls.
+    """
+    copy = FunctionType(
+        function.__code__,
+        function.__globals__,
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    copy.__module__, copy.__qualname__ = function.__module__, f"{function.__qualname__}{_MARK}{STATE}"
+    return copy
+
+
+@cache
+def _forget_others(folder: str) -> None:
+    """Deletes machine code of other states of the package. Who reads it meanwhile compiles."""
+    with contextlib.suppress(OSError):
+        for file in Path(folder).glob(f"*{_MARK}*.nb?"):
+            if STATE not in file.name:
+                file.unlink(missing_ok=True)
 
 
 @part_of_kernel

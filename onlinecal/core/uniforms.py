@@ -1,34 +1,23 @@
 """The uniforms of `Stream` in compiled code: any number of any stream, without drawing those before it."""
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
-from numba import types
 
 from onlinecal.core._compile import kernel, part_of_kernel
-from onlinecal.core._machine_code import intrinsic
 
 # Philox 4x64-10 (Salmon, Moraes, Dror and Shaw 2011), as in NumPy: each counter gives four numbers.
 _M0, _M1 = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
 _W0, _W1 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
+_HALF, _BELOW = np.uint64(32), np.uint64(0xFFFFFFFF)
 _STEP = 2.0**-53
 
 
-@intrinsic
-def _product(typingctx: Any, a: Any, b: Any) -> Any:
-    """The upper and the lower 64 bits of a product, by one multiplication."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        wide, word = ir.IntType(128), ir.IntType(64)
-        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
-        halves = [
-            builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), word),
-            builder.trunc(product, word),
-        ]
-        return context.make_tuple(builder, signature.return_type, halves)
-
-    return types.UniTuple(types.uint64, 2)(types.uint64, types.uint64), codegen
+@part_of_kernel
+def _product(a, b):
+    """The upper and the lower 64 bits of a product, by its four parts of 32 bits."""
+    a_high, a_low, b_high, b_low = a >> _HALF, a & _BELOW, b >> _HALF, b & _BELOW
+    middle = a_high * b_low + (a_low * b_low >> _HALF)
+    carried = a_low * b_high + (middle & _BELOW)
+    return a_high * b_high + (middle >> _HALF) + (carried >> _HALF), a * b
 
 
 @kernel

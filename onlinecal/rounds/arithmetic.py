@@ -16,10 +16,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core.errors import TypingError
-from numba.extending import overload
+from numba.extending import intrinsic, overload
 
 from onlinecal.core._compile import part_of_kernel
-from onlinecal.core._machine_code import intrinsic
 
 
 def _function(real: Callable[..., Any], whole: Callable[..., Any] | None = None) -> Any:

@@ -31,6 +31,7 @@ Functions and comprehensions within a step are refused.
 from __future__ import annotations
 
 import importlib
+import time
 from collections.abc import Callable
 from functools import cached_property, partial
 from types import CodeType
@@ -39,9 +40,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.extending import intrinsic
 
-from onlinecal.core._compile import kernel, part_of_kernel
-from onlinecal.core._machine_code import intrinsic, native
+from onlinecal.core._compile import compiled, kernel, part_of_kernel, spent
 from onlinecal.core.arrays import Floats, address
 from onlinecal.core.errors import InvalidParameter, in_one_line
 from onlinecal.core.streams import Stream
@@ -87,7 +88,11 @@ class Step:
                     f"{self.__qualname__} ({code.co_filename}:{inner.co_firstlineno}): a function or comprehension "
                     "within a step is not compiled; expected a loop, or a kernel of the module"
                 )
-        return native(self.signature, self.function)
+        began, made = time.perf_counter(), compiled(self.function)
+        made.compile(self.signature)
+        spent.seconds += time.perf_counter() - began
+        kept = made.overloads[self.signature.args]
+        return int(kept.library.get_pointer_to_function(kept.fndesc.llvm_func_name)), made
 
     @property
     def address(self) -> int:

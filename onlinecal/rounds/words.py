@@ -6,9 +6,8 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
+from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
-
-from onlinecal.core._machine_code import intrinsic
 
 #: a run, as steps take it, and the kinds of words
 RUN, INT, FLOAT, WORD = types.CPointer(types.int64), types.int64, types.float64, types.uint64

@@ -10,18 +10,14 @@ import os
 import pickle
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
 
 import pytest
 
-from onlinecal import forecasters, natures
 from onlinecal.checks.conformance import CHECKS, RUNS, _open, _Pair, _repeat, digest, play_game
 from onlinecal.core.strategy import strategy_key, strategy_label
 from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
 from onlinecal.natures import NATURES, Nature
-from onlinecal.rounds.steps import Step
 from tests import examples
 from tests.by_hand import Half
 
@@ -132,15 +128,3 @@ def test_specifications_can_be_named_compared_and_pickled(folder):
         assert strategy_label(spec)
         assert type(spec).__name__ in repr(spec)
         assert isinstance(spec, Forecaster | Nature)
-
-
-@pytest.mark.slow
-def test_no_step_of_ours_is_left_to_numba():
-    """All are compiled from their text."""
-    steps = []
-    for room in (forecasters, natures):
-        for module in iter_modules(room.__path__):
-            found = vars(import_module(f"{room.__name__}.{module.name}")).values()
-            steps += [each for each in found if isinstance(each, Step)]
-    assert len(steps) > 80
-    assert not [step.__qualname__ for step in steps if not hasattr(step.compiled[1].py_func, "__wrapped__")]

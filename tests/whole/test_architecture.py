@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 import onlinecal
-from onlinecal.core._machine_code import APART
+from onlinecal.core._compile import APART
 from tests.readme import ROOT
 
 HOME = Path(onlinecal.__file__).parent
