@@ -156,7 +156,7 @@ def _named(function: Any) -> Any:
 
 @cache
 def _forget_others(folder: str) -> None:
-    """Deletes machine code of other states of the package. Who reads it meanwhile compiles."""
+    """Deletes machine code of other states of the package. A process that finds it gone compiles."""
     with contextlib.suppress(OSError):
         for file in Path(folder).glob(f"*{_MARK}*.nb?"):
             if STATE not in file.name:
