@@ -90,7 +90,7 @@ def _divide(a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     x, y = float(a), float(b)
-    z = math.pow(_hidden(x), _hidden(y))
+    z = math.pow(_hidden(x), _hidden(y))  # type: ignore[call-arg]  # numba gives the first one
     if not math.isfinite(z) and math.isfinite(x) and math.isfinite(y):
         raise ValueError("a power without a real value")
     return z
