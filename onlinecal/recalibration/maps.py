@@ -134,7 +134,9 @@ def load_recalibration(path: str | Path) -> RecalibrationMap:
     if digest != _digest(said):
         raise StoreError(f"{path} is damaged: its checksum differs; fit and save it again")
     if said["method"] not in FITS:
-        raise StoreError(f"{path} has a map of the method {said['method']!r}; expected one of {', '.join(FITS)}")
+        raise StoreError(
+            f"{path} has a map of the method {said['method']!r}; expected one of {', '.join(FITS)}"
+        )
     return RecalibrationMap(said["method"], {k: np.array(v, np.float64) for k, v in said["numbers"].items()})
 
 
@@ -174,7 +176,9 @@ def fit_recalibration(p: ArrayLike, y: ArrayLike, method: str = "isotonic") -> R
 
 def _isotonic(p: Floats, y: Floats) -> RecalibrationMap:
     weights = np.append(np.ones(len(p)), [0.5, 0.5])
-    gamma = JointDistribution.from_samples(np.append(p, [0.0, 1.0]), np.append(y, [1.0, 0.0]), weights=weights)
+    gamma = JointDistribution.from_samples(
+        np.append(p, [0.0, 1.0]), np.append(y, [1.0, 0.0]), weights=weights
+    )
     values = isotonic(gamma)
     # Between points with its own value a point says nothing.
     steps = np.concatenate(([True], np.diff(values) != 0.0, [True]))

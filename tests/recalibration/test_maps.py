@@ -96,7 +96,9 @@ def test_a_saved_one_gives_the_same_bytes(tmp_path, seed, method):
 
 def other_method(said):
     """The text of a file, with its checksum, of a method that there is not."""
-    own = {key: value for key, value in said.items() if key not in ("onlinecal", "sha256")} | {"method": "sigmoid"}
+    own = {key: value for key, value in said.items() if key not in ("onlinecal", "sha256")} | {
+        "method": "sigmoid"
+    }
     digest = hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()
     return json.dumps(own | {"onlinecal": "recalibration", "sha256": digest})
 

@@ -87,4 +87,7 @@ def test_no_other_library_is_imported_than_those_that_are_installed():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
             others = {name.partition(".")[0] for name in names} - known
-            assert not others or (others <= LIBRARIES and "lacking(" in path.read_text("utf-8")), (path, others)
+            assert not others or (others <= LIBRARIES and "lacking(" in path.read_text("utf-8")), (
+                path,
+                others,
+            )
