@@ -8,8 +8,6 @@ for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
 
 import gc  # noqa: E402
-from collections import Counter  # noqa: E402
-from zlib import crc32  # noqa: E402
 
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
@@ -26,41 +24,16 @@ def pytest_configure(config):
         settings.load_profile("full")
 
 
-#: rooms of tests of compiled code; `.ci/run` plays their slow tests with checks of bounds
+#: rooms of tests of compiled code, which `.ci/run` plays with checks of bounds
 COMPILED = {"core", "engine", "exact", "exploit", "forecasters", "forecasts", "measures", "natures", "rounds"}
-#: files of dear tests, which are marked `one_in(8)`
-DEAR = """
-    checks/every_strategy checks/facts checks/guarantees core/content core/relations decisions/swaps engine/game
-    engine/memory engine/people exact/brackets exact/players exact/solve forecasters/delayed
-    forecasters/deterministic forecasters/guarantees forecasters/in_flight forecasters/internal_regret
-    forecasters/proofs forecasters/recalibration forecasters/threshold_hedging forecasts/clusters
-    forecasts/evaluation forecasts/intervals forecasts/measuring forecasts/reading forecasts/regression
-    growth/growth growth/orders measures/catalogue measures/decision measures/distance measures/distance_metric
-    measures/interval measures/sampling measures/smooth measures/subsampled measures/witnesses monitoring/bets
-    monitoring/monitor monitoring/sequences monitoring/watching natures/composed natures/forced natures/rules
-    papers/bhnu26 papers/bn24 papers/estimators papers/exact recalibration/adapters recalibration/replay
-    report/forecast_plots report/late report/measured report/page report/paired report/pictures report/plots
-    report/ranking report/run_plots report/style schedules/by_outcome search/search study/cluster study/copies
-    study/executors study/files study/gammas study/later study/moved_columns study/results whole/commands
-    whole/late_scenarios whole/options whole/results_cli whole/terminals worlds/worlds
-"""
-ONE_IN = {f"tests/{path.replace('/', '/test_')}.py": 8 for path in DEAR.split()} | {"docs/gallery.md": 8}
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config, items):
-    """Of tests marked `one_in(k)` one case in k is fast, other ones for other seeds, and the rest slow."""
-    cases, seed = Counter(), config.getoption("--seed")
+def pytest_collection_modifyitems(items):
+    """Marks the tests of compiled code."""
     for item in items:
-        name = item.nodeid.partition("[")[0]
-        if item.path.parent.name in COMPILED and item.get_closest_marker("slow"):
+        if item.path.parent.name in COMPILED:
             item.add_marker(pytest.mark.compiled)
-        marks = [mark.args[0] for mark in item.iter_markers("one_in")]
-        # Marked tables of a file are in the same parts, which compile the same: they begin with the same case.
-        first = seed if marks else seed + crc32(name.encode())
-        if (cases[name] + first) % max(*marks, ONE_IN.get(name.partition("::")[0], 1), 1):
-            item.add_marker(pytest.mark.slow)
-        cases[name] += 1
 
 
 def pytest_collection_finish(session):

@@ -162,7 +162,6 @@ def test_who_breaks_none_is_told_so():
     assert [finding.fault for finding in conformance(Rule())] == [""] * 5
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("line", "said"),
     [

@@ -20,6 +20,7 @@ from onlinecal.forecasters import FORECASTERS, Forecaster, as_forecaster
 from onlinecal.natures import NATURES, Nature
 from tests import examples
 from tests.by_hand import Half
+from tests.marks import some_fast
 
 
 @pytest.fixture(scope="session")
@@ -81,8 +82,7 @@ def test_same_seed_same_trace_in_a_spawned_process_with_another_hash_seed(folder
     assert there == digests(once(pairs))
 
 
-@pytest.mark.one_in(PARTS)
-@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("part", some_fast(PARTS, range(PARTS)))
 @pytest.mark.parametrize("check", [check for _, check in CHECKS if check is not _repeat])
 def test_the_checks_find_no_fault_in_ours(check, pairs, part):
     """In the games of all pairs. Where a question is asked by hand in each round, in one game of each strategy.

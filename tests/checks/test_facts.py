@@ -24,6 +24,7 @@ from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Sight, as_nature
 from tests import examples
 from tests.by_hand import Half
+from tests.marks import some_fast
 
 
 @pytest.fixture(scope="module")
@@ -71,9 +72,9 @@ def games(case):
 PARTS = 6
 
 
-@pytest.fixture(params=range(PARTS))
+@pytest.fixture(params=some_fast(3, range(PARTS)))
 def some_cases(cases, request):
-    """A part of them; tests that take it are marked `one_in(PARTS)`."""
+    """A part of them."""
     return cases[request.param :: PARTS]
 
 
@@ -84,7 +85,6 @@ def test_everybody_states_everything(cases):
             assert getattr(spec, fact) is not None, (strategy_key(spec), fact)
 
 
-@pytest.mark.one_in(PARTS)
 def test_who_needs_the_horizon(some_cases, seed, monkeypatch):
     """A strategy that says no plays the same at all horizons, for any seed. One that says yes does not.
 
@@ -120,7 +120,6 @@ def mixed(forecaster, nature, seed, rounds):
     return any(game.advance(t) or any(len(law) > 1 for law in game.laws()) for t in rounds)
 
 
-@pytest.mark.one_in(PARTS)
 def test_who_plays_on_a_grid_says_so(some_cases, seed):
     """The steps are those of the player's grid, where it has one; all that is forecast lies on it."""
     for case in some_cases:
@@ -136,7 +135,6 @@ def test_who_plays_on_a_grid_says_so(some_cases, seed):
     assert f.EmpiricalMean().steps_at(100) is f.Doubling(f.AlmostOneStepAhead()).steps_at(100) is None
 
 
-@pytest.mark.one_in(PARTS)
 def test_who_may_be_told_late(some_cases, seed, monkeypatch):
     monkeypatch.setattr(facts, "LATE", 24)
     for case in some_cases:
@@ -148,7 +146,6 @@ def test_who_may_be_told_late(some_cases, seed, monkeypatch):
         assert (not faults) is case[1].safe_under_delay, (strategy_key(case[1]), faults)
 
 
-@pytest.mark.one_in(PARTS)
 def test_how_much_state_there_is(some_cases, seed, monkeypatch):
     """No more than is stated; and where more is stated there is more, half a number each time."""
     monkeypatch.setattr(facts, "state_bytes", cache(facts.state_bytes))  # which are asked for twice

@@ -23,7 +23,6 @@ def checked(forecaster, nature, horizon, runs, seed):
     return [v for v in found if v.strategy == strategy_label(forecaster)]
 
 
-@pytest.mark.one_in(3)  # a mutant is compiled in each process
 @pytest.mark.parametrize(("mutant", "nature", "horizon", "runs", "step"), FOUND, ids=strategy_label)
 def test_a_mistake_is_found_and_the_original_is_not_blamed(mutant, nature, horizon, runs, step, seed):
     """Steps of proofs and bounds for every sequence leave nothing to chance. Of the frozen noise the lower end of the

@@ -107,7 +107,6 @@ def test_weights_with_which_sums_would_lose_digits_are_refused(size):
 
 
 # A subset of more rounds has less noise.
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "record", [m for m in MEASURES.values() if "subsampled" not in m.name], ids=lambda record: record.name
 )

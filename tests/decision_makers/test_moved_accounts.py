@@ -20,7 +20,6 @@ NOISE = itertools.product((0.02, 0.3), ("laplace", "gaussian", "uniform"), (4, 5
 RESPONSES = [Rounded(1), Rounded(3), Rounded(10), *itertools.starmap(Noisy, NOISE)]
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize("response", RESPONSES, ids=str)
 @given(case=moves(), task=st.one_of(st.just(QuadraticTask()), decision_tasks()))
 def test_the_brackets_hold_the_account_before_the_move(response, case, task):

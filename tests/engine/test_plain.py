@@ -191,7 +191,6 @@ NATURES = {
 }
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("schedule", "threads"), [(Schedule(), 1), (LATE, 2)], ids=["at once", "late"])
 @pytest.mark.parametrize(
     "made", [*(("forecaster", k) for k in FORECASTERS), *(("nature", k) for k in NATURES)], ids=str

@@ -87,7 +87,6 @@ def test_the_shares_are_all_runs_and_as_many_as_threads(runs, threads, monkeypat
     assert sorted(run for share in shares for run in share) == list(range(runs))
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "nature", [Greedy(), KinkApproach(), SparseBias(), Mixture((Greedy(), Bernoulli(), KinkApproach()))]
 )

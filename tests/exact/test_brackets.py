@@ -110,7 +110,6 @@ def charged_by_the_rules(measure, m, horizon, most, sign):
     return value((0,) * (m + 1), horizon)
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("measure", OTHERS)
 @pytest.mark.parametrize(("m", "clip"), [(1, 1.0), (2, 1.0), (3, 1.4)])
 def test_those_of_other_measures_are_the_games_of_the_proof(measure, m, clip):

@@ -134,3 +134,19 @@ def test_games_that_are_not_solved_are_refused():
         policy(8, 17)
     with pytest.raises(InvalidParameter, match="at most 8 steps"):
         longest(9)
+
+
+@pytest.mark.parametrize(("forecast", "point"), [(0.24, 0.0), (0.26, 0.5), (0.74, 0.5), (0.76, 1.0)])
+def test_maximin_counts_forecasts_as_their_nearest_point(forecast, point, seed):
+    """It plays against both alike; against 0 and 1 its outcomes are the same, and against 1/2 others (the control)."""
+    options = {"horizon": 60, "runs": 8, "seed": seed, "measures": [ones], "per_decade": 20}
+    found = {
+        p: oc.play(f.Constant(p), n.Maximin(2), **options).cells[0].totals["ones"]
+        for p in (forecast, 0.0, 0.5, 1.0)
+    }
+    assert np.array_equal(found[forecast], found[point])
+    assert np.array_equal(found[forecast], found[0.5]) == (point == 0.5)
+
+
+def ones(gamma):
+    return float(gamma.positives.sum() / gamma.weight)

@@ -22,7 +22,6 @@ PROGRAM = 1e-7  # of a linear program
 OF_BIASES = tuple(name for name, measure in MEASURES.items() if of_biases(measure) and not measure.example)
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("measure", ["ece", "smooth_ce", "kernel_ce", "cutoff_ce", "step_ce", "cdl", "v_cdl",
                                      "subsampled_smooth_ce"])  # fmt: skip
 @pytest.mark.parametrize(("m", "horizon"), [(1, 4), (2, 3), (3, 2)])
@@ -57,7 +56,6 @@ def test_moving_at_once_is_worth_what_seeing_the_law_is(measure):
     assert at_once.value == law.value == pytest.approx(expected, abs=PROGRAM)
 
 
-@pytest.mark.one_in(12)
 @pytest.mark.parametrize(("m", "horizon"), [(1, 3), (2, 3), (3, 2)])
 @pytest.mark.parametrize("measure", ["ece", "step_ce", "smooth_ce", "cdl"])
 def test_against_who_sees_the_draw_laws_are_of_no_use(measure, m, horizon):

@@ -241,3 +241,12 @@ def test_it_says_what_all_experts_say():
     for of in ((Unchanged(), Unchanged()), (Unchanged(),)):
         found = regrets(ExpertAggregation(of), np.linspace(0.01, 0.99, 50), lambda t, p: t % 2)
         assert (found == 0.0).all()
+
+
+@pytest.mark.parametrize("y", [0, 1])
+def test_a_surprise_costs_a_finite_log_loss_however_sure_the_scaling_is(y):
+    """With a small rate one step leads to the edge of the disc, |c| near 100, where a sigmoid is 0 or 1 as a float."""
+    said, _ = played(OnlinePlatt(rate=1e-3), [0.5] * 3, lambda t, p: y)
+    assert said[0] == 0.5
+    sure = said[1:] if y else 1.0 - said[1:]
+    assert ((sure > 1.0 - 1e-12) & (sure < 1.0)).all()

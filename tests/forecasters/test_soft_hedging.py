@@ -40,7 +40,6 @@ def ratio_of_bins(gamma, m, horizon):
     return float(((np.abs(bias) - weight / (2 * m))[used] / allowed[used]).max())
 
 
-@pytest.mark.one_in(6)
 @pytest.mark.parametrize("nature", OPPONENTS, ids=strategy_key)
 @pytest.mark.parametrize(("m", "horizon"), [("T^(1/2)/4", 1500), ("T^(1/2)", 400), (1, 300)])
 def test_soft_hedging_keeps_its_bound_and_each_bin_its_own(nature, m, horizon, seed):

@@ -47,7 +47,6 @@ def test_a_power_law_is_found(alpha, runs):
     assert growth.limit[0] == pytest.approx(alpha, abs=1e-6)
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("runs", [1, 16])
 @pytest.mark.parametrize("points", [5, 15])
 @pytest.mark.parametrize("law", [law for law in LAWS if law.kind == "form"], ids=lambda law: law.name)
@@ -376,3 +375,21 @@ def test_scatter_by_chance_is_hardly_ever_said_to_have_two_heights(seed):
     fits = [scattered(EVEN, 1.0, 0.01, scatter=0.3, seed=[seed, k]) for k in range(40)]
     assert sum(growth.shape == "jagged" for growth in fits) >= binom.ppf(RATE, 40, 0.9)
     assert sum(growth.jumps(EVEN) is not None for growth in fits) <= binom.ppf(1 - RATE, 40, 0.05)
+
+
+# ---------------------------------------------------------------- by hand
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+@pytest.mark.parametrize("n", [3, 4, 7, 8])
+def test_slopes_are_those_of_least_squares(fresh, n, seed):
+    """Of all T, of the first half and of the last, and between neighbours, by NumPy's own fit, at uneven T."""
+    rng = np.random.default_rng([seed, n])
+    times = np.cumsum(rng.integers(5, 500, n)).astype(float)
+    totals = times[:, None] ** 0.5 * np.exp(0.5 * rng.standard_normal((n, 1)))
+    growth, x, y = fit_growth(times, totals, fresh=fresh), np.log(times), np.log(totals[:, 0])
+    half = n // 2 + 1
+    slopes = [np.polyfit(x[part], y[part], 1)[0] for part in (slice(None), slice(half), slice(n - half, n))]
+    assert (growth.value, growth.early, growth.late) == pytest.approx(tuple(slopes))
+    assert growth.local == pytest.approx(np.diff(y) / np.diff(x))
+    assert growth.scatter == pytest.approx(np.sqrt(((y - np.polyval(np.polyfit(x, y, 1), x)) ** 2).mean()))

@@ -50,7 +50,6 @@ def test_a_fair_coin_forces_no_root_of_t_on_the_kernel_error(seed):
     assert study.exponent("kernel_ce").value < 0.48 < 0.5 < study.exponent("u_calibration").value
 
 
-@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "forecaster", [oc.forecasters.Constant(), ForecastHedging(), Sides(), Sides(0.5)], ids=str
 )

@@ -18,6 +18,7 @@ from onlinecal.measures.kernel import kernel_ce
 from onlinecal.measures.smooth_ce import smooth_ce
 from onlinecal.measures.witnesses.distances import LevelGroups
 from tests.experiments import script
+from tests.marks import slow
 from tests.oracles import measures as oracle
 from tests.strategies import ANY, gammas, many_levels, theoretical
 
@@ -102,8 +103,7 @@ def certified(gamma, bracket):
     assert bracket.upper >= max(0.5 * smooth, bias) - 1e-14
 
 
-@pytest.mark.one_in(6)
-@pytest.mark.parametrize("k", [501, 1500])
+@pytest.mark.parametrize("k", [501, slow(1500)])
 @pytest.mark.parametrize("bias", [0.0, 0.05, -0.4])
 def test_brackets_at_many_levels(k, bias):
     gamma = many_levels(k, k, bias)

@@ -20,6 +20,7 @@ from onlinecal.measures.distance_lower import distance_lower
 from onlinecal.measures.soft_binned import SoftRounding
 from onlinecal.measures.witnesses import (
     CalibratedCoupling,
+    ErrorWeights,
     Interval,
     IntervalPartition,
     KernelWeights,
@@ -28,9 +29,11 @@ from onlinecal.measures.witnesses import (
     Potentials,
     PrefixSums,
     RegretBound,
+    ShiftedBins,
     Witness,
     WorstTask,
 )
+from tests.marks import some_fast
 from tests.oracles import exact
 from tests.strategies import many_levels
 from tests.witnesses import CASES, COUNTED, FEW, Truth, case_id, ends, forged
@@ -204,8 +207,7 @@ def test_what_underflows_is_on_the_safe_side_too(order, mass, mean):
     assert mean is not None or proved.width <= (1e-12 if order != 100.0 else 3e-3)
 
 
-@pytest.mark.one_in(9)
-@pytest.mark.parametrize(("record", "options"), CASES, ids=case_id)
+@pytest.mark.parametrize(("record", "options"), some_fast(4, CASES), ids=case_id)
 @given(data=st.data(), gamma=FEW, other=FEW)
 def test_a_forged_witness_never_proves_what_is_false(record, options, data, gamma, other):
     """Nor does that of another Γ."""
@@ -374,3 +376,20 @@ def test_levels_that_nearly_meet_and_cancel_have_a_witness(kernel, scale):
         if gap < 1e-3:  # where both residuals are 1/16 to within the gap
             assert proved.lower <= norm * (1 + 1e-6) + gap + 1e-12
             assert proved.upper >= norm * (1 - 1e-6) - gap - 1e-12
+
+
+@pytest.mark.parametrize("scale", [1e-250, 1.0, 1e250])
+def test_weights_of_a_mean_of_errors_may_have_any_scale(scale):
+    """For p = ∞ only shares of the weights count; neither their products nor their sum leave the floats."""
+    gamma = JointDistribution.from_levels([0.1, 0.4, 0.8], [1, 1, 2], [0.3, 0.4, 0.5])
+    proved = ErrorWeights(gamma.predictions, scale * np.array([0.0, 0.0, -1.0]), math.inf).bracket(gamma)
+    assert 0.3 - 1e-13 <= proved.lower <= 0.3 <= proved.upper <= 0.3 + 1e-13
+
+
+def test_bins_too_narrow_for_their_lengths_err_by_the_bias_at_least():
+    """Levels a few units apart share a bin. Its length is mostly rounding, so only the bias proves a lower bound."""
+    levels = 0.7 + np.arange(6) * 2.0**-53
+    gamma = JointDistribution.from_levels(levels, np.ones(6), levels + 1e-9)
+    bias = float(gamma.residuals.sum())
+    low, high = ShiftedBins(2.0**-51).bracket(gamma).lower, ShiftedBins(2.0**-51).bracket(gamma).upper
+    assert bias * (1.0 - 1e-13) <= low <= bias <= high

@@ -150,7 +150,6 @@ ODD = {
 }
 
 
-@pytest.mark.one_in(7)
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize(
     "asked", [Asked(), Asked(time="t", positive="1"), Asked(key="t", percent=True)], ids=["", "t", "id"]

@@ -318,7 +318,6 @@ def test_every_nature_has_a_rule():
     assert {type(spec) for spec, _ in RULES} == set(NATURES.values()) - {n.Replay, n.Streams, n.Maximin}
 
 
-@pytest.mark.one_in(11)
 @pytest.mark.parametrize(("nature", "make"), RULES, ids=[strategy_key(spec) for spec, _ in RULES])
 def test_it_is_its_rule(nature, make, seed):
     """Against laws of quarters, for which sums are exact, and against laws of reals; on grids and off."""

@@ -21,7 +21,6 @@ def study():
     )  # fmt: skip
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_every_number_is_there_with_all_its_digits(study, tmp_path, name):
     """Of files that fail or are there already: tests/core/test_writing.py."""

@@ -85,7 +85,6 @@ def caption_of(axes):
     return " ".join(figure(axes)._supxlabel.get_text().split())
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", ALL)
 def test_pictures_are_drawn_in_given_axes_and_there_alone_or_in_figures_with_title_and_caption(name, study):
     given, options, shape = ALL[name]
@@ -135,7 +134,6 @@ def light(colour):
     return float(np.dot((0.2126, 0.7152, 0.0722), list(parts)))
 
 
-@pytest.mark.one_in(11)
 @pytest.mark.parametrize("name", ALL)
 def test_pictures_can_be_dark_and_narrow(name, study):
     given, options, _ = ALL[name]

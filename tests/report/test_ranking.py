@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy.stats import binom
+from scipy.stats import binom, t
 
 import onlinecal as oc
 from onlinecal.core.columns import Column
 from onlinecal.report.comparing import of_fronts, of_ranking
 from onlinecal.report.ranking import front_json, fronts, mean_ranks, ranking, ranking_json
-from onlinecal.report.study_plot import plot_pareto
+from onlinecal.report.study_plot import fronts_table, plot_pareto
 from onlinecal.report.style import paper
 from onlinecal.report.tables import print_json
 from onlinecal.report.totals import totals_markdown
@@ -206,3 +206,32 @@ def test_in_words(seed, capsys):
     assert head in totals_markdown(mine)
     for rows in (ranking_json(standings), [*map(front_json, pareto)]):
         assert json.loads(printed(print_json, rows), parse_constant=pytest.fail) == rows
+
+
+# ---------------------------------------------------------------- by hand
+
+
+@pytest.mark.parametrize(("natures", "sure"), [(1, True), (2, True), (3, False)])
+def test_orders_are_certain_by_the_procedure_of_holm_over_all_natures(natures, sure):
+    """Of N pairs with one p-value the two one-sided tests are 2N, so that N·p ≤ 5 % is asked: here p is 2 %."""
+    runs = 16
+    spread = np.resize([1.0, -1.0], runs)
+    shift = t.isf(0.01, runs - 1) * spread.std(ddof=1) / np.sqrt(runs)
+    both = [np.zeros(runs), spread + shift]
+    mine = study(*(each for i in range(natures) for each in made(f"n{i}", ["ece"], both)))
+    assert [s.certain.tolist() for s in ranking(mine, "ece")] == [[[False, sure], [False, False]]] * natures
+    pairs = [pair for nature in ranking_json(ranking(mine, "ece"))["natures"] for pair in nature["pairs"]]
+    assert [pair["p"] for pair in pairs] == pytest.approx([0.02 * natures] * natures)
+    assert {pair["better"] for pair in pairs} == {"f0" if sure else None}
+
+
+def test_who_dominates_by_hand():
+    """f0 beats f1 in both, ties f2 in one and beats it in the other; f3 is best in the second measure alone."""
+    totals = [[1.0], [2.0], [1.0], [9.0]], [[2.0], [3.0], [4.0], [1.0]]
+    mine = study(*made("drift", ("ece", "cdl"), *totals))
+    (front,) = fronts(mine, "ece", "cdl")
+    assert front.front == ["f0", "f3"]
+    assert [front.by(who) for who in front.forecasters] == [[], ["f0"], ["f0"], []]
+    table = fronts_table(mine, [front])
+    marks = {"f0": "best", "f1": "dominated", "f2": "dominated", "f3": "best", "": "front"}
+    assert dict(zip(table["forecaster"], table["mark"], strict=True)) == marks

@@ -7,15 +7,17 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from scipy.stats import binom
+from scipy.stats import t as student
 
 import onlinecal as oc
+from onlinecal.core.columns import Column
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.growth import simultaneous
 from onlinecal.growth.rates import best_known
 from onlinecal.report.curves import summary
 from onlinecal.report.panels import show, stacked
 from onlinecal.report.run_plot import local_slopes, plot_runs, plot_slopes, runs_table, slopes_table
-from onlinecal.report.study_plot import KINDS, TASKS, plot_tasks, scale_tasks
+from onlinecal.report.study_plot import KINDS, TASKS, plot_tasks, scale_tasks, tasks_table
 from onlinecal.report.style import log_ticks
 from tests.report import made
 from tests.report.made import INF, curve
@@ -202,3 +204,18 @@ def test_labels_of_a_narrow_logarithmic_axis_are_apart(most):
     log_ticks(axis.xaxis, ratio=most / 10.4)
     assert overlapping(axis) == []
     assert any(one.get_text() for one in axis.xaxis.get_ticklabels())
+
+
+def test_intervals_of_regrets_are_those_of_student():
+    """Of made totals, against SciPy's interval for a mean; of a single run there is none."""
+    totals = np.array([3.0, 5.0, 4.0, 9.0, 2.0])
+    columns = [Column("decision_task", kind, task="umbrella") for kind in KINDS]
+    table = tasks_table(made.study(made.cell("a", {c: k * totals for k, c in enumerate(columns, 1)})))
+    assert list(table["kind"]) == list(KINDS)
+    for k, row in enumerate(table.itertuples(), 1):
+        low, high = student.interval(0.95, 4, loc=k * totals.mean(), scale=k * totals.std(ddof=1) / 5**0.5)
+        assert (row.left, row.right, row.total, row.half) == pytest.approx(
+            (low, high, 4.6 * k, (high - low) / 2)
+        )
+    single = tasks_table(made.study(made.cell("a", {column: [3.0] for column in columns})))
+    assert {*single["left"], *single["right"]} == {3.0}

@@ -93,7 +93,6 @@ def test_a_forecaster_looks_the_same_whatever_is_selected(study):
 WORD, WORDS = "x_" * 55, "a label of which $every_word$ is needed, and some more words " * 2
 
 
-@pytest.mark.one_in(3)
 @pytest.mark.parametrize(("label", "width"), [(WORD, "column"), (WORDS, "page"), (WORD, None)])
 def test_long_labels_leave_room_for_a_table_and_for_the_curves_of_forecasts(label, width):
     totals = np.array([10.0, 12.0])

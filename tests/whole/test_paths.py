@@ -30,7 +30,6 @@ natures = ["drift"]
 """
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("path", PATHS)
 def test_odd_paths_are_refused_in_one_line(tmp_path, path):
     here = tmp_path / "here"

@@ -214,7 +214,6 @@ def state(simulation):
     ]
 
 
-@pytest.mark.one_in(5)
 @pytest.mark.parametrize("world", ALL, ids=str)
 def test_pauses_pickles_and_batches_do_not_matter(world):
     for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), f.as_forecaster(Mean)):
