@@ -386,10 +386,9 @@ def test_weights_of_a_mean_of_errors_may_have_any_scale(scale):
     assert 0.3 - 1e-13 <= proved.lower <= 0.3 <= proved.upper <= 0.3 + 1e-13
 
 
-def test_bins_too_narrow_for_their_lengths_err_by_the_bias_at_least():
-    """Levels a few units apart share a bin. Its length is mostly rounding, so only the bias proves a lower bound."""
-    levels = 0.7 + np.arange(6) * 2.0**-53
-    gamma = JointDistribution.from_levels(levels, np.ones(6), levels + 1e-9)
-    bias = float(gamma.residuals.sum())
-    low, high = ShiftedBins(2.0**-51).bracket(gamma).lower, ShiftedBins(2.0**-51).bracket(gamma).upper
-    assert bias * (1.0 - 1e-13) <= low <= bias <= high
+def test_shifted_bins_err_by_the_bias_at_least():
+    """To the last digits, also where there are so many levels that the integral of the bins leaves 1e-12 of it open."""
+    levels = np.arange(2048) * 2.0**-60
+    gamma = JointDistribution.from_levels(levels, np.ones(2048), levels + 2.0**-30)
+    proved = ShiftedBins(2.0**-58).bracket(gamma)
+    assert 2.0**-30 * (1.0 - 1e-14) <= proved.lower <= 2.0**-30 <= proved.upper
