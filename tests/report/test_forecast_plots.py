@@ -550,3 +550,13 @@ def test_columns_of_pandas_are_samples():
     p, y = pd.Series([0.2, 0.8, 0.8]), pd.Series([0, 1, 0])
     drawn = [plots.reliability(*given, kind="corp") for given in ((p, y), (p.to_numpy(), y.to_numpy()))]
     assert drawn[0].lines[0].get_ydata().tolist() == drawn[1].lines[0].get_ydata().tolist()
+
+
+def test_thresholds_of_a_grid_are_half_way_between_its_points():
+    gamma = G.from_samples(*samples(300, 30, 2))
+    parts = regrets_of(gamma, "scdl")[2]
+    m = round(1.0 / float(parts["grid"]["regret"]))
+    places = m * parts["losses"]["t"] + 0.5
+    assert places == pytest.approx(np.rint(places), abs=1e-9)
+    assert set(np.rint(places)) <= set(range(1, m + 1))
+    assert parts["worst"]["t"][0] == parts["losses"]["t"][np.argmax(parts["losses"]["regret"])]

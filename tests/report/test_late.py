@@ -324,3 +324,15 @@ def test_streams_have_tables_of_their_own(people, capsys):
     whole, a, b = printed(capsys, print_totals, people, "title").split("the questions of")
     assert ("ece @" in whole, "open at the end" in whole, "open at the end" in a) == (False, True, False)
     assert ("ece @ a" in a, "ece @ b" in a, "ece @ a" in b, "ece @ b" in b) == (True, False, False, True)
+
+
+@pytest.mark.parametrize(
+    ("horizons", "delays", "across"), [(50, 3, False), ([50, 90], [0, 3], False), (50, [0, 3], True)]
+)
+def test_forecasters_are_across_with_several_horizons_or_a_single_schedule(horizons, delays, across):
+    who = [F.Constant(0.3), F.EmpiricalMean()]
+    table = late_table(
+        oc.play(who, "drift", horizon=horizons, runs=2, measures=["ece"], delays=delays), ["ece"]
+    )
+    assert set(table["column"]) == ({"ece"} if across else {"constant (p=0.3)", "empirical mean"})
+    assert set(table["row"]) == ({"drift"} if across else {"ece, drift"})

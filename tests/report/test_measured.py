@@ -19,6 +19,7 @@ from onlinecal.report.measured import (
     document_of,
     grids,
     number,
+    remarks,
     side_by_side,
     span,
 )
@@ -200,3 +201,9 @@ def test_a_page_of_many_columns_says_of_which_diagrams_are_drawn(undrawn, monkey
     for title, both in (("Reliability of all columns", True), ("Elementary scores of all columns", False)):
         assert (title in page, title in classes) == (True, both)
     assert "Diagrams are drawn" not in document_of(report_of({"p": [0.2, 0.8]}, [0, 1]), drawn=True).html()
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_the_remark_on_parts_has_the_level_of_the_report(report, level):
+    said = " ".join(remarks(replace(report, settings=replace(report.settings, level=level))))
+    assert f"all of the table hold together with {100 * level:g} %" in said

@@ -1,6 +1,7 @@
 """A results file among others: damage, other people's files, other writers, full disks, processes that are killed."""
 
 import contextlib
+import hashlib
 import os
 import sqlite3
 import struct
@@ -15,6 +16,7 @@ import onlinecal as oc
 from onlinecal.core.errors import StoreError
 from onlinecal.study import play_batch
 from onlinecal.study.database import FORMAT, Database, format_of
+from onlinecal.study.entries import checksum
 from onlinecal.study.panel import Panel
 from onlinecal.study.store import Store
 from tests.executors import Disorderly
@@ -399,3 +401,9 @@ def test_a_transaction_that_was_killed_is_taken_back(results, whole, how):
         short = cells(horizons=[30])
         assert equal(played(results, short, overwrite=how != "deleted")[0], study(short))
         assert not results.with_name(results.name + "-journal").exists()
+
+
+def test_the_checksum_of_a_row_is_that_of_files_that_are_there():
+    """A row written by this format stays readable: the first half of SHA-256 of what is said, then of all bytes."""
+    said = hashlib.sha256(b"['a', 2, None]" + b"xy").hexdigest()
+    assert checksum("a", b"x", 2, b"y", None) == said[:32]
