@@ -19,6 +19,7 @@ from onlinecal.rounds.steps import ints, law_atoms, learn
 from tests import examples
 from tests.by_hand import Driven
 from tests.engine.games import played
+from tests.marks import some_fast
 from tests.mutants import CoarseRoot
 from tests.oracles.forecasters import Defensive
 
@@ -68,7 +69,7 @@ def test_the_certificate_is_above_the_true_distance_of_every_sequence(horizon):
     assert (far > np.abs(state[:, :-1]).sum(axis=1) / m + ROUNDING).any()
 
 
-@pytest.mark.parametrize("name", NATURES)
+@pytest.mark.parametrize("name", some_fast(3, NATURES))
 def test_certificates_keep_their_words(name, seed, full, tmp_path):
     for nature in (each for each in examples.natures(tmp_path) if type(each) is NATURES[name]):
         long, short = (horizon_of(nature, most) for most in ((1_000_000, 300_000) if full else (5000, 1000)))

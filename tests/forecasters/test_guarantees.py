@@ -18,6 +18,7 @@ from onlinecal.exploit import exploit
 from onlinecal.forecasters.thresholds import _memory, best_rate
 from onlinecal.measures import u_calibration
 from tests.by_hand import measured
+from tests.marks import some_fast
 
 ALTERNATING = n.Markov(1.0, 1.0)
 #: other grids, and kernels
@@ -46,7 +47,7 @@ HARD += [
 ]
 
 
-@pytest.mark.parametrize("nature", HARD, ids=strategy_key)
+@pytest.mark.parametrize("nature", some_fast(4, HARD), ids=strategy_key)
 @pytest.mark.parametrize("forecasters", KEPT, ids=lambda of: strategy_key(of[0]))
 def test_guarantees_are_kept(forecasters, nature, seed):
     """Those of the forecaster, on one grid a nature in turn, and those of the nature.

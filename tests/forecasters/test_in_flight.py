@@ -19,6 +19,7 @@ from onlinecal.engine.kernels import OF_PICK
 from onlinecal.forecasters import FORECASTERS
 from tests.by_hand import revealed
 from tests.examples import recording
+from tests.marks import slow
 from tests.oracles import forecasters as rule
 
 HORIZON, RUNS = 220, 2
@@ -183,7 +184,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("examples")
 
 
-@pytest.mark.parametrize("flying", [7, 100])
+@pytest.mark.parametrize("flying", [7, slow(100)])
 @pytest.mark.parametrize(("spec", "make"), RULES, ids=[strategy_key(spec) for spec, _ in RULES])
 def test_rounds_in_flight(spec, make, flying, seed, folder):
     """With as many open rounds, which are told in any order, each law is that of the rule."""

@@ -19,6 +19,7 @@ from onlinecal.forecasts.reading import Log
 from onlinecal.forecasts.regression import recalibration, smoothed
 from onlinecal.forecasts.resampling import Resample
 from tests.command_line import onlinecal
+from tests.marks import slow
 
 LEVELS = (np.arange(20) + 0.5) / 20
 MEASURES = ("ece", "cutoff_ce", "smooth_ece", "smooth_ce", "brier")
@@ -31,7 +32,7 @@ def events(generator, many, off=0.0, same=True):
     return p, (np.repeat(generator.random(many), 5) < chances) * 1.0, np.repeat(np.arange(many), 5)
 
 
-@pytest.mark.parametrize("same", [True, False])
+@pytest.mark.parametrize("same", [True, slow(False)])
 @pytest.mark.parametrize("off", [0.0, 0.1])
 def test_intervals_hold_the_truth_with_five_rows_an_event(same, off, seed):
     """Of 40 intervals that cover in 90 % of cases fewer than 29 hold the truth in under 0.1 % (20 counts)."""
@@ -96,7 +97,7 @@ def test_paired_tests_take_totals_of_clusters():
         assert (a.mean, a.error, a.p_value) == pytest.approx((b.mean, b.error, b.p_value), rel=1e-9)
 
 
-@pytest.mark.parametrize(("rate", "spread"), [(0.4, 1.0), (0.003, 0.0)])
+@pytest.mark.parametrize(("rate", "spread"), [(0.4, 1.0), slow((0.003, 0.0))])
 def test_the_test_of_a_group_rejects_calibrated_clusters_rarely(rate, spread, seed, monkeypatch):
     """By a share of 0.06. Of rare events residuals times normal numbers reject in 23 % of cases. Rows as if they were
     independent reject in 78 % of cases of others. A bias of 0.2 is found in all of 10 samples.

@@ -13,6 +13,7 @@ from onlinecal.growth.contrasts import Path, beside, orthonormal
 from onlinecal.growth.words import legend, line, lines
 from tests import coverage
 from tests.coverage import GAMES, LAWS, NOISES, RUNS, Tally, mean_exponent, prefixes, random_walks, simulate
+from tests.marks import some_fast
 
 T = np.array([1000, 3162, 10_000, 31_623, 100_000, 316_228, 1_000_000], dtype=float)
 #: of false failures, for each count of covering intervals
@@ -220,8 +221,7 @@ def total(tallies):
     return Tally(*np.sum([astuple(tally) for tally in tallies], axis=0))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
+@pytest.mark.parametrize("law", some_fast(5, LAWS, whole=True), ids=lambda law: law.name)
 def test_coverage_of_every_law(law, seed, full):
     """Of each number of runs, and of all, 93 % are covered, and of the asymptotic exponents 90 %. Of power laws 7 % or
     fewer are refused. Each count fails with probability RATE. The small size always has noise, as fits without it are
@@ -243,8 +243,7 @@ def test_coverage_of_every_law(law, seed, full):
             assert tally.curved <= binom.isf(RATE, tally.fits, 0.07)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("game", GAMES, ids=lambda game: f"{game[0]}, {game[3]}")
+@pytest.mark.parametrize("game", some_fast(6, GAMES, whole=True), ids=lambda game: f"{game[0]}, {game[3]}")
 def test_coverage_of_games_read_on_the_way(game, seed, full):
     """The aim is the mean of all runs. Its error is a quarter of that of 16: it costs them little."""
     _, forecaster, nature, measure = game

@@ -19,6 +19,7 @@ from onlinecal.report.gammas import NICE, spans
 from onlinecal.report.regret_plot import regrets_of, witness_of
 from onlinecal.report.reliability_plot import SIGMA, corp_of, density_of, expected, points_of, smooth_of
 from onlinecal.report.trajectory_plot import running_measure
+from tests.marks import some_fast
 
 G = oc.JointDistribution
 
@@ -403,7 +404,7 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("name", PLOTS)
+@pytest.mark.parametrize("name", some_fast(3, PLOTS))
 def test_they_draw_whatever_there_is_within_their_axes_and_what_evaluate_returns(name):
     (plot, own), (p, y) = PLOTS[name], samples(100)
     for forecasts, outcomes in HARD.values():

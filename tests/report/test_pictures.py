@@ -17,6 +17,7 @@ from onlinecal.report.pictures import KINDS, Wanted, draw, gammas
 from onlinecal.report.plots import captions, save
 from onlinecal.schedules import Constant, Schedule
 from onlinecal.study.played import Played
+from tests.marks import some_fast
 from tests.report.made import curve
 
 F, N = oc.forecasters, oc.natures
@@ -85,7 +86,7 @@ def caption_of(axes):
     return " ".join(figure(axes)._supxlabel.get_text().split())
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", some_fast(2, ALL))
 def test_pictures_are_drawn_in_given_axes_and_there_alone_or_in_figures_with_title_and_caption(name, study):
     given, options, shape = ALL[name]
     kind = name.partition(",")[0]
@@ -134,7 +135,7 @@ def light(colour):
     return float(np.dot((0.2126, 0.7152, 0.0722), list(parts)))
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", some_fast(4, ALL))
 def test_pictures_can_be_dark_and_narrow(name, study):
     given, options, _ = ALL[name]
     plot, given = getattr(oc.plots, name.partition(",")[0]), given(study)
