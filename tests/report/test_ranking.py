@@ -211,18 +211,24 @@ def test_in_words(seed, capsys):
 # ---------------------------------------------------------------- by hand
 
 
-@pytest.mark.parametrize(("natures", "sure"), [(1, True), (2, True), (3, False)])
-def test_orders_are_certain_by_the_procedure_of_holm_over_all_natures(natures, sure):
-    """Of N pairs with one p-value the two one-sided tests are 2N, so that N·p ≤ 5 % is asked: here p is 2 %."""
+@pytest.mark.parametrize(
+    ("p", "adjusted"),
+    [
+        ([0.02], [0.02]), ([0.03, 0.01], [0.045, 0.02]), ([0.02] * 3, [0.06] * 3),
+        ([0.001, 0.04, 0.018], [0.003, 0.08, 0.045]),
+    ],
+)  # fmt: skip
+def test_orders_are_certain_by_the_procedure_of_holm_over_all_natures(p, adjusted):
+    """One pair against each of N natures: of 2N one-sided tests the least p-value counts 2N times, the next 2N − 1."""
     runs = 16
     spread = np.resize([1.0, -1.0], runs)
-    shift = t.isf(0.01, runs - 1) * spread.std(ddof=1) / np.sqrt(runs)
-    both = [np.zeros(runs), spread + shift]
-    mine = study(*(each for i in range(natures) for each in made(f"n{i}", ["ece"], both)))
-    assert [s.certain.tolist() for s in ranking(mine, "ece")] == [[[False, sure], [False, False]]] * natures
-    pairs = [pair for nature in ranking_json(ranking(mine, "ece"))["natures"] for pair in nature["pairs"]]
-    assert [pair["p"] for pair in pairs] == pytest.approx([0.02 * natures] * natures)
-    assert {pair["better"] for pair in pairs} == {"f0" if sure else None}
+    shift = t.isf(np.array(p) / 2.0, runs - 1) * spread.std(ddof=1) / np.sqrt(runs)
+    natures = [made(f"n{i}", ["ece"], [np.zeros(runs), spread + by]) for i, by in enumerate(shift)]
+    found = ranking(study(*(cell for cells in natures for cell in cells)), "ece")
+    pairs = [pair for nature in ranking_json(found)["natures"] for pair in nature["pairs"]]
+    assert [pair["p"] for pair in pairs] == pytest.approx(adjusted)
+    assert [pair["better"] for pair in pairs] == ["f0" if each <= 0.05 else None for each in adjusted]
+    assert [bool(contest.certain[0, 1]) for contest in found] == [each <= 0.05 for each in adjusted]
 
 
 def test_who_dominates_by_hand():
