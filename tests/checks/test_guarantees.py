@@ -192,7 +192,6 @@ def test_a_report_of_named_strategies(monkeypatch):
         report(["drfit"], horizon=10, runs=1, seed=0)
 
 
-@pytest.mark.slow
 def test_a_report_speaks_of_the_guarantees_of_those_named_alone(monkeypatch):
     """Early stopping forces something on every forecaster, and that is no news of this one."""
     monkeypatch.setattr("onlinecal.checks.guarantees.conformance", lambda *_, **__: iter(()))

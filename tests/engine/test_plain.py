@@ -417,7 +417,6 @@ def test_what_cannot_be_pickled_is_said_and_the_game_goes_on():
     assert held.resolved == 9
 
 
-@pytest.mark.slow
 def test_nothing_is_lost_or_left_over_round_after_round():
     told = type("Told", (SeesDraw,), {"reveals": Timed.reveals, "context": Timed.context})
     game = game_of(Shown, told, 20_000, runs=range(1), history=8, schedule=LATE)

@@ -109,7 +109,6 @@ def by_hand(*pair, rounds, **options):
     return game.gammas()
 
 
-@pytest.mark.slow
 def test_no_level_is_written_where_there_is_no_room(seed):
     """As many levels as the grid has points, which are entered in stretches of any length.
 
@@ -129,7 +128,6 @@ def test_no_level_is_written_where_there_is_no_room(seed):
             assert (memory.ints[:, ROOM] > m + 1).all()
 
 
-@pytest.mark.slow
 def test_what_grows_with_the_rounds_has_room_for_each(seed):
     pair, stretches = (ForecastHedging(m=10), Mixture((Greedy(), Remembering()))), []
     game = game_of(*pair, 6000, range(64), seed=seed)

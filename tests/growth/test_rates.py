@@ -42,7 +42,6 @@ class SidesPlayer:
         self.total += outcome - forecast
 
 
-@pytest.mark.slow
 def test_a_fair_coin_forces_no_root_of_t_on_the_kernel_error(seed):
     """Exponent 0.403 ± 0.014 over seeds 0–11, so 0.48 is 5.5 standard deviations away; that of U-calibration 0.598."""
     horizons, measures = [1000, 4000, 16_000, 64_000], ["kernel_ce", "u_calibration"]

@@ -84,7 +84,6 @@ def test_theorem_16_needs_the_root():
         assert distance_in_metric(gamma, nodes=60).upper >= weak / 2
 
 
-@pytest.mark.slow
 @given(gamma=ANY)
 def test_the_identity_is_the_distance_but_for_outcomes_that_are_exchanged(gamma):
     found, plain = distance_in_metric(gamma, metric="identity", nodes=60), distance_lower(gamma)

@@ -136,7 +136,6 @@ def test_what_else_is_refused(call, error, said):
         call()
 
 
-@pytest.mark.slow
 def test_ten_million_samples(full):
     n = 10**7 if full else 2 * 10**5
     generator = np.random.default_rng(0)

@@ -257,7 +257,6 @@ def test_many_levels_that_hardly_differ(transform, gap):
     proved(G.from_levels(v, np.ones(2000), np.arange(2000) % 2), transform, 1e-4, 1e-4)
 
 
-@pytest.mark.slow
 def test_many_levels_far_apart_in_log_odds():
     """The error that is stated is that of the value: a stated 1e-4 was once exceeded here, and a bracket 0.03 wide."""
     v = np.concatenate(([0.0], np.linspace(0.4, 0.6, 5000), [1.0]))

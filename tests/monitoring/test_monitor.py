@@ -193,7 +193,6 @@ def told_late(monitor, rng):
     return bool(monitor.alarms)
 
 
-@pytest.mark.slow
 def test_dependent_open_questions_need_the_cautious_monitor(seed):
     """In the order of the questions, as if they were independent, false alarms are many (the control). With
     `open_at_once` they are as rare as promised. False failures: 1e-7 each."""

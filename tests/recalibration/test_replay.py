@@ -102,7 +102,6 @@ def test_outcomes_are_learnt_when_they_are_known():
     assert never.tolist() == [0.5, 0.5, 0.25]
 
 
-@pytest.mark.slow
 def test_it_mends_what_is_wrong(seed):
     """y ~ Ber(p²): recalibration gains (p − p²)² on average, 1/30, less what learning costs. 3000 rounds; the standard
     error of the mean difference is below 0.004. So half of the gain is five of them away: failures < 1e-6."""
@@ -228,7 +227,6 @@ def test_intervals_of_scores_hold_the_mean_expected_difference(seed, slope):
     assert max(third.values()) < 0.84 * runs
 
 
-@pytest.mark.slow
 def test_intervals_of_other_measures_hold_the_change(full, seed):
     """As above; the truth is the measure with probabilities in the place of outcomes."""
     runs = 200 if full else 25

@@ -303,7 +303,6 @@ def test_pictures_that_are_left_out_are_counted(undrawn):
     )
 
 
-@pytest.mark.slow
 def test_of_many_forecasters_the_lowest_are_drawn(monkeypatch):
     monkeypatch.setattr(page_pictures, "FORECASTERS", 3)
     forecasters = [(F.Constant(i / 10), f"f{i}") for i in range(6)]

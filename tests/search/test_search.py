@@ -67,7 +67,6 @@ def test_the_optimiser(dimension, seed):
     assert (state()[1] == before).all()
 
 
-@pytest.mark.slow
 def test_the_optimiser_finds_a_corner(seed):
     """Against p = 0 the worst coin is 1, at the end of its range, where every total is T."""
     pytest.importorskip("cma")
@@ -192,7 +191,6 @@ def test_what_the_page_says_of_the_nature_that_was_found(seed, full):
     assert 1765.48 / (np.sqrt(1e5) * np.log(1e5)) == pytest.approx(0.485, abs=5e-4)
 
 
-@pytest.mark.slow
 def test_the_logarithm_of_the_cdl_minimiser_is_found(seed):
     """T·CDL ≥ 0.25 √T ln T, found among thresholds from a wide range. A mean of 0.30 with a standard error of 0.01 is
     five errors above.
