@@ -245,7 +245,7 @@ def test_it_says_what_all_experts_say():
 
 @pytest.mark.parametrize("y", [0, 1])
 def test_a_surprise_costs_a_finite_log_loss_however_sure_the_scaling_is(y):
-    """With a small rate one step leads to the edge of the disc, |c| near 100, where a sigmoid is 0 or 1 as a float."""
+    """With a small rate one step leads to |c| near 100, where a sigmoid is 0 or 1 as a float."""
     said, _ = played(OnlinePlatt(rate=1e-3), [0.5] * 3, lambda t, p: y)
     assert said[0] == 0.5
     sure = said[1:] if y else 1.0 - said[1:]

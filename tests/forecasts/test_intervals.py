@@ -452,9 +452,9 @@ FOUR = [0.1, 0.4, 0.6, 0.9], [0.4, 0.6, 0.4, 0.7]
     ],
 )
 def test_the_upper_end_of_a_regret_is_no_wider_than_the_normal_one(name, options, v, q, samples):
-    """Of many samples the best swap is sure, and the end is 1.96 errors of its mean gain above the value, or 2.05, as a
-    fifth of the error is left to intervals of the levels. For all tasks that holds of one level. The square of the mean
-    is in the error. Samples of weight 4 change nothing.
+    """Of many samples the best swap is sure. The end is 1.96 errors of its mean gain above the value. It is 2.05 as
+    intervals of the levels take a fifth of the error. For all tasks that holds of one level. The square of the mean is
+    in the error. Samples of weight 4 change nothing.
     """
     v, q, n = np.array(v), np.array(q), 1e8 / len(v)
     squares = np.stack((n * (1.0 - q), n * q))

@@ -11,6 +11,7 @@ from onlinecal.core.errors import InvalidParameter, UnknownName
 from onlinecal.core.joint import JointDistribution
 from onlinecal.measures import MEASURES, Bracket, Modulus, bracket_of_moved, ece
 from onlinecal.measures.base import ends
+from tests.marks import some_fast
 from tests.strategies import ANY, calibrated_gammas, gammas
 from tests.witnesses import EVERY, case_id
 
@@ -48,7 +49,7 @@ def split(gamma, shares):
     return JointDistribution.from_counts([*gamma.predictions[::-1], *gamma.predictions], n, np.minimum(s, n))
 
 
-@each()
+@pytest.mark.parametrize(("record", "options"), some_fast(3, EVERY), ids=case_id)
 @given(gamma=gammas(), shares=st.lists(st.sampled_from([0.25, 0.5, 0.75]), min_size=1, max_size=4))
 def test_order_split_of_mass_and_exchange_of_outcomes_do_not_matter(record, options, gamma, shares):
     whole = value(record, options, gamma)

@@ -387,7 +387,7 @@ def test_weights_of_a_mean_of_errors_may_have_any_scale(scale):
 
 
 def test_shifted_bins_err_by_the_bias_at_least():
-    """To the last digits, also where there are so many levels that the integral of the bins leaves 1e-12 of it open."""
+    """To the last digits, where the rounding of the integral of many bins leaves 1e-12 of it open."""
     levels = np.arange(2048) * 2.0**-60
     gamma = JointDistribution.from_levels(levels, np.ones(2048), levels + 2.0**-30)
     proved = ShiftedBins(2.0**-58).bracket(gamma)

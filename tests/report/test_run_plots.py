@@ -207,7 +207,7 @@ def test_labels_of_a_narrow_logarithmic_axis_are_apart(most):
 
 
 def test_intervals_of_regrets_are_those_of_student():
-    """Of made totals, against SciPy's interval for a mean; of a single run there is none."""
+    """Of made totals, against SciPy's interval for a mean. A single run has no interval."""
     totals = np.array([3.0, 5.0, 4.0, 9.0, 2.0])
     columns = [Column("decision_task", kind, task="umbrella") for kind in KINDS]
     table = tasks_table(made.study(made.cell("a", {c: k * totals for k, c in enumerate(columns, 1)})))

@@ -31,6 +31,7 @@ from onlinecal.study import play_cell
 from onlinecal.worlds import WORLDS, Beds, Machines, Parts, Queue, as_world, observe
 from onlinecal.worlds.simulation import Simulation
 from tests.command_line import begun, onlinecal
+from tests.marks import some_fast
 
 ALL = [
     world(reacts=how) for world, hows in (
@@ -214,7 +215,7 @@ def state(simulation):
     ]
 
 
-@pytest.mark.parametrize("world", ALL, ids=str)
+@pytest.mark.parametrize("world", some_fast(3, ALL), ids=str)
 def test_pauses_pickles_and_batches_do_not_matter(world):
     for forecaster in (f.ForecastHedging(), f.DefensiveForecasting(), f.as_forecaster(Mean)):
         whole = simulated(forecaster, world, 150, 3, horizon=300, seed=5)
