@@ -126,7 +126,6 @@ def total(gamma, name, options, end):
     return gamma.weight * float(getattr(value, end, value))
 
 
-@pytest.mark.slow
 @given(gammas(5), gammas(5), st.sampled_from([c for c in COLUMNS if c.measure in DEAR]))
 def test_totals_that_are_said_to_add_up_do(first, second, dear):
     both = whole(first, second)

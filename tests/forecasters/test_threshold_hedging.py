@@ -261,7 +261,6 @@ def test_the_worst_nature_in_squared_loss_stays_below_the_bound(m, horizon):
     assert worst_squared(ThresholdHedging(m).steps_at(horizon), horizon) <= squared_bound(m, horizon)
 
 
-@pytest.mark.slow
 def test_the_factor_of_the_logarithm_is_that_of_the_worst_nature():
     """And at m = 4√T the bound is 1.1 above it at most; a coarse grid and other noise exceed it."""
     short, long = worst_squared(60, 225), worst_squared(120, 900)
@@ -290,7 +289,6 @@ def by_hand(m, horizon, scale):
     return 0.85 * math.sqrt(horizon) + 0.13 * (1 + math.log(horizon)) + horizon / m + last
 
 
-@pytest.mark.slow
 def test_what_is_said_of_the_bound_is_no_less_than_it():
     """The formula in words, for all grids and games, where either is below T; and the proof's, with its λ."""
     for horizon, m in itertools.product((10**3, 10**4, 10**6), (30, 400, 30_000)):

@@ -52,14 +52,12 @@ def test_measures_can_be_chosen_and_notes_fit_a_terminal():
     assert " ".join(" ".join(below).split()) == " ".join(" ".join(result.notes).split())
 
 
-@pytest.mark.slow
 def test_no_limit_makes_it_fail():
     gamma = many_levels(0, 200_001)
     value = evaluate(gamma, measures=["interval_ce", {"name": "interval_ce", "width": "max"}]).rows
     assert all(isinstance(row.value, Bracket) for row in value)
 
 
-@pytest.mark.slow
 def test_draws_depend_on_the_seed_alone(monkeypatch):
     """Not on what else is measured, nor on threads. Own functions stay with the thread that asks."""
     p, y = [0.1, 0.4, 0.4, 0.8] * 40, [0, 1, 0, 1] * 40
@@ -112,7 +110,6 @@ def test_resampling_draws_samples_with_replacement(weighted, seed):
         assert draws[:, column].var() == pytest.approx(n * each.var(), rel=0.2)
 
 
-@pytest.mark.slow
 def test_the_p_value_of_calibrated_forecasts_is_uniform_and_sees_others(seed, full):
     """p-values of exact Monte Carlo tests with 19 draws: at most 0.05 with probability 0.05.
 

@@ -21,7 +21,6 @@ def rare(found, share, runs):
     return scipy.stats.binom.sf(int(np.sum(np.array(found) <= 0.05)) - 1, runs, share) > 1e-7
 
 
-@pytest.mark.slow
 def test_the_calibration_test_keeps_its_size_and_sees_a_bias(seed, monkeypatch):
     rng = np.random.default_rng(seed)
     found = []

@@ -16,6 +16,7 @@ from onlinecal.forecasts.witnessed import BLOCKS, Block, Past, kind_of, past_of
 from onlinecal.measures import MEASURES, ece, smooth_ece
 from onlinecal.measures.base import ends
 from tests.coverage_intervals import DESIGNS, FAST, ORDERS, SLOW, WITHOUT, coverage
+from tests.marks import slow
 
 # ---------------------------------------------------------------- how often they hold the truth
 
@@ -32,8 +33,9 @@ def enough(covered, made, share=0.93):
     return made == 0 or covered >= stats.binom.ppf(1e-8, made, share)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("names", [FAST, ORDERS, SLOW], ids=["measures", "orders", "distances"])
+@pytest.mark.parametrize(
+    "names", [slow(FAST, whole=True), ORDERS, slow(SLOW, whole=True)], ids=["measures", "orders", "distances"]
+)
 def test_intervals_hold_the_truth_in_93_of_100_cases(full, seed, names):
     """They are made for 95 %; of N simulations, fewer than the 1e-8 quantile of Binomial(N, 0.93) hold it.
 

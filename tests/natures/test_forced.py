@@ -175,7 +175,6 @@ def test_half_crossing_makes_the_leader_without_noise_wrong_in_every_round(seed)
     assert measured(f.EmpiricalMean(), n.HalfCrossing(), u_calibration, 2000, seed).min() > 0.49 * 2000
 
 
-@pytest.mark.slow
 def test_the_figures_of_half_crossing(seed):
     """Over 16 runs the standard errors of the fresh noise were up to 0.11. Those of the frozen one were 0.12, 0.17,
     0.12 and 0.36. The tolerances are five of them or more.
@@ -211,7 +210,6 @@ FIGURES = [
 ]  # fmt: skip
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("nature", "forecaster", "unit", "tolerance", "shares"), FIGURES)
 def test_the_figures_of_those_about_a_kink(nature, forecaster, unit, tolerance, shares, seed, full):
     for horizon, share in shares.items():

@@ -182,7 +182,6 @@ def test_memory_of_a_number_of_numpy_has_so_many_entries():
     assert memory.ints.tolist() == [[4, 5], [4, 5]]
 
 
-@pytest.mark.slow
 def test_an_index_out_of_range_is_found_with_checks_compiled_in(tmp_path):
     code = (
         "from tests.rounds.test_steps import *; "

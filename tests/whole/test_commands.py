@@ -324,7 +324,6 @@ def test_a_log_of_forecasts(tmp_path):
     assert first[:2] == ["measure", "smooth_ce"]
 
 
-@pytest.mark.slow
 def test_the_example_is_made_by_its_command(tmp_path):
     shutil.copy(RAIN.parent / "make_rain.py", tmp_path)
     subprocess.run([sys.executable, tmp_path / "make_rain.py"], check=True, cwd=README.parent, timeout=120)
@@ -364,7 +363,6 @@ def test_export_and_merge(own):
     assert len(rows("compare m.db --measure ece", own)) == 6
 
 
-@pytest.mark.slow
 def test_a_total_costs_at_most_36_bytes(tmp_path):
     """A row of a table that SQL reads, with labels, bounds, contents and checksums."""
     names = [f"{{ name = 'constant', p = {i / 40} }}" for i in range(20)]
