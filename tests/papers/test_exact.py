@@ -112,7 +112,6 @@ def test_digits_to_which_both_ends_round():
     assert certain(1.9, 2.1) == certain(np.nan, np.nan) == certain(0.0, np.nan) == "–"
 
 
-@pytest.mark.slow
 def test_every_digit_of_short_games_on_the_page_is_that_of_the_rational_value():
     text = (ROOT / "scenarios" / "exact.md").read_text("utf-8")
     for t in range(1, 7):
@@ -170,7 +169,6 @@ def test_what_is_said_of_hedging_on_the_page():
     assert "to ln T it would add as much, to √T 1.41 times as much" in section
 
 
-@pytest.mark.slow
 def test_other_measures(full, seed):
     """The page in scenarios/ has the same rows, of the short games; one of its numbers by hand.
 
