@@ -1,15 +1,16 @@
 """The argument of measures: Γ, the joint distribution of predictions and outcomes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
+from itertools import pairwise
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import Floats, locked
+from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import InvalidData
 from onlinecal.core.validation import (
     TOTALS,
@@ -280,6 +281,78 @@ class JointDistribution:
         levels, ends = number_of(self.levels, "level"), f"[{self.predictions[0]:g}, {self.predictions[-1]:g}]"
         rest = f"weight {self.weight:g}, base rate {self.base_rate:.4g}"
         return f"JointDistribution({levels} in {ends}, {rest})"
+
+
+class LevelSets:
+    """The level sets of several Γ, one behind the other: those of the i-th from `starts[i]` to `starts[i + 1]`.
+
+    `predictions`, `counts`, `positives` and `means` are those of `JointDistribution`; counts are of whole rounds.
+    Iteration gives each Γ.
+    """
+
+    def __init__(self, predictions: Floats, counts: Floats, positives: Floats, starts: Ints) -> None:
+        self.predictions, self.counts, self.positives = locked(predictions), locked(counts), locked(positives)
+        self.starts, self.means = locked(starts), locked(positives / counts)
+
+    @classmethod
+    def of(cls, gammas: Sequence[JointDistribution]) -> "LevelSets":
+        """Those of these Γ; of a single one nothing is copied."""
+        sets = object.__new__(cls)
+        for part in _PARTS:
+            parts = [getattr(gamma, part) for gamma in gammas]
+            vars(sets)[part] = parts[0] if len(parts) == 1 else locked(np.concatenate(parts))
+        sets.starts = locked(np.cumsum([0, *(gamma.levels for gamma in gammas)]))
+        return sets
+
+    @classmethod
+    def of_counts(cls, points: Floats, counts: Ints, positives: Ints) -> "LevelSets":
+        """Those of counts at each of some ascending points, (B, points); every row has a round. Nothing is checked."""
+        there = counts > 0
+        rows, at = there.nonzero()
+        starts = np.searchsorted(rows, np.arange(len(counts) + 1))
+        n, s = (each[there].astype(np.float64) for each in (counts, positives))
+        return cls(points[at] + 0.0, n, s, starts)  # + 0.0 turns −0.0 into 0.0
+
+    @classmethod
+    def of_keys(cls, keys: Ints) -> "LevelSets":
+        """Those of rows of sorted integers of `encode`, (B, rounds). Nothing is checked."""
+        bits = keys >> 1
+        new = np.ones(keys.shape, bool)
+        np.not_equal(bits[:, 1:], bits[:, :-1], out=new[:, 1:])
+        at = np.flatnonzero(new)
+        counts = np.diff(at, append=keys.size).astype(np.float64)
+        positives = np.add.reduceat((keys & 1).ravel(), at).astype(np.float64)
+        starts = np.searchsorted(at, np.arange(len(keys) + 1) * keys.shape[1])
+        return cls(bits.ravel()[at].view(np.float64), counts, positives, starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __iter__(self) -> Iterator[JointDistribution]:
+        parts = [getattr(self, part) for part in _PARTS]
+        for first, last in pairwise(self.starts.tolist()):
+            yield JointDistribution._frozen(*(part[first:last] for part in parts))
+
+    @cached_property
+    def weights(self) -> Floats:
+        """The total weight of each Γ."""
+        return np.asarray(locked(np.add.reduceat(self.counts, self.starts[:-1])))
+
+    @cached_property
+    def mass(self) -> Floats:
+        """The share of the weight of its Γ at each level."""
+        return np.asarray(locked(self.counts / np.repeat(self.weights, np.diff(self.starts))))
+
+    @cached_property
+    def residuals(self) -> Floats:
+        """The residual at each level."""
+        return np.asarray(locked((self.means - self.predictions) * self.mass))
+
+    def sums(self, values: Floats) -> Floats:
+        """The sum over the levels of each Γ, added in the order of `ndarray.sum`."""
+        # `reduceat` adds to the first value the sum of the others; `sum` adds to 0 that of all.
+        first = self.starts[:-1]
+        return np.asarray(np.add.reduceat(np.insert(values, first, 0.0), first + np.arange(len(self))))
 
 
 P = ParamSpec("P")

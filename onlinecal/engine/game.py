@@ -21,7 +21,7 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution, LevelSets
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, integer
@@ -213,12 +213,12 @@ class Game:
 
     def known(self, stream: int | None = None) -> list[JointDistribution]:
         """As `gammas`, and empty where no round is resolved."""
-        return list(self.each(stream))
+        return [gamma for sets in self.each(stream) for gamma in sets]
 
-    def each(self, stream: int | None = None) -> Iterator[JointDistribution]:
-        """As `known`, made one after the other: one at a time is in memory. No round may come in between."""
+    def each(self, stream: int | None = None) -> Iterator[LevelSets]:
+        """The level sets of `known`, of some runs at a time: no others are in memory. No round may come in between."""
         self._check_alive()
-        return iter(self.ledger.each(stream) or ())
+        return self.ledger.each(stream)
 
     def moved(self, stream: int | None = None) -> Floats | None:
         """The mean distance that forecasts of each run were moved, (runs,): rounded up, by 1e-11 of it at most.

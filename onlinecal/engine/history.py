@@ -10,8 +10,11 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.arrays import Floats
-from onlinecal.core.joint import JointDistribution, encode
+from onlinecal.core.joint import JointDistribution, LevelSets, encode
 from onlinecal.engine.spill import Keys, Spill, gamma_of, merged
+
+#: points or rounds of several runs from which level sets are made at a time; more, and each run is alone
+AT_ONCE = 2**18
 
 
 class Counts:
@@ -50,8 +53,8 @@ class Counts:
         """The sum of all distances of each run, (runs,), rounded up by at most 1e-12 of it."""
         return np.asarray(self.sums.sum(axis=1) * (1.0 + 1e-12))
 
-    def each(self) -> Iterator[JointDistribution]:
-        """Γ of each run, made one after the other."""
+    def each(self) -> Iterator[LevelSets]:
+        """The level sets of the runs, of some at a time."""
         return of_counts(self.grid, self.counts, self.positives)
 
 
@@ -86,7 +89,7 @@ class Sorted:
             return
         if self.most is not None and self.filled and need > self.most:
             assert self.spill is not None
-            self.pieces.append((self.spill.write(self._in_order()), self.filled))
+            self.pieces.append((self.spill.write(self.in_order()), self.filled))
             self.filled, self.sorted, need = 0, 0, rounds
         if need > room:
             twice = 2 * room if self.most is None else min(2 * room, self.most)
@@ -106,16 +109,16 @@ class Sorted:
         self.keys[0, self.filled : self.filled + len(said)] = encode(p, y)
         self.played(len(said))
 
-    def each(self) -> Iterator[JointDistribution]:
-        """Γ of each run, made one after the other; no round may come in between."""
+    def each(self) -> Iterator[LevelSets]:
+        """The level sets of the runs, of some at a time; no round may come in between."""
         return together([self])
 
     def sorted_pieces(self, run: int) -> list[Keys]:
         """All keys of a run, in pieces that are in order; they stay so only until the next round."""
         parts = [self._piece(piece)[run] for piece in self.pieces]
-        return [*parts, self._in_order()[run]] if self.filled else parts
+        return [*parts, self.in_order()[run]] if self.filled else parts
 
-    def _in_order(self) -> Keys:
+    def in_order(self) -> Keys:
         """The keys in memory in order, (runs, filled)."""
         if self.filled > self.sorted:
             for keys in self.keys:
@@ -129,17 +132,31 @@ class Sorted:
 History = Counts | Sorted
 
 
-def together(histories: list[Sorted]) -> Iterator[JointDistribution]:
-    """Γ of each run over the keys of some histories."""
-    of = merged if any(history.pieces for history in histories) else gamma_of
-    for run in range(len(histories[0].keys)):
-        yield of([piece for history in histories for piece in history.sorted_pieces(run)])
+def together(histories: list[Sorted]) -> Iterator[LevelSets]:
+    """The level sets of the runs over the keys of some histories."""
+    runs = range(len(histories[0].keys))
+    pieces = any(history.pieces for history in histories)
+    if len(histories) == 1 and not pieces and histories[0].filled <= AT_ONCE // 2:
+        keys, rows = histories[0].in_order(), AT_ONCE // histories[0].filled
+        for run in runs[::rows]:
+            yield LevelSets.of_keys(keys[run : run + rows])
+        return
+    of = merged if pieces else gamma_of
+    for run in runs:
+        yield LevelSets.of([of([piece for history in histories for piece in history.sorted_pieces(run)])])
 
 
-def of_counts(grid: Floats, counts: NDArray[Any], positives: NDArray[Any]) -> Iterator[JointDistribution]:
-    """Γ of each run from its counts on a grid, (runs, points)."""
-    for n, s in zip(counts, positives, strict=True):
-        yield JointDistribution.from_counts(grid, n.astype(np.float64), s.astype(np.float64))
+def of_counts(grid: Floats, counts: NDArray[Any], positives: NDArray[Any]) -> Iterator[LevelSets]:
+    """The level sets of the runs from their counts on a grid, (runs, points)."""
+    rows = max(1, AT_ONCE // len(grid))
+    ascends = bool(grid[0] >= 0.0 and grid[-1] <= 1.0 and (grid[1:] > grid[:-1]).all())
+    for run in range(0, len(counts), rows):
+        n, s = counts[run : run + rows], positives[run : run + rows]
+        if ascends:
+            yield LevelSets.of_counts(grid, n, s)
+        else:
+            each = (part.astype(np.float64) for part in (n, s))
+            yield LevelSets.of([JointDistribution.from_counts(grid, *one) for one in zip(*each, strict=True)])
 
 
 @part_of_kernel

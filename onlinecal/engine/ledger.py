@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution, LevelSets
 from onlinecal.engine.history import Counts, History, Sorted, of_counts, together
 from onlinecal.engine.keeping import FEWEST, Exact, Keeping, OnGrid
 from onlinecal.engine.memory import check_counts
@@ -86,18 +86,18 @@ class Ledger:
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
     ) -> list[JointDistribution] | None:
         """Γ of each run over the resolved rounds of a stream that were asked in [since, until); None without any."""
-        each = self.each(stream, since, until)
-        return None if each is None else list(each)
+        each = list(self.each(stream, since, until))
+        return [gamma for sets in each for gamma in sets] or None
 
     def each(
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
-    ) -> Iterator[JointDistribution] | None:
-        """As `gammas`, made one after the other: one at a time is in memory. No round may come in between."""
+    ) -> Iterator[LevelSets]:
+        """The level sets of `gammas`, of some runs at a time: no others are in memory. No round may come between."""
         chosen = self._filled(stream, since, until)
         if len(chosen) == 1:
             return chosen[0].each()
         if not chosen:
-            return None
+            return iter(())
         if self._points is None:
             return together([history for history in chosen if isinstance(history, Sorted)])
         return of_counts(self._points, *self.counts(stream, since, until))

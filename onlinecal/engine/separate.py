@@ -45,7 +45,7 @@ class Separate:
 
     def known(self, stream: int | None = None) -> list[JointDistribution]:
         """Γ of each run in which an outcome is known."""
-        return [gamma for part in self.parts for gamma in part.each(stream)]
+        return [gamma for part in self.parts for sets in part.each(stream) for gamma in sets]
 
     def gammas(self, stream: int | None = None) -> list[JointDistribution]:
         """Γ of each run; needs a known outcome in each."""

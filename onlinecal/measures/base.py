@@ -172,6 +172,9 @@ class Measure:
         The distance of the value on a sample from that of its population.
     tail : callable, optional
         `tail(x)`: the probability that the value of many calibrated forecasts is x √(E[v (1 − v)]/n) or more.
+    many : callable, optional
+        `many(sets, **options) -> floats or None`: the values of all Γ of `LevelSets`, those of the function to the last
+        bit. None where these options have no such form.
     of_rounds : bool
         Whether the value depends on the number of rounds.
     version : int
@@ -201,6 +204,7 @@ class Measure:
     modulus: Modulus | None = None
     sampling: Sampling | Between | None = None
     tail: Callable[[float], float] | None = None
+    many: Callable[..., Floats | None] | None = None
     of_rounds: bool = False
     version: int = 1
 

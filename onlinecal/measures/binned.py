@@ -8,7 +8,7 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import cell
-from onlinecal.core.joint import CHUNK, Floats, JointDistribution, of_gamma
+from onlinecal.core.joint import CHUNK, Floats, JointDistribution, LevelSets, of_gamma
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.measures.base import Change, Ints, Sampling, each_level, row, seminorm
 from onlinecal.measures.witnesses.bins import Bins
@@ -142,6 +142,10 @@ def ece(gamma: JointDistribution, *, order: float = 1.0) -> float:
     return largest * float((gamma.mass * (errors / largest) ** order).sum()) ** (1.0 / order)
 
 
+def _eces(sets: LevelSets, *, order: float = 1.0) -> Floats | None:
+    return sets.sums(np.abs(sets.residuals)) if order == 1.0 else None
+
+
 def ece_witness(gamma: JointDistribution, *, order: float = 1.0) -> ErrorWeights:
     """The weights that attain `ece` by Hölder: sign(q − v) |q − v|^{p − 1}, scaled to 1; for p = ∞ all at one level."""
     value = ece(gamma, order=order)
@@ -233,6 +237,33 @@ def _in_bins(measure: str, gamma: JointDistribution, bins: Any, strategy: Any) -
     return _sums(number, gamma.predictions, gamma.mass, gamma.residuals, m if by == "width" else 0)
 
 
+def _binned_eces(sets: LevelSets, *, bins: int = 10, strategy: Any = "width") -> Floats:
+    gaps, _ = _in_bins_each(sets, bins, strategy)
+    return gaps
+
+
+def _binned_widths(sets: LevelSets, *, bins: int = 10, strategy: Any = "width") -> Floats:
+    gaps, widths = _in_bins_each(sets, bins, strategy)
+    return gaps + widths
+
+
+def _in_bins_each(sets: LevelSets, m: int, by: str) -> tuple[Floats, Floats]:
+    parts = sets.predictions, sets.counts, sets.mass, sets.residuals, sets.starts, sets.weights
+    found = _each(*parts, int(m), by == "width")
+    return found[0], found[1]
+
+
+@kernel
+def _each(v, n, w, r, starts, weights, m, by_width):
+    """`_sums` of each of several Γ."""
+    out = np.empty((2, len(weights)))
+    for b in range(len(weights)):
+        i, j = starts[b], starts[b + 1]
+        number = _numbers(v[i:j], n[i:j], weights[b], m, by_width)
+        out[0, b], out[1, b] = _sums(number, v[i:j], w[i:j], r[i:j], m if by_width else 0)
+    return out
+
+
 @kernel
 def _sums(number, v, w, r, m):
     """Σ |Σ r| over the bins, and their mean width: 1/m, or for m = 0 from the least to the greatest level."""
@@ -255,6 +286,7 @@ MEASURES = (
         ece,
         "ECE_p | FV98; BGHN23 §4.3 | O(k) | no | yes | yes",
         witness=ece_witness,
+        many=_eces,
         # GH25 Theorem 4.3: at a kink t a level loses at most |r_i|, and the kinks of a task weigh at most 2. Also for
         # other orders: ECE_1 ≤ ECE_p.
         decisions="swap regret of every task ≤ 2 ECE",
@@ -271,6 +303,7 @@ MEASURES = (
         binned_ece,
         "binnedECE | NCH15; BGHN23 §2.3 | O(k) | no | yes | no",
         witness=bins_witness,
+        many=_binned_eces,
         # Of quantiles, the bins are those of the sample.
         sampling=seminorm(bin_norm, cells=bin_cells, instead=_FEWER, means=bin_means),
     ),
@@ -278,6 +311,7 @@ MEASURES = (
         binned_ece_width,
         "binnedECE + width | BGHN23 eq. (5) | O(k) | no | no | yes",
         witness=partial(bins_witness, measure="binned_ece_width"),
+        many=_binned_widths,
         largest=2.0,
         # Swaps see the bin. The ECE of the beliefs b_j is Σ_j |Σ_{I_j} (r_i + w_i (v_i − b_j))|, at most this, and
         # their CDL is at most twice that.

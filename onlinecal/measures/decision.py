@@ -6,7 +6,8 @@ from typing import Any, Literal
 import numpy as np
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.arrays import Floats
+from onlinecal.core.joint import JointDistribution, LevelSets, of_gamma
 from onlinecal.decisions.tasks import Task, as_task, v_shaped
 from onlinecal.measures._kinks import (
     FIXED,
@@ -133,6 +134,21 @@ def _twice(touch: Any, weight: float) -> float:
     return min(2.0 * (share * r1 + (1.0 - share) * r2) / weight, 1.0)
 
 
+def _cdls(sets: LevelSets) -> Floats:
+    share, r1, r2 = _touches(sets.predictions, sets.counts, sets.means, sets.starts)
+    return np.minimum(2.0 * (share * r1 + (1.0 - share) * r2) / sets.weights, 1.0)
+
+
+@kernel
+def _touches(v, n, q, starts):
+    """What `_twice` takes of `cdl_of_levels`, of each of several Γ."""
+    out = np.empty((3, len(starts) - 1))
+    for b in range(len(starts) - 1):
+        i, j = starts[b], starts[b + 1]
+        out[0, b], _, out[1, b], _, out[2, b] = cdl_of_levels(v[i:j], n[i:j], q[i:j])
+    return out
+
+
 @kernel
 def cdl_of_levels(v, n, q) -> tuple[float, float, float, float, float]:
     """The points where the envelope of R touches, for levels of weight n: CDL is `_twice` that, over the weight."""
@@ -248,6 +264,7 @@ MEASURES = (
         "CDL | HW24; GH25 §4 | O(k log k) | no | yes | yes",
         decisions="swap regret of every task",
         witness=worst_decision_task,
+        many=_cdls,
         sampling=Sampling(partial(kink_errors, SWAPS), _SUPREMUM, cells=each_level, instead="scdl"),
         counterpart=partial(regret_bound, measure="cdl"),
     ),

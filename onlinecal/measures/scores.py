@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Floats, JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, LevelSets, of_gamma
 from onlinecal.core.validation import choice, vector
 from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Sampling, linear, row
 
@@ -41,6 +41,11 @@ def brier(gamma: JointDistribution) -> float:
     """
     q = gamma.means
     return float((gamma.mass * ((q - gamma.predictions) ** 2 + q * (1.0 - q))).sum())
+
+
+def _briers(sets: LevelSets) -> Floats:
+    q = sets.means
+    return sets.sums(sets.mass * ((q - sets.predictions) ** 2 + q * (1.0 - q)))
 
 
 @of_gamma
@@ -178,6 +183,19 @@ def _log_loss(v, w, q):
     return total
 
 
+def _log_losses_each(sets: LevelSets) -> Floats:
+    return np.asarray(_log_loss_each(sets.predictions, sets.mass, sets.means, sets.starts))
+
+
+@kernel
+def _log_loss_each(v, w, q, starts):
+    out = np.empty(len(starts) - 1)
+    for b in range(len(out)):
+        i, j = starts[b], starts[b + 1]
+        out[b] = _log_loss(v[i:j], w[i:j], q[i:j])
+    return out
+
+
 def _entropy(b: float) -> float:
     return -b * math.log(b) - (1.0 - b) * math.log1p(-b) if 0.0 < b < 1.0 else 0.0
 
@@ -230,6 +248,7 @@ MEASURES = (
     row(
         brier,
         "Brier | Bri50; Mur73 | O(k) | yes | no | yes",
+        many=_briers,
         modulus=linear(2.0, "|(y − v)² − (y − v')²| ≤ 2 |v − v'|"),
         # √n E|mean − E| ≤ half of the range.
         sampling=_mean_of(
@@ -244,6 +263,7 @@ MEASURES = (
     row(
         log_loss,
         "NLL | Goo52 | O(k) | yes | no | yes",
+        many=_log_losses_each,
         sampling=_mean_of(
             _log_losses,
             source=f"{GAFFKE}, for a population with forecasts no nearer to 0 and 1 than those given",

@@ -7,7 +7,7 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Floats, JointDistribution, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, LevelSets, of_gamma
 from onlinecal.measures.base import Modulus, linear, row, seminorm
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 
@@ -23,6 +23,16 @@ def isotonic_duals(v, rows) -> Floats:
     out, at, mass = np.empty(rows.shape[0]), np.empty(len(v)), np.empty(len(v))
     for b in range(rows.shape[0]):
         out[b] = _isotonic_dual(v, rows[b], at, mass)
+    return out
+
+
+@kernel
+def _isotonic_duals_each(v, r, starts):
+    """The same for each of several Γ."""
+    out, at, mass = np.empty(len(starts) - 1), np.empty(len(v)), np.empty(len(v))
+    for b in range(len(out)):
+        i, j = starts[b], starts[b + 1]
+        out[b] = _isotonic_dual(v[i:j], r[i:j], at, mass)
     return out
 
 
@@ -281,6 +291,12 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     return float(chain_dual(distances(gamma, metric), gamma.residuals)[0])
 
 
+def _smooth_ces(sets: LevelSets, *, metric: Metric = "identity") -> Floats | None:
+    if not isinstance(metric, str) or metric != "identity":
+        return None
+    return np.asarray(_isotonic_duals_each(sets.predictions, sets.residuals, sets.starts))
+
+
 def smooth_ce_witness(gamma: JointDistribution, *, metric: Metric = "identity") -> LipschitzWeights:
     """Lipschitz weights that attain `smooth_ce`: ±1 where g jumps, and steps ±d_i by the sign of P_i − g_i."""
     return _weights(gamma, metric)
@@ -352,6 +368,7 @@ MEASURES = (
         # slopes down to −1 has half of one, and the bound doubles.
         decisions="gain in squared loss from v + δ(v), δ 1-Lipschitz, ≤ 2 smCE",
         witness=smooth_ce_witness,
+        many=_smooth_ces,
         counterpart=smooth_ce_dual,
         sampling=seminorm(
             smooth_norm,

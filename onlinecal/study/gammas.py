@@ -5,6 +5,7 @@ the bytes that the largest of them needs, all lowest bytes first, compressed by 
 the last bit.
 """
 
+import itertools
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -14,9 +15,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from onlinecal.core.arrays import Floats, Ints
+from onlinecal.core._compile import kernel
+from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution, LevelSets
 from onlinecal.core.validation import is_whole
 
 #: run → its packed level sets
@@ -27,6 +29,8 @@ Keep = int | Literal["all", "none"]
 KEEP = 4096
 #: the largest number of levels that can be said; "all" has no limit
 MOST = 2**40
+#: bytes of all runs that are kept before they are compressed: a call for each run has its price
+HELD = 2**22
 #: of zlib: a higher level takes several times as long and saves a tenth. Each run of a batch has a window of 4096 bytes
 #: and 48 kB of memory.
 _ZLIB = 3, zlib.DEFLATED, 12, 6
@@ -69,6 +73,22 @@ class _Levels(NamedTuple):
         return counts
 
 
+class _Runs(NamedTuple):
+    """Level sets of several runs: codes, counts and positives (levels, 2), and where each run begins."""
+
+    code: Ints
+    counts: Ints
+    starts: Ints
+
+    def of(self, first: int, last: int) -> "_Runs":
+        """Those of some runs."""
+        starts = self.starts[first : last + 1]
+        return _Runs(*(part[starts[0] : starts[-1]] for part in self[:2]), starts - starts[0])
+
+
+_NOTHING = np.empty(0, np.int64), np.empty((0, 2), np.int64)
+
+
 class Packer:
     """Packs the Γ of some runs, checkpoint by checkpoint; one of more than `keep` levels is moved to i/(keep − 1)."""
 
@@ -76,48 +96,161 @@ class Packer:
         self._keep, self._streams = keep, streams
         #: whether the forecaster plays on no grid; all of one that does is kept exactly
         self.free = True
-        self._zips = [zlib.compressobj(*_ZLIB) for _ in range(runs if keep != "none" else 0)]
-        self._parts: list[list[bytes]] = [[] for _ in self._zips]
-        self._exact = [True] * runs
-        #: by stream and run: what is new at this checkpoint, and the level sets of the one before
-        self._new: dict[tuple[int, int], bytes] = {}
-        self._before: dict[tuple[int, int], _Levels] = {}
+        self._runs = range(runs if keep != "none" else 0)
+        self._exact = np.ones(runs, bool)
+        #: by stream, of some runs from a first one on: their bytes at this checkpoint, and their level sets
+        self._new: list[list[tuple[int, list[bytes], _Runs]]] = [[] for _ in range(streams)]
+        #: by stream, the level sets of all runs at the checkpoint before
+        self._before = [_Runs(*_NOTHING, np.zeros(runs + 1, np.int64))] * streams
+        #: the bytes of checkpoints that are not compressed yet, their number, and of runs what compresses them, and has
+        self._held: list[list[bytes]] = []
+        self._size = 0
+        self._zips: list[tuple[Any, list[bytes]]] = []
 
-    def take(self, stream: int, run: int, gamma: JointDistribution, moved: float | None = None) -> None:
-        """Takes Γ of a run, of all rounds (0) or a stream, and the mean distance that the game has moved it."""
+    def take(self, stream: int, first: int, sets: LevelSets, moved: Floats | None = None) -> None:
+        """Takes Γ of runs from `first` on, of all rounds (0) or a stream, and the mean distances moved."""
         if self._keep == "none":
             return
-        now = _Levels(gamma.predictions.view(np.int64), np.array([gamma.counts, gamma.positives], np.int64))
-        if self.free and moved is None and isinstance(self._keep, int) and gamma.levels > self._keep:
-            now, moved = _rounded(gamma.predictions, now.counts, self._keep - 1)
-        before = self._before.get((stream, run), _Levels())
-        known = np.searchsorted(now.code, before.code)
-        if (now.code.take(known, mode="clip") != before.code).any():  # Γ is moved from here on
-            code = np.union1d(before.code, now.code)
-            known, now = np.searchsorted(code, before.code), _Levels(code, now.among(code))
-        code, counts = self._before[stream, run] = now
-        self._exact[run] &= moved is None
-        if len(known) == len(code):  # as in most checkpoints
-            steps, added = code[:0], counts - before.counts
-        else:
-            new, added = np.ones(len(code), bool), counts.copy()
-            new[known] = False
-            added[:, known] -= before.counts
-            steps = np.diff(code[new], prepend=0)
-        head = _HEAD.pack(len(steps), np.nan if moved is None else moved)
-        self._new[stream, run] = head + b"".join(map(_ints, (steps, *added)))
+        counts = np.stack([sets.counts, sets.positives], axis=1).astype(np.int64)
+        now = _Runs(sets.predictions.view(np.int64), counts, sets.starts)
+        most = self._keep if self.free and moved is None else "all"
+        if isinstance(most, int) and np.diff(now.starts).max() > most:
+            now, moved = _coarse(now, most)
+        if moved is None:
+            moved = np.full(len(sets), np.nan)
+        last = first + len(sets)
+        self._exact[first:last] &= np.isnan(moved)
+        before = self._before[stream].of(first, last)
+        heads = np.ascontiguousarray(moved, "<f8").view(np.int64)
+        packed, ends, *after = _differences(*map(_read_only, (now, before)), heads)
+        held, places = packed.tobytes(), itertools.pairwise([0, *ends.tolist()])
+        self._new[stream].append((first, [held[i:j] for i, j in places], _Runs(*after)))
 
     def end(self) -> None:
-        """Packs the checkpoint; of runs that were not taken no outcome is known."""
-        for run, (packing, parts) in enumerate(zip(self._zips, self._parts, strict=True)):
-            new = [self._new.get((stream, run), _NONE) for stream in range(self._streams)]
-            parts.append(packing.compress(b"".join(new)))
-        self._new = {}
+        """Ends the checkpoint; of runs that were not taken no outcome is known."""
+        for stream, some in enumerate(self._new):
+            each = [_NONE] * len(self._runs)
+            for first, new, _ in some:
+                each[first : first + len(new)] = new
+            if some:
+                self._before[stream] = _together(len(self._runs), {first: after for first, _, after in some})
+            self._held.append(each)
+            self._size += sum(map(len, each))
+            some.clear()
+        if self._size > HELD:
+            self._compress()
+
+    def _compress(self) -> None:
+        if not self._zips:
+            self._zips = [(zlib.compressobj(*_ZLIB), []) for _ in self._runs]
+        for i, (packing, parts) in enumerate(self._zips):
+            parts.append(packing.compress(b"".join(new[i] for new in self._held)))
+        self._held, self._size = [], 0
 
     def packed(self) -> list[bytes]:
         """The bytes of each run; no runs where nothing is kept."""
-        each = zip(self._exact, self._parts, self._zips, strict=False)
-        return [_FIRST.pack(exact, self._streams) + b"".join(parts) + z.flush() for exact, parts, z in each]
+        first = [_FIRST.pack(exact, self._streams) for exact in self._exact.tolist()]
+        if self._zips:
+            self._compress()
+            each = zip(first, self._zips, strict=True)
+            return [head + b"".join(parts) + packing.flush() for head, (packing, parts) in each]
+        found = []
+        for i in self._runs:
+            packing = zlib.compressobj(*_ZLIB)  # one after the other, as each has its memory
+            found.append(
+                first[i] + packing.compress(b"".join(new[i] for new in self._held)) + packing.flush()
+            )
+        return found
+
+
+def _coarse(now: _Runs, keep: int) -> tuple[_Runs, Floats]:
+    """The level sets of runs, those of more than `keep` moved, and the mean distances; NaN for none."""
+    moved, runs = np.full(len(now.starts) - 1, np.nan), []
+    for run, (i, j) in enumerate(itertools.pairwise(now.starts.tolist())):
+        code, counts = now.code[i:j], now.counts[i:j]
+        if j - i > keep:
+            (code, own), moved[run] = _rounded(code.view(np.float64), counts.T, keep - 1)
+            counts = own.T
+        runs.append(_Runs(code, counts, np.array([0, len(code)])))
+    return _together(len(runs), dict(enumerate(runs))), moved
+
+
+def _together(runs: int, parts: Mapping[int, _Runs]) -> _Runs:
+    """All runs of parts, each from a first one on, in order; no level sets of those in no part."""
+    sizes = np.zeros(runs + 1, np.int64)
+    for first, part in parts.items():
+        sizes[first + 1 : first + len(part.starts)] = np.diff(part.starts)
+    code, counts = (np.concatenate(each) for each in zip(*(part[:2] for part in parts.values()), strict=True))
+    return _Runs(code, counts, np.cumsum(sizes))
+
+
+def _read_only(runs: _Runs) -> tuple[Ints, Ints, Ints]:
+    """So that the kernel needs no second form."""
+    code, counts, starts = map(locked, runs)
+    return code, counts, starts
+
+
+@kernel
+def _differences(now, before, heads):
+    """The bytes of several runs, where those of each end, and all their level sets: what is new since `before`."""
+    (code, counts, starts), (old, olds, begins) = now, before
+    size, runs = len(code) + len(old), len(heads)
+    out, ends, at = np.empty(24 * size + 15 * runs, np.uint8), np.empty(runs, np.int64), 0
+    firsts, codes, kept = (
+        np.zeros(runs + 1, np.int64),
+        np.empty(size, np.int64),
+        np.empty((size, 2), np.int64),
+    )
+    steps, added, k = np.empty(size, np.int64), np.empty((2, size), np.int64), 0
+    for run in range(runs):
+        i, j, first, new, last = starts[run], begins[run], k, 0, 0
+        while i < starts[run + 1] or j < begins[run + 1]:
+            mine = j == begins[run + 1] or (i < starts[run + 1] and code[i] <= old[j])
+            both = mine and j < begins[run + 1] and code[i] == old[j]
+            codes[k] = code[i] if mine else old[j]
+            for part in range(2):
+                kept[k, part] = counts[i, part] if mine else 0
+                added[part, k] = kept[k, part] - (olds[j, part] if both or not mine else 0)
+            if mine and not both:
+                steps[new] = code[i] - last
+                last = code[i]
+                new += 1
+            i += mine
+            j += both or not mine
+            k += 1
+        firsts[run + 1] = k
+        at = _put(_put(at, out, new, 4), out, heads[run], 8)
+        at = _put_all(at, out, steps[:new])
+        for part in range(2):
+            at = _put_all(at, out, added[part, first:k])
+        ends[run] = at
+    return out[:at], ends, codes[:k].copy(), kept[:k].copy(), firsts
+
+
+@kernel
+def _put(at, out, value, width):
+    """Writes a whole number, lowest byte first; the next place."""
+    for byte in range(width):
+        out[at + byte] = (value >> 8 * byte) & 255
+    return at + width
+
+
+@kernel
+def _put_all(at, out, values):
+    """Writes whole numbers: bytes of the largest, and their bytes, all lowest first; negative ones have all eight."""
+    width = 1
+    for value in values:
+        if value < 0:
+            width = 8
+        while width < 8 and value >> 8 * width > 0:
+            width += 1
+    out[at] = width
+    at += 1
+    for byte in range(width):
+        for value in values:
+            out[at] = (value >> 8 * byte) & 255
+            at += 1
+    return at
 
 
 def _rounded(v: Floats, counts: Ints, m: int) -> tuple[_Levels, float]:
@@ -126,13 +259,6 @@ def _rounded(v: Floats, counts: Ints, m: int) -> tuple[_Levels, float]:
     at, first = np.unique(i, return_index=True)
     moved = np.cumsum(counts[0] * abs(v - i / m))[-1] / counts[0].sum()
     return _Levels((at / m).view(np.int64), np.add.reduceat(counts, first, axis=1)), float(moved)
-
-
-def _ints(values: Ints) -> bytes:
-    """Whole numbers: bytes of the largest, and their bytes, all lowest ones first; negative ones have all eight."""
-    width = (int(values.view(np.uint64).max(initial=1)).bit_length() + 7) // 8
-    rows = np.ascontiguousarray(values, "<i8").view(np.uint8).reshape(-1, 8)
-    return bytes([width]) + rows[:, :width].T.tobytes()
 
 
 def unpacked(packed: bytes) -> Iterator[list[Kept]]:

@@ -198,11 +198,19 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
 
     def read(game: Game | Separate) -> float:
         began = time.perf_counter()
-        one = next(levels(game, None), None)
+        some = next(levels(game, None), None)
         known = time.perf_counter()
-        if one is not None:
-            cell.panel.read(*one[1:3])
-        once = (known - began) / len(runs) + time.perf_counter() - known
+        once = (known - began) / len(runs)
+        if some is not None:
+            _, sets, rounds, moved = some
+            cell.panel.read(
+                next(iter(sets)), rounds and rounds[0], None if moved is None else float(moved[0])
+            )
+            alone, again = time.perf_counter() - known, time.perf_counter()
+            if alone * len(sets) < budget:  # a game reads them together
+                cell.panel.read_each(sets, rounds, moved)
+                alone = (time.perf_counter() - again) / len(sets)
+            once += alone
         return once * (1 + len(cell.nature.strategy.streams))
 
     # First what is compiled or loaded for the first time; without delays, so that an outcome is told.

@@ -9,11 +9,14 @@ from numbers import Real
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from onlinecal.core import errors
+from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, failure
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution, LevelSets
 from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float
@@ -34,6 +37,8 @@ class Asked(NamedTuple):
     options: Mapping[str, Any]
     #: Γ with moved predictions, mean distance ↦ bracket; None where Γ is always exact
     moved: Callable[[JointDistribution, float], Bracket] | None = None
+    #: several Γ ↦ their values, or None; None for a measure of one Γ alone
+    many: Callable[[LevelSets], Floats | None] | None = None
 
     @property
     def bracket(self) -> bool:
@@ -159,12 +164,47 @@ class Panel:
         whole = len(measures) == len(self.measures) and len(tasks) == len(self.tasks)
         return self if whole else replace(self, measures=measures, tasks=tasks)
 
+    def read_each(
+        self,
+        sets: LevelSets,
+        rounds: Sequence[Transcript] | None = None,
+        moved: Floats | None = None,
+        which: Callable[[int], str] = "Γ {}".format,
+    ) -> Floats:
+        """As `read`, of several Γ, (B, columns); an error says `which` of them."""
+        known: dict[int, list[float]] = {}
+        if len(sets) > 1 and moved is None and not self.moved:
+            found = {i: asked.many(sets) for i, asked in enumerate(self.measures) if asked.many is not None}
+            known = {i: values.tolist() for i, values in found.items() if values is not None}
+        if len(known) == len(self.columns):
+            totals = sets.weights[:, None] * np.array([*known.values()]).T
+            if not np.isnan(totals).any():
+                return totals
+        totals = np.empty((len(sets), len(self.columns)))
+        for i, gamma in enumerate(sets):
+            seen, distance = rounds and rounds[i], None if moved is None else float(moved[i])
+            try:
+                totals[i] = self.read(gamma, seen, distance, {at: values[i] for at, values in known.items()})
+            except OnlinecalError as error:
+                raise InvalidData(f"{error}; {which(i)}") from error
+        return totals
+
     def read(
-        self, gamma: JointDistribution, rounds: Transcript | None = None, moved: float | None = None
+        self,
+        gamma: JointDistribution,
+        rounds: Transcript | None = None,
+        moved: float | None = None,
+        known: Mapping[int, float] = MappingProxyType({}),
     ) -> list[float]:
-        """The total T·μ(Γ) of every column; `moved` is the mean distance that the predictions of Γ were moved."""
+        """The total T·μ(Γ) of every column; `moved` is the mean distance that the predictions of Γ were moved.
+
+        `known` are values of some measures, by their place.
+        """
         values: list[float] = []
-        for asked in self.measures:
+        for i, asked in enumerate(self.measures):
+            if i in known:
+                values.append(known[i])
+                continue
             seen = gamma if asked.needs is None else rounds
             value = measured(asked.columns[0].measure, asked.of(moved), seen)
             if not isinstance(value, Bracket):
@@ -236,7 +276,9 @@ def _asked(spec: Any, rounds: int | None) -> Asked:
     columns = (column,)
     if record.may_bracket(options, rounds):
         columns = replace(column, end="lower"), replace(column, end="upper")  # type: ignore[assignment]
-    return Asked(columns, function, record, options)
+    # A limit of levels is one of each Γ.
+    many = None if record.many is None or "max_levels" in options else partial(record.many, **options)
+    return Asked(columns, function, record, options, many=many)
 
 
 def _moved(asked: Asked) -> Asked:

@@ -5,17 +5,18 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from functools import cache
+from functools import cache, partial
 from threading import Lock
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column, Held
-from onlinecal.core.errors import InvalidData, InvalidForecast, OnlinecalError
+from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import LevelSets
 from onlinecal.core.memory import cores, free_memory
 from onlinecal.core.transcript import Transcript
 from onlinecal.decision_makers.accounts import ENTRIES
@@ -179,15 +180,11 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
         packer.free = game.parts[0].ledger.grid is None
         for place, stream in enumerate(streams):
             # Where no outcome is known yet, totals are the empty sum.
-            for run, gamma, rounds, moved in levels(game, stream):
-                packer.take(place, run, gamma, moved)
-                try:
-                    totals[i, run, place * own : (place + 1) * own] = cell.panel.read(gamma, rounds, moved)
-                except OnlinecalError as error:
-                    raise InvalidData(
-                        f"{error}; after round {t} of {cell.forecaster.label!r} against {cell.nature_label!r}, "
-                        f"run {runs[run]}"
-                    ) from error
+            for first, sets, rounds, moved in levels(game, stream):
+                packer.take(place, first, sets, moved)
+                which = partial(_which, cell, t, runs[first])
+                read = cell.panel.read_each(sets, rounds, moved, which)
+                totals[i, first : first + len(sets), place * own : (place + 1) * own] = read
         packer.end()
         if cell.people.groups:
             accounts[:, i] = np.moveaxis(np.concatenate([each.read() for each in people], axis=1), 2, 0)
@@ -211,17 +208,24 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
     return Batch(runs[0], np.array(cell.times), read, loop, opened, people=joined, gammas=gammas)
 
 
+def _which(cell: Cell, t: int, first: int, place: int) -> str:
+    """Which Γ it is, for errors."""
+    return f"after round {t} of {cell.forecaster.label!r} against {cell.nature_label!r}, run {first + place}"
+
+
 def levels(
     game: Game | Separate, stream: int | None
-) -> Iterator[tuple[int, JointDistribution, Transcript | None, float | None]]:
-    """Place, Γ, rounds and mean distance moved of each run with known outcomes; runs of a world have their own."""
-    first = 0
+) -> Iterator[tuple[int, LevelSets, list[Transcript] | None, Floats | None]]:
+    """The first of some runs with known outcomes, their level sets, rounds, and mean distances moved."""
+    begins = 0  # runs of a world are parts
     for part in game.parts:
-        distances = part.moved(stream)
-        for run, gamma in enumerate(part.each(stream)):
-            rounds = None if part.transcripts is None else part.transcripts.of(run, stream)
-            yield first + run, gamma, rounds, None if distances is None else float(distances[run])
-        first += len(part.runs)
+        distances, first = part.moved(stream), 0
+        for sets in part.each(stream):
+            own = range(first, first + len(sets))
+            rounds = None if part.transcripts is None else [part.transcripts.of(run, stream) for run in own]
+            yield begins + first, sets, rounds, None if distances is None else distances[first : own.stop]
+            first = own.stop
+        begins += len(part.runs)
 
 
 def _advance(game: Game | Separate, until: int, told: Callable[[int], None] | None) -> None:

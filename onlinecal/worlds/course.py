@@ -11,7 +11,7 @@ import simpy
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidForecast, in_one_line
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import LevelSets
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_number
@@ -307,9 +307,9 @@ class Course:
             told = numbers, columns[:, 3], columns[:, 4], streams
             self.transcripts.extend(told, columns[None][:, :, [0, 1, *range(6, columns.shape[1])]])
 
-    def each(self, stream: int | None = None) -> Iterator[JointDistribution]:
-        """Γ of the run over the resolved questions of a stream or (None) of all; empty without one."""
-        return iter(self.ledger.each(stream) or ())
+    def each(self, stream: int | None = None) -> Iterator[LevelSets]:
+        """The level sets of the run over the resolved questions of a stream or (None) of all; empty without one."""
+        return self.ledger.each(stream)
 
     def moved(self, stream: int | None = None) -> Floats | None:
         """The mean distance that forecasts were moved, (1,); None where Γ is exact, and where it is empty."""

@@ -5,7 +5,7 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution, LevelSets
 from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
@@ -28,8 +28,8 @@ def packed(checkpoints, grid, keep="all"):
     for gammas in checkpoints:
         packer.free = grid is None
         for stream, known in enumerate(gammas):
-            for run, gamma in enumerate(known):
-                packer.take(stream, run, gamma)
+            if known:
+                packer.take(stream, 0, LevelSets.of(known))
         packer.end()
     return packer.packed()
 
