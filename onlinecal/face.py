@@ -142,7 +142,7 @@ def play(
         With ``sight = "law"`` or ``"draw"`` it has ``probability(round)`` (see `onlinecal.natures.Scalar`). A world
         (`onlinecal.worlds`), or a plain class with ``run(env, market)``, asks and answers at times of its own.
     horizon : int or sequence of int
-        One horizon: one game, read at geometric checkpoints. Several: a game of each, tuned to its own horizon and read
+        A number: one game, read at geometric checkpoints. A list: a game of each, tuned to its own horizon and read
         at its end. This is how the growth rate of a tuned forecaster is measured. They are fresh games, unless the
         nature replays recorded outcomes.
     runs : int, default 16
@@ -153,7 +153,7 @@ def play(
         with several values, as in `sweep`, gives several. ``"module:function"`` names a measure, a task, or a function
         that makes a task of the options.
     per_decade : int, default 8
-        Checkpoints for each factor of ten, with one horizon; from 1 to 100.
+        Checkpoints for each factor of ten, where the horizon is a number; from 1 to 100.
     arrivals : Arrivals, or its name or table
         When questions are asked (see `onlinecal.schedules`). Default: one a unit of the clock.
     delays : number, Delays, or its name or table; or a list of them
@@ -201,7 +201,8 @@ def play(
     >>> study.curve("ece").mean[-1]
     np.float64(500.0)
     """
-    horizons = list(horizon) if isinstance(horizon, Iterable) and not isinstance(horizon, str) else [horizon]
+    several = isinstance(horizon, Iterable) and not isinstance(horizon, str)
+    horizons: list[Any] = list(horizon) if several else [horizon]  # type: ignore[arg-type]
     rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
     with lists_are_values(forecaster, nature, measures, tasks, arrivals, delays, decision_makers):
         cells = plan(
@@ -212,6 +213,7 @@ def play(
             seed=seed,
             panel=Panel.of(measures_of(listed(measures)), tasks_of(listed(tasks)), rounds=rounds),
             per_decade=per_decade,
+            ends=several,
             schedules=schedules_of(arrivals, delays),
             people=People.of(decision_makers_of(listed(decision_makers)), seed if is_whole(seed) else 0),
             history=as_history(history),

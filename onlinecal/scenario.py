@@ -242,6 +242,7 @@ def _cells(scenario: Scenario, folder: Path) -> Plan:
             rounds=max(horizons, default=None),
         ),
         per_decade=scenario.checkpoints_per_decade,
+        ends=scenario.horizon is None,
         schedules=schedules_of(scenario.arrivals, scenario.delays, folder),
         people=People.of(decision_makers_of(scenario.decision_makers, folder), scenario.seed),
         history=as_history(located(scenario.history, folder)),

@@ -132,7 +132,9 @@ class Packer:
             each = [_NONE] * len(self._runs)
             for first, new, _ in some:
                 each[first : first + len(new)] = new
-            if some:
+            if len(some) == 1 and len(some[0][1]) == len(self._runs):
+                each, self._before[stream] = some[0][1:]
+            elif some:
                 self._before[stream] = _together(len(self._runs), {first: after for first, _, after in some})
             self._held.append(each)
             self._size += sum(map(len, each))

@@ -204,6 +204,7 @@ def plan(
     seed: int,
     panel: Panel,
     per_decade: int = 8,
+    ends: bool = False,
     schedules: Sequence[Schedule] = (IMMEDIATE,),
     people: People = NOBODY,
     history: Keeping = EXACT,
@@ -212,8 +213,8 @@ def plan(
     """The cells of a study: every forecaster against every nature at every horizon by every schedule.
 
     Of several horizons each is a game of its own, read at its end. A single one is read at geometric checkpoints,
-    `per_decade` for each factor of ten. A nature of L rounds, such as a recorded stream, is played at all shorter
-    horizons and at L. Pairs that cannot play
+    `per_decade` for each factor of ten, or (`ends`) at its end too. A nature of L rounds, such as a recorded stream, is
+    played at all shorter horizons and at L. Pairs that cannot play
     each other are left out (`Plan.incompatible`), as long as there are others.
 
     Raises
@@ -261,7 +262,8 @@ def plan(
             if not schedule.immediate:
                 schedule.clock(horizon, int(seed)).check()
     panel, history = _settled(panel, people, history, free)
-    read = {t: tuple(checkpoints(t, int(per_decade))) if len(times) == 1 else (t,) for t in times}
+    on_the_way = len(times) == 1 and not ends
+    read = {t: tuple(checkpoints(t, int(per_decade))) if on_the_way else (t,) for t in times}
     keep = check_keep(keep)
     cells = (
         Cell(
