@@ -307,23 +307,13 @@ class LevelSets:
     @classmethod
     def of_counts(cls, points: Floats, counts: Ints, positives: Ints) -> "LevelSets":
         """Those of counts at each of some ascending points, (B, points); every row has a round. Nothing is checked."""
-        there = counts > 0
-        rows, at = there.nonzero()
-        starts = np.searchsorted(rows, np.arange(len(counts) + 1))
-        n, s = (each[there].astype(np.float64) for each in (counts, positives))
-        return cls(points[at] + 0.0, n, s, starts)  # + 0.0 turns −0.0 into 0.0
+        return cls(*_levels_of_counts(locked(points), counts, positives))
 
     @classmethod
     def of_keys(cls, keys: Ints) -> "LevelSets":
         """Those of rows of sorted integers of `encode`, (B, rounds). Nothing is checked."""
-        bits = keys >> 1
-        new = np.ones(keys.shape, bool)
-        np.not_equal(bits[:, 1:], bits[:, :-1], out=new[:, 1:])
-        at = np.flatnonzero(new)
-        counts = np.diff(at, append=keys.size).astype(np.float64)
-        positives = np.add.reduceat((keys & 1).ravel(), at).astype(np.float64)
-        starts = np.searchsorted(at, np.arange(len(keys) + 1) * keys.shape[1])
-        return cls(bits.ravel()[at].view(np.float64), counts, positives, starts)
+        bits, *others = _levels_of_rows(np.ascontiguousarray(keys))
+        return cls(bits.view(np.float64), *others)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -341,7 +331,8 @@ class LevelSets:
     @cached_property
     def mass(self) -> Floats:
         """The share of the weight of its Γ at each level."""
-        return np.asarray(locked(self.counts / np.repeat(self.weights, np.diff(self.starts))))
+        own = self.weights if len(self) == 1 else np.repeat(self.weights, np.diff(self.starts))
+        return np.asarray(locked(self.counts / own))
 
     @cached_property
     def residuals(self) -> Floats:
@@ -350,6 +341,8 @@ class LevelSets:
 
     def sums(self, values: Floats) -> Floats:
         """The sum over the levels of each Γ, added in the order of `ndarray.sum`."""
+        if len(self) == 1:
+            return np.array([values.sum()])
         # `reduceat` adds to the first value the sum of the others; `sum` adds to 0 that of all.
         first = self.starts[:-1]
         return np.asarray(np.add.reduceat(np.insert(values, first, 0.0), first + np.arange(len(self))))
@@ -439,6 +432,44 @@ def levels_of_keys(keys) -> tuple[NDArray[np.int64], Floats, Floats]:
         n[i] += 1.0
         s[i] += key & 1
     return bits, n, s
+
+
+@kernel
+def _levels_of_counts(points, counts, positives):
+    """Levels, counts, positives and starts of rows of counts at points."""
+    k = 0
+    for b in range(len(counts)):
+        for i in range(len(points)):
+            k += counts[b, i] > 0
+    v, n, s, starts = np.empty(k), np.empty(k), np.empty(k), np.zeros(len(counts) + 1, np.int64)
+    k = 0
+    for b in range(len(counts)):
+        for i in range(len(points)):
+            if counts[b, i] > 0:
+                v[k], n[k], s[k] = points[i] + 0.0, counts[b, i], positives[b, i]  # + 0.0 turns −0.0 into 0.0
+                k += 1
+        starts[b + 1] = k
+    return v, n, s, starts
+
+
+@kernel
+def _levels_of_rows(keys):
+    """`levels_of_keys` of each row, one behind the other, and starts."""
+    k = 0
+    for b in range(len(keys)):
+        for t in range(keys.shape[1]):
+            k += t == 0 or keys[b, t] >> 1 != keys[b, t - 1] >> 1
+    bits, n, s, starts = np.empty(k, np.int64), np.zeros(k), np.zeros(k), np.zeros(len(keys) + 1, np.int64)
+    k = 0
+    for b in range(len(keys)):
+        for t in range(keys.shape[1]):
+            if t == 0 or keys[b, t] >> 1 != keys[b, t - 1] >> 1:
+                bits[k] = keys[b, t] >> 1
+                k += 1
+            n[k - 1] += 1.0
+            s[k - 1] += keys[b, t] & 1
+        starts[b + 1] = k
+    return bits, n, s, starts
 
 
 def _restored(*arrays: Floats) -> JointDistribution:

@@ -14,8 +14,8 @@ def bytes_of_run(forecaster: Any, nature: Any, horizon: int, kept: float) -> flo
     return kept + sum(bytes_at(player, horizon, horizon) for player in (forecaster, nature))
 
 
-def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
-    """Refuses players of which a single run has no room."""
+def check_players(forecaster: Any, nature: Any, horizon: int) -> float:
+    """Refuses players of which a single run has no room; the free memory."""
     players, free = (forecaster, nature), free_memory()
     bytes_of = [bytes_at(player, horizon, horizon) for player in players]
     needed, most = sum(bytes_of), players[bytes_of[1] > bytes_of[0]]
@@ -24,6 +24,7 @@ def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
             f"one run of {horizon} rounds needs up to {needed / GIB:.1f} GiB for what the players remember, most of it "
             f"{strategy_name(most)!r} ({most.memory}), and {free / GIB:.1f} GiB are free; expected a shorter horizon"
         )
+    return free
 
 
 def check_counts(runs: int, points: int, tables: int) -> None:

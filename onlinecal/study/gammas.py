@@ -111,18 +111,18 @@ class Packer:
         """Takes Γ of runs from `first` on, of all rounds (0) or a stream, and the mean distances moved."""
         if self._keep == "none":
             return
-        counts = np.stack([sets.counts, sets.positives], axis=1).astype(np.int64)
-        now = _Runs(sets.predictions.view(np.int64), counts, sets.starts)
+        counts = np.empty((len(sets.counts), 2), np.int64)
+        counts[:, 0], counts[:, 1] = sets.counts, sets.positives
+        now, last = _Runs(sets.predictions.view(np.int64), counts, sets.starts), first + len(sets)
         most = self._keep if self.free and moved is None else "all"
         if isinstance(most, int) and np.diff(now.starts).max() > most:
             now, moved = _coarse(now, most)
         if moved is None:
             moved = np.full(len(sets), np.nan)
-        last = first + len(sets)
-        self._exact[first:last] &= np.isnan(moved)
-        before = self._before[stream].of(first, last)
+        else:
+            self._exact[first:last] &= np.isnan(moved)
         heads = np.ascontiguousarray(moved, "<f8").view(np.int64)
-        packed, ends, *after = _differences(*map(_read_only, (now, before)), heads)
+        packed, ends, *after = _differences(tuple(now), tuple(self._before[stream].of(first, last)), heads)
         held, places = packed.tobytes(), itertools.pairwise([0, *ends.tolist()])
         self._new[stream].append((first, [held[i:j] for i, j in places], _Runs(*after)))
 
@@ -172,9 +172,12 @@ def _coarse(now: _Runs, keep: int) -> tuple[_Runs, Floats]:
         code, counts = now.code[i:j], now.counts[i:j]
         if j - i > keep:
             (code, own), moved[run] = _rounded(code.view(np.float64), counts.T, keep - 1)
-            counts = own.T
+            counts = np.ascontiguousarray(own.T)
         runs.append(_Runs(code, counts, np.array([0, len(code)])))
-    return _together(len(runs), dict(enumerate(runs))), moved
+    code, counts, starts = _together(len(runs), dict(enumerate(runs)))
+    return _Runs(
+        locked(code), counts, locked(starts)
+    ), moved  # as they come otherwise, in the same form for the kernel
 
 
 def _together(runs: int, parts: Mapping[int, _Runs]) -> _Runs:
@@ -184,12 +187,6 @@ def _together(runs: int, parts: Mapping[int, _Runs]) -> _Runs:
         sizes[first + 1 : first + len(part.starts)] = np.diff(part.starts)
     code, counts = (np.concatenate(each) for each in zip(*(part[:2] for part in parts.values()), strict=True))
     return _Runs(code, counts, np.cumsum(sizes))
-
-
-def _read_only(runs: _Runs) -> tuple[Ints, Ints, Ints]:
-    """So that the kernel needs no second form."""
-    code, counts, starts = map(locked, runs)
-    return code, counts, starts
 
 
 @kernel

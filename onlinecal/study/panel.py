@@ -26,6 +26,9 @@ from onlinecal.decisions.tasks import Task
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
 
+#: the most levels, of all Γ, of which arrays are kept for their measures
+FEW = 2**20
+
 
 class Asked(NamedTuple):
     """A measure that is asked for, with its options set."""
@@ -173,7 +176,7 @@ class Panel:
     ) -> Floats:
         """As `read`, of several Γ, (B, columns); an error says `which` of them."""
         known: dict[int, list[float]] = {}
-        if len(sets) > 1 and moved is None and not self.moved:
+        if len(sets.predictions) <= FEW and moved is None and not self.moved:
             found = {i: asked.many(sets) for i, asked in enumerate(self.measures) if asked.many is not None}
             known = {i: values.tolist() for i, values in found.items() if values is not None}
         if len(known) == len(self.columns):

@@ -17,7 +17,7 @@ from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import LevelSets
-from onlinecal.core.memory import cores, free_memory
+from onlinecal.core.memory import cores
 from onlinecal.core.transcript import Transcript
 from onlinecal.decision_makers.accounts import ENTRIES
 from onlinecal.engine.game import Game
@@ -62,8 +62,8 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 
 def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
-    check_players(cell.forecaster.strategy, cell.nature.strategy, cell.horizon)
-    room = min(ROOM, 4 * ROOM // at_once, free_memory() / (2 * at_once))
+    free = check_players(cell.forecaster.strategy, cell.nature.strategy, cell.horizon)
+    room = min(ROOM, 4 * ROOM // at_once, free / (2 * at_once))
     size = max(1, min(BATCH, int(room // bytes_of(cell))))
     if cell.people.groups:
         # Every stretch between two of their times has counts of its own, of each stream, and those before it.
@@ -237,8 +237,8 @@ def _advance(game: Game | Separate, until: int, told: Callable[[int], None] | No
     while game.asked < until:
         began = time.perf_counter()
         game.advance(min(until, game.asked + rounds), told)
-        if time.perf_counter() - began < STRETCH:
-            rounds *= 2
+        took = time.perf_counter() - began
+        rounds = int(rounds * max(1.0, min(8.0, STRETCH / max(took, 1e-6))))
 
 
 def _certificate(cell: Cell, runs: range, name: str, values: list[Any]) -> Any:

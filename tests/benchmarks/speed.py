@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
+import onlinecal as oc
 from onlinecal import forecasters as f
 from onlinecal import natures as n
 from onlinecal.decision_makers.tenures import People
@@ -170,6 +171,18 @@ def study(people: int) -> Row:
     return Row(lambda: play_cell(cell), 64 * ROUNDS)
 
 
+def short(forecaster: Any, runs: int, beside: Any = plain, **options: Any) -> Row:
+    """Short games as a user plays them, from the call to totals: planned, played, read by ECE and kept."""
+    told = {"horizon": [100], "runs": runs, "measures": ["ece"], **options}
+    games = max(1, 20 // runs)  # one game takes a millisecond or two
+
+    def play() -> None:
+        for _ in range(games):
+            oc.play(forecaster, CONTRARIAN, **told)
+
+    return Row(play, games * runs * 100, beside)
+
+
 HEDGING, CDL, PLAIN = f.ForecastHedging(), f.CDLMinimiser(), f.Scalar(RunningMean)
 CONTRARIAN, COIN = n.Contrarian(), n.Bernoulli()
 TWO = n.Streams((CONTRARIAN, n.Drift()))
@@ -230,6 +243,14 @@ ROWS: dict[str, Callable[[], Row]] = {
     "the same, 16 runs": lambda: game(
         PLAIN, CONTRARIAN, 16, ROUNDS // 16, plain_class
     ),
+    "5,000 games of 100 rounds by `oc.play`, read at the end": lambda: short(HEDGING, 5000),
+    "the same, read at 9 checkpoints": lambda: short(HEDGING, 5000, horizon=100),
+    "the same of a forecaster without a grid": lambda: short(f.EmpiricalMean(), 5000, horizon=100),
+    "one game of 100 rounds by `oc.play`, read at the end": lambda: short(HEDGING, 1),
+    "the same, read at 9 checkpoints, one run": lambda: short(HEDGING, 1, horizon=100),
+    "the same of a user's plain class, read at the end, beside a plain loop of it": lambda: short(
+        RunningMean, 1, plain_class
+    ),
     "a compiled loop written for the first game alone, one run": lambda: Row(compiled, LONG),
     "a plain Python loop of the first, one run": lambda: Row(plain, ROUNDS),
 }  # fmt: skip
@@ -278,7 +299,7 @@ def table() -> str:
 
 
 def _short(x: float) -> str:
-    return f"{x:.0f}" if x >= 9.95 else f"{x:.1f}"
+    return f"{x:.0f}" if x >= 9.95 else f"{x:.1f}" if x >= 0.95 else f"{x:.1g}"
 
 
 def main(block: str, make: Callable[[], str]) -> None:

@@ -41,7 +41,8 @@ def test_batches_have_room_for_what_their_players_remember(monkeypatch, batches,
     """
     options = {"nature": "drift", "horizon": 1000, "runs": 8, "seed": 2, "measures": "smooth_ce"}
     cells = oc.play("defensive_forecasting", **options).cells
-    monkeypatch.setattr(f"onlinecal.study.run.{room}", 300_000 if room == "ROOM" else lambda: 600_000)
+    where = "onlinecal.study.run.ROOM" if room == "ROOM" else "onlinecal.engine.memory.free_memory"
+    monkeypatch.setattr(where, 300_000 if room == "ROOM" else lambda: 600_000)
     gc.collect()
     gc.disable()
     try:
