@@ -203,7 +203,7 @@ def play(
     """
     several = isinstance(horizon, Iterable) and not isinstance(horizon, str)
     horizons: list[Any] = list(horizon) if several else [horizon]  # type: ignore[arg-type]
-    rounds = max((t for t in horizons if isinstance(t, (int, np.integer))), default=None)
+    rounds = max((int(t) for t in horizons if isinstance(t, (int, np.integer))), default=None)
     with lists_are_values(forecaster, nature, measures, tasks, arrivals, delays, decision_makers):
         cells = plan(
             _entries("forecaster", forecaster),

@@ -133,6 +133,24 @@ class Modulus:
         return self.bound(moved, **options)
 
 
+#: id of a measure's function, which is one of a module and lives as long → its form for many Γ
+_MANY: dict[int, Callable[..., Floats | None]] = {}
+
+
+def for_many(function: Callable[..., Any]) -> Callable[[Callable[..., Floats | None]], Any]:
+    """Makes a function of level sets and the options the form of a measure for many Γ: a decorator.
+
+    It gives the values of all Γ of `LevelSets`, those of the measure to the last bit; None where these options have no
+    such form.
+    """
+
+    def made(many: Callable[..., Floats | None]) -> Callable[..., Floats | None]:
+        _MANY[id(function)] = many
+        return many
+
+    return made
+
+
 def linear(slope: float, source: str) -> Modulus:
     return Modulus("δ" if slope == 1.0 else f"{slope:g}δ", source, lambda moved, **options: slope * moved)
 
@@ -172,9 +190,6 @@ class Measure:
         The distance of the value on a sample from that of its population.
     tail : callable, optional
         `tail(x)`: the probability that the value of many calibrated forecasts is x √(E[v (1 − v)]/n) or more.
-    many : callable, optional
-        `many(sets, **options) -> floats or None`: the values of all Γ of `LevelSets`, those of the function to the last
-        bit. None where these options have no such form.
     of_rounds : bool
         Whether the value depends on the number of rounds.
     version : int
@@ -204,7 +219,6 @@ class Measure:
     modulus: Modulus | None = None
     sampling: Sampling | Between | None = None
     tail: Callable[[float], float] | None = None
-    many: Callable[..., Floats | None] | None = None
     of_rounds: bool = False
     version: int = 1
 
@@ -212,6 +226,11 @@ class Measure:
     def name(self) -> str:
         """The name in scenarios, tables and curves."""
         return self.function.__name__
+
+    @property
+    def many(self) -> Callable[..., Floats | None] | None:
+        """The form of its function for many Γ (see `for_many`); None for none."""
+        return _MANY.get(id(self.function))
 
     @property
     def options(self) -> Mapping[str, Any]:

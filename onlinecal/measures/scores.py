@@ -11,7 +11,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, LevelSets, of_gamma
 from onlinecal.core.validation import choice, vector
-from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Sampling, linear, row
+from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Sampling, for_many, linear, row
 
 Losses = Callable[[JointDistribution], tuple[Floats, Floats, float]]
 Phi = Literal["log", "quadratic"] | tuple[Callable[[Floats], ArrayLike], Callable[[Floats], ArrayLike]]
@@ -43,6 +43,7 @@ def brier(gamma: JointDistribution) -> float:
     return float((gamma.mass * ((q - gamma.predictions) ** 2 + q * (1.0 - q))).sum())
 
 
+@for_many(brier)
 def _briers(sets: LevelSets) -> Floats:
     q = sets.means
     return sets.sums(sets.mass * ((q - sets.predictions) ** 2 + q * (1.0 - q)))
@@ -183,6 +184,7 @@ def _log_loss(v, w, q):
     return total
 
 
+@for_many(log_loss)
 def _log_losses_each(sets: LevelSets) -> Floats:
     return np.asarray(_log_loss_each(sets.predictions, sets.mass, sets.means, sets.starts))
 
@@ -248,7 +250,6 @@ MEASURES = (
     row(
         brier,
         "Brier | Bri50; Mur73 | O(k) | yes | no | yes",
-        many=_briers,
         modulus=linear(2.0, "|(y − v)² − (y − v')²| ≤ 2 |v − v'|"),
         # √n E|mean − E| ≤ half of the range.
         sampling=_mean_of(
@@ -263,7 +264,6 @@ MEASURES = (
     row(
         log_loss,
         "NLL | Goo52 | O(k) | yes | no | yes",
-        many=_log_losses_each,
         sampling=_mean_of(
             _log_losses,
             source=f"{GAFFKE}, for a population with forecasts no nearer to 0 and 1 than those given",

@@ -8,7 +8,7 @@ from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import Floats, JointDistribution, LevelSets, of_gamma
-from onlinecal.measures.base import Modulus, linear, row, seminorm
+from onlinecal.measures.base import Modulus, for_many, linear, row, seminorm
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 
 
@@ -291,6 +291,7 @@ def smooth_ce(gamma: JointDistribution, *, metric: Metric = "identity") -> float
     return float(chain_dual(distances(gamma, metric), gamma.residuals)[0])
 
 
+@for_many(smooth_ce)
 def _smooth_ces(sets: LevelSets, *, metric: Metric = "identity") -> Floats | None:
     if not isinstance(metric, str) or metric != "identity":
         return None
@@ -368,7 +369,6 @@ MEASURES = (
         # slopes down to −1 has half of one, and the bound doubles.
         decisions="gain in squared loss from v + δ(v), δ 1-Lipschitz, ≤ 2 smCE",
         witness=smooth_ce_witness,
-        many=_smooth_ces,
         counterpart=smooth_ce_dual,
         sampling=seminorm(
             smooth_norm,

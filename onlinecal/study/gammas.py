@@ -83,7 +83,8 @@ class _Runs(NamedTuple):
     def of(self, first: int, last: int) -> "_Runs":
         """Those of some runs."""
         starts = self.starts[first : last + 1]
-        return _Runs(*(part[starts[0] : starts[-1]] for part in self[:2]), starts - starts[0])
+        own = slice(starts[0], starts[-1])
+        return _Runs(self.code[own], self.counts[own], starts - starts[0])
 
 
 _NOTHING = np.empty(0, np.int64), np.empty((0, 2), np.int64)

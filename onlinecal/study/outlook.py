@@ -203,9 +203,8 @@ def measure(cell: Cell, budget: float) -> tuple[float, float]:
         once = (known - began) / len(runs)
         if some is not None:
             _, sets, rounds, moved = some
-            cell.panel.read(
-                next(iter(sets)), rounds and rounds[0], None if moved is None else float(moved[0])
-            )
+            seen, distance = rounds[0] if rounds else None, None if moved is None else float(moved[0])
+            cell.panel.read(next(iter(sets)), seen, distance)
             alone, again = time.perf_counter() - known, time.perf_counter()
             if alone * len(sets) < budget:  # a game reads them together
                 cell.panel.read_each(sets, rounds, moved)

@@ -170,7 +170,7 @@ class Panel:
     def read_each(
         self,
         sets: LevelSets,
-        rounds: Sequence[Transcript] | None = None,
+        rounds: Sequence[Transcript | None] | None = None,
         moved: Floats | None = None,
         which: Callable[[int], str] = "Γ {}".format,
     ) -> Floats:
@@ -185,7 +185,7 @@ class Panel:
                 return totals
         totals = np.empty((len(sets), len(self.columns)))
         for i, gamma in enumerate(sets):
-            seen, distance = rounds and rounds[i], None if moved is None else float(moved[i])
+            seen, distance = rounds[i] if rounds else None, None if moved is None else float(moved[i])
             try:
                 totals[i] = self.read(gamma, seen, distance, {at: values[i] for at, values in known.items()})
             except OnlinecalError as error:

@@ -183,8 +183,10 @@ def _played(cell: Cell, runs: range, progress: Callable[[int], None] | None, thr
             for first, sets, rounds, moved in levels(game, stream):
                 packer.take(place, first, sets, moved)
                 which = partial(_which, cell, t, runs[first])
-                read = cell.panel.read_each(sets, rounds, moved, which)
-                totals[i, first : first + len(sets), place * own : (place + 1) * own] = read
+                columns = slice(place * own, (place + 1) * own)
+                totals[i, first : first + len(sets), columns] = cell.panel.read_each(
+                    sets, rounds, moved, which
+                )
         packer.end()
         if cell.people.groups:
             accounts[:, i] = np.moveaxis(np.concatenate([each.read() for each in people], axis=1), 2, 0)
@@ -215,7 +217,7 @@ def _which(cell: Cell, t: int, first: int, place: int) -> str:
 
 def levels(
     game: Game | Separate, stream: int | None
-) -> Iterator[tuple[int, LevelSets, list[Transcript] | None, Floats | None]]:
+) -> Iterator[tuple[int, LevelSets, list[Transcript | None] | None, Floats | None]]:
     """The first of some runs with known outcomes, their level sets, rounds, and mean distances moved."""
     begins = 0  # runs of a world are parts
     for part in game.parts:

@@ -1,4 +1,4 @@
-"""Many Γ at once: level sets one behind the other, and the measures that have a form for them, to the last bit."""
+"""Many Γ at once: their level sets, and the measures that have a form for them, to the last bit."""
 
 import inspect
 import itertools
@@ -20,7 +20,7 @@ PARTS = "predictions", "counts", "positives", "means"
 
 
 def grids(rng):
-    """Level sets of counts on grids from coarse to fine: few levels and many, in the order in which NumPy adds them."""
+    """Level sets of counts on grids from coarse to fine: NumPy adds few and many in different orders."""
     for m in (1, 2, 6, 7, 8, 9, 20, 127, 128, 129, 700):
         counts = rng.poisson(rng.exponential(2.0, (40, 1)), (40, m + 1))
         counts[:, rng.integers(m + 1)] += 1  # each has a round

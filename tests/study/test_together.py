@@ -1,4 +1,4 @@
-"""Runs that are read together: totals and what is kept of Γ are those of each run alone; and what is read at all."""
+"""Runs that are read together: totals and kept Γ are those of each run alone. What is read at all."""
 
 import itertools
 

@@ -55,6 +55,7 @@ def test_other_ways_to_write_it(tmp_path):
     assert (cell.forecaster.label, cell.nature.label) == ("constant", "drift")
     for old, new, times in (
         ("[10, 20]", "{from = 10, to = 1000, count = 3}", [(10,), (100,), (1000,)]),
+        ("[10, 20]", "[100]", [(100,)]),  # a list of one: read at its end too
         ("horizons = [10, 20]", "horizon = 100\ncheckpoints_per_decade = 2", [(10, 32, 100)]),
         ('label = "mine"', "longest = 15", [(10,)]),  # a slow strategy is played less long
     ):
