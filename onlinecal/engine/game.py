@@ -21,7 +21,8 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
-from onlinecal.core.joint import JointDistribution, LevelSets
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.levels import LevelSets
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count, integer

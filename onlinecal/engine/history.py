@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.core.arrays import Floats
-from onlinecal.core.joint import JointDistribution, LevelSets, encode
+from onlinecal.core.joint import JointDistribution, encode
+from onlinecal.core.levels import LevelSets
 from onlinecal.engine.spill import Keys, Spill, gamma_of, merged
 
 #: points or rounds of several runs from which level sets are made at a time; more, and each run is alone

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, LevelSets
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.levels import LevelSets
 from onlinecal.engine.history import Counts, History, Sorted, of_counts, together
 from onlinecal.engine.keeping import FEWEST, Exact, Keeping, OnGrid
 from onlinecal.engine.memory import check_counts

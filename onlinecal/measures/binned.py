@@ -8,7 +8,8 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import cell
-from onlinecal.core.joint import CHUNK, Floats, JointDistribution, LevelSets, of_gamma
+from onlinecal.core.joint import CHUNK, Floats, JointDistribution, of_gamma
+from onlinecal.core.levels import LevelSets
 from onlinecal.core.validation import choice, integer, number
 from onlinecal.measures.base import Change, Ints, Sampling, each_level, for_many, row, seminorm
 from onlinecal.measures.witnesses.bins import Bins

@@ -7,7 +7,8 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats
-from onlinecal.core.joint import JointDistribution, LevelSets, of_gamma
+from onlinecal.core.joint import JointDistribution, of_gamma
+from onlinecal.core.levels import LevelSets
 from onlinecal.decisions.tasks import Task, as_task, v_shaped
 from onlinecal.measures._kinks import (
     FIXED,

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Floats, JointDistribution, LevelSets, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
+from onlinecal.core.levels import LevelSets
 from onlinecal.core.validation import choice, vector
 from onlinecal.measures.base import GAFFKE, Change, Ends, Known, Sampling, for_many, linear, row
 

@@ -7,7 +7,8 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import Floats, JointDistribution, LevelSets, of_gamma
+from onlinecal.core.joint import Floats, JointDistribution, of_gamma
+from onlinecal.core.levels import LevelSets
 from onlinecal.measures.base import Modulus, for_many, linear, row, seminorm
 from onlinecal.measures.witnesses.weights import CancelledResiduals, LipschitzWeights, Metric, distances
 

@@ -18,7 +18,8 @@ import numpy as np
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, LevelSets
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.levels import LevelSets
 from onlinecal.core.validation import is_whole
 
 #: run → its packed level sets

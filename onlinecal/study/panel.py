@@ -16,7 +16,8 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import ACCOUNT, Column, Held, Kind
 from onlinecal.core.content import content
 from onlinecal.core.errors import InvalidData, InvalidParameter, OnlinecalError, failure
-from onlinecal.core.joint import JointDistribution, LevelSets
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.levels import LevelSets
 from onlinecal.core.strategy import named_table
 from onlinecal.core.transcript import Transcript, needs_of
 from onlinecal.core.validation import as_float

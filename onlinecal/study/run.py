@@ -16,7 +16,7 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.guarantee import Sight
-from onlinecal.core.joint import LevelSets
+from onlinecal.core.levels import LevelSets
 from onlinecal.core.memory import cores
 from onlinecal.core.transcript import Transcript
 from onlinecal.decision_makers.accounts import ENTRIES

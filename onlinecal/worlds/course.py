@@ -11,7 +11,7 @@ import simpy
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidData, InvalidForecast, in_one_line
-from onlinecal.core.joint import LevelSets
+from onlinecal.core.levels import LevelSets
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_number

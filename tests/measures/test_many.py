@@ -6,7 +6,8 @@ import itertools
 import numpy as np
 import pytest
 
-from onlinecal.core.joint import JointDistribution, LevelSets, encode
+from onlinecal.core.joint import JointDistribution, encode
+from onlinecal.core.levels import LevelSets
 from onlinecal.engine import history
 from onlinecal.engine.history import Sorted, of_counts
 from onlinecal.measures import MEASURES

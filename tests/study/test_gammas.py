@@ -5,7 +5,8 @@ import pytest
 
 import onlinecal as oc
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution, LevelSets
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.levels import LevelSets
 from onlinecal.engine.game import Game
 from onlinecal.measures import MEASURES
 from onlinecal.schedules import Constant, Schedule
