@@ -154,17 +154,9 @@ class Packer:
     def packed(self) -> list[bytes]:
         """The bytes of each run; no runs where nothing is kept."""
         first = [_FIRST.pack(exact, self._streams) for exact in self._exact.tolist()]
-        if self._zips:
-            self._compress()
-            each = zip(first, self._zips, strict=True)
-            return [head + b"".join(parts) + packing.flush() for head, (packing, parts) in each]
-        found = []
-        for i in self._runs:
-            packing = zlib.compressobj(*_ZLIB)  # one after the other, as each has its memory
-            found.append(
-                first[i] + packing.compress(b"".join(new[i] for new in self._held)) + packing.flush()
-            )
-        return found
+        self._compress()
+        each = zip(first, self._zips, strict=False)
+        return [head + b"".join(parts) + packing.flush() for head, (packing, parts) in each]
 
 
 def _coarse(now: _Runs, keep: int) -> tuple[_Runs, Floats]:
@@ -177,9 +169,8 @@ def _coarse(now: _Runs, keep: int) -> tuple[_Runs, Floats]:
             counts = np.ascontiguousarray(own.T)
         runs.append(_Runs(code, counts, np.array([0, len(code)])))
     code, counts, starts = _together(len(runs), dict(enumerate(runs)))
-    return _Runs(
-        locked(code), counts, locked(starts)
-    ), moved  # as they come otherwise, in the same form for the kernel
+    # Locked, as they come otherwise: the kernel needs no second form.
+    return _Runs(locked(code), counts, locked(starts)), moved
 
 
 def _together(runs: int, parts: Mapping[int, _Runs]) -> _Runs:

@@ -286,11 +286,11 @@ class Bakery:
 def test_a_world_of_ones_own_has_streams_and_cuts():
     cuts, keeps = [50.0, 120.0], ["bread", "stream"]
     for part in simulated(f.ForecastHedging(), as_world(Bakery), 600, cuts=cuts, keeps=keeps).parts:
-        whole, rolls, cakes = (next(part.each(stream)) for stream in (None, 0, 1))
+        whole, rolls, cakes = (part.ledger.gammas(stream)[0] for stream in (None, 0, 1))
         assert whole.weight == rolls.weight + cakes.weight == part.resolved
         rounds = part.transcripts.of(0)
         assert levels(JointDistribution.from_samples(rounds.forecasts, rounds.outcomes)) == levels(whole)
-        between = next(part.ledger.each(None, 50.0, 120.0))
+        (between,) = part.ledger.gammas(None, 50.0, 120.0)
         mine = (rounds.asked >= 50.0) & (rounds.asked < 120.0)
         gamma = JointDistribution.from_samples(rounds.forecasts[mine], rounds.outcomes[mine])
         assert levels(gamma) == levels(between)
