@@ -14,7 +14,7 @@ from onlinecal.core.joint import JointDistribution, encode
 from onlinecal.core.levels import LevelSets
 from onlinecal.engine.spill import Keys, Spill, gamma_of, merged
 
-#: points or rounds of several runs from which level sets are made at a time; more, and each run is alone
+#: points or rounds of several runs from which level sets are made at a time. Beyond, each run is alone.
 AT_ONCE = 2**18
 
 

@@ -143,7 +143,7 @@ def _cdls(sets: LevelSets) -> Floats:
 
 @kernel
 def _touches(v, n, q, starts):
-    """What `_twice` takes of `cdl_of_levels`, of each of several Γ."""
+    """The parts of `cdl_of_levels` that `_twice` takes, for each of several Γ."""
     out = np.empty((3, len(starts) - 1))
     for b in range(len(starts) - 1):
         i, j = starts[b], starts[b + 1]

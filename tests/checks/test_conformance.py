@@ -105,9 +105,10 @@ class Rule(f.Forecaster):
         return RulePlayer(self.breaks)
 
 
-class RulePlayer(Half):
-    clock = itertools.count()
+CLOCK = itertools.count()
 
+
+class RulePlayer(Half):
     def __init__(self, breaks):
         self.breaks, self.asked = breaks, 0
         if breaks == "pickle":
@@ -117,7 +118,7 @@ class RulePlayer(Half):
         self.asked += 1
         return {
             "purity": 1 / (1 + self.asked),
-            "repeat": next(self.clock) % 997 / 997,
+            "repeat": next(CLOCK) % 997 / 997,
             "law": 1.01 if round.number == 100 else 0.5,
         }.get(self.breaks, 0.5)
 

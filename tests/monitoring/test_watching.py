@@ -299,7 +299,9 @@ def test_the_command(tmp_path, wrong, whole):
     (tmp_path / "a.csv").write_text(wrong[2])
     done = onlinecal("watch", "a.csv", "--state", "s.npz", cwd=tmp_path, rc=1)
     lines, alarms = done.stdout.splitlines(), len(whole.alarms)
-    shown = min(alarms, PRINTED) + (alarms > PRINTED) * (1 + len(summary(whole.alarms)))
+    told = [*map(str, whole.alarms[:PRINTED]), *["…", *summary(whole.alarms)] * (alarms > PRINTED)]
+    shown = len("\n".join(told).splitlines())
+    assert lines[:shown] == "\n".join(told).splitlines()
     assert lines[shown] == f"300 events, {alarms} alarms"
     assert lines[shown + 1].startswith("since the last alarm: e = ")
     assert "the probability that there is ever an alarm is at most 0.05" in done.stderr
@@ -325,8 +327,9 @@ def test_many_alarms_are_a_summary(tmp_path):
     alarms = Monitor(0.05, restart="same").update([0.9] * 800 + [1.0] * 3, [0] * 803)
     done = onlinecal("watch", "log.csv", "--restart", "same", cwd=tmp_path, rc=1)
     lines, said = done.stdout.splitlines(), summary(alarms)
-    assert lines[: PRINTED + 4] == [*map(str, alarms[:PRINTED]), "…", *said]
-    assert lines[PRINTED + 4].startswith("803 events, ")
+    told = "\n".join([*map(str, alarms[:PRINTED]), "…", *said]).splitlines()
+    assert lines[: len(told)] == told
+    assert lines[len(told)].startswith("803 events, ")
     kinds = f"{len(alarms) - 3} of predictions that are too high, 3 of outcomes that were excluded"
     assert said[0] == f"{len(alarms)} alarms: {kinds}"
 

@@ -361,9 +361,12 @@ def test_what_is_small_begins_no_process(monkeypatch):
 
 
 def test_what_cannot_be_sent_is_played_here_or_refused():
+    held = (i for i in range(3))
+
     class Closes(Mean):
-        def __init__(self, held=(i for i in range(3))):
+        def __init__(self):
             super().__init__()
+            assert held is not None
 
     planned = small([made(Closes)])
     with pytest.raises(

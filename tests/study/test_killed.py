@@ -58,7 +58,7 @@ def test_the_process_that_plays_a_study_is_killed_again_and_again_and_interrupte
     all_gone(workers)
     done = Status.of(path)
     said = f"stopped: {done.done} of 30 cells are finished and kept in results/s.db; go on with: onlinecal run s.toml "
-    assert err.endswith(f"{said}--resume\n")
+    assert err.endswith(f"{said}--jobs 2 --resume\n")
     assert done.writer == ""
     ended(begin(folder, "--jobs", "2", "--resume"))
     assert tables(path) == alone
