@@ -140,8 +140,8 @@ _MANY: dict[int, Callable[..., Floats | None]] = {}
 def for_many(function: Callable[..., Any]) -> Callable[[Callable[..., Floats | None]], Any]:
     """Makes a function of level sets and the options the form of a measure for many Γ: a decorator.
 
-    It gives the values of all Γ of `LevelSets`, equal to those of the measure to the last bit. It gives None where these
-    options have no such form.
+    It gives the values of all Γ of `LevelSets`, equal to those of the measure to the last bit. It gives None where
+    these options have no such form.
     """
 
     def made(many: Callable[..., Floats | None]) -> Callable[..., Floats | None]:
