@@ -21,7 +21,7 @@ from numba.extending import intrinsic, overload
 from onlinecal.core._compile import part_of_kernel
 
 
-def _function(real: Callable[..., Any], whole: Callable[..., Any] | None = None) -> Any:
+def _function(real: Callable[..., Any], whole: Callable[..., Any] | None = None, strict: bool = False) -> Any:
     """A function of compiled code, with another body where all arguments are whole numbers."""
 
     def unary(a: Any) -> Any:
@@ -31,6 +31,8 @@ def _function(real: Callable[..., Any], whole: Callable[..., Any] | None = None)
         raise NotImplementedError
 
     def chosen(*kinds: Any) -> Any:
+        if strict and all(isinstance(k, types.Boolean) for k in kinds):
+            raise TypingError(COMPARED)
         return whole if whole and all(isinstance(k, types.Integer | types.Boolean) for k in kinds) else real
 
     for body in (real, whole):
@@ -111,19 +113,24 @@ def _whole_power(a: Any, b: Any) -> Any:
     return z
 
 
-#: the names of the operators in translated code
-OPERATORS: dict[str, Any] = {
-    "Add": _function(lambda a, b: a + b, _add),
-    "Sub": _function(lambda a, b: a - b, _subtract),
-    "Mult": _function(lambda a, b: a * b, _multiply),
-    "Div": _function(lambda a, b: a / b, _divide),
-    "FloorDiv": _function(lambda a, b: a // b),
-    "Mod": _function(lambda a, b: a % b),
-    "Pow": _function(_power, _whole_power),
-    "BitAnd": operator.and_,
-    "BitOr": operator.or_,
-    "BitXor": operator.xor,
-}
+def _operators(strict: bool) -> dict[str, Any]:
+    """The operators by their names in translated code; `strict` ones take no two comparisons."""
+    return {
+        "Add": _function(lambda a, b: a + b, _add, strict),
+        "Sub": _function(lambda a, b: a - b, _subtract, strict),
+        "Mult": _function(lambda a, b: a * b, _multiply, strict),
+        "Div": _function(lambda a, b: a / b, _divide, strict),
+        "FloorDiv": _function(lambda a, b: a // b, strict=strict),
+        "Mod": _function(lambda a, b: a % b, strict=strict),
+        "Pow": _function(_power, _whole_power, strict),
+        "BitAnd": operator.and_,
+        "BitOr": operator.or_,
+        "BitXor": operator.xor,
+    }
+
+
+#: the operators, and those of classes that have numbers of NumPy
+OPERATORS, OF_NUMPY = _operators(False), _operators(True)
 
 
 def _near_zero(function: Callable[..., Any]) -> Any:
@@ -159,6 +166,8 @@ FUNCTIONS |= {
     for f in (math.sqrt, math.exp, math.expm1, math.log, math.log1p, math.sin, math.cos, math.atan, math.tanh)
 }
 
+#: what it says of arithmetic and indices that NumPy has other rules for
+COMPARED = "is a comparison, which NumPy adds and indexes in another way than Python"
 #: the error that the compiler raises where a whole number would become a real one
 NOT_WHOLE = "begins as a whole number and becomes a real one"
 
@@ -175,6 +184,32 @@ def whole(a: Any) -> Any:
 
 
 overload(whole)(lambda a: _whole(a))
+
+
+def exact_whole(number: Any) -> Any:
+    """The same number, exact if it is of a whole type."""
+    raise NotImplementedError
+
+
+overload(exact_whole)(
+    lambda number: (
+        (lambda number: exact(number)) if isinstance(number, types.Integer) else (lambda number: number)
+    )
+)
+
+
+def _index(kind: Any) -> Any:
+    if isinstance(kind, types.Boolean):
+        raise TypingError(COMPARED)
+    return lambda i: i
+
+
+def index(i: Any) -> Any:
+    """The same index; a comparison is not compiled."""
+    raise NotImplementedError
+
+
+overload(index)(lambda i: _index(i))
 
 
 @part_of_kernel

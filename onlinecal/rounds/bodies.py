@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import copy
+import enum
 import inspect
 import math
 import textwrap
@@ -14,8 +15,8 @@ from typing import Any, NoReturn
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.rounds.arithmetic import FUNCTIONS, OPERATORS
-from onlinecal.rounds.flow import ANY_WHOLE, REAL, TURNS, Size, Sizes, choices, unassigned
+from onlinecal.rounds.arithmetic import FUNCTIONS, OF_NUMPY, OPERATORS
+from onlinecal.rounds.flow import ANY_WHOLE, REAL, TURNS, Size, Sizes, choices, of_number, unassigned
 
 _NUMBERS = "numbers, lists of fixed length, if, for and while"
 _RANDOM = "randomness of its own in a specification, from `stream`"
@@ -44,6 +45,11 @@ class Body(ast.NodeTransformer):
         of = self.tree.args
         if of.vararg or of.kwarg or of.kwonlyargs or self.tree.decorator_list:
             self.refuse(self.tree, "its arguments or decorators", "a plain function of some arguments")
+        names = (each.id if isinstance(each, ast.Name) else each.arg for each in ast.walk(self.tree)
+                 if isinstance(each, ast.Name | ast.arg))  # fmt: skip
+        for name in names:
+            if name.startswith("oc_"):  # as names of translated code do
+                self.refuse(self.tree, f"the name `{name}`", "one that does not begin with oc_")
         unset = unassigned(self.tree)
         if unset is not None:
             self.refuse(
@@ -83,7 +89,10 @@ class Body(ast.NodeTransformer):
 
     def measure(self, given: dict[str, Size]) -> None:
         """Finds the numbers that may be whole ones where compiled code has real ones, from sizes of arguments."""
-        self.sizes = Sizes(copy.deepcopy(self.tree), self._size, given)
+        self.sizes, self.returned = Sizes(copy.deepcopy(self.tree), self._size, given), Size()
+        for node in ast.walk(self.tree):
+            if isinstance(node, ast.Return) and node.value is not None:
+                self.returned |= self.sizes.of(node.value)
 
     def _size(self, node: Any) -> Size:
         """The size of an attribute, an entry of one, what a function returns, or a name of the module."""
@@ -92,10 +101,19 @@ class Body(ast.NodeTransformer):
             kind = self.whole.kinds.get(getattr(at, "attr", ""), "")
             return ANY_WHOLE if kind[:1] == "i" else REAL if kind else Size()
         if isinstance(node, ast.Attribute):
-            return TURNS if self._of(node, self.round) and node.attr == "number" else Size()
+            if self._of(node, self.round):
+                return TURNS if node.attr == "number" else REAL
+            value = self._object(node)
+            return of_number(value) if isinstance(value, int | float) else Size()
+        if isinstance(node, ast.Name) and (value := self._object(node)) is not None:
+            return of_number(value) if isinstance(value, int | float) else Size()
         function = self._object(node.func) if isinstance(node, ast.Call) else None
         if function in (int, round, math.floor, math.ceil):
             return ANY_WHOLE
+        if isinstance(node, ast.Call) and self._of(node.func, self.self):
+            return self.whole.size(getattr(self.whole.cls, node.func.attr, None), True)
+        if isinstance(function, FunctionType):
+            return self.whole.size(function, False)
         return (
             TURNS
             if function is len
@@ -106,15 +124,27 @@ class Body(ast.NodeTransformer):
 
     def _exact(self, size: Size, made: Any) -> Any:
         """A number that ends the game beyond 2^53, if it may be a whole one of that size."""
+        if size == Size():  # its type says whether it is a whole one
+            return _call("oc_exact_whole", made)
         return _call("oc_exact", made) if size.large else made
 
     def _chosen(self, node: Any) -> list[Any]:
         """One of several expressions: whole ones beside real ones are exact."""
-        sizes = [(each, self.sizes.of(each)) for each in choices(node)]
+        return self._beside(choices(node))
+
+    def _beside(self, nodes: list[Any]) -> list[Any]:
+        sizes = [(each, self.sizes.of(each)) for each in nodes]
         real = any(size.real for _, size in sizes)
         return [
-            self._exact(size if real and not size.real else Size(), self.visit(each)) for each, size in sizes
+            self._exact(size if real and not size.real else REAL, self.visit(each)) for each, size in sizes
         ]
+
+    def visit_Compare(self, node: ast.Compare) -> Any:
+        """Python compares whole and real numbers without rounding."""
+        left, *others = self._beside([node.left, *node.comparators])
+        for operator in node.ops:
+            self.visit(operator)
+        return ast.Compare(left, node.ops, others)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         return ast.IfExp(self.visit(node.test), *self._chosen(node))
@@ -177,7 +207,7 @@ class Body(ast.NodeTransformer):
         return lines
 
     def _assign(self, target: Any, value: Any, size: Size) -> list[Any]:
-        whole = size if not size.real else Size()
+        whole = size if not size.real else REAL
         if isinstance(target, ast.Name):
             if target.id in (self.self, self.round):
                 self.refuse(target, f"`{target.id}` is assigned", "another name")
@@ -187,6 +217,8 @@ class Body(ast.NodeTransformer):
         if not isinstance(target, ast.Attribute | ast.Subscript):
             self.refuse(target, f"`{ast.unparse(target)}` is assigned", "an attribute of self, or a name")
         self._settled(target)
+        if isinstance(target, ast.Attribute) and self.whole.cls.__setattr__ is not object.__setattr__:
+            self.refuse(target, f"{self.whole.cls.__name__} has a __setattr__, which is not compiled", "none")
         of: Any = target.value if isinstance(target, ast.Subscript) else target
         _, kind, _ = self._attribute(of)
         if of is not target:
@@ -212,7 +244,9 @@ class Body(ast.NodeTransformer):
         if value is None:
             self.refuse(node, "nothing is returned", "a number")
         if self.returns != "law":
-            return ast.Return(self.visit(value))
+            size = self.sizes.of(value)
+            beside = self.returned.real and not size.real
+            return ast.Return(self._exact(size if beside else REAL, self.visit(value)))
         atoms: list[Any] = [(value, None)]
         if isinstance(value, ast.Dict):
             atoms = list(zip(value.keys, value.values, strict=True))
@@ -272,25 +306,30 @@ class Body(ast.NodeTransformer):
     def visit_Subscript(self, node: ast.Subscript) -> Any:
         if not self._attribute(node.value)[0] or isinstance(node.slice, ast.Slice):
             self.refuse(node, expected="one entry of a list that is an attribute")
-        index = _call("oc_place", self._length(node.value), self.visit(node.slice))
+        at = self.visit(node.slice)
+        at = _call("oc_index", at) if "!" in self.whole.kinds else at
+        index = _call("oc_place", self._length(node.value), at)
         return ast.Subscript(self._list(node.value), index, node.ctx)
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         kind = type(node.op).__name__
-        if kind not in OPERATORS:
+        operators = OF_NUMPY if "!" in self.whole.kinds else OPERATORS
+        if kind not in operators:
             self.refuse(node, f"the operator {kind} is not compiled", "+, -, *, /, //, % or **")
         size = self.sizes.of(node)
         left, right = self.visit(node.left), self.visit(node.right)
         if kind == "Pow" and isinstance(right, ast.UnaryOp) and isinstance(right.op, ast.USub):
             right = _call("float", right)  # a negative power of a whole number is a real one
         return self._exact(
-            size if size.mixed else Size(), _call(self.whole.called(OPERATORS[kind]), left, right)
+            size if size.mixed else REAL, _call(self.whole.called(operators[kind]), left, right)
         )
 
     def visit_Call(self, node: ast.Call) -> Any:
         said, method = ast.unparse(node.func), node.func
         if isinstance(method, ast.Attribute) and self._of(method, self.self):
             thing = self.whole.meaning(None, (method.attr,))
+            if "!" + method.attr in self.whole.kinds:
+                self.refuse(node, f"{said} {self.whole.kinds['!' + method.attr]}", "a method of the class")
             if not isinstance(thing, FunctionType):
                 self.refuse(node, f"{said} is no plain method of the class", "one")
             return self._calls(node, self.whole.called(thing, True), "oc_run")
@@ -335,6 +374,10 @@ class Body(ast.NodeTransformer):
         if not self._of(node, self.self):
             self.refuse(node, expected="an attribute of self")
         name, kinds = node.attr, self.whole.kinds
+        if self.whole.cls.__getattribute__ is not object.__getattribute__:
+            self.refuse(
+                node, f"{self.whole.cls.__name__} has a __getattribute__, which is not compiled", "none"
+            )
         if name not in kinds:
             why = kinds.get("!" + name, "is not made in __init__")
             fixed = "a number, or a list of numbers of fixed length, made in __init__"
@@ -357,9 +400,10 @@ class Body(ast.NodeTransformer):
 
     def number(self, value: Any, node: Any) -> Any:
         """A number in place of an expression; anything else is refused there."""
-        value = value.item() if isinstance(value, np.generic) else value
-        for kind in (bool, int, float):  # also of a subclass, such as an enumeration
-            if isinstance(value, kind):
+        if isinstance(value, np.int64 | np.float64):
+            value = value.item()
+        for kind in (bool, int, float):
+            if plain_number(value, kind):
                 return self.visit_Constant(ast.copy_location(ast.Constant(kind(value)), node))
         self.refuse(node, expected="numbers, and attributes of self")
 
@@ -376,6 +420,11 @@ class Body(ast.NodeTransformer):
             self.refuse(node, f"`{root.id}` is not defined yet where oc.compiled is called", here)
         found = self.whole.meaning(self.function, (root.id, *path))
         return None if found is NOWHERE else found
+
+
+def plain_number(value: Any, kind: type) -> bool:
+    """Whether a value is a number of this kind with its arithmetic; also of an enumeration."""
+    return isinstance(value, kind) and (type(value) is kind or isinstance(value, enum.Enum))
 
 
 #: the meaning of a name that has none

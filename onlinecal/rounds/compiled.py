@@ -8,6 +8,7 @@ import inspect
 import math
 import re
 from random import Random
+from types import MemberDescriptorType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -19,7 +20,8 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.plain import TRIED, fresh
 from onlinecal.core.strategy import required
-from onlinecal.rounds.arithmetic import NOT_WHOLE
+from onlinecal.rounds.arithmetic import COMPARED, NOT_WHOLE
+from onlinecal.rounds.bodies import plain_number
 from onlinecal.rounds.law import law_of
 from onlinecal.rounds.plain import Round
 from onlinecal.rounds.players import CompiledForecaster, CompiledNature
@@ -57,7 +59,8 @@ def compiled(cls: Class) -> Class:
 
     Attributes may be numbers, or lists or 1-d arrays of numbers of fixed length, made in ``__init__``. Arrays are of
     int64 or float64. A list with entries that are assigned has one name. A local name has a value on every path to its
-    use. A global number or function is that of the beginning of a game. Translated are
+    use. A global number or function is that of the beginning of a game. Two comparisons are added, and an entry is
+    taken by one, where nothing is a number of NumPy. Reading and writing attributes has no code of its own. Translated are
     ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, and ``while``. So are arithmetic, functions of
     `math`, methods of the class and functions of a module that are written so. A law may be a dict display.
     ``__init__`` is played in Python and may do anything.
@@ -224,6 +227,8 @@ def _compile(step: Step) -> None:
         why = f"it is not compiled: {said}{' …' * (said != text)}; expected operations on numbers"
         if NOT_WHOLE in text:
             why = f"an attribute {NOT_WHOLE}; expected one that begins as a real one, such as 0.0"
+        if COMPARED in text:
+            why = f"a number {COMPARED}; expected int(…) around it"
         raise InvalidParameter(f"{step.__qualname__}{where}: {why}") from error
 
 
@@ -232,9 +237,9 @@ def _compile(step: Step) -> None:
 
 def _kind(value: Any) -> str:
     """``"int"``, ``"float"``, ``"ints"`` or ``"floats"``; any other kind in words, after a mark."""
-    if isinstance(value, int | np.int64):
+    if type(value) in (bool, np.int64) or plain_number(value, int):
         return "int"
-    if isinstance(value, float):
+    if type(value) is np.float64 or plain_number(value, float):
         return "float"
     if type(value) is np.ndarray:
         if value.ndim == 1 and value.dtype in (np.int64, np.float64):
@@ -251,14 +256,28 @@ def _kind(value: Any) -> str:
 
 
 def _kinds(thing: Any) -> dict[str, str]:
-    """The kinds of the attributes of an object, in the order of their names; "!name" → why it has none."""
+    """The kinds of the attributes of an object, in the order of their names; "!name" → why it has none.
+
+    "!" is there where some are numbers of NumPy, which has another arithmetic of comparisons.
+    """
     cls, found = type(thing), {}
     names = {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"}
     for name in sorted(names | getattr(thing, "__dict__", {}).keys()):
         static = inspect.getattr_static(cls, name, None)
-        if inspect.isfunction(static) or not hasattr(thing, name):
+        own = name in getattr(thing, "__dict__", {})
+        if inspect.isfunction(static):
+            if own:
+                found[f"!{name}"] = "is a method of the class and another thing of the object"
             continue
-        kind = "!is a property" if isinstance(static, property) else _kind(getattr(thing, name))
+        if not hasattr(thing, name):
+            continue
+        value = getattr(thing, name)
+        kind, entries = _kind(value), value if type(value) in (list, tuple) else (value,)
+        if any(isinstance(each, np.generic | np.ndarray) for each in entries):
+            found["!"] = "numbers of NumPy"
+        read = hasattr(static, "__set__") or (hasattr(static, "__get__") and not own)
+        if read and not isinstance(static, MemberDescriptorType):  # which is of __slots__
+            kind = "!is a property"
         found[name if kind[0] != "!" else f"!{name}"] = kind.removeprefix("!")
     return found
 

@@ -123,6 +123,11 @@ class Size(NamedTuple):
 REAL, TURNS, ANY_WHOLE = Size(real=True), Size(2.0**40), Size(math.inf)
 
 
+def of_number(value: float) -> Size:
+    """The size of a number."""
+    return REAL if isinstance(value, float) else Size(abs(value))
+
+
 class Sizes:
     """The sizes of the local names of a method, and of expressions. `leaf` tells those of all else."""
 
@@ -141,7 +146,7 @@ class Sizes:
     def of(self, node: Any) -> Size:
         """The size of an expression."""
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-            return REAL if isinstance(node.value, float) else Size(abs(node.value))
+            return of_number(node.value)
         if isinstance(node, ast.Name) and node.id in self.names:
             return self.names[node.id]
         if isinstance(node, ast.Compare) or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)):
@@ -171,12 +176,13 @@ def choices(node: Any) -> list[Any]:
 
 
 def _result(kind: str, one: Size, two: Size, right: Any) -> Size:
-    if kind == "Div" or (kind == "Pow" and isinstance(right, ast.UnaryOp)):
-        return REAL
     both, real = one.whole >= 0 <= two.whole, one.real or two.real
+    if kind == "Div":
+        return REAL
+    if kind == "Pow" and isinstance(right, ast.UnaryOp):  # -x may be positive
+        return Size(math.inf if both else -1.0, True)
     whole = {
-        "Add": one.whole + two.whole,
-        "Sub": one.whole + two.whole,
+        **dict.fromkeys(("Add", "Sub", "BitAnd", "BitOr", "BitXor"), one.whole + two.whole),
         "FloorDiv": one.whole,
         "Mod": two.whole,
     }
@@ -197,7 +203,7 @@ def _values(tree: ast.FunctionDef) -> Iterator[tuple[str, Any]]:
         elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
             for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
                 pairs = [(target, node.value)]
-                if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
+                if isinstance(target, ast.Tuple | ast.List) and isinstance(node.value, ast.Tuple):
                     pairs = list(zip(target.elts, node.value.elts, strict=False))
                 yield from ((at.id, value) for at, value in pairs if isinstance(at, ast.Name))
         elif isinstance(node, ast.For):

@@ -6,12 +6,13 @@ import ast
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from onlinecal.core._compile import kernel, part_of_kernel
-from onlinecal.rounds.arithmetic import exact, place, whole
+from onlinecal.rounds.arithmetic import exact, exact_whole, index, place, whole
 from onlinecal.rounds.bodies import Body, meaning
 from onlinecal.rounds.flow import REAL, Size
 from onlinecal.rounds.steps import floats, ints, law_values, law_weights
@@ -51,9 +52,11 @@ class Translation:
         self.trees: dict[str, tuple[ast.FunctionDef, str]] = {}
         self._space: dict[str, Any] = {
             "__name__": cls.__module__, "oc_ints": ints, "oc_floats": floats, "oc_values": law_values,
-            "oc_place": place, "oc_whole": whole, "oc_exact": exact, "oc_atom": _atom, "oc_entries": _entries,
+            "oc_place": place, "oc_index": index, "oc_whole": whole, "oc_exact": exact, "oc_exact_whole": exact_whole,
+            "oc_atom": _atom, "oc_entries": _entries,
         }  # fmt: skip
         self._names: dict[Any, str] = {}
+        self._returned: dict[Any, Size] = {}
         #: where an entry of an attribute is first assigned
         self.stored: dict[str, str] = {}
         self._read: list[tuple[Any, tuple[str, ...], Any]] = []
@@ -77,6 +80,8 @@ class Translation:
     def step(self, name: str, given: str, told: Mapping[int, str], returns: str, end: str) -> None:
         """Translates a method into a step with the arguments `given`; its own ones are `told` by their places."""
         body = Body(self, self.meaning(None, (name,)), True, returns)
+        if "!" + name in self.kinds:
+            body.refuse(body.tree, f"{name} {self.kinds['!' + name]}", "a method of the class")
         own, at = body.arguments, body.tree
         if body.tree.args.defaults:
             body.refuse(at, "an argument with a default", "none")
@@ -95,6 +100,7 @@ class Translation:
             else:
                 body = Body(self, thing, own, "value")
                 body.measure({})
+                self._returned[thing] = body.returned
                 (head,) = _parsed(f"def {name}({'oc_run' * own}): pass", body.tree)
                 head.args.args += [ast.arg(each.arg) for each in body.arguments[own:]]
                 head.args.defaults = [  # their values since the function was defined
@@ -103,6 +109,12 @@ class Translation:
                 ]
                 self._define(name, body, head)
         return self._names[thing]
+
+    def size(self, thing: Any, own: bool) -> Size:
+        """The size of what a function of the user's returns, as far as its own text shows it."""
+        if isinstance(thing, FunctionType) and not (thing.__module__ or "").startswith("numpy"):
+            self.called(thing, own)
+        return self._returned.get(thing, Size())
 
     def functions(self) -> dict[str, Callable[..., Any]]:
         """The functions of a run; what they call is compiled when they are."""

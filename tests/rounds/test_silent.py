@@ -176,13 +176,31 @@ TWO_KINDS = {
     "an attribute": BIG + "if self.n > 450: self.y = big + 1\nself.x = self.y % 7 / 7",
     "an entry": BIG + "if self.n > 450: self.w[0] = big + 1\nself.x = self.w[0] % 7 / 7",
     "or": BIG + "self.x = ((self.n > 450) * big or 0.5) % 7 / 7",
+    "compared": BIG + "self.x = (big == big * 1.0) / 2 if self.n > 450 else 0.5",
+    "a power": "self.n += 1\nif self.n > 450: self.x = 3 ** -(-35 - self.n % 2) % 7 / 7",
+    "a helper": "self.n += 1\nself.x = self.two() % 7 / 7",
+    "a helper of a global": "self.n += 1\nself.x = first(self.n * 3 ** 28, self.n > 450) % 7 / 7",
+    "a product of a helper": BIG + "y = self.one(self.n > 450)\nself.x = y * 3 ** 30 * y % 7 / 7",
     "pairs": BIG + "y, z = 0.5, 0.5\nif self.n > 450: y, z = big, outcome\nself.x = y % 7 / 7",
 }
 
 
+#: helpers that return whole numbers on one path
+HELPERS = """ def two(self):
+  if self.n <= 450: return 0.5
+  return self.n * 3 ** 28
+ def one(self, late):
+  if late: return 7
+  return 0.5
+def first(big, late):
+  if late: return big
+  return 0.5
+"""
+
+
 @pytest.mark.parametrize("update", TWO_KINDS.values(), ids=list(TWO_KINDS))
 def test_a_number_that_is_whole_on_one_path_plays_as_in_python_or_ends(update):
-    parts = {"update": update, "init": "self.x, self.y, self.w = 0.5, 0.5, [0.5]"}
+    parts = {"update": update, "init": "self.x, self.y, self.w = 0.5, 0.5, [0.5]", "below": HELPERS}
     try:
         compiled = course(oc.compiled(made(**parts)[0]))
     except InvalidParameter as error:
@@ -205,6 +223,101 @@ def test_numbers_of_two_kinds_that_real_ones_can_be_play_as_in_python(update):
 
 
 GLOBALS = "STEP, POWER = 0.25, 2\ndef one(x): return x * STEP\ndef two(x): return x / 3\nrate = one\n"
+
+
+#: what was played in another way after round 500, and the words of its refusal
+OTHER_WAYS = {
+    "__setattr__": (
+        {"update": "self.n += 1", "below": " def __setattr__(self, k, v): object.__setattr__(self, k, min(v, 500))\n"},
+        "Mine has a __setattr__",
+    ),
+    "__getattribute__": (
+        {
+            "update": "self.n += 1",
+            "forecast": "return self.n % 7 / 7",
+            "below": " def __getattribute__(self, k): return 0 if k == 'n' else object.__getattribute__(self, k)\n",
+        },
+        "Mine has a __getattribute__",
+    ),
+    "a descriptor": (
+        {
+            "before": "class Few:\n def __get__(self, of, cls=None): return 0 if of is None else of.__dict__['y']\n"
+            " def __set__(self, of, value): of.__dict__['y'] = min(value, 500)\n",
+            "init": "self.z = 0",
+            "update": "self.z += 1",
+            "forecast": "return self.z % 7 / 7",
+            "below": " z = Few()\n",
+        },
+        "self.z is a property",
+    ),
+    "a method of the object": (
+        {
+            "init": "self.x, self.late = 0.5, lambda: 0.9",
+            "update": "self.n += 1\nif self.n > 500: self.x = self.late()",
+            "below": " def late(self): return 0.1\n",
+        },
+        "self.late is a method of the class and another thing of the object",
+    ),
+    "its own forecast": (
+        {"init": "self.x = 0.5; self.forecast = lambda: 0.5 + (self.n > 500) / 4", "update": "self.n += 1"},
+        "forecast is a method of the class and another thing",
+    ),
+    "names of translated code": (
+        {
+            "init": "self.x, self.w = 0.5, [0.1, 0.2, 0.3]",
+            "update": "self.n += 1\nif self.n > 500:\n oc_t1 = 2\n self.w[0] += 0.001\n self.x = self.w[oc_t1]",
+        },
+        "the name `oc_t1`",
+    ),
+    "a global of few bits": (
+        {
+            "before": "K = np.float32(0.1)\n",
+            "update": "self.n += 1\nif self.n > 500: self.x = float(self.x / 3 * K)",
+        },
+        "`K` is not compiled",
+    ),
+    "its own arithmetic": (
+        {
+            "before": "class Own(float):\n def __mul__(self, n): return min(float(n), 500.0) / 1000\n",
+            "init": "self.x, self.k = 0.5, Own()",
+            "update": "self.n += 1\nself.x = self.k * self.n",
+        },
+        "self.k is of the type silent.Own",
+    ),
+    "two comparisons of NumPy": (
+        {
+            "init": "self.w = np.zeros(2)",
+            "update": "self.w[0] += 1; self.w[1] += 1",
+            "forecast": "return ((self.w[0] > 500) + (self.w[1] > 500)) / 4",
+        },
+        "a number is a comparison",
+    ),
+    "an entry of NumPy by a comparison": (
+        {
+            "init": "self.x, self.w = 0.5, np.zeros(2)",
+            "update": "self.n += 1\nif self.n > 500: self.w[forecast > 0.7] += 1\nself.x = self.w[0] / 1000",
+        },
+        "a number is a comparison",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("parts", "words"), OTHER_WAYS.values(), ids=list(OTHER_WAYS))
+def test_what_has_other_rules_than_compiled_code_is_refused(parts, words):
+    assert words in refusal(parts)
+
+
+def test_comparisons_of_lists_are_added_and_are_indices():
+    parts = {
+        "init": "self.w = [0, 0]",
+        "update": "self.n += 1\nself.w[forecast > 0.5] += 1",
+        "forecast": "return ((self.w[0] > 9) + (self.n > 5) + (self.w[1] > 9)) / 4",
+    }
+    assert not refusal(parts)
+
+
+def test_a_list_of_names_gets_values():
+    assert not refusal({"update": "[a, b] = 0.25, outcome\nself.x += a * (b - self.x)"})
 
 
 @pytest.mark.parametrize("change", [{}, {"STEP": 0.4}, {"STEP": 0.1, "POWER": 3}, {"rate": "two"}])
