@@ -60,8 +60,8 @@ def compiled(cls: Class) -> Class:
     Attributes may be numbers, or lists or 1-d arrays of numbers of fixed length, made in ``__init__``. Arrays are of
     int64 or float64. A list with entries that are assigned has one name. A local name has a value on every path to its
     use. A global number or function is that of the beginning of a game. Two comparisons are added, and an entry is
-    taken by one, where nothing is a number of NumPy. Reading and writing attributes has no code of its own. Translated are
-    ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, and ``while``. So are arithmetic, functions of
+    taken by one, where nothing is a number of NumPy. Reading and writing attributes has no code of its own. Translated
+    are ``if``, ``for`` over ``range``, a list or ``enumerate`` of one, and ``while``. So are arithmetic, functions of
     `math`, methods of the class and functions of a module that are written so. A law may be a dict display.
     ``__init__`` is played in Python and may do anything.
 
