@@ -170,14 +170,21 @@ def behind(error: BaseException | None, handled: bool = False) -> list[BaseExcep
 
 
 def place(error: BaseException) -> str:
-    """The innermost place of an error outside of onlinecal, and of libraries if there is one: `` (own.py:12)``."""
+    """The innermost place of an error outside of onlinecal, and of libraries if there is one: `` (own.py:12)``.
+
+    Of a library the folder is not said.
+    """
     import traceback  # only for errors, and help must not wait for it
 
     frames = list(traceback.extract_tb(error.__traceback__))
     if isinstance(error, SyntaxError) and error.filename:
         frames.append(traceback.FrameSummary(error.filename, error.lineno, "", lookup_line=False))
-    frames = _outside(frames, installed=False) or _outside(frames, installed=True)
-    return f" ({_short(frames[-1].filename)}:{frames[-1].lineno})" if frames else ""
+    own = _outside(frames, installed=False)
+    frames = own or _outside(frames, installed=True)
+    if not frames:
+        return ""
+    file = frames[-1].filename
+    return f" ({_short(file) if own else Path(file).name}:{frames[-1].lineno})"
 
 
 def _outside(frames: Iterable[Any], installed: bool) -> list[Any]:

@@ -639,6 +639,20 @@ class Global(Seen):
         WRITTEN_DOWN.append(outcome)
 
 
+def test_an_error_in_a_library_says_no_folder_of_the_installation():
+    class Steady:
+        turns = (number for number in (1, 2))
+
+        def forecast(self):
+            return 0.5
+
+        def update(self, forecast, outcome):
+            pass
+
+    with pytest.raises(InvalidParameter, match=r"turns cannot be copied.* \(copy\.py:\d+\); expected"):
+        Game(Steady, Bernoulli(0.4), horizon=5, runs=range(1), seed=2, keeps=())
+
+
 def test_what_a_module_holds_is_shared_as_the_page_says():
     WRITTEN_DOWN.clear()
     assert predictions(Global, range(2)) != predictions(Global, range(2))
