@@ -1,5 +1,6 @@
 """Faults that played other numbers in silence: they are refused, or the numbers are those of Python."""
 
+import abc
 import linecache
 import math
 import random
@@ -637,6 +638,23 @@ class Global(Seen):
 
     def update(self, forecast, outcome):
         WRITTEN_DOWN.append(outcome)
+
+
+def test_an_abstract_class_plays():
+    class Kept(abc.ABC):
+        seen = []  # noqa: RUF012
+
+        @abc.abstractmethod
+        def forecast(self): ...
+
+        def update(self, forecast, outcome):
+            self.seen.append(outcome)
+
+    class Mean(Kept):
+        def forecast(self):
+            return (1 + sum(self.seen)) / (2 + len(self.seen))
+
+    assert course(Mean, 20, 3)[0] == course(Mean, 20, 1)[0]
 
 
 def test_an_error_in_a_library_says_no_folder_of_the_installation():

@@ -122,3 +122,9 @@ def test_results_in_one_line():
     shown = played._repr_html_()
     assert f"<p>{said}: mean totals over 2 runs</p>" in shown
     assert f"<td>{played.totals['ece'][-1].mean():.4g}</td>" in shown
+
+
+def test_a_list_of_one_horizon_is_read_at_its_end():
+    for horizon, least, most in ((20, 4, 20), ([20], 1, 1), ([10, 20], 2, 2)):
+        study = oc.play("empirical_mean", "bernoulli", horizon=horizon, measures=["brier"])
+        assert least <= len(study.curve("brier").totals) <= most
