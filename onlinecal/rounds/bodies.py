@@ -107,11 +107,12 @@ class Body(ast.NodeTransformer):
             return of_number(value) if isinstance(value, int | float) else Size()
         if isinstance(node, ast.Name) and (value := self._object(node)) is not None:
             return of_number(value) if isinstance(value, int | float) else Size()
-        function = self._object(node.func) if isinstance(node, ast.Call) else None
+        called: Any = node.func if isinstance(node, ast.Call) else None
+        function = self._object(called) if called is not None else None
         if function in (int, round, math.floor, math.ceil):
             return ANY_WHOLE
-        if isinstance(node, ast.Call) and self._of(node.func, self.self):
-            return self.whole.size(getattr(self.whole.cls, node.func.attr, None), True)
+        if self._of(called, self.self):
+            return self.whole.size(getattr(self.whole.cls, called.attr, None), True)
         if isinstance(function, FunctionType):
             return self.whole.size(function, False)
         return (
@@ -244,9 +245,9 @@ class Body(ast.NodeTransformer):
         if value is None:
             self.refuse(node, "nothing is returned", "a number")
         if self.returns != "law":
-            size = self.sizes.of(value)
-            beside = self.returned.real and not size.real
-            return ast.Return(self._exact(size if beside else REAL, self.visit(value)))
+            own = self.sizes.of(value)
+            beside = self.returned.real and not own.real
+            return ast.Return(self._exact(own if beside else REAL, self.visit(value)))
         atoms: list[Any] = [(value, None)]
         if isinstance(value, ast.Dict):
             atoms = list(zip(value.keys, value.values, strict=True))
