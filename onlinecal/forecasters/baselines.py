@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.specification import UNIT, allow, number
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
@@ -32,6 +33,27 @@ def state_pair(run, low, share):
     atoms[0], atoms[1] = low, low + 1
     weights[0], weights[1] = share, 1.0 - share
     return 2
+
+
+@new.kernel
+def write_pair(run, m, low, share):
+    """The law of weight `share` on the point `low` of m steps and the rest on the next; as a step's result."""
+    values, weights = new.law(run)
+    values[0], values[1] = low / m, (low + 1) / m
+    weights[0], weights[1] = share, 1.0 - share
+    return 2
+
+
+def count_outcomes(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    """Counts the round, and the outcome if it is 1: the first two numbers of the state."""
+    counts = new.state(run)
+    counts[0] += 1
+    counts[1] += outcome
+    return 0
+
+
+def learn_nothing(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    return 0
 
 
 @learn
@@ -66,6 +88,9 @@ class Constant(Forecaster):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return CompiledForecaster(_all_points, nothing, Memory(), size=1, grid=np.array([float(self.p)]))
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return new.Forecaster(say_all, learn_nothing, shared=[float(self.p)], grid=np.array([float(self.p)]))
+
 
 @dataclass(frozen=True)
 class UniformRandom(OnGrid):
@@ -84,6 +109,18 @@ class UniformRandom(OnGrid):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         m = self.steps_at(horizon)
         return CompiledForecaster(_all_points, nothing, Memory(), size=m + 1, grid=grid_of(m))
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        grid = grid_of(self.steps_at(horizon))
+        return new.Forecaster(say_all, learn_nothing, shared=grid, size=len(grid), grid=grid)
+
+
+def say_all(run: new.Run, number: int) -> int:
+    """All shared numbers, with the same weight."""
+    points, (values, weights) = new.shared(run), new.law(run)
+    for i in range(len(points)):
+        values[i], weights[i] = points[i], 1.0 / len(points)
+    return len(points)
 
 
 @law
@@ -105,6 +142,20 @@ class LastOutcome(Forecaster):
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return CompiledForecaster(_last, _remember, Memory(ints=[1]), size=1, grid=np.array([0.0, 0.5, 1.0]))
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return new.Forecaster(say_last, keep_last, state=[0.5], grid=np.array([0.0, 0.5, 1.0]))
+
+
+def say_last(run: new.Run, number: int) -> int:
+    values, weights = new.law(run)
+    values[0], weights[0] = new.state(run)[0], 1.0
+    return 1
+
+
+def keep_last(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    new.state(run)[0] = outcome
+    return 0
 
 
 @law
@@ -140,6 +191,17 @@ class EmpiricalMean(Forecaster):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return CompiledForecaster(_mean, count_ones, Memory(ints=2, shared=[float(self.prior)]), size=1)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return new.Forecaster(say_mean, count_outcomes, state=[0, 0], shared=[float(self.prior)])
+
+
+def say_mean(run: new.Run, number: int) -> int:
+    rounds, ones, prior = new.state(run)[0], new.state(run)[1], new.shared(run)[0]
+    values, weights = new.law(run)
+    total = rounds + 2.0 * prior
+    values[0], weights[0] = (ones + prior) / total if total > 0.0 else 0.5, 1.0
+    return 1
+
 
 @law
 def _mean(run, number):
@@ -159,6 +221,10 @@ class OfContext(Forecaster):
         memory = Memory(shared=[float(each) for each in shared], context=1)
         return CompiledForecaster(step, nothing, memory, size=1, needs=self.needs)
 
+    def _begun(self, step: Any, *shared: float) -> new.Forecaster:
+        (kind,) = self.needs
+        return new.Forecaster(step, learn_nothing, shared=shared, note=1, needs={0: kind})
+
 
 @dataclass(frozen=True)
 class Truthful(OfContext):
@@ -173,6 +239,9 @@ class Truthful(OfContext):
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return self._player(_temper, 1.0)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return self._begun(say_tempered, 1.0)
 
 
 @dataclass(frozen=True)
@@ -194,6 +263,24 @@ class Tempered(OfContext):
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return self._player(_temper, self.beta)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return self._begun(say_tempered, self.beta)
+
+
+def say_tempered(run: new.Run, number: int) -> int:
+    q, beta, (values, weights) = new.note(run)[0], new.shared(run)[0], new.law(run)
+    # The smaller of the two over the larger: no overflow, and 0 and 1 stay themselves.
+    if beta == 1.0:
+        p = q
+    elif q <= 0.5:
+        odds = (q / (1.0 - q)) ** beta
+        p = odds / (1.0 + odds)
+    else:
+        odds = ((1.0 - q) / q) ** beta
+        p = 1.0 / (1.0 + odds)
+    values[0], weights[0] = p, 1.0
+    return 1
 
 
 @law
@@ -232,6 +319,15 @@ class Shifted(OfContext):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return self._player(_shift, self.by)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return self._begun(say_shifted, self.by)
+
+
+def say_shifted(run: new.Run, number: int) -> int:
+    values, weights = new.law(run)
+    values[0], weights[0] = min(1.0, max(0.0, new.note(run)[0] + new.shared(run)[0])), 1.0
+    return 1
+
 
 @law
 def _shift(run, number):
@@ -264,6 +360,18 @@ class Logistic(OfContext):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return self._player(_regress, self.slope, self.intercept)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return self._begun(say_logistic, self.slope, self.intercept)
+
+
+def say_logistic(run: new.Run, number: int) -> int:
+    values, weights = new.law(run)
+    z = new.shared(run)[0] * new.note(run)[0] + new.shared(run)[1]
+    # Of the number that is not positive: no overflow.
+    small = math.exp(-abs(z))
+    values[0], weights[0] = 1.0 / (1.0 + small) if z >= 0.0 else small / (1.0 + small), 1.0
+    return 1
+
 
 @law
 def _regress(run, number):
@@ -283,3 +391,6 @@ class Unchanged(OfContext):
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return self._player(_temper, 1.0)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return self._begun(say_tempered, 1.0)

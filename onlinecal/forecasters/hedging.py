@@ -15,8 +15,9 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.forecasters.base import OnGrid, biases, grid_of
-from onlinecal.forecasters.baselines import state_pair
+from onlinecal.forecasters.baselines import state_pair, write_pair
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn
 
@@ -82,6 +83,10 @@ class ForecastHedging(OnGrid):
         m = self.steps_at(horizon)
         return CompiledForecaster(_hedge, _learn, Memory(ints=_no_bias(m)), size=2, grid=grid_of(m))
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        m = self.steps_at(horizon)
+        return new.Forecaster(hedge, learn_bias, _no_bias(m), [m], size=2, grid=grid_of(m))
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         def slack(horizon: float, m: int, runs: int, rate: float) -> float:
@@ -113,6 +118,55 @@ class ForecastHedging(OnGrid):
 def _best_c(horizon: float, m: int) -> float:
     """The c of the proof at which the bound is least."""
     return math.sqrt(0.5) * (1.0 + math.sqrt(1.0 + horizon * (m + 2.0) / (2.0 * m * (m + 1.0))))
+
+
+@new.kernel
+def pair_of(bias, m):
+    """A point i with bias[i] ≥ 0 ≥ bias[i + 1], for one run; a game starts in the middle of the grid."""
+    low, high = 0, m
+    while high - low > 1:
+        middle = (low + high) >> 1
+        b = bias[middle]
+        if b > 0:
+            low = middle
+        elif b < 0:
+            high = middle
+        elif bias[middle + 1] <= 0:
+            return middle
+        else:
+            low = middle + 1
+    return low
+
+
+@new.kernel
+def add_bias(bias, m, i, amount):
+    """Adds to m·E_i and returns it; keeps the pair, which depends on signs alone, in bias[m + 1]."""
+    old = bias[i]
+    now = bias[i] = old + amount
+    if (old > 0) != (now > 0) or (old < 0) != (now < 0):
+        bias[m + 1] = pair_of(bias, m)
+    return now
+
+
+@new.kernel
+def point_of(forecast, m):
+    """The place of a forecast on the grid of m steps."""
+    return int(forecast * m + 0.5)
+
+
+def hedge(run: new.Run, number: int) -> int:
+    """The state is m·E_0, …, m·E_m, and the pair that it plays."""
+    bias, m = new.state(run), int(new.shared(run)[0])
+    i = int(bias[m + 1])
+    a, b = bias[i], -bias[i + 1]
+    return write_pair(run, m, i, 0.5 if a + b == 0 else b / (a + b))
+
+
+def learn_bias(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    m = int(new.shared(run)[0])
+    i = point_of(forecast, m)
+    add_bias(new.state(run), m, i, m * outcome - i)
+    return 0
 
 
 @law
@@ -163,6 +217,12 @@ class CDLMinimiser(OnGrid):
         unplayed = [1.0 / 3.0, 0.0]  # `weight` of no bias after no round
         memory = Memory(ints=_no_bias(m) + [0] * (m + 1), floats=unplayed * (m + 1) + [1.0 / m])
         return CompiledForecaster(_hedge_anytime, _learn_and_count, memory, size=2, grid=grid_of(m))
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        m = self.steps_at(horizon)
+        unplayed = [1.0 / 3.0, 0.0, 0.0]  # `weight` of no bias after no round, and no rounds
+        state = _no_bias(m) + unplayed * (m + 1)
+        return new.Forecaster(hedge_anytime, learn_and_count, state, [m, 1.0 / m], size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -233,6 +293,34 @@ def share_of_low(x_low, sinh_low, x_high, sinh_high):
     return 0.5 if total == 0.0 else sinh_high / total
 
 
+def hedge_anytime(run: new.Run, number: int) -> int:
+    """Behind the pair the state has, for each point, what `weight` is of its bias, and its rounds."""
+    mine, m = new.state(run), int(new.shared(run)[0])
+    i = int(mine[m + 1])
+    low, high = m + 2 + 3 * i, m + 5 + 3 * i
+    left, right = math.exp(mine[low] - mine[high]) * mine[low + 1], mine[high + 1]
+    return write_pair(run, m, i, 0.5 if left + right == 0.0 else right / (left + right))
+
+
+@new.kernel
+def short_sinh(x):
+    """sinh for 0 ≤ x < 2/3, which |E| ≤ n keeps it below: Taylor's series, with a remainder under rounding there."""
+    y = x * x
+    tail = 1 / 362880 + y * (1 / 39916800 + y * (1 / 6227020800 + y * (1 / 1307674368000)))
+    return x * (1.0 + y * (1 / 6 + y * (1 / 120 + y * (1 / 5040 + y * tail))))
+
+
+def learn_and_count(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, m = new.state(run), int(new.shared(run)[0])
+    i = point_of(forecast, m)
+    bias = new.shared(run)[1] * add_bias(mine, m, i, m * outcome - i)
+    at = m + 2 + 3 * i
+    mine[at + 2] += 1
+    s = 1.0 / (3.0 * (mine[at + 2] + 1))
+    mine[at], mine[at + 1] = (bias * bias + 1.0) * s, short_sinh(2.0 * abs(bias) * s)
+    return 0
+
+
 @law
 def _hedge_anytime(run, number):
     """Also the pair that it plays; n_0, …, n_m; and what `weight` is for each bias, then 1/m."""
@@ -290,6 +378,12 @@ class AlmostOneStepAhead(OnGrid):
             _play_low, _imagine, memory, size=1, grid=grid_of(m), certificates=_distance_certificate
         )
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        m = self.steps_at(horizon)
+        return new.Forecaster(
+            play_low, imagine, [0] * (m + 2), [m], grid=grid_of(m), certificates=distance_certificate
+        )
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         root = self.m == "T^(1/2)"
@@ -318,6 +412,30 @@ def _distance_certificate(memory: Memory) -> dict[str, Floats]:
     """Σ|p − p̃| + Σ|E_i| for each run: moving p to p̃ and p̃ to its conditional means costs that much."""
     bias, apart = memory.ints[:, :-1], memory.ints[:, -1]
     return {"distance_certificate": (apart + np.abs(bias).sum(axis=1)) / (bias.shape[1] - 1)}
+
+
+def distance_certificate(player: new.Forecaster) -> dict[str, Floats]:
+    """Σ|p − p̃| + Σ|E_i| for each run: moving p to p̃ and p̃ to its conditional means costs that much."""
+    bias, apart = player.state[:, :-1], player.state[:, -1]
+    return {"distance_certificate": (apart + np.abs(bias).sum(axis=1)) / (bias.shape[1] - 1)}
+
+
+def play_low(run: new.Run, number: int) -> int:
+    """The biases are the imagined player's; behind them m·Σ|p − p̃|."""
+    values, weights = new.law(run)
+    m = int(new.shared(run)[0])
+    values[0], weights[0] = pair_of(new.state(run), m) / m, 1.0
+    return 1
+
+
+def imagine(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    bias, m = new.state(run), int(new.shared(run)[0])
+    i = point_of(forecast, m) + outcome
+    if i > m:  # never forecast by this player
+        return -1
+    bias[i] += m * outcome - i
+    bias[m + 1] += outcome
+    return 0
 
 
 @law

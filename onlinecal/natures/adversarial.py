@@ -10,6 +10,7 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
 from onlinecal.core.specification import UNIT, allow, optional, whole, word
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.natures._levels import enter, find, level_player
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
@@ -49,6 +50,11 @@ class Contrarian(Nature):
         if self.sees == "draw":
             return CompiledNature(_contradict_draw, Memory(), sight=self.sight)
         return CompiledNature(_contradict_mean, Memory(), sight=self.sight, by_side=True)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        if self.sees == "draw":
+            return new.Nature(contradict_draw, sight=self.sight)
+        return new.Nature(contradict_mean, sight=self.sight, by_side=True)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -90,6 +96,21 @@ def _share_of_resolved(share: int, resolved: float, most: int) -> float:
 
 #: the part of Σ w |v − 1/2| that is rounding
 TIE = 1e-9
+
+
+def contradict_mean(run: new.Run, size: int, forecast: float, number: int) -> float:
+    if size == 0:
+        return 1.0 if forecast < 0.0 else 0.0
+    (values, weights), lean, spread = new.law(run), 0.0, 0.0
+    for j in range(size):
+        part = weights[j] * (values[j] - 0.5)
+        lean += part
+        spread += abs(part)
+    return 1.0 if lean < -TIE * spread else 0.0
+
+
+def contradict_draw(run: new.Run, size: int, forecast: float, number: int) -> float:
+    return 1.0 if forecast < 0.5 else 0.0
 
 
 @move

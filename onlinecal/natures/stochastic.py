@@ -11,6 +11,7 @@ from onlinecal.core.expressions import check_expression, depends_on_horizon, gri
 from onlinecal.core.guarantee import Forecasters, Guarantee, Sight, through
 from onlinecal.core.specification import UNIT, allow, expression, number, tuned
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.natures.adaptive import stay
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
@@ -53,6 +54,9 @@ class Bernoulli(Nature):
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         return CompiledNature(_line, Memory(shared=[float(self.q), 0.0]))
 
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        return new.Nature(line, shared=[float(self.q), 0.0])
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         if self.q in (0, 1):
@@ -83,6 +87,16 @@ class Drift(Nature):
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         slope = (self.last - self.first) / horizon
         return CompiledNature(_line, Memory(shared=[self.first - 0.5 * slope, slope]))
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        slope = (self.last - self.first) / horizon
+        return new.Nature(line, shared=[self.first - 0.5 * slope, slope])
+
+
+def line(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """Shared are q_0 and the slope."""
+    # The end points are in [0, 1], so only rounding could leave it.
+    return min(1.0, max(0.0, new.shared(run)[0] + new.shared(run)[1] * number))
 
 
 @move
@@ -180,6 +194,28 @@ class UniformTruth(Nature):
         ends = [float(self.low), float(self.high) - float(self.low)]
         memory = Memory(floats=CACHE, shared=ends, stream=stream, context=1)
         return CompiledNature(_any, memory, reveal=_show_any, reveals=self.reveals)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        ends = [float(self.low), float(self.high) - float(self.low)]
+        return new.Nature(
+            move_truth, shared=ends, reveal=reveal_truth, reveals={0: "truth"}, note=1, stream=stream
+        )
+
+
+@new.kernel
+def truth(run, number):
+    """Shared are the least truth, and how much the largest is above it."""
+    # Rounding could leave [0, 1] by the upper end.
+    return min(1.0, new.shared(run)[0] + new.shared(run)[1] * new.own_uniform(run, number - 1))
+
+
+def move_truth(run: new.Run, size: int, forecast: float, number: int) -> float:
+    return truth(run, number)
+
+
+def reveal_truth(run: new.Run, number: int) -> int:
+    new.note(run)[0] = truth(run, number)
+    return 0
 
 
 @kernel

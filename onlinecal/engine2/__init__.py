@@ -1,0 +1,1 @@
+"""The engine by ordinary means: the game in plain Python (`play`), and the same game compiled (`loop`)."""

@@ -1,0 +1,547 @@
+"""Several runs of one pair: by the compiled loop where both players are compiled, else run by run by `play`.
+
+Round t = 1, 2, …: nature may reveal context. The forecaster states the law of p_t; nature, from what its `Sight`
+allows, states q_t. The engine draws p_t from the law and y_t = 1[u_t < q_t]. The uniforms depend on the seed, the role,
+the strategies, the horizon and the number of the run alone. Players never draw their moves, so an adversary sees
+exactly what it declares. The course of a run does not depend on the other runs beside it.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from onlinecal.core.arrays import Floats
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
+from onlinecal.core.joint import JointDistribution
+from onlinecal.core.strategy import strategy_key, strategy_name
+from onlinecal.core.streams import Stream
+from onlinecal.core.validation import count, integer
+from onlinecal.engine.horizon import check_horizon, check_runs, check_time
+from onlinecal.engine2 import loop
+from onlinecal.engine2.events import Events, Listed
+from onlinecal.engine2.history import history_of, wider
+from onlinecal.engine2.play import Play, Stopped
+from onlinecal.engine2.play import Question as InRun
+from onlinecal.engine2.run import ATOMS, VALUES, WEIGHTS, lay, width
+from onlinecal.engine2.seats import seat
+from onlinecal.engine2.steps import ASKED_AT, Coming, Forecaster, Nature, Player
+from onlinecal.engine2.uniforms import Uniforms, generators
+from onlinecal.forecasters.base import as_forecaster
+from onlinecal.natures.base import as_nature
+from onlinecal.rounds.law import Unplayable, brief, failed, summed
+from onlinecal.rounds.protocol import check_pair, plain_fault
+from onlinecal.schedules.base import Schedule
+
+#: raised when rounds, draws, history or Γ of a game become others: results are kept under it (tests/versions.py)
+VERSION = 1
+IMMEDIATE = Schedule()
+#: questions that are listed at a time, at least and at most, and run-rounds that are played at a time
+LEAST, MOST, SEGMENT = 2**10, 2**14, 2**18
+#: run-rounds that are worth a thread of their own
+THREAD = 2**15
+
+
+class Question:
+    """A question that was asked by hand in all runs: when, and of each run the forecast, q, and the law.
+
+    `forecast` and `probability` are (runs,) floats, `laws` are value → probability.
+    """
+
+    def __init__(self, number: int, time: float, each: list[InRun]) -> None:
+        self.number, self.time, self.each, self.resolved = number, time, each, False
+
+    @property
+    def forecast(self) -> Floats:
+        """The forecasts that were drawn, (runs,)."""
+        return np.array([q.forecast for q in self.each])
+
+    @property
+    def probability(self) -> Floats:
+        """The probabilities of the outcome 1, (runs,)."""
+        return np.array([q.probability for q in self.each])
+
+    @property
+    def laws(self) -> list[dict[float, float]]:
+        """The laws, value → probability."""
+        return [summed(*zip(*q.law, strict=True)) for q in self.each]
+
+
+class Game:
+    """One forecaster against one nature, in several runs; it can be pickled between rounds, with open questions.
+
+    Both are specifications, or what makes one, such as a plain class. `runs` is the range of runs to play: run r is the
+    same game in whatever batch. `schedule` says when `advance` asks the questions and tells their outcomes. Γ can be
+    had of the rounds between any two `cuts`. The numbers do not depend on how many `threads` play.
+
+    `asked` is the number of questions; `compiled` says whether the loop plays them. A game is over once a player has
+    failed, since runs are then in different rounds. Every call raises the same error.
+    """
+
+    def __init__(
+        self,
+        forecaster: Any,
+        nature: Any,
+        *,
+        horizon: int,
+        runs: range,
+        seed: int = 0,
+        schedule: Schedule = IMMEDIATE,
+        cuts: Iterable[float] = (),
+        threads: int = 1,
+    ) -> None:
+        # Anything with `start` makes players: conformance plays such wrappers.
+        forecaster = forecaster if hasattr(forecaster, "start") else as_forecaster(forecaster)
+        nature = nature if hasattr(nature, "start") else as_nature(nature)
+        check_horizon(horizon)
+        seed = integer("", "seed", seed)
+        check_runs(runs)
+        if not isinstance(schedule, Schedule):
+            raise InvalidParameter(f"schedule = {brief(schedule)}; expected an onlinecal.schedules.Schedule")
+        if not isinstance(cuts, Iterable):
+            raise InvalidParameter(f"cuts = {brief(cuts)}; expected a list of times")
+        check_pair(forecaster, nature, horizon)
+        schedule.check_length(horizon)
+        self.pair, self.names = (forecaster, nature), (strategy_name(forecaster), strategy_name(nature))
+        self.horizon, self.runs, self.seed, self.schedule = horizon, runs, seed, schedule
+        self.threads, self.asked, self._stopped = count("threads", threads), 0, ""
+        self.forecaster = start("forecaster", forecaster, horizon, runs, seed)
+        self.nature = start("nature", nature, horizon, runs, seed)
+        self.compiled = isinstance(self.forecaster, Player) and isinstance(self.nature, Player)
+        self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
+        self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
+        grid = getattr(self.forecaster, "grid", None)
+        self.history = history_of(len(runs), grid, horizon, self.events.parted)
+        self.levels = math.inf if grid is None else len(grid)
+        # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
+        of = ("forecast", strategy_key(forecaster)), ("outcome", strategy_key(nature))
+        self.uniforms = tuple(Stream(seed, (*names, f"T={horizon}"), runs) for names in of)
+        #: the game's own row in each run, as `loop` says, and how many open questions it has room for
+        self.tables = np.hstack([generators(stream, runs) for stream in self.uniforms])
+        self.room, self.rows, self.mine_from = 0, np.zeros((0, 0)), 0
+        #: the runs as `play` plays them, from when it is asked to; and whether it plays by the schedule too
+        self._plays: list[Play] | None = None
+        self.in_python = not self.compiled
+        #: the questions that were asked by hand, by number
+        self._open: dict[int, Question] = {}
+
+    def __copy__(self) -> Game:
+        # Players and history belong to one game.
+        return copy.deepcopy(self)
+
+    # ---------------------------------------------------------------- playing
+
+    def advance(self, until: int, progress: Callable[[int], None] | None = None) -> None:
+        """Plays by the schedule until question `until` + 1 would be asked, or the game ends.
+
+        At one time of the clock questions come before outcomes, and these in the order of their questions. `progress`
+        is told the number of rounds played since it was last told.
+        """
+        until = count("until", until, least=0)
+        if until > self.horizon:
+            raise InvalidParameter(f"round {until} is beyond the horizon {self.horizon}")
+        self._check_alive()
+        block = min(MOST, max(LEAST, SEGMENT // len(self.runs)))
+        while self.asked < until:
+            last = min(until, self.asked + block)
+            with _Stops(self, begun=True):
+                if self.in_python:
+                    for r, play in enumerate(self.plays):
+                        self._in_run(r, play.play, last)
+                    new, self.asked = last - self.asked, last
+                else:
+                    new = self._play(self.events.upto(self.asked + 1, last))
+            if progress is not None:
+                progress(new)
+
+    def ask(self, time: float | None = None) -> Question:
+        """Asks the next question, at the time of its number by default; for `resolve`, at any later time.
+
+        The forecaster commits itself, nature moves, forecast and outcome are drawn.
+        """
+        number, at = self._next(time)
+        with _Stops(self, begun=True):
+            open = self.events.open + len(self._open) + 1
+            each = [self._in_run(r, play.ask, number, at, open) for r, play in enumerate(self.plays)]
+        self.asked = number
+        for play in self.plays:
+            play.asked = number
+        question = self._open[number] = Question(number, at, each)
+        return question
+
+    def resolve(self, question: Question, time: float | None = None, outcome: Any = None) -> None:
+        """Makes the outcome of a question known to the history, the forecaster and nature, in this order.
+
+        Each question of `ask` once, in any order, at its own time by default. An `outcome`, 0 or 1 for all runs or for
+        each, is told in place of the drawn one.
+        """
+        self._check_alive()
+        if not isinstance(question, Question) or self._open.get(question.number) is not question:
+            raise InvalidParameter(
+                f"{in_one_line(question)} is no open question of this game; expected one that it asked, each once, and "
+                "of a pickled game one that was pickled together with it"
+            )
+        if time is not None:
+            check_time(time, question.time)
+        if outcome is not None:
+            told = np.asarray(outcome)
+            whole = told.dtype.kind in "biuf" and told.shape in ((), (len(self.runs),))
+            if not whole or not np.isin(told, (0, 1)).all():
+                said = f"outcome = {brief(outcome)}; expected 0 or 1, or one of them for each run"
+                raise InvalidParameter(said)
+            for q, y in zip(question.each, np.broadcast_to(told, len(self.runs)).tolist(), strict=True):
+                q.outcome = int(y)
+        del self._open[question.number]
+        with _Stops(self, begun=True):
+            for r, (play, q) in enumerate(zip(self.plays, question.each, strict=True)):
+                self._in_run(r, play.resolve, q)
+        question.resolved = True
+
+    def laws(self) -> list[dict[float, float]]:
+        """The laws that the forecaster states in the next round, value → probability.
+
+        The game stays as it is; an object in plain Python is asked once more.
+        """
+        number, at = self._next(None)
+        found = []
+        with _Stops(self, begun=False):
+            for r, play in enumerate(self.plays):
+                found.append(self._in_run(r, play.look, number, at, self.events.open + len(self._open) + 1))
+        return [summed(*zip(*law, strict=True)) for law in found]
+
+    def _next(self, time: float | None) -> tuple[int, float]:
+        """The number of the next question, and the time at which it is asked."""
+        self._check_alive()
+        number = self.asked + 1
+        if number > self.horizon:
+            raise InvalidParameter(f"round {number} is beyond the horizon {self.horizon}")
+        return number, float(number) if time is None else check_time(time)
+
+    # ---------------------------------------------------------------- what came of it
+
+    @property
+    def resolved(self) -> int:
+        """The outcomes that are known, in the run with the fewest."""
+        return min(self.history.rounds(r) for r in range(len(self.runs)))
+
+    def gammas(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> list[JointDistribution]:
+        """Γ of each run over the rounds that are resolved, of one stream or (None) of all; needs one.
+
+        Of those that were asked in [since, until), which are cuts or infinite.
+        """
+        gammas = self.known(stream, since, until)
+        if not gammas:
+            raise InvalidParameter("no round has been resolved; Γ needs one")
+        return gammas
+
+    def known(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> list[JointDistribution]:
+        """As `gammas`, and empty where no round is resolved."""
+        return list(self.each(stream, since, until))
+
+    def each(
+        self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> Iterator[JointDistribution]:
+        """As `known`, made one after the other: one at a time is in memory. No round may come in between."""
+        self._check_alive()
+        first = 0 if since == -math.inf else self._stretch(since)
+        last = len(self.cuts) + 1 if until == math.inf else self._stretch(until)
+        every = stream is None and first == 0 and last == len(self.cuts) + 1
+
+        def chosen(part: int) -> bool:
+            return first <= part // self.streams < last and stream in (None, part % self.streams)
+
+        made = (self.history.gamma(r, None if every else chosen) for r in range(len(self.runs)))
+        return (gamma for gamma in made if gamma is not None)
+
+    def _stretch(self, cut: float) -> int:
+        return int(np.searchsorted(self.cuts, cut, side="right"))
+
+    @property
+    def parts(self) -> list[Game]:
+        """Itself: all its runs are in the same round, as those of a world are not."""
+        return [self]
+
+    def certificates(self) -> dict[str, Floats]:
+        """Totals that the forecaster proves of its own play so far: name → (runs,) totals."""
+        self._check_alive()
+        if isinstance(self.forecaster, Player):
+            certify = getattr(self.forecaster, "certify", None)
+            return {} if certify is None else certify(self.forecaster)
+        if not self.pair[0].certifies:
+            return {}
+        said = [player.certificates() for player in self.forecaster]
+        return {name: np.array([float(each[name]) for each in said]) for name in said[0]}
+
+    # ---------------------------------------------------------------- the compiled loop
+
+    def _play(self, listed: Listed) -> int:
+        """Plays listed events in all runs, some runs in each thread; the number of questions."""
+        rounds = len(listed.times)
+        self._make_room(self.asked + rounds, self.events.places)
+        lent = self.history.lend(listed.names, listed.told)
+        none = np.zeros((0, 0, 0)), np.zeros(0, np.int64)
+        questions = loop.Questions(listed.codes, listed.parts, listed.times, self.asked)
+        given = (
+            *loop.steps_of(self.forecaster, self.nature), self.rows, self.mine_from, self.tables, questions,
+            self._rules(), loop.Told(*lent, *none),
+        )  # fmt: skip
+        play, runs = loop.play_runs(), len(self.runs)
+        threads = min(self.threads, max(1, runs * len(listed.codes) // THREAD))
+        try:
+            results = _in_threads(lambda first, last: play(*given, first, last), runs, threads)
+        except OnlinecalError:
+            raise
+        except Exception as error:
+            raise Stopped(True, self.asked + 1, error) from error
+        for fault, run, number, value in results:
+            if fault != loop.FINE:
+                raise self._fault(fault, run, number, value)
+        self.history.take(listed.names, lent)
+        self.asked += rounds
+        return rounds
+
+    def _fault(self, fault: int, run: int, number: int, value: float) -> Stopped:
+        """What a player did that stopped a run."""
+        mine, size = self.forecaster, int(value) if math.isfinite(value) else 0
+        if fault == loop.BAD_SIZE:
+            refusal = mine.refusal if size == 0 and mine.refusal else None
+            error = Unplayable(*(refusal or (f"stated a law of {size} atoms", f"1 to {mine.size}")))
+        elif fault == loop.BAD_LAW:
+            row = mine.rows[run]
+            values, weights = (row[at : at + size] for at in row.view(np.int64)[[VALUES, WEIGHTS]].tolist())
+            what = f"stated the forecasts {brief(values)} with weights {brief(weights)}"
+            if mine.draw is not None and self._rules().draws:
+                what = f"drew the forecast {brief(value)}"
+            error = Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1")
+        elif fault == loop.OFF_GRID:
+            error = Unplayable(f"stated the forecast {value!r}", "a point of its grid")
+        elif fault == loop.BAD_Q:
+            error = Unplayable(f"stated q = {brief(value)}", "a probability in [0, 1]")
+        elif fault == loop.BAD_CONTEXT:
+            error = Unplayable("revealed nothing", "its context")
+        else:
+            error = Unplayable("refused a round that it had played", "to be told it")
+        return Stopped(fault in loop.OF_FORECASTER, number, error, run)
+
+    def _make_room(self, told: int, open: int) -> None:
+        """Makes both players fit for what comes, and lays them out where that needs more room."""
+        mine, theirs, coming = self.forecaster, self.nature, Coming(told, open, self.streams, self.levels)
+        for player, is_mine in ((mine, True), (theirs, False)):
+            if isinstance(player, Player):
+                try:
+                    player.make_room(coming)
+                except Exception as error:
+                    raise Stopped(is_mine, self.asked + 1, error) from error
+        if not self.compiled:
+            return
+        if open > self.room:
+            self.room, mine.laid = 2 * open, False
+            self.tables = wider(self.tables, loop.TABLE + loop.QUESTION * self.room)
+        if mine.in_place and theirs.in_place:
+            return
+        # One note more is for questions that are asked by hand.
+        start, atoms = width(theirs, self.room + 1, 0), mine.size
+        self.rows = np.zeros((len(self.runs), start + width(mine, self.room + 1, atoms)))
+        self.mine_from = start
+        lay(theirs, self.rows[:, :start], self.room + 1, 0)
+        lay(mine, self.rows[:, start:], self.room + 1, atoms)
+        theirs.rows = self.rows
+        point_to_law(self.rows, start)
+
+    def _rules(self) -> Any:
+        mine, theirs = self.forecaster, self.nature
+        places = {kind: place for place, kind in theirs.reveals.items()} | {ASKED_AT: -1}
+        needs = np.array([(places[kind], place) for place, kind in mine.needs.items()], np.int64).reshape(-1, 2)
+        sides = theirs.by_side and mine.side is not None
+        draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides)
+        return loop.Rules(
+            mine.size, int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0, needs,
+            np.zeros(0, np.int64),
+        )  # fmt: skip
+
+    # ---------------------------------------------------------------- in Python
+
+    @property
+    def plays(self) -> list[Play]:
+        """Each run as `play` plays it."""
+        if self._plays is None:
+            self._plays = [self._run_in_python(r) for r in range(len(self.runs))]
+        for play in self._plays:
+            play.asked = self.asked if not self.in_python else play.asked
+        return self._plays
+
+    def _run_in_python(self, r: int) -> Play:
+        seats = [
+            seat(role, strategy, player if isinstance(player, Player) else player[r], r)
+            for role, strategy, player in zip(
+                ("forecaster", "nature"), self.pair, (self.forecaster, self.nature), strict=True
+            )
+        ]
+        run = range(self.runs[r], self.runs[r] + 1)
+        draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
+        clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.history.add, r)
+        return Play(*seats, clock, draws, outcomes, self.events.part_of, keep, self._make_room)
+
+    def hand_over(self) -> None:
+        """Has `play` play from now on, with the questions that are open."""
+        if self.in_python:
+            return
+        plays, self.in_python = self.plays, True
+        for r, play in enumerate(plays):
+            rows = zip(self.events.waiting.tolist(), self.events.known.tolist(), strict=True)
+            play.waiting = sorted(self._opened(r, *each) for each in rows)
+
+    def _opened(self, r: int, row: list[int], known: list[float]) -> tuple[float, int, InRun]:
+        """An open question of the loop, as `play` has it: when its outcome is known, its number, and the question."""
+        number, place, part = row
+        _, atom, forecast, outcome, q = self.tables[r, loop.TABLE :].reshape(-1, loop.QUESTION)[place].tolist()
+        made = InRun(number, math.nan, part, place=int(atom), forecast=forecast, probability=q, outcome=int(outcome))
+        made.note, made.hidden = (
+            player.notes[r, place * player.note :][: player.note].copy() for player in (self.forecaster, self.nature)
+        )
+        return known[made.outcome if len(known) > 1 else 0], number, made
+
+    def _in_run(self, r: int, call: Callable[..., Any], *given: Any) -> Any:
+        try:
+            return call(*given)
+        except Stopped as stop:
+            raise Stopped(stop.forecaster, stop.number, stop.fault, r) from stop.fault
+
+    # ---------------------------------------------------------------- inside
+
+    def _streams_of(self, nature: Any) -> Callable[[int, int], Any] | None:
+        if not nature.streams:
+            return None
+        player = self.nature if isinstance(self.nature, Player) else self.nature[0]
+        return partial(_streams_of, player, self.names[1], self.streams)
+
+    def _check_alive(self) -> None:
+        if self._stopped:
+            raise InvalidForecast(self._stopped)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Steps are functions of this process: the specifications start the players again.
+        plays = None if self._plays is None else [(play.asked, play.waiting) for play in self._plays]
+        kept = {
+            name: player.kept() for name in ("forecaster", "nature") if isinstance(player := vars(self)[name], Player)
+        }
+        events = copy.copy(self.events)
+        events.streams_of = None
+        return self.__dict__ | kept | {"rows": None, "_plays": plays, "events": events}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for role, strategy in zip(("forecaster", "nature"), self.pair, strict=True):
+            if isinstance(state[role], dict):
+                player = start(role, strategy, self.horizon, self.runs, self.seed)
+                player.restore(state[role])
+                setattr(self, role, player)
+        self.events.streams_of = self._streams_of(self.pair[1])
+        self._plays = None
+        if state["_plays"] is not None:
+            for play, (asked, waiting) in zip(self.plays, state["_plays"], strict=True):
+                play.asked, play.waiting = asked, waiting
+
+
+class _Stops:
+    """Makes what stops a game an error with the name of the player; the game is over if the rounds had `begun`."""
+
+    def __init__(self, game: Game, begun: bool) -> None:
+        self.game, self.begun = game, begun
+
+    def __enter__(self) -> None:
+        self.game._stopped = (
+            "a player asks for a round of the game in which it is asked; expected a game of its own"
+        )
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        game = self.game
+        game._stopped = ""
+        if error is None:
+            return
+        if isinstance(error, MemoryError):
+            error = Stopped(True, game.asked + 1, error)
+        if isinstance(error, Stopped):
+            role, name = ("forecaster", game.names[0]) if error.forecaster else ("nature", game.names[1])
+            said = failed(error.fault, f"{role} {name!r}", error.number, game.runs, error.run)
+            # Some runs have played on, others not; nothing more can be asked of this game.
+            game._stopped = str(said) if self.begun else ""
+            raise said from error.fault
+        interrupted = f"a round after round {game.asked} was interrupted"
+        game._stopped = (in_one_line(error, str) or interrupted) if self.begun else ""
+
+
+def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
+    """A compiled player for all runs, or an object in plain Python for each."""
+    said = f"{role} {strategy_name(strategy)!r}"
+    try:
+        stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs[:1])
+        player = begin(role, strategy, horizon, stream)
+        if isinstance(player, Player):
+            player.spread(runs)
+            return player
+        return [player] + [strategy.start(horizon, stream.over(range(r, r + 1))) for r in runs[1:]]
+    except OnlinecalError as error:
+        raise InvalidParameter(f"{said} at T = {horizon}: {error}") from error
+    except MemoryError as error:
+        raise InvalidParameter(
+            f"{said} needs more memory than there is for {len(runs)} run(s) at T = {horizon}: {error}; expected fewer "
+            "runs at a time, a shorter horizon or a coarser grid"
+        ) from None
+    except Exception as error:
+        raise InvalidParameter(f"{said} cannot be started at T = {horizon}: {failure(error)}") from error
+
+
+def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
+    """A player of one run: made of steps, or an object in plain Python."""
+    player = getattr(strategy, "begin", strategy.start)(horizon, stream)
+    if isinstance(player, Forecaster if role == "forecaster" else Nature):
+        fault = player.mismatch(strategy)
+    else:
+        fault = plain_fault(role, strategy, player)
+    if fault:
+        raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
+    return player
+
+
+def point_to_law(rows: Floats, mine_from: int) -> None:
+    """Has natures at the beginning of these rows read the law in the rows of the forecasters behind."""
+    heads = rows.view(np.int64)
+    for place in (VALUES, WEIGHTS):
+        heads[:, place] = mine_from + heads[:, mine_from + place]
+    heads[:, ATOMS] = heads[:, mine_from + ATOMS]
+
+
+def _in_threads(play: Callable[[int, int], Any], runs: int, threads: int) -> list[Any]:
+    """Calls `play` with the first and last of equal shares of the runs."""
+    threads = min(threads, runs)
+    if threads < 2:
+        return [play(0, runs)]
+    bounds = np.linspace(0, runs, threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(threads, thread_name_prefix="onlinecal") as pool:
+        return list(pool.map(play, bounds, bounds[1:]))
+
+
+def _streams_of(nature: Any, name: str, streams: int, first: int, last: int) -> Any:
+    """The streams of some questions, as the player of nature tells them."""
+    said = f"nature {name!r}, streams_of({first}, {last})"
+    try:
+        told = np.asarray(nature.streams_of(first, last))
+    except Exception as error:
+        raise InvalidForecast(f"{said}: {failure(error)}") from error
+    each = told.shape == (last + 1 - first,)
+    wrong = told[~np.isin(told, range(streams))][:4] if each else told
+    if not each or len(wrong):
+        expected = f"{last + 1 - first} integers from 0 to {streams - 1}"
+        raise InvalidForecast(f"{said} gave {brief(wrong)}; expected {expected}")
+    return told.astype(np.int64)

@@ -1,0 +1,247 @@
+"""The game of `play` for compiled strategies: one loop over listed events, in each of several runs.
+
+It is compiled once for all strategies, and calls their steps as functions of a signature.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+import numpy as np
+from numba import boolean, carray, float64, int8, int32, int64, types
+
+from onlinecal.core.guarantee import Sight
+from onlinecal.engine2.events import ASK, BOTH, CODE, RESOLVE
+from onlinecal.engine2.run import Run, accessor, kernel, law, note, pointer, take_note
+from onlinecal.engine2.steps import DRAW, LEARN, MOVE, REVEAL, SAY, SIDE, compiled
+from onlinecal.engine2.uniforms import NUMBERS, uniform
+
+#: what stopped a run
+FINE, BAD_SIZE, BAD_LAW, BAD_Q, BAD_LEARN, BAD_HEAR, BAD_CONTEXT, OFF_GRID = range(8)
+OF_FORECASTER = BAD_SIZE, BAD_LAW, BAD_LEARN, OFF_GRID
+LAW_SEEN, DRAW_SEEN = int(Sight.LAW), int(Sight.DRAW)
+
+
+def _record(name: str, **fields: Any) -> Any:
+    """A named tuple, and its type for numba."""
+    made = namedtuple(name, fields)  # type: ignore[misc]
+    return made, types.NamedTuple(list(fields.values()), made)
+
+
+F1, F2, F3 = float64[::1], float64[:, ::1], float64[:, :, ::1]
+#: the game's own row in each run: generators of draws and of outcomes, then the open questions, five numbers each
+TABLE = 2 * NUMBERS
+NUMBER, PLACE, FORECAST, OUTCOME, Q = range(5)
+QUESTION = 5
+#: the questions: events, their parts (empty: one part), the times of those that are asked, how many were before
+Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
+#: the rules: atoms of a law at most, what nature sees; whether the forecaster draws, whether it tells the side, whether
+#: nature hears, whether there are notes. From where in nature's note to where in the forecaster's context goes (from −1:
+#: the time); the places in nature's note that are logged.
+Rules, RULES = _record(
+    "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, needs=int64[:, ::1],
+    keeps=int64[::1],
+)  # fmt: skip
+#: the history, as `history` says; and a log of told rounds: number, forecast, outcome, context (empty: none)
+Told, TOLD = _record(
+    "Told", grid=F1, counts=int64[:, :, :, ::1], said=F2, came=int8[:, ::1], owner=int32[:, ::1], filled=int64[::1],
+    log=F3, logged=int64[::1],
+)  # fmt: skip
+LOGGED = 3
+
+
+@accessor
+def drawn(law, size, u):
+    """The first atom at which the summed weights are above u, else the last with weight; −1 if it is no law."""
+    (values, weights), total, pick = law, 0.0, 0
+    for j in range(size):
+        weight, value = weights[j], values[j]
+        if not (weight >= 0.0 and 0.0 <= value <= 1.0):
+            return -1
+        if weight > 0.0:  # without a branch on u, which no processor can foresee
+            pick += (j - pick) * np.int64(total <= u)
+        total += weight
+    return pick if abs(total - 1.0) <= 1e-9 else -1
+
+
+@kernel
+def place_on(grid, value):
+    """The place of a value on a grid; −1 if it is not on it."""
+    i = int(value * (len(grid) - 1) + 0.5)
+    if grid[i] != value:
+        i = np.searchsorted(grid, value)
+    return i if i < len(grid) and grid[i] == value else -1
+
+
+@accessor
+def ask(say, draw, side, move, mine, theirs, table, number, rules):
+    """Asks a question: what stopped it; atom, forecast, outcome; q, or the value that stopped it."""
+    size, place = 0, -1
+    if rules.draws:
+        forecast = draw(mine, uniform(table, number - 1), number)
+        if not 0.0 <= forecast <= 1.0:
+            return BAD_LAW, 0, forecast, 0, forecast
+        forecast += 0.0
+    else:
+        size = say(mine, number)
+        if not 1 <= size <= rules.size:
+            return BAD_SIZE, 0, 0.0, 0, float(size)
+        place = drawn(law(mine), size, uniform(table, number - 1) if size > 1 else 0.0)
+        if place < 0:
+            return BAD_LAW, 0, 0.0, 0, float(size)
+        forecast = law(mine)[0][place] + 0.0  # −0.0 becomes 0.0
+    if rules.sides:
+        q = move(theirs, 0, side(mine, number), number)
+    else:
+        q = move(theirs, size if rules.sees >= LAW_SEEN else 0, forecast if rules.sees == DRAW_SEEN else np.nan, number)
+    outcome = 1 if q == 1.0 else 0
+    if q != outcome:
+        if not 0.0 <= q <= 1.0:
+            return BAD_Q, 0, 0.0, 0, q
+        outcome = 1 if uniform(table[NUMBERS:], number - 1) < q else 0
+    return FINE, place, forecast, outcome, q
+
+
+@accessor
+def resolve(learn, hear, mine, theirs, number, place, forecast, outcome, hears):
+    """Tells an outcome to both players; what stopped it."""
+    if learn(mine, place, forecast, outcome, number) < 0:
+        return BAD_LEARN
+    if hears and hear(theirs, -1, forecast, outcome, number) < 0:
+        return BAD_HEAR
+    return FINE
+
+
+@accessor
+def show(reveal, mine, theirs, number, time, needs):
+    """Lets nature reveal a context, and gives the forecaster what it needs of it."""
+    if reveal(theirs, number) < 0:
+        return BAD_CONTEXT
+    for i in range(len(needs)):
+        at = needs[i, 0]
+        note(mine)[needs[i, 1]] = note(theirs)[at] if at >= 0 else time
+    return FINE
+
+
+@kernel
+def play_run(
+    say, draw, side, learn, move, hear, reveal, mine, theirs, table_at, length, questions, rules, grid, counts, said,
+    came, owner, filled, log, logged, r,
+):  # fmt: skip
+    """Plays the events in one run: what stopped it, the question, and the value that did."""
+    table = carray(table_at, length)  # vectors at a pointer are not counted, which costs more than a round
+    number, before, fault = questions.asked, questions.asked, FINE
+    events, parts, times, needs, keeps = questions.events, questions.parts, questions.times, rules.needs, rules.keeps
+    for e in range(len(events)):
+        code, own = events[e], parts[e] if len(parts) > 0 else 0
+        kind, slot = code & CODE - 1, code // CODE
+        if rules.noted:
+            take_note(mine, slot)
+            take_note(theirs, slot)
+        if kind <= BOTH:
+            number += 1
+            if len(needs) > 0 or len(keeps) > 0:
+                fault = show(reveal, mine, theirs, number, times[number - before - 1], needs)
+                if fault != FINE:
+                    return fault, number, 0.0
+            fault, place, forecast, outcome, q = ask(say, draw, side, move, mine, theirs, table, number, rules)
+            if fault != FINE:
+                return fault, number, q
+            if kind == ASK:
+                keep = table[TABLE + slot * QUESTION :]
+                keep[NUMBER], keep[PLACE], keep[FORECAST], keep[OUTCOME], keep[Q] = number, place, forecast, outcome, q
+                continue
+            of = number
+        else:
+            kept = table[TABLE + slot * QUESTION :]
+            of, place, forecast, outcome = int(kept[NUMBER]), int(kept[PLACE]), kept[FORECAST], int(kept[OUTCOME])
+            if kind > RESOLVE and outcome != kind - RESOLVE - 1:
+                continue  # it comes at this time only if it is the other one
+        if len(grid) > 0:
+            i = place_on(grid, forecast)
+            if i < 0:
+                return OFF_GRID, of, forecast
+            counts[own, i, outcome] += 1
+        else:
+            at = filled[r]
+            said[at], came[at], filled[r] = forecast, outcome, at + 1
+            if len(owner) > 0:
+                owner[at] = own
+        if len(log) > 0:
+            row = log[logged[r]]
+            row[0], row[1], row[2] = of, forecast, outcome
+            for i in range(len(keeps)):
+                row[LOGGED + i] = note(theirs)[keeps[i]]
+            logged[r] += 1
+        fault = resolve(learn, hear, mine, theirs, of, place, forecast, outcome, rules.hears)
+        if fault != FINE:
+            return fault, of, 0.0
+    return FINE, 0, 0.0
+
+
+RESULT = types.Tuple((int64, int64, int64, float64))
+STEPS = SAY, DRAW, SIDE, LEARN, MOVE, LEARN, REVEAL
+SIGNATURE = RESULT(*map(types.FunctionType, STEPS), F2, int64, F2, QUESTIONS, RULES, TOLD, int64, int64)
+
+
+def _play_runs(
+    say: Any, draw: Any, side: Any, learn: Any, move: Any, hear: Any, reveal: Any, rows: Any, mine_from: int,
+    tables: Any, questions: Any, rules: Any, told: Any, first_run: int, last_run: int,
+) -> tuple[int, int, int, float]:  # fmt: skip
+    """Plays the events in these runs: what stopped the first that was stopped, its run, the question, the value.
+
+    A row holds nature's row, and from `mine_from` on the forecaster's.
+    """
+    for r in range(first_run, last_run):
+        counted = told.counts[r] if len(told.grid) > 0 else told.counts[0]
+        listed = 0 if len(told.grid) > 0 else r
+        log = told.log[r] if len(told.log) > 0 else told.log.reshape((0, 0))
+        theirs, mine, table = pointer(rows[r].ctypes), pointer(rows[r, mine_from:].ctypes), pointer(tables[r].ctypes)
+        fault, number, value = play_run(
+            say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules, told.grid,
+            counted, told.said[listed], told.came[listed], told.owner[listed], told.filled, log, told.logged, r,
+        )  # fmt: skip
+        if fault != FINE:
+            return fault, r, number, value
+    return FINE, 0, 0, 0.0
+
+
+def play_runs() -> Any:
+    """The loop, compiled."""
+    return compiled(SIGNATURE, _play_runs)
+
+
+def _say_nothing(run: Run, number: int) -> int:
+    return 0
+
+
+def _draw_nothing(run: Run, u: float, number: int) -> float:
+    return 0.0
+
+
+def _side_nothing(run: Run, number: int) -> float:
+    return 0.0
+
+
+def hear_nothing(run: Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    """A step that learns nothing."""
+    return 0
+
+
+def _move_nothing(run: Run, size: int, forecast: float, number: int) -> float:
+    return 0.0
+
+
+NOTHING = _say_nothing, _draw_nothing, _side_nothing, hear_nothing, _move_nothing, hear_nothing, _say_nothing
+
+
+def steps_of(mine: Any, theirs: Any) -> tuple[Any, ...]:
+    """The steps of both players in the order of the loop; in the place of one that there is not, one that does nothing."""
+    steps = mine.say, mine.draw, mine.side, mine.learn, theirs.move, theirs.hear, theirs.reveal
+    return tuple(
+        compiled(signature, nothing) if step is None else step
+        for signature, nothing, step in zip(STEPS, NOTHING, steps, strict=True)
+    )
+
+

@@ -1,0 +1,171 @@
+"""THE GAME. A forecaster meets a nature, question by question, in one run.
+
+A question is asked: nature may reveal context. The forecaster states the law of its forecast, which is drawn from it.
+Nature, from what its sight allows, states q; the outcome is 1 if a uniform is below q. It becomes known at once or
+later: then it is told to the history, to the forecaster and to nature, in this order.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from onlinecal.rounds.law import Unplayable, brief
+from onlinecal.schedules.base import Clock
+
+#: questions of which the times are read together
+BLOCK = 1024
+
+
+class Stopped(Exception):
+    """A player stopped a run: by an error of its own, or by what cannot be played."""
+
+    def __init__(self, forecaster: bool, number: int, fault: Exception, run: int | None = None) -> None:
+        super().__init__(forecaster, number, fault, run)
+        self.forecaster, self.number, self.fault, self.run = forecaster, number, fault, run
+
+
+@dataclass(eq=False)
+class Question:
+    """A question in one run, and what became of it."""
+
+    number: int
+    time: float
+    part: int = 0
+    context: dict[str, float] = field(default_factory=dict)
+    #: the atoms of the law, value and weight
+    law: list[tuple[float, float]] = field(default_factory=list)
+    place: int = 0
+    forecast: float = math.nan
+    probability: float = math.nan
+    outcome: int = -1
+    #: what forecaster and nature keep with it
+    note: Any = None
+    hidden: Any = None
+    resolved: bool = False
+
+
+class Play:
+    """One run of a game, of players as `seats.seat` makes them.
+
+    `draws` and `outcomes` are uniforms by index. `part_of` is the part of the history of a question of this number and
+    time; `keep` is given its part, forecast and outcome, and says whether it can be kept. `ready` makes both players fit
+    for a question of this number, with this many open.
+    """
+
+    def __init__(
+        self,
+        forecaster: Any,
+        nature: Any,
+        clock: Clock,
+        draws: Callable[[int], float],
+        outcomes: Callable[[int], float],
+        part_of: Callable[[int, float], int],
+        keep: Callable[[int, float, int], bool],
+        ready: Callable[[int, int], None],
+    ) -> None:
+        self.forecaster, self.nature, self.clock = forecaster, nature, clock
+        self.draws, self.outcomes, self.part_of, self.keep, self.ready = draws, outcomes, part_of, keep, ready
+        self.asked = 0
+        #: open questions of the schedule: when their outcomes become known, number, question
+        self.waiting: list[tuple[float, int, Question]] = []
+
+    def ask(self, number: int, time: float, open: int) -> Question:
+        """Asks a question, with this many open, itself included."""
+        q = Question(number, time, self.part_of(number, time))
+        forecaster = True
+        try:
+            self.ready(number, open)
+            forecaster = False
+            self.nature.reveal(q)
+            forecaster = True
+            q.law = check_law(self.forecaster.state_law(q))
+            q.place, q.forecast = draw(q.law, self.draws(number - 1) if len(q.law) > 1 else 0.0)
+            forecaster = False
+            q.probability = self.nature.move(q)
+            if not 0.0 <= q.probability <= 1.0:
+                raise Unplayable(f"stated q = {brief(q.probability)}", "a probability in [0, 1]")
+        except Exception as error:
+            raise Stopped(forecaster, number, error) from error
+        q.outcome = int(q.probability == 1.0)
+        if q.outcome != q.probability:
+            q.outcome = int(self.outcomes(number - 1) < q.probability)
+        return q
+
+    def look(self, number: int, time: float, open: int) -> list[tuple[float, float]]:
+        """The law of the next question, which is not asked: all is as it was."""
+        self.ready(number, open)
+        kept = [(each, each.save()) for each in (self.forecaster, self.nature)]
+        forecaster, q = False, Question(number, time)
+        try:
+            self.nature.reveal(q)
+            forecaster = True
+            return check_law(self.forecaster.state_law(q))
+        except Exception as error:
+            raise Stopped(forecaster, number, error) from error
+        finally:
+            for each, rows in kept:
+                each.put_back(rows)
+
+    def resolve(self, q: Question) -> None:
+        """Makes the outcome of a question known."""
+        forecaster = True
+        try:
+            if not self.keep(q.part, q.forecast, q.outcome):
+                raise Unplayable(f"stated the forecast {q.forecast!r}", "a point of its grid")
+            self.forecaster.learn(q)
+            forecaster = False
+            self.nature.learn(q)
+        except Exception as error:
+            raise Stopped(forecaster, q.number, error) from error
+        q.resolved = True
+
+    def play(self, until: int) -> None:
+        """Plays by the clock, up to the time of question `until` + 1."""
+        while self.asked < until:
+            first, last = self.asked + 1, min(until, self.asked + BLOCK)
+            for time, known in zip(*(times.tolist() for times in self.clock.span(first, last)), strict=True):
+                self.tell_before(time)
+                self.asked += 1
+                q = self.ask(self.asked, time, len(self.waiting) + 1)
+                known = known[q.outcome] if isinstance(known, list) else known  # a delay may depend on the outcome
+                if known < math.inf:
+                    heapq.heappush(self.waiting, (known, q.number, q))
+        self.tell_before(self.clock.times(until + 1)[0])
+
+    def tell_before(self, time: float) -> None:
+        """Tells the outcomes that become known before this time."""
+        while self.waiting and self.waiting[0][0] < time:
+            self.resolve(heapq.heappop(self.waiting)[2])
+
+
+def check_law(law: list[tuple[float, float]]) -> list[tuple[float, float]]:
+    """The law, if it is one."""
+    total = 0.0
+    for value, weight in law:
+        if not (0.0 <= value <= 1.0 and weight >= 0.0):
+            break
+        total += weight
+    else:
+        if abs(total - 1.0) <= 1e-9:
+            return law
+    values, weights = np.array(law).T
+    what = f"stated the forecasts {brief(values)} with weights {brief(weights)}"
+    raise Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1")
+
+
+def draw(law: list[tuple[float, float]], u: float) -> tuple[int, float]:
+    """The first atom at which the summed weights are above u, else the last with weight: its place and value."""
+    total, place = 0.0, 0
+    for i, (_, weight) in enumerate(law):
+        if weight > 0.0:
+            place = i
+            if total + weight > u:
+                break
+        total += weight
+    return place, law[place][0] + 0.0  # −0.0 becomes 0.0

@@ -1,0 +1,167 @@
+"""The row of floats that a player has in each run; a step is given a pointer to it.
+
+    header | state | shared | places of parts | rows of parts | values of the law | weights | notes
+
+A header says where the others begin and end. Places are whole numbers and count from the row's own header. They may lead
+beyond the row, always forward: a nature reads the law in the row of the forecaster, which follows. A part has a piece of
+the note and of the law of its whole. Whole numbers are the same memory seen by `.view(np.int64)`. This file alone knows the layout.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numba import carray, njit, types
+from numba.extending import models, register_model
+
+from onlinecal.core.arrays import Floats
+
+#: raised with each change of what compiled code knows of a row
+LAYOUT = 1
+HOW: Any = {"error_model": "numpy", "nogil": True}
+#: the header: where shared numbers begin and end, values and weights and how many there are at most; the note of the
+#: question at hand, the first note, and the numbers of a note. Then the generator of the run's own uniforms.
+SHARED, PARTS, VALUES, WEIGHTS, ATOMS, NOTE, NOTES, KEPT, GENERATOR = range(9)
+HEADER = 16
+
+
+def stamp() -> str:
+    """The layout, and a digest of the files of which machine code is made: their names, sizes and times."""
+    package = Path(__file__).parent.parent
+    found: list[tuple[str, int, int]] = []
+    for folder in ("core", "engine2", "forecasters", "natures"):
+        for file in (package / folder).glob("*.py"):
+            known = file.stat()
+            found.append((file.name, known.st_size, known.st_mtime_ns))
+    return f"{LAYOUT}.{hashlib.sha256(repr(sorted(found)).encode()).hexdigest()[:16]}"
+
+
+class RowPointer(types.CPointer):
+    """The type of a pointer to a row, with the `stamp` in its key.
+
+    Numba keeps machine code on disk by the file of a function and by its types. So cached code of another package or
+    layout is never found, also that of users' steps.
+    """
+
+    def __init__(self, stamp: str) -> None:
+        self.stamp = stamp
+        super().__init__(types.float64)
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return self.dtype, self.addrspace, self.stamp
+
+
+register_model(RowPointer)(models.PointerModel)
+RUN = RowPointer(stamp())
+#: in the signatures of steps, for readers and checkers of types
+Run = Any
+
+if TYPE_CHECKING:
+    # Kernels are written without types: numba finds them where they are called.
+    from typing import no_type_check as accessor
+    from typing import no_type_check as kernel
+else:
+
+    def kernel(function: Any) -> Any:
+        """Marks a function that steps call. Its machine code is kept as a part of theirs."""
+        return njit(**HOW)(function)
+
+    def accessor(function: Any) -> Any:
+        """The same, without a call."""
+        return njit(forceinline=True, **HOW)(function)
+
+
+@accessor
+def places(run):
+    """The whole numbers of the header."""
+    return carray(run, HEADER).view(np.int64)
+
+
+@accessor
+def state(run):
+    """The run's own numbers."""
+    return carray(run, places(run)[SHARED])[HEADER:]
+
+
+@accessor
+def shared(run):
+    """Numbers that are the same in all runs, only to be read."""
+    at = places(run)
+    return carray(run, at[PARTS])[at[SHARED] :]
+
+
+@accessor
+def note(run):
+    """The numbers that are kept with the question at hand."""
+    at = places(run)
+    return carray(run, at[NOTE] + at[KEPT])[at[NOTE] :]
+
+
+@accessor
+def law(run):
+    """The values and the weights of the law."""
+    at = places(run)
+    values, weights, atoms = at[VALUES], at[WEIGHTS], at[ATOMS]
+    return carray(run, values + atoms)[values:], carray(run, weights + atoms)[weights:]
+
+
+@accessor
+def generator(run):
+    """The generator of the run's own uniforms, as `uniforms` says."""
+    return carray(run, HEADER)[GENERATOR:]
+
+
+@accessor
+def take_note(run, slot):
+    """Makes the note of this open question the one at hand."""
+    at = places(run)
+    at[NOTE] = at[NOTES] + slot * at[KEPT]
+
+
+@njit(RUN(RUN), cache=True, **HOW)
+def pointer(run: Any) -> Any:
+    """A pointer to the first number of a vector, given `vector.ctypes`."""
+    return run
+
+
+@accessor
+def inner(run, k, first, atom):
+    """The row of part k. Its note begins at place `first` of that of the whole, its law at that atom."""
+    own = places(run)
+    at = carray(run, own[PARTS] + k + 1).view(np.int64)[own[PARTS] + k]
+    part = pointer(carray(run, at + HEADER)[at:].ctypes)
+    of = places(part)
+    of[NOTE] = own[NOTE] + first - at
+    of[VALUES], of[WEIGHTS], of[ATOMS] = own[VALUES] + atom - at, own[WEIGHTS] + atom - at, own[ATOMS] - atom
+    return part
+
+
+def width(player: Any, open: int, atoms: int) -> int:
+    """How many numbers the row of a player has, for this many open questions and atoms of a law."""
+    own = HEADER + player.state.shape[1] + len(player.shared) + len(player.parts) + 2 * atoms + open * player.note
+    return int(own) + sum(width(part, 0, 0) for part in player.parts)
+
+
+def lay(player: Any, rows: Floats, open: int, atoms: int) -> None:
+    """Lays a player into rows that are zero: its state and notes are views of them from now on."""
+    first = HEADER + player.state.shape[1]
+    parts = first + len(player.shared)
+    at, heads = parts + len(player.parts), rows.view(np.int64)
+    for k, part in enumerate(player.parts):
+        wide = width(part, 0, 0)
+        heads[:, parts + k] = at
+        lay(part, rows[:, at : at + wide], 0, 0)
+        at += wide
+    notes = at + 2 * atoms
+    heads[:, :GENERATOR] = first, parts, at, at + atoms, atoms, notes, notes, player.note
+    rows[:, GENERATOR:HEADER] = player.generators
+    rows[:, HEADER:first], rows[:, first:parts] = player.state, player.shared
+    kept = min(player.notes.shape[1], open * player.note)
+    rows[:, notes : notes + kept] = player.notes[:, :kept]
+    player.rows, player.notes = rows, rows[:, notes : notes + open * player.note]
+    player.state, player.laid = rows[:, HEADER:first], True
+    player.generators = rows[:, GENERATOR:HEADER]
