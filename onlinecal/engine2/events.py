@@ -22,7 +22,7 @@ CODE = 8
 
 
 class Listed(NamedTuple):
-    """The events from one question up to another."""
+    """The events from one question up to another. Without codes, each question is resolved at once."""
 
     codes: Ints
     #: the part of each event's question, an index of `names`; empty where there is one
@@ -81,7 +81,7 @@ class Events:
         names, part = _numbered(rows[:, 2]) if self.parted else ([0], np.zeros(0, np.int32))
         columns = ends.shape[1]
         if old == 0 and columns == 1 and known[-1, 0] < soon and (known[:-1, 0] < asked[1:]).all():
-            return Listed(np.full(new, BOTH), part, names, asked, new)
+            return Listed(np.zeros(0, np.int64), part, names, asked, new)
         # Stable: questions first, then outcomes in the order of their questions.
         order = np.argsort(np.concatenate([asked, ends.ravel()]), kind="stable")
         codes, owners = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
@@ -108,7 +108,16 @@ def _numbered(parts: Ints) -> tuple[list[int], Any]:
 
 @njit(cache=True, **HOW)
 def merge(
-    order: Any, ends: Any, soon: float, old: int, rows: Any, free: Any, many: int, places: int, codes: Any, owners: Any
+    order: Any,
+    ends: Any,
+    soon: float,
+    old: int,
+    rows: Any,
+    free: Any,
+    many: int,
+    places: int,
+    codes: Any,
+    owners: Any,
 ) -> tuple[int, int, int, int]:
     """Writes the codes in order and whose they are; a place is free again after the last outcome of its question."""
     size, told, new, columns = 0, 0, len(rows) - old, ends.shape[1]
@@ -138,5 +147,3 @@ def merge(
         codes[size], owners[size] = rows[i, 1] * CODE + kind, i
         size += 1
     return size, told, many, places
-
-

@@ -43,7 +43,7 @@ from onlinecal.schedules.base import Schedule
 VERSION = 1
 IMMEDIATE = Schedule()
 #: questions that are listed at a time, at least and at most, and run-rounds that are played at a time
-LEAST, MOST, SEGMENT = 2**10, 2**14, 2**18
+LEAST, MOST, SEGMENT = 2**10, 2**16, 2**19
 #: run-rounds that are worth a thread of their own
 THREAD = 2**15
 
@@ -296,7 +296,7 @@ class Game:
             self._rules(), loop.Told(*lent, *none),
         )  # fmt: skip
         play, runs = loop.play_runs(), len(self.runs)
-        threads = min(self.threads, max(1, runs * len(listed.codes) // THREAD))
+        threads = min(self.threads, max(1, runs * rounds // THREAD))
         try:
             results = _in_threads(lambda first, last: play(*given, first, last), runs, threads)
         except OnlinecalError:
@@ -361,7 +361,9 @@ class Game:
     def _rules(self) -> Any:
         mine, theirs = self.forecaster, self.nature
         places = {kind: place for place, kind in theirs.reveals.items()} | {ASKED_AT: -1}
-        needs = np.array([(places[kind], place) for place, kind in mine.needs.items()], np.int64).reshape(-1, 2)
+        needs = np.array([(places[kind], place) for place, kind in mine.needs.items()], np.int64).reshape(
+            -1, 2
+        )
         sides = theirs.by_side and mine.side is not None
         draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides)
         return loop.Rules(
@@ -404,10 +406,15 @@ class Game:
     def _opened(self, r: int, row: list[int], known: list[float]) -> tuple[float, int, InRun]:
         """An open question of the loop, as `play` has it: when its outcome is known, its number, and the question."""
         number, place, part = row
-        _, atom, forecast, outcome, q = self.tables[r, loop.TABLE :].reshape(-1, loop.QUESTION)[place].tolist()
-        made = InRun(number, math.nan, part, place=int(atom), forecast=forecast, probability=q, outcome=int(outcome))
+        _, atom, forecast, outcome, q = (
+            self.tables[r, loop.TABLE :].reshape(-1, loop.QUESTION)[place].tolist()
+        )
+        made = InRun(
+            number, math.nan, part, place=int(atom), forecast=forecast, probability=q, outcome=int(outcome)
+        )
         made.note, made.hidden = (
-            player.notes[r, place * player.note :][: player.note].copy() for player in (self.forecaster, self.nature)
+            player.notes[r, place * player.note :][: player.note].copy()
+            for player in (self.forecaster, self.nature)
         )
         return known[made.outcome if len(known) > 1 else 0], number, made
 
@@ -433,7 +440,9 @@ class Game:
         # Steps are functions of this process: the specifications start the players again.
         plays = None if self._plays is None else [(play.asked, play.waiting) for play in self._plays]
         kept = {
-            name: player.kept() for name in ("forecaster", "nature") if isinstance(player := vars(self)[name], Player)
+            name: player.kept()
+            for name in ("forecaster", "nature")
+            if isinstance(player := vars(self)[name], Player)
         }
         events = copy.copy(self.events)
         events.streams_of = None

@@ -39,7 +39,9 @@ class Counted:
     def lend(self, names: Sequence[int], rounds: int) -> tuple[Any, ...]:
         """What the loop writes into, for rounds of these parts."""
         several = len(names) > 1
-        counts = np.zeros((self.runs, len(names), len(self.grid), 2), np.int64) if several else self.of(names[0])
+        counts = (
+            np.zeros((self.runs, len(names), len(self.grid), 2), np.int64) if several else self.of(names[0])
+        )
         return (
             self.grid, counts, np.zeros((1, 0)), np.zeros((1, 0), np.int8), np.zeros((1, 0), np.int32),
             np.zeros(0, np.int64),

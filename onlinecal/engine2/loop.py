@@ -34,7 +34,8 @@ F1, F2, F3 = float64[::1], float64[:, ::1], float64[:, :, ::1]
 TABLE = 2 * NUMBERS
 NUMBER, PLACE, FORECAST, OUTCOME, Q = range(5)
 QUESTION = 5
-#: the questions: events, their parts (empty: one part), the times of those that are asked, how many were before
+#: the questions: events (empty: each is resolved at once), their parts (empty: one part), the times of those that are
+#: asked, how many were before
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
 #: the rules: atoms of a law at most, what nature sees; whether the forecaster draws, whether it tells the side, whether
 #: nature hears, whether there are notes. From where in nature's note to where in the forecaster's context goes (from −1:
@@ -65,13 +66,24 @@ def drawn(law, size, u):
     return pick if abs(total - 1.0) <= 1e-9 else -1
 
 
+@accessor
+def place_on(grid, points, value):
+    """The place of a value on a grid of this many points; −1 if it is not on it."""
+    i = int(value * (points - 1) + 0.5)
+    return i if grid[i] == value else search(grid, points, value)
+
+
 @kernel
-def place_on(grid, value):
-    """The place of a value on a grid; −1 if it is not on it."""
-    i = int(value * (len(grid) - 1) + 0.5)
-    if grid[i] != value:
-        i = np.searchsorted(grid, value)
-    return i if i < len(grid) and grid[i] == value else -1
+def search(grid, points, value):
+    """The same where the points are not 0, 1/m, …, 1: by halving."""
+    low, high = 0, points
+    while low < high:
+        middle = (low + high) >> 1
+        if grid[middle] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < points and grid[low] == value else -1
 
 
 @accessor
@@ -94,7 +106,12 @@ def ask(say, draw, side, move, mine, theirs, table, number, rules):
     if rules.sides:
         q = move(theirs, 0, side(mine, number), number)
     else:
-        q = move(theirs, size if rules.sees >= LAW_SEEN else 0, forecast if rules.sees == DRAW_SEEN else np.nan, number)
+        q = move(
+            theirs,
+            size if rules.sees >= LAW_SEEN else 0,
+            forecast if rules.sees == DRAW_SEEN else np.nan,
+            number,
+        )
     outcome = 1 if q == 1.0 else 0
     if q != outcome:
         if not 0.0 <= q <= 1.0:
@@ -126,16 +143,31 @@ def show(reveal, mine, theirs, number, time, needs):
 
 @kernel
 def play_run(
-    say, draw, side, learn, move, hear, reveal, mine, theirs, table_at, length, questions, rules, grid, counts, said,
-    came, owner, filled, log, logged, r,
+    say, draw, side, learn, move, hear, reveal, mine, theirs, table_at, length, questions, rules, grid_at, points,
+    counts_at, counted, said, came, owner, filled, log, logged, r,
 ):  # fmt: skip
     """Plays the events in one run: what stopped it, the question, and the value that did."""
-    table = carray(table_at, length)  # vectors at a pointer are not counted, which costs more than a round
+    # Vectors at a pointer are not counted by numba, which costs more than a round.
+    table, grid, counts = (
+        carray(table_at, length),
+        carray(grid_at, points),
+        carray(counts_at, counted).view(np.int64),
+    )
     number, before, fault = questions.asked, questions.asked, FINE
-    events, parts, times, needs, keeps = questions.events, questions.parts, questions.times, rules.needs, rules.keeps
-    for e in range(len(events)):
-        code, own = events[e], parts[e] if len(parts) > 0 else 0
-        kind, slot = code & CODE - 1, code // CODE
+    events, parts, times, needs, keeps = (
+        questions.events,
+        questions.parts,
+        questions.times,
+        rules.needs,
+        rules.keeps,
+    )
+    at_once, last = len(events) == 0, len(times) if len(events) == 0 else len(events)
+    slot, kind, own = 0, BOTH, 0
+    for e in range(last):
+        if not at_once:
+            kind, slot = events[e] & CODE - 1, events[e] // CODE
+        if len(parts) > 0:
+            own = parts[e]
         if rules.noted:
             take_note(mine, slot)
             take_note(theirs, slot)
@@ -145,24 +177,37 @@ def play_run(
                 fault = show(reveal, mine, theirs, number, times[number - before - 1], needs)
                 if fault != FINE:
                     return fault, number, 0.0
-            fault, place, forecast, outcome, q = ask(say, draw, side, move, mine, theirs, table, number, rules)
+            fault, place, forecast, outcome, q = ask(
+                say, draw, side, move, mine, theirs, table, number, rules
+            )
             if fault != FINE:
                 return fault, number, q
             if kind == ASK:
                 keep = table[TABLE + slot * QUESTION :]
-                keep[NUMBER], keep[PLACE], keep[FORECAST], keep[OUTCOME], keep[Q] = number, place, forecast, outcome, q
+                keep[NUMBER], keep[PLACE], keep[FORECAST], keep[OUTCOME], keep[Q] = (
+                    number,
+                    place,
+                    forecast,
+                    outcome,
+                    q,
+                )
                 continue
             of = number
         else:
             kept = table[TABLE + slot * QUESTION :]
-            of, place, forecast, outcome = int(kept[NUMBER]), int(kept[PLACE]), kept[FORECAST], int(kept[OUTCOME])
+            of, place, forecast, outcome = (
+                int(kept[NUMBER]),
+                int(kept[PLACE]),
+                kept[FORECAST],
+                int(kept[OUTCOME]),
+            )
             if kind > RESOLVE and outcome != kind - RESOLVE - 1:
                 continue  # it comes at this time only if it is the other one
-        if len(grid) > 0:
-            i = place_on(grid, forecast)
+        if points > 0:
+            i = place_on(grid, points, forecast)
             if i < 0:
                 return OFF_GRID, of, forecast
-            counts[own, i, outcome] += 1
+            counts[2 * (own * points + i) + outcome] += 1
         else:
             at = filled[r]
             said[at], came[at], filled[r] = forecast, outcome, at + 1
@@ -193,14 +238,19 @@ def _play_runs(
 
     A row holds nature's row, and from `mine_from` on the forecaster's.
     """
+    points = len(told.grid)
     for r in range(first_run, last_run):
-        counted = told.counts[r] if len(told.grid) > 0 else told.counts[0]
-        listed = 0 if len(told.grid) > 0 else r
+        counts, listed = told.counts[r if points > 0 else 0], 0 if points > 0 else r
         log = told.log[r] if len(told.log) > 0 else told.log.reshape((0, 0))
-        theirs, mine, table = pointer(rows[r].ctypes), pointer(rows[r, mine_from:].ctypes), pointer(tables[r].ctypes)
+        theirs, mine, table = (
+            pointer(rows[r].ctypes),
+            pointer(rows[r, mine_from:].ctypes),
+            pointer(tables[r].ctypes),
+        )
         fault, number, value = play_run(
-            say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules, told.grid,
-            counted, told.said[listed], told.came[listed], told.owner[listed], told.filled, log, told.logged, r,
+            say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules,
+            pointer(told.grid.ctypes), points, pointer(counts.view(np.float64).ctypes), counts.size,
+            told.said[listed], told.came[listed], told.owner[listed], told.filled, log, told.logged, r,
         )  # fmt: skip
         if fault != FINE:
             return fault, r, number, value
@@ -243,5 +293,3 @@ def steps_of(mine: Any, theirs: Any) -> tuple[Any, ...]:
         compiled(signature, nothing) if step is None else step
         for signature, nothing, step in zip(STEPS, NOTHING, steps, strict=True)
     )
-
-

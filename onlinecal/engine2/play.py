@@ -133,7 +133,9 @@ class Play:
                 self.tell_before(time)
                 self.asked += 1
                 q = self.ask(self.asked, time, len(self.waiting) + 1)
-                known = known[q.outcome] if isinstance(known, list) else known  # a delay may depend on the outcome
+                known = (
+                    known[q.outcome] if isinstance(known, list) else known
+                )  # a delay may depend on the outcome
                 if known < math.inf:
                     heapq.heappush(self.waiting, (known, q.number, q))
         self.tell_before(self.clock.times(until + 1)[0])

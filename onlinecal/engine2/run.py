@@ -142,7 +142,14 @@ def inner(run, k, first, atom):
 
 def width(player: Any, open: int, atoms: int) -> int:
     """How many numbers the row of a player has, for this many open questions and atoms of a law."""
-    own = HEADER + player.state.shape[1] + len(player.shared) + len(player.parts) + 2 * atoms + open * player.note
+    own = (
+        HEADER
+        + player.state.shape[1]
+        + len(player.shared)
+        + len(player.parts)
+        + 2 * atoms
+        + open * player.note
+    )
     return int(own) + sum(width(part, 0, 0) for part in player.parts)
 
 

@@ -247,7 +247,11 @@ class PlainNature(Plain):
                 raise Unplayable(f"revealed {brief(said)}", f"a dict with {kind!r}") from None
             if not is_scalar(value) or not math.isfinite(value):
                 raise Unplayable(f"revealed {kind} = {brief(value)}", "a finite number")
-            if kind == "stream" and self.streams_of and value != (own := self.streams_of(q.number, q.number)[0]):
+            if (
+                kind == "stream"
+                and self.streams_of
+                and value != (own := self.streams_of(q.number, q.number)[0])
+            ):
                 raise Unplayable(f"revealed stream = {brief(value)}", f"{own}, which its streams_of gives")
             q.context[kind] = float(value)
         q.hidden.context = dict(q.context)

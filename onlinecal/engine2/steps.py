@@ -48,7 +48,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import float64, int64, njit, types
+from numba import float64, int64, njit
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
@@ -240,7 +240,12 @@ class Nature(Player):
         **memory: Any,
     ) -> None:
         super().__init__(state, shared, **memory)
-        self.move, self.sight, self.reveals, self.by_side = compiled(MOVE, move), sight, dict(reveals or {}), by_side
+        self.move, self.sight, self.reveals, self.by_side = (
+            compiled(MOVE, move),
+            sight,
+            dict(reveals or {}),
+            by_side,
+        )
         self.hear = None if hear is None else compiled(LEARN, hear)
         self.reveal = None if reveal is None else compiled(REVEAL, reveal)
         self.streams_of = streams_of
@@ -268,4 +273,6 @@ class Nature(Player):
 def _check_places(player: Player, kinds: Mapping[int, str]) -> None:
     beyond = sorted(place for place in kinds if not 0 <= place < player.note)
     if beyond:
-        raise InvalidParameter(f"note = {player.note}; expected room for the context at {beyond}: {dict(kinds)!r}")
+        raise InvalidParameter(
+            f"note = {player.note}; expected room for the context at {beyond}: {dict(kinds)!r}"
+        )

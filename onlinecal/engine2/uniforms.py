@@ -1,7 +1,7 @@
 """Uniforms by index in compiled code: Philox 4x64-10, the numbers of `onlinecal.core.streams` and of NumPy.
 
-A *generator* is seven numbers: the two words of the key and the block that was made last, all three as whole numbers of
-64 bits, and its four uniforms. At first the block is −1.
+A *generator* is seven numbers: the two words of the key, as whole numbers of 64 bits; the block that was made last, at
+first −1; and its four uniforms.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ STEP = 2.0**-53
 def generators(stream: Stream | None, runs: range) -> Floats:
     """A generator for each run of a stream, (runs, 7)."""
     made = np.zeros((len(runs), NUMBERS))
-    made.view(np.int64)[:, BLOCK] = -1
+    made[:, BLOCK] = -1.0
     if stream is not None:
         made.view(np.uint64)[:, KEY:BLOCK] = stream.over(runs).keys  # one for all runs of a common stream
     return made
@@ -44,7 +44,10 @@ def four(first, second, counter):
     """The four words of a counter, for a key of two words."""
     a, b, c, d = np.uint64(counter), np.uint64(0), np.uint64(0), np.uint64(0)
     for _ in range(10):
-        (high, low), (over, under) = product(np.uint64(0xD2E7470EE14C6C93), a), product(np.uint64(0xCA5A826395121157), c)
+        (high, low), (over, under) = (
+            product(np.uint64(0xD2E7470EE14C6C93), a),
+            product(np.uint64(0xCA5A826395121157), c),
+        )
         a, b, c, d = over ^ b ^ first, under, high ^ d ^ second, low
         first += np.uint64(0x9E3779B97F4A7C15)
         second += np.uint64(0xBB67AE8584CAA73B)
@@ -55,17 +58,17 @@ def four(first, second, counter):
 def renew(numbers, block):
     """Makes the four uniforms of a block."""
     key = numbers.view(np.uint64)
-    words = four(key[KEY], key[KEY + 1], block + 1)
-    for i in range(4):
-        numbers[UNIFORMS + i] = (words[i] >> np.uint64(11)) * STEP
-    numbers.view(np.int64)[BLOCK] = block
+    a, b, c, d = four(key[KEY], key[KEY + 1], block + 1)
+    numbers[BLOCK] = block
+    numbers[UNIFORMS], numbers[UNIFORMS + 1] = (a >> np.uint64(11)) * STEP, (b >> np.uint64(11)) * STEP
+    numbers[UNIFORMS + 2], numbers[UNIFORMS + 3] = (c >> np.uint64(11)) * STEP, (d >> np.uint64(11)) * STEP
 
 
 @kernel
 def uniform(numbers, index):
     """Number `index`, from 0, of a generator, on [0, 1)."""
     block = index >> 2
-    if numbers.view(np.int64)[BLOCK] != block:
+    if numbers[BLOCK] != block:
         renew(numbers, block)
     return numbers[UNIFORMS + (index & 3)]
 

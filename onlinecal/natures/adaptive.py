@@ -11,9 +11,15 @@ from onlinecal.core.guarantee import Forecasters, Guarantee, Potential, Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.specification import STEPS, allow, expression, tuned
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, ints, memo, move, shared, shared_ints
+
+
+def keep_bias(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """q is the first number of the state."""
+    return new.state(run)[0]
 
 
 @move

@@ -12,7 +12,7 @@ from onlinecal.core.guarantee import Forecasters, Guarantee, Sight, through
 from onlinecal.core.specification import UNIT, allow, expression, number, tuned
 from onlinecal.core.streams import Stream
 from onlinecal.engine2 import steps as new
-from onlinecal.natures.adaptive import stay
+from onlinecal.natures.adaptive import keep_bias, stay
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import (
@@ -127,6 +127,16 @@ class Sawtooth(Nature):
         cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
         return CompiledNature(_saw, Memory(shared=[cycles / horizon]))
 
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        cycles = check_expression("cycles", self.cycles, 0.0, 1e9, horizon)
+        return new.Nature(climb, shared=[cycles / horizon])
+
+
+def climb(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """Shared is how much it climbs a round."""
+    climbed = new.shared(run)[0] * (number - 0.5)
+    return climbed - math.floor(climbed)
+
 
 @move
 def _saw(run, number, size, forecast):
@@ -158,6 +168,16 @@ class Sinusoid(Nature):
         # Below ten rounds T/10 is no period; one round is the shortest there is.
         period = max(1.0, value_at(self.period, horizon))
         return CompiledNature(_swing, Memory(shared=[2.0 * math.pi / period, float(self.amplitude)]))
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        # Below ten rounds T/10 is no period; one round is the shortest there is.
+        period = max(1.0, value_at(self.period, horizon))
+        return new.Nature(swing, shared=[2.0 * math.pi / period, float(self.amplitude)])
+
+
+def swing(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """Shared are radians a round, and the amplitude."""
+    return min(1.0, max(0.0, 0.5 + new.shared(run)[1] * math.sin(new.shared(run)[0] * number)))
 
 
 @move
@@ -265,6 +285,28 @@ class LogisticFeatures(Nature):
         memory = Memory(floats=CACHE, shared=[float(self.slope), float(self.bend)], stream=stream, context=1)
         return CompiledNature(_logistic, memory, reveal=_show_feature, reveals=self.reveals)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        return new.Nature(
+            move_logistic, shared=[float(self.slope), float(self.bend)], reveal=reveal_feature,
+            reveals={0: "features"}, note=1, stream=stream,
+        )  # fmt: skip
+
+
+@new.kernel
+def feature(run, number):
+    return 2.0 * new.own_uniform(run, number - 1) - 1.0
+
+
+def move_logistic(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """Shared are the slope and the bend."""
+    # (1 + e^−z)^−bend; a slope of 100 is far from overflow.
+    return (1.0 + math.exp(-new.shared(run)[0] * feature(run, number))) ** -new.shared(run)[1]
+
+
+def reveal_feature(run: new.Run, number: int) -> int:
+    new.note(run)[0] = feature(run, number)
+    return 0
+
 
 @kernel
 def _feature(run, number):
@@ -316,6 +358,22 @@ class RandomWalk(Nature):
         step = check_expression("step", self.step, 1e-12, 4.0, horizon)
         memory = Memory(floats=[_logit(self.first), *CACHE], shared=[step, -_logit(self.edge)], stream=stream)
         return CompiledNature(_walk, memory)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        step = check_expression("step", self.step, 1e-12, 4.0, horizon)
+        return new.Nature(walk, [_logit(self.first)], [step, -_logit(self.edge)], stream=stream)
+
+
+def walk(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """The state is the logit; shared are the step and where it is reflected."""
+    step, end = new.shared(run)[0], new.shared(run)[1]
+    here = new.state(run)[0] + (step if new.own_uniform(run, number - 1) < 0.5 else -step)
+    if here > end:
+        here = 2.0 * end - here
+    elif here < -end:
+        here = -2.0 * end - here
+    new.state(run)[0] = here
+    return 1.0 / (1.0 + math.exp(-here))
 
 
 def _logit(p: float) -> float:
@@ -381,6 +439,26 @@ class Piecewise(Nature):
         memory = Memory(floats=[0.0, *CACHE], shared_ints=[pieces, horizon], shared=[rate], stream=stream)
         return CompiledNature(_piece, memory)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        pieces, rate = 0, 0.0
+        if self.change_rate is not None:
+            rate = check_expression("change_rate", self.change_rate, 0.0, 1.0, horizon)
+        else:
+            pieces = grid_steps("segments", self._pieces, horizon)
+        return new.Nature(piece, [0.0], [pieces, horizon, rate], stream=stream)
+
+
+def piece(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """The state is the bias of the piece."""
+    bias, given = new.state(run), new.shared(run)
+    pieces, horizon, rate = int(given[0]), int(given[1]), given[2]
+    t, u = number - 1, new.own_uniform(run, number - 1)
+    if t == 0 or t * pieces // horizon != (t - 1) * pieces // horizon:
+        bias[0] = u
+    elif u < rate:
+        bias[0] = u / rate  # given the change, again uniform on [0, 1)
+    return bias[0]
+
 
 @move
 def _piece(run, number, size, forecast):
@@ -418,6 +496,19 @@ class Markov(Nature):
         first = self.p01 / total if total > 0.0 else 0.5
         memory = Memory(floats=[first], shared=[float(self.p01), 1.0 - self.p10])
         return CompiledNature(stay, memory, sight=self.sight, hear=_follow)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        total = self.p01 + self.p10
+        first = self.p01 / total if total > 0.0 else 0.5
+        return new.Nature(
+            keep_bias, [first], [float(self.p01), 1.0 - self.p10], sight=self.sight, hear=follow_outcome
+        )
+
+
+def follow_outcome(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    """Shared is q after each outcome."""
+    new.state(run)[0] = new.shared(run)[outcome]
+    return 0
 
 
 @hear

@@ -60,7 +60,9 @@ def cases():
             yield pytest.param(mine, theirs, name, marks=[pytest.mark.slow] * slow, id=label)
     for mine, theirs in others:
         for name in names:
-            yield pytest.param(mine, theirs, name, marks=pytest.mark.slow, id=f"{mine!r} {theirs!r} {name}"[:150])
+            yield pytest.param(
+                mine, theirs, name, marks=pytest.mark.slow, id=f"{mine!r} {theirs!r} {name}"[:150]
+            )
 
 
 def bits(gammas):
