@@ -31,6 +31,7 @@ from onlinecal.engine2.play import Play, Stopped
 from onlinecal.engine2.play import Question as InRun
 from onlinecal.engine2.run import ATOMS, VALUES, WEIGHTS, lay, width
 from onlinecal.engine2.seats import seat
+from onlinecal.engine2.start import start
 from onlinecal.engine2.steps import ASKED_AT, Coming, Forecaster, Nature, Player
 from onlinecal.engine2.uniforms import Uniforms, generators
 from onlinecal.forecasters.base import as_forecaster
@@ -333,9 +334,13 @@ class Game:
             error = Unplayable("refused a round that it had played", "to be told it")
         return Stopped(fault in loop.OF_FORECASTER, number, error, run)
 
-    def _make_room(self, told: int, open: int) -> None:
+    def _make_room(self, asked: int, open: int) -> None:
         """Makes both players fit for what comes, and lays them out where that needs more room."""
-        mine, theirs, coming = self.forecaster, self.nature, Coming(told, open, self.streams, self.levels)
+        mine, theirs, coming = (
+            self.forecaster,
+            self.nature,
+            Coming(asked, open, range(self.streams), self.levels),
+        )
         for player, is_mine in ((mine, True), (theirs, False)):
             if isinstance(player, Player):
                 try:
@@ -488,39 +493,6 @@ class _Stops:
             raise said from error.fault
         interrupted = f"a round after round {game.asked} was interrupted"
         game._stopped = (in_one_line(error, str) or interrupted) if self.begun else ""
-
-
-def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any:
-    """A compiled player for all runs, or an object in plain Python for each."""
-    said = f"{role} {strategy_name(strategy)!r}"
-    try:
-        stream = Stream(seed, (role, strategy_key(strategy), f"T={horizon}"), runs[:1])
-        player = begin(role, strategy, horizon, stream)
-        if isinstance(player, Player):
-            player.spread(runs)
-            return player
-        return [player] + [strategy.start(horizon, stream.over(range(r, r + 1))) for r in runs[1:]]
-    except OnlinecalError as error:
-        raise InvalidParameter(f"{said} at T = {horizon}: {error}") from error
-    except MemoryError as error:
-        raise InvalidParameter(
-            f"{said} needs more memory than there is for {len(runs)} run(s) at T = {horizon}: {error}; expected fewer "
-            "runs at a time, a shorter horizon or a coarser grid"
-        ) from None
-    except Exception as error:
-        raise InvalidParameter(f"{said} cannot be started at T = {horizon}: {failure(error)}") from error
-
-
-def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
-    """A player of one run: made of steps, or an object in plain Python."""
-    player = getattr(strategy, "begin", strategy.start)(horizon, stream)
-    if isinstance(player, Forecaster if role == "forecaster" else Nature):
-        fault = player.mismatch(strategy)
-    else:
-        fault = plain_fault(role, strategy, player)
-    if fault:
-        raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
-    return player
 
 
 def point_to_law(rows: Floats, mine_from: int) -> None:

@@ -49,6 +49,7 @@ class RowPointer(types.CPointer):
     def __init__(self, stamp: str) -> None:
         self.stamp = stamp
         super().__init__(types.float64)
+        self.name = f"row_{stamp}"  # by which types of functions of it are told apart
 
     @property
     def key(self) -> tuple[Any, ...]:

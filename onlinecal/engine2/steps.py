@@ -106,12 +106,12 @@ def one_of(steps: Sequence[Any]) -> Any:
 class Coming(NamedTuple):
     """What a player must be ready for."""
 
-    #: outcomes that have been told by then, at most
-    told: int
+    #: how many questions have been asked by then; no more outcomes are told
+    asked: int
     #: questions open at once, at most
     open: int
     #: the streams of questions
-    streams: int = 1
+    streams: Sequence[int] = (0,)
     #: how many different forecasts there can be
     levels: float = math.inf
 

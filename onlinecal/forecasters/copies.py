@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,8 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.specification import allow, optional, part, whole
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
+from onlinecal.engine2.start import begin as begin_new
 from onlinecal.forecasters.base import Forecaster, OfOthers
 from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.parts import (
@@ -63,6 +65,10 @@ ASKED, OPEN, BEGUN, EACH = range(4)
 
 def _copy(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
     return begin("forecaster", of, horizon, stream.child(*names))
+
+
+def _copy2(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
+    return begin_new("forecaster", of, horizon, stream.child(*names))
 
 
 class OfCopies(OfOthers):
@@ -151,6 +157,176 @@ def _learn_copy(run, number, size, drawn, outcome):
     return tell_copy(run, size, drawn, outcome)
 
 
+#: the state of a whole: where the search for a free copy begins. Then of each copy the rounds asked, those open, and the
+#: round in which it began. Shared: the rounds that a copy plays and the copies that have open questions, at most; how many
+#: copies there are, and of Separate their streams. The note begins with the copy that plays and its number of the round.
+FREE_FROM, WHOLE = range(2)
+ROUNDS_OF, MOST_OPEN, MANY, SHARED_OF = range(4)
+COPY, NUMBER_OF, STREAM = range(3)
+
+
+class Copies2(new.Forecaster):
+    """A forecaster that plays by copies of another, its parts, of which more can be begun.
+
+    `begun(*names)` is a copy with a stream of these names; `wanted(coming, copies)` are the names of those to begin.
+    """
+
+    def __init__(
+        self,
+        form: Any,
+        begun: Callable[..., Any],
+        wanted: Callable[[Any, int], list[tuple[str, ...]]],
+        each: Callable[[Any], Any],
+        choose: Any,
+        more: Mapping[int, str],
+        shared: list[float],
+        certified: Sequence[str],
+        refusal: tuple[str, str] | None = None,
+    ) -> None:
+        first = STREAM + len(more)
+        say, learn, draw, side = copy_steps(choose, first, form.say, form.learn, form.draw, form.side)
+        super().__init__(
+            say, learn, [0.0], [*shared, 0.0], size=form.size, grid=form.grid, draw=draw, side=side,
+            note=first + form.note, needs={**more, **{first + place: kind for place, kind in form.needs.items()}},
+            certificates=partial(summed_certificates, names=certified) if certified else None, refusal=refusal,
+        )  # fmt: skip
+        self.begun, self.wanted, self.each = begun, wanted, each
+        self.form, self.names = (form.size, form.note, form.needs, _grid_bytes(form)), list[tuple[str, ...]]()
+
+    def make_room(self, coming: Any) -> None:
+        """Begins the copies that will be needed."""
+        self.begin_copies(self.wanted(coming, len(self.parts)))
+        super().make_room(self.each(coming))
+
+    def begin_copies(self, names: Sequence[tuple[str, ...]]) -> None:
+        """Begins copies with streams of these names."""
+        for path in names:
+            part = self.begun(*path)
+            if (part.size, part.note, part.needs, _grid_bytes(part)) != self.form:
+                what = "has copies of one forecaster on different grids"
+                raise Unplayable(what, "the grid to depend on the horizon alone")
+            part.spread(self.runs)
+            self.parts.append(part)
+        if names:
+            self.names += names
+            self.state = np.hstack([self.state, np.zeros((len(self.state), EACH * len(names)))])
+            self.shared = np.append(self.shared[:MANY], [len(self.parts), *map(_stream_of, self.names)])
+            self.laid = False
+
+    def kept(self) -> dict[str, Any]:
+        """As `Player.kept`, with the names of the copies."""
+        return super().kept() | {"names": self.names}
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """As `Player.restore`: the same copies are begun before."""
+        self.begin_copies(kept["names"])
+        super().restore(kept)
+
+
+def _grid_bytes(player: Any) -> bytes | None:
+    return None if player.grid is None else player.grid.tobytes()
+
+
+def _stream_of(names: tuple[str, ...]) -> float:
+    """The stream of a copy; of one for a slot its number."""
+    return float(names[0].split()[-1])
+
+
+def summed_certificates(player: Copies2, names: Sequence[str]) -> dict[str, Floats]:
+    """Sums of the certificates of the copies that have been asked, in the order in which they began."""
+    totals = {name: np.zeros(len(player.runs)) for name in names}
+    state = player.state[0, WHOLE:].reshape(-1, EACH)
+    for k in np.argsort(state[:, BEGUN], kind="stable").tolist():
+        if state[k, ASKED]:
+            found = player.parts[k].certify(player.parts[k])
+            for name in names:
+                totals[name] += found[name]
+    return totals
+
+
+@new.kernel
+def first_free(run):
+    """The first copy that has no open question and has not played all its rounds; −1 if too many are open."""
+    mine, share, slots, copies = (
+        new.state(run),
+        new.shared(run)[0],
+        new.shared(run)[1],
+        int(new.shared(run)[2]),
+    )
+    chosen, open, k = copies, 0, int(mine[FREE_FROM])
+    while k < copies and (chosen == copies or slots < np.inf):
+        at = WHOLE + EACH * k
+        if mine[at + OPEN] != 0:
+            open += 1
+        elif chosen == copies and mine[at + ASKED] < share:
+            chosen = k
+        k += 1
+    if slots == np.inf:
+        mine[FREE_FROM] = chosen
+    return chosen if chosen < copies and open < slots else -1
+
+
+@new.kernel
+def of_stream(run):
+    """The copy of the stream of the question; −1 for none."""
+    given, stream = new.shared(run), new.note(run)[STREAM]
+    for k in range(int(given[MANY])):
+        if given[SHARED_OF + k] == stream:
+            return k
+    return -1
+
+
+@cache
+def copy_steps(choose: Any, first: int, say_one: Any, learn_one: Any, draw_one: Any, side_one: Any) -> Any:
+    """The steps of a whole: those of the copy that `choose` takes, with its own note from place `first` on."""
+
+    @new.kernel
+    def begin_round(run, number):
+        k = choose(run)
+        if k >= 0:
+            mine, noted, at = new.state(run), new.note(run), WHOLE + EACH * k
+            if mine[at + ASKED] == 0:
+                mine[at + BEGUN] = number
+            mine[at + ASKED] += 1
+            mine[at + OPEN] += 1
+            noted[COPY], noted[NUMBER_OF] = k, mine[at + ASKED]
+        return k
+
+    def say(run: new.Run, number: int) -> int:
+        k = begin_round(run, number)
+        if k < 0:
+            return 0
+        return say_one(new.inner(run, k, first, 0), int(new.note(run)[NUMBER_OF]))  # type: ignore[no-any-return]
+
+    def draw(run: new.Run, u: float, number: int) -> float:
+        k = begin_round(run, number)
+        if k < 0:
+            return np.nan
+        return draw_one(new.inner(run, k, first, 0), u, int(new.note(run)[NUMBER_OF]))  # type: ignore[no-any-return]
+
+    def side(run: new.Run, number: int) -> float:
+        noted = new.note(run)
+        return side_one(new.inner(run, int(noted[COPY]), first, 0), int(noted[NUMBER_OF]))  # type: ignore[no-any-return]
+
+    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        mine, k, own = new.state(run), int(new.note(run)[COPY]), int(new.note(run)[NUMBER_OF])
+        mine[WHOLE + EACH * k + OPEN] -= 1
+        mine[FREE_FROM] = min(mine[FREE_FROM], k)
+        return learn_one(new.inner(run, k, first, 0), place, forecast, outcome, own)  # type: ignore[no-any-return]
+
+    return say, learn, draw if draw_one is not None else None, side if side_one is not None else None
+
+
+def _slots_wanted(share: float, slots: float, coming: Any, count: int) -> list[tuple[str, ...]]:
+    """The copies to begin where each takes a question: some more where there are many, as all are laid out again."""
+    needed = min(coming.open + int(coming.asked // share), 2 * slots)
+    if needed <= count:
+        return []
+    few = FEW if slots < math.inf else 0
+    most = int(min(max(needed, count + count // 4, few), 2 * slots))
+    return [(f"slot {k}", "copy 0") for k in range(count, most)]
+
+
 #: copies that begin together where there is a limit
 FEW = 64
 
@@ -210,6 +386,21 @@ class Delayed(OfCopies):
             f"at most {slots} open at once; raise `slots`, or leave it out",
         )
         return self._of_copies(share, stream, first, _state_free, _prepare_free, [share, slots], refusal)
+
+    def begin(self, horizon: int, stream: Stream) -> Copies2:
+        share, slots, refusal = math.inf, math.inf, None
+        if self.slots is not None:
+            share, slots = float(self._share(horizon)), float(self.slots)
+            refusal = (
+                f"has an open question in each of its {self.slots} slots and is asked another",
+                f"at most {self.slots} open at once; raise `slots`, or leave it out",
+            )
+        begun = partial(_copy2, self.of, self._share(horizon), stream)
+        wanted = partial(_slots_wanted, share, slots)
+        return Copies2(
+            begun("slot 0", "copy 0"), begun, wanted, lambda coming: coming._replace(open=1), first_free, {},
+            [share, slots], sorted(self.certifies), refusal,
+        )  # fmt: skip
 
     def _share(self, horizon: int) -> int:
         """To how many rounds a copy is tuned."""
@@ -314,6 +505,19 @@ class Separate(OfCopies):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         shared = [sorted(self.needs).index("stream")]
         return self._of_copies(horizon, stream, ["stream 0"], _state_own, _prepare_own, shared)
+
+    def begin(self, horizon: int, stream: Stream) -> Copies2:
+        begun, names = partial(_copy2, self.of, horizon, stream), set[int]()
+
+        def wanted(coming: Any, count: int) -> list[tuple[str, ...]]:
+            new = [k for k in coming.streams if k not in names]
+            names.update(new)
+            return [(f"stream {k}",) for k in new]
+
+        return Copies2(
+            begun("stream 0"), begun, wanted, lambda coming: coming, of_stream, {STREAM: "stream"}, [math.inf, math.inf],
+            sorted(self.certifies),
+        )  # fmt: skip
 
 
 @law
