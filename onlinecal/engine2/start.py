@@ -35,6 +35,10 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
 def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
     """A player of one run: made of steps, or an object in plain Python."""
     player = getattr(strategy, "begin", strategy.start)(horizon, stream)
+    if "oc_compiled" in vars(type(player)):
+        from onlinecal.engine2.record import compiled_player  # it is not needed for most games
+
+        player = compiled_player(role, strategy, player)
     if isinstance(player, Forecaster if role == "forecaster" else Nature):
         fault = player.mismatch(strategy)
     else:
