@@ -387,7 +387,7 @@ def oc_whole(value: Any, where: str) -> Any:
     return value
 
 
-@overload(oc_whole)
+@overload(oc_whole, strict=False)
 def _oc_whole(value: Any, where: Any) -> Any:
     if isinstance(value, types.Integer | types.Boolean | types.IntegerLiteral):
         return lambda value, where: value
@@ -402,7 +402,7 @@ def oc_pow(base: Any, power: Any) -> Any:
     return base**power
 
 
-@overload(oc_pow)
+@overload(oc_pow, strict=False)
 def _oc_pow(base: Any, power: Any) -> Any:
     if isinstance(base, types.Integer) and isinstance(power, types.Integer):
 
@@ -420,7 +420,7 @@ def oc_state(values: Any, weights: Any, said: Any, shares: Any) -> int:
     raise TypeError
 
 
-@overload(oc_state)
+@overload(oc_state, strict=False)
 def _oc_state(values: Any, weights: Any, said: Any, shares: Any) -> Any:
     if isinstance(said, types.DictType):
 
@@ -464,7 +464,7 @@ def write(array: Any, numbers: Any) -> None:
     """Writes numbers of a tuple, which may be of several kinds, into an array."""
 
 
-@overload(write)
+@overload(write, strict=False)
 def _write(array: Any, numbers: Any) -> Any:
     if len(numbers) == 0:
         return lambda array, numbers: None
