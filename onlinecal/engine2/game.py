@@ -397,7 +397,8 @@ class Game:
         run = range(self.runs[r], self.runs[r] + 1)
         draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
         clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.history.add, r)
-        return Play(*seats, clock, draws, outcomes, self.events.part_of, keep, self._make_room)
+        extend = None if self.events.parted else partial(self.history.extend, r)
+        return Play(*seats, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend)
 
     def hand_over(self) -> None:
         """Has `play` play from now on, with the questions that are open."""

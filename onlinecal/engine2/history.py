@@ -61,6 +61,12 @@ class Counted:
         self.of(part)[run, 0, at, outcome] += 1
         return True
 
+    def extend(self, run: int, said: list[float], came: list[int]) -> None:
+        """Adds several rounds of the only part."""
+        for forecast, outcome in zip(said, came, strict=True):
+            if not self.add(run, 0, forecast, outcome):
+                raise ValueError(f"{forecast!r} is not on the grid")
+
     def rounds(self, run: int) -> int:
         """The number of rounds of a run."""
         return sum(int(part[run].sum()) for part in self.parts.values())
@@ -125,6 +131,13 @@ class Each:
             self.owner[run, at] = part
         self.filled[run] = at + 1
         return True
+
+    def extend(self, run: int, said: list[float], came: list[int]) -> None:
+        """Adds several rounds of the only part."""
+        at = int(self.filled[run])
+        self.reserve(max(0, at + len(said) - self.said.shape[1]))
+        self.said[run, at : at + len(said)], self.came[run, at : at + len(said)] = said, came
+        self.filled[run] += len(said)
 
     def rounds(self, run: int) -> int:
         """The number of rounds of a run."""

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.rounds.law import Unplayable, brief
+from onlinecal.engine2.uniforms import Uniforms
+from onlinecal.rounds.law import Unplayable, brief, law_of
 from onlinecal.schedules.base import Clock
 
 #: questions of which the times are read together
@@ -55,7 +56,8 @@ class Play:
 
     `draws` and `outcomes` are uniforms by index. `part_of` is the part of the history of a question of this number and
     time; `keep` is given its part, forecast and outcome, and says whether it can be kept. `ready` makes both players fit
-    for a question of this number, with this many open.
+    for a question of this number, with this many open. `extend` keeps several rounds that have one part; None where there
+    are more.
     """
 
     def __init__(
@@ -63,15 +65,16 @@ class Play:
         forecaster: Any,
         nature: Any,
         clock: Clock,
-        draws: Callable[[int], float],
-        outcomes: Callable[[int], float],
+        draws: Uniforms,
+        outcomes: Uniforms,
         part_of: Callable[[int, float], int],
         keep: Callable[[int, float, int], bool],
         ready: Callable[[int, int], None],
+        extend: Callable[[list[float], list[int]], None] | None = None,
     ) -> None:
         self.forecaster, self.nature, self.clock = forecaster, nature, clock
         self.draws, self.outcomes, self.part_of, self.keep, self.ready = draws, outcomes, part_of, keep, ready
-        self.asked = 0
+        self.extend, self.asked = extend, 0
         #: open questions of the schedule: when their outcomes become known, number, question
         self.waiting: list[tuple[float, int, Question]] = []
 
@@ -127,8 +130,14 @@ class Play:
 
     def play(self, until: int) -> None:
         """Plays by the clock, up to the time of question `until` + 1."""
+        ways = self.forecaster.straight(), self.nature.straight()
+        at_once = self.clock.schedule.immediate and self.extend is not None and None not in ways
         while self.asked < until:
             first, last = self.asked + 1, min(until, self.asked + BLOCK)
+            if at_once:
+                self._straight(first, last, *ways)
+                self.asked = last
+                continue
             for time, known in zip(*(times.tolist() for times in self.clock.span(first, last)), strict=True):
                 self.tell_before(time)
                 self.asked += 1
@@ -140,10 +149,47 @@ class Play:
                     heapq.heappush(self.waiting, (known, q.number, q))
         self.tell_before(self.clock.times(until + 1)[0])
 
+    def _straight(self, first: int, last: int, mine: Any, theirs: Any) -> None:
+        """The same rounds where each outcome is known at once: without questions, uniforms and history by blocks."""
+        (say, learn), (move, hear), said, came = mine, theirs, list[float](), list[int]()
+        number, forecaster = first, True
+        draws, outcomes = self.draws.block(first - 1, last), self.outcomes.block(first - 1, last)
+        try:
+            for number, u, v in zip(range(first, last + 1), draws, outcomes, strict=True):  # noqa: B007
+                stated = say()
+                if type(stated) is float and 0.0 <= stated <= 1.0:
+                    p, law = stated + 0.0, [(stated, 1.0)]
+                else:
+                    law = check_law(as_law(stated))
+                    _, p = draw(law, u)
+                forecaster = False
+                q = move(number, law, p)
+                if not 0.0 <= q <= 1.0:
+                    raise Unplayable(f"stated q = {brief(q)}", "a probability in [0, 1]")
+                y = 1 if v < q else 0
+                forecaster = True
+                learn(p, y)
+                if hear is not None:
+                    forecaster = False
+                    hear(p, y, number)
+                    forecaster = True
+                said.append(p)
+                came.append(y)
+        except Exception as error:
+            raise Stopped(forecaster, number, error) from error
+        self.extend(said, came)
+
     def tell_before(self, time: float) -> None:
         """Tells the outcomes that become known before this time."""
         while self.waiting and self.waiting[0][0] < time:
             self.resolve(heapq.heappop(self.waiting)[2])
+
+
+def as_law(said: Any) -> list[tuple[float, float]]:
+    """What an object stated, a number or a dict, as value and weight of each atom."""
+    if type(said) is float:
+        return [(said, 1.0)]
+    return [(float(value), float(weight)) for value, weight in law_of(said).items()]
 
 
 def check_law(law: list[tuple[float, float]]) -> list[tuple[float, float]]:

@@ -14,10 +14,10 @@ from numba import float64, njit
 from onlinecal.core.errors import SightError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import strategy_name
-from onlinecal.engine2.play import Question
+from onlinecal.engine2.play import Question, as_law
 from onlinecal.engine2.run import ATOMS, HOW, KEPT, NOTE, NOTES, VALUES, WEIGHTS, lay, width
 from onlinecal.engine2.steps import ASKED_AT, LEARN, MOVE, REVEAL, SAY, Forecaster, Player
-from onlinecal.rounds.law import Unplayable, brief, is_scalar, law_of, summed
+from onlinecal.rounds.law import Unplayable, brief, is_scalar, summed
 
 
 def seat(role: str, strategy: Any, player: Any, run: int = 0) -> Any:
@@ -104,6 +104,9 @@ class CompiledForecaster(Compiled):
             raise Unplayable(*p.refusal)
         raise Unplayable(f"stated a law of {size} atoms", f"1 to {p.size}")
 
+    def straight(self) -> None:
+        """None: compiled forecasters are asked by questions."""
+
     def learn(self, q: Question) -> None:
         """Tells the outcome of a question."""
         self.look(self.player.size)
@@ -134,6 +137,34 @@ class CompiledNature(Compiled):
             self.look(1)
         forecast = q.forecast if p.sight >= Sight.DRAW else math.nan
         return float(self.call(MOVE, p.move, q.hidden, size, forecast, q.number))
+
+    def straight(self) -> Any:
+        """How it is asked and told without questions: (number, law, forecast) ↦ q, and (forecast, outcome, number).
+
+        None where it keeps something with a question.
+        """
+        p = self.player
+        if p.note or p.reveal is not None:
+            return None
+        sees, draws, step = p.sight >= Sight.LAW, p.sight >= Sight.DRAW, caller(MOVE, p.move)
+        hears = None if p.hear is None else caller(LEARN, p.hear)
+
+        def move(number: int, law: list[tuple[float, float]], forecast: float) -> float:
+            size = 0
+            if sees:
+                size = len(law)
+                self.look(size)
+                for i, (value, weight) in enumerate(law):
+                    self.values[i], self.weights[i] = value, weight
+            else:
+                self.look(1)
+            return step(self.row, size, forecast if draws else math.nan, number)  # type: ignore[no-any-return]
+
+        def hear(forecast: float, outcome: int, number: int) -> None:
+            if hears(self.row, -1, forecast, outcome, number) < 0:
+                raise Unplayable("refused a round that it had played", "to be told it")
+
+        return move, None if hears is None else hear
 
     def learn(self, q: Question) -> None:
         """Tells the outcome of a question."""
@@ -213,10 +244,11 @@ class PlainForecaster(Plain):
         if self.shown or self.kept:
             context = {kind: q.context[kind] for kind in self.kinds}
             q.note = Round(self.name, q.number, q.time, context=context)
-        said = self.player.forecast(q.note) if self.shown else self.player.forecast()
-        if type(said) is float:
-            return [(said, 1.0)]
-        return [(float(value), float(weight)) for value, weight in law_of(said).items()]
+        return as_law(self.player.forecast(q.note) if self.shown else self.player.forecast())
+
+    def straight(self) -> Any:
+        """Its methods, where they take no round; else None."""
+        return None if self.shown or self.kept else (self.player.forecast, self.player.update)
 
     def learn(self, q: Question) -> None:
         """Tells the outcome of a question."""
@@ -258,17 +290,37 @@ class PlainNature(Plain):
 
     def move(self, q: Question) -> float:
         """The probability of the outcome 1."""
+        return self._said(q.hidden, q.law, q.forecast)
+
+    def _said(self, round: Any, law: list[tuple[float, float]], forecast: float) -> float:
         if not self.shown:
             said = self.player.probability()
         else:
             if self.sight >= Sight.LAW:
-                q.hidden._law = summed(*zip(*q.law, strict=True))
+                round._law = summed(*zip(*law, strict=True))
                 if self.sight >= Sight.DRAW:
-                    q.hidden._forecast = q.forecast
-            said = self.player.probability(q.hidden)
+                    round._forecast = forecast
+            said = self.player.probability(round)
         if type(said) is float or is_scalar(said):
             return float(said)
         raise Unplayable(f"stated q = {brief(said)}", "a number in [0, 1]")
+
+    def straight(self) -> Any:
+        """As `CompiledNature.straight`; None where it reveals something, or keeps a round until it is told."""
+        if self.kinds or self.kept:
+            return None
+        name, sight, update = self.name, self.sight, self.player.update if self.hears else None
+
+        def move(number: int, law: list[tuple[float, float]], forecast: float) -> float:
+            return self._said(Round(name, number, float(number), sight=sight), law, forecast)
+
+        def unseen(number: int, law: list[tuple[float, float]], forecast: float) -> float:
+            return self._said(None, law, forecast)
+
+        def hear(forecast: float, outcome: int, number: int) -> None:
+            self.player.update(forecast, outcome)
+
+        return move if self.shown else unseen, None if update is None else hear
 
     def learn(self, q: Question) -> None:
         """Tells the outcome of a question."""

@@ -84,15 +84,19 @@ class Uniforms:
 
     def __init__(self, stream: Stream) -> None:
         self.stream, self.first, self.numbers = stream, 0, []
-        self.block = 8
+        self.many = 8
 
     def __call__(self, index: int) -> float:
         at = index - self.first
         if not 0 <= at < len(self.numbers):
-            self.block = min(2 * self.block, 1024)
+            self.many = min(2 * self.many, 1024)
             self.first, at = index, 0
-            self.numbers: list[float] = self.stream.block_from(index, self.block)[:, 0].tolist()
+            self.numbers: list[float] = self.stream.block_from(index, self.many)[:, 0].tolist()
         return self.numbers[at]
 
+    def block(self, first: int, last: int) -> list[float]:
+        """Numbers first, …, last − 1."""
+        return self.stream.block_from(first, last - first)[:, 0].tolist()  # type: ignore[no-any-return]
+
     def __getstate__(self) -> dict[str, Any]:
-        return {"stream": self.stream, "first": 0, "numbers": [], "block": 8}
+        return {"stream": self.stream, "first": 0, "numbers": [], "many": 8}
