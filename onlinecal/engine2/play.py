@@ -130,12 +130,10 @@ class Play:
 
     def play(self, until: int) -> None:
         """Plays by the clock, up to the time of question `until` + 1."""
-        ways = self.forecaster.straight(), self.nature.straight()
-        at_once = self.clock.schedule.immediate and self.extend is not None and None not in ways
+        at_once = self.clock.schedule.immediate and self.extend is not None and not self.waiting
         while self.asked < until:
             first, last = self.asked + 1, min(until, self.asked + BLOCK)
-            if at_once:
-                self._straight(first, last, *ways)
+            if at_once and self._straight(first, last):
                 self.asked = last
                 continue
             for time, known in zip(*(times.tolist() for times in self.clock.span(first, last)), strict=True):
@@ -149,8 +147,18 @@ class Play:
                     heapq.heappush(self.waiting, (known, q.number, q))
         self.tell_before(self.clock.times(until + 1)[0])
 
-    def _straight(self, first: int, last: int, mine: Any, theirs: Any) -> None:
-        """The same rounds where each outcome is known at once: without questions, uniforms and history by blocks."""
+    def _straight(self, first: int, last: int) -> bool:
+        """The same rounds where each outcome is known at once: without questions, uniforms and history by blocks.
+
+        False where a player keeps something with a question.
+        """
+        try:
+            self.ready(last, 1)
+        except Exception as error:
+            raise Stopped(True, first, error) from error
+        mine, theirs = self.forecaster.straight(), self.nature.straight()
+        if mine is None or theirs is None or self.extend is None:
+            return False
         (say, learn), (move, hear), said, came = mine, theirs, list[float](), list[int]()
         number, forecaster = first, True
         draws, outcomes = self.draws.block(first - 1, last), self.outcomes.block(first - 1, last)
@@ -178,6 +186,7 @@ class Play:
         except Exception as error:
             raise Stopped(forecaster, number, error) from error
         self.extend(said, came)
+        return True
 
     def tell_before(self, time: float) -> None:
         """Tells the outcomes that become known before this time."""

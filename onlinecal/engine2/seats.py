@@ -148,16 +148,16 @@ class CompiledNature(Compiled):
             return None
         sees, draws, step = p.sight >= Sight.LAW, p.sight >= Sight.DRAW, caller(MOVE, p.move)
         hears = None if p.hear is None else caller(LEARN, p.hear)
+        self.look(1)
 
         def move(number: int, law: list[tuple[float, float]], forecast: float) -> float:
             size = 0
             if sees:
                 size = len(law)
-                self.look(size)
+                if size > self.atoms:
+                    self.look(size)
                 for i, (value, weight) in enumerate(law):
                     self.values[i], self.weights[i] = value, weight
-            else:
-                self.look(1)
             return step(self.row, size, forecast if draws else math.nan, number)  # type: ignore[no-any-return]
 
         def hear(forecast: float, outcome: int, number: int) -> None:

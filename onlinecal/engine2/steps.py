@@ -166,7 +166,7 @@ class Player:
     @property
     def in_place(self) -> bool:
         """Whether its rows hold it and its parts as they are now."""
-        return self.laid and all(part.in_place for part in self.parts)
+        return self.laid and (not self.parts or all(part.in_place for part in self.parts))
 
     def kept(self) -> dict[str, Any]:
         """What a pickle keeps; the steps are made again by the specification."""

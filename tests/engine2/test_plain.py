@@ -1,0 +1,198 @@
+"""Plain classes: as on the engine of today, and as records; and what is refused of them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine.game import Game as Today
+from onlinecal.engine2.game import Game
+from onlinecal.natures import Bernoulli, Contrarian
+from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
+from tests.engine2.test_same import bits
+
+T = 300
+SCHEDULES = Schedule(), Schedule(delays=Constant(3)), Schedule(Poisson(2), Pareto())
+
+
+class Mean:
+    """A whole number that becomes a real one, and laws of one or two atoms."""
+
+    def __init__(self):
+        self.ones, self.rounds, self.last, self.seen = 0, 0, 0, [0, 0]
+
+    def forecast(self):
+        p = (self.ones + 1) / (self.rounds + 2)
+        return p if self.rounds % 3 else {p: 1 - p, self.last: p}
+
+    def update(self, forecast, outcome):
+        self.ones, self.rounds = self.ones + outcome, self.rounds + 1
+        self.last = 1 if outcome else 0.0
+        self.seen[outcome] += 1
+
+
+class Numbered:
+    """Looks at the round, also later."""
+
+    def __init__(self):
+        self.total = 0
+
+    def forecast(self, round):
+        return {0.25: 0.5, 0.75: 0.5} if round.number % 2 == 0 else {0.5: 1.0}
+
+    def update(self, forecast, outcome, round):
+        self.total += round.number
+
+
+class Hind:
+    """Contradicts the law."""
+
+    sight = "law"
+
+    def __init__(self):
+        self.last = 0.5
+
+    def probability(self, round):
+        return 1 - sum(v * w for v, w in round.law.items())
+
+    def update(self, forecast, outcome):
+        self.last = forecast
+
+
+def played(make, forecaster, nature, schedule):
+    game = make(forecaster, nature, horizon=T, runs=range(2), seed=3, schedule=schedule)
+    game.advance(T // 2)
+    game.advance(T)
+    return game
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda each: each.label)
+@pytest.mark.parametrize("nature", [Contrarian(), Bernoulli(0.3), Hind], ids=str)
+@pytest.mark.parametrize("forecaster", [Mean, Numbered])
+def test_plain_classes_play_as_today(forecaster, nature, schedule):
+    game = played(Game, forecaster, nature, schedule)
+    assert not game.compiled
+    assert bits(game.gammas()) == bits(played(Today, forecaster, nature, schedule).gammas())
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[1:], ids=lambda each: each.label)
+@pytest.mark.parametrize("cls", [Mean, Numbered])
+def test_records_play_as_the_plain_class(cls, schedule, monkeypatch):
+    plain = bits(played(Game, cls, Contrarian(), schedule).gammas())
+    monkeypatch.setattr(cls, "oc_compiled", True, raising=False)
+    game = played(Game, cls, Contrarian(), schedule)
+    assert game.compiled
+    assert bits(game.gammas()) == plain
+
+
+class Quiet:
+    """What all of those below do."""
+
+    def __init__(self):
+        self.n, self.x = 0, 0
+
+    def forecast(self):
+        return 0.5
+
+    def update(self, forecast, outcome):
+        self.n += 1
+
+
+class Alias(Quiet):
+    def __init__(self):
+        self.n, self.a = 0, [0, 0]
+        self.b = self.a
+
+
+class View(Quiet):
+    def __init__(self):
+        self.n, self.a = 0, np.zeros(4)
+        self.b = self.a[1:]
+
+
+class Narrow(Quiet):
+    def __init__(self):
+        self.n, self.a = 0, np.zeros(3, np.int8)
+
+
+class Truths(Quiet):
+    def __init__(self):
+        self.n, self.a = 0, np.zeros(3, bool)
+
+
+class Branch(Quiet):
+    def forecast(self):
+        if self.n > 1000:
+            p = 0.3
+        return p if self.n > 1000 else 0.5
+
+
+class Late(Quiet):
+    def update(self, forecast, outcome):
+        self.n += 1
+        if self.n > 1000:
+            self.x += 0.5
+
+
+class Stores(Quiet):
+    def __init__(self):
+        self.n, self.a = 0, (1, 2)
+
+    def update(self, forecast, outcome):
+        self.n += 1
+        if self.n > 1000:
+            self.a[0] = 3
+
+
+class Grows(Quiet):
+    def __init__(self):
+        self.n, self.a = 0, [1]
+
+    def update(self, forecast, outcome):
+        self.n += 1
+        if self.n > 1000:
+            self.a.append(1)
+
+
+class Slices(Grows):
+    def update(self, forecast, outcome):
+        self.n += 1
+        if self.n > 1000:
+            self.a[1:][0] = 2
+
+
+class OfClass(Quiet):
+    a = [1, 2]  # noqa: RUF012
+
+    def update(self, forecast, outcome):
+        self.n += self.a[0]
+
+
+OUTSIDE = [0.5]
+
+
+class Outside(Quiet):
+    def forecast(self):
+        return OUTSIDE[0]
+
+
+class Later(Quiet):
+    def forecast(self):
+        return not_there(0.5)  # noqa: F821
+
+
+REFUSED = {
+    Alias: "b is a as well", View: "b is a as well, or a part of it", Narrow: "array of int8", Truths: "array",
+    Branch: "p may have no value here", Late: "begins as a whole number and is given a real one",
+    Stores: "is a tuple, which cannot be changed", Grows: "used as a whole", Slices: "a view, not a copy",
+    OfClass: "of the class, which all objects share", Outside: "OUTSIDE can change outside",
+    Later: "not_there is not defined yet",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cls", REFUSED)
+def test_what_would_be_silently_wrong_is_refused(cls, monkeypatch):
+    monkeypatch.setattr(cls, "oc_compiled", True, raising=False)
+    with pytest.raises(InvalidParameter, match=REFUSED[cls]):
+        Game(cls, Bernoulli(), horizon=10, runs=range(1))
