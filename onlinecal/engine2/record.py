@@ -69,21 +69,36 @@ class Record:
     """The attributes of an object as fields of a record, and its methods as functions of one."""
 
     def __init__(self, cls: type, sample: Any, kinds: list[str], real: set[str]) -> None:
-        self.cls, self.kinds, self.fields, self.held = cls, kinds, dict[str, tuple[Any, ...]](), dict[str, str]()
+        self.cls, self.kinds, self.fields, self.held = (
+            cls,
+            kinds,
+            dict[str, tuple[Any, ...]](),
+            dict[str, str](),
+        )
         own = vars(sample)
         inherited = {
             name: value
             for each in reversed(cls.__mro__[:-1])
             for name, value in vars(each).items()
-            if not name.startswith("__") and not callable(value) and not isinstance(value, property | classmethod | staticmethod)
+            if not name.startswith("__")
+            and not callable(value)
+            and not isinstance(value, property | classmethod | staticmethod)
         }
         for name, value in inherited.items():
             if isinstance(value, list | dict | set | np.ndarray) and name not in own:
-                raise self.refused(name, f"is {value!r} of the class, which all objects share", "a tuple, or one set in __init__")
+                raise self.refused(
+                    name,
+                    f"is {value!r} of the class, which all objects share",
+                    "a tuple, or one set in __init__",
+                )
         seen: dict[str, Any] = {}
-        for name, value in ({n: v for n, v in inherited.items() if isinstance(v, int | float | tuple)} | own).items():
+        for name, value in (
+            {n: v for n, v in inherited.items() if isinstance(v, int | float | tuple)} | own
+        ).items():
             self.fields[name] = self._field(name, value, seen, real)
-        self.dtype = np.dtype([(name, *field) for name, field in self.fields.items()] or [("nothing", np.float64)])
+        self.dtype = np.dtype(
+            [(name, *field) for name, field in self.fields.items()] or [("nothing", np.float64)]
+        )
         self.made: dict[Any, Any] = {}
 
     def _field(self, name: str, value: Any, seen: dict[str, Any], real: set[str]) -> tuple[Any, ...]:
@@ -98,7 +113,9 @@ class Record:
             raise self.refused(name, f"is {value!r}", "a number, or a list or array of numbers that has some")
         if many:
             self.held[name] = type(value).__name__
-            if isinstance(value, list | tuple) and any(isinstance(each, bool | np.bool_) for each in np.ravel(np.array(value, object))):
+            if isinstance(value, list | tuple) and any(
+                isinstance(each, bool | np.bool_) for each in np.ravel(np.array(value, object))
+            ):
                 raise self.refused(name, "has truth values in a list", "numbers")
             if isinstance(value, list | tuple) and (array.ndim > 1 and not isinstance(value, tuple)):
                 raise self.refused(name, "is a list of lists", "a list of numbers, or an array")
@@ -106,9 +123,15 @@ class Record:
             raise self.refused(name, f"is an array of {array.dtype}", "one of int64 or float64")
         if isinstance(value, list | np.ndarray):
             for other, there in seen.items():
-                shared = isinstance(value, np.ndarray) and isinstance(there, np.ndarray) and np.shares_memory(value, there)
+                shared = (
+                    isinstance(value, np.ndarray)
+                    and isinstance(there, np.ndarray)
+                    and np.shares_memory(value, there)
+                )
                 if there is value or shared:
-                    raise self.refused(name, f"is {other} as well, or a part of it", "arrays and lists that are apart")
+                    raise self.refused(
+                        name, f"is {other} as well, or a part of it", "arrays and lists that are apart"
+                    )
             seen[name] = value
         kind = np.float64 if array.dtype.kind == "f" or name in real else np.int64
         return (kind, array.shape) if many else (kind,)
@@ -126,11 +149,17 @@ class Record:
 
     def steps(self, stated: str, told: str) -> tuple[Any, Any]:
         """The two steps that call these methods."""
-        words, kinds = self.dtype.itemsize // 8, np.dtype([(kind, np.float64) for kind in self.kinds] or [("none", np.float64)])
+        words, kinds = (
+            self.dtype.itemsize // 8,
+            np.dtype([(kind, np.float64) for kind in self.kinds] or [("none", np.float64)]),
+        )
         dtype, noted = self.dtype, len(self.kinds) > 0
         me = njit(lambda run: state(run)[:words].view(dtype), **HOW)
         context = njit((lambda run: note(run).view(kinds)[0]) if noted else (lambda run: 0), **HOW)
-        says, learns = self.function(stated, True), self.function(told, False) if told and hasattr(self.cls, told) else None
+        says, learns = (
+            self.function(stated, True),
+            self.function(told, False) if told and hasattr(self.cls, told) else None,
+        )
         shown, kept = len(inspect.signature(getattr(self.cls, stated)).parameters) > 1, False
         if learns is not None:
             kept = len(inspect.signature(getattr(self.cls, told)).parameters) > 3
@@ -186,7 +215,9 @@ class _Reader(ast.NodeTransformer):
     def __init__(self, record: Record, function: Any, states: bool, of_class: bool) -> None:
         self.record, self.states, self.name = record, states, function.__name__
         if not isinstance(function, python_types.FunctionType):
-            raise InvalidParameter(f"{record.cls.__name__}: {function!r} is not compiled; expected a function in Python")
+            raise InvalidParameter(
+                f"{record.cls.__name__}: {function!r} is not compiled; expected a function in Python"
+            )
         try:
             lines, first = inspect.getsourcelines(function)
         except OSError as error:
@@ -202,9 +233,17 @@ class _Reader(ast.NodeTransformer):
             a.annotation = None
         self.me = arguments[0] if of_class else ""
         closed = inspect.getclosurevars(function)
-        self.space = {**function.__globals__, **closed.nonlocals, "oc_state": oc_state, "oc_whole": oc_whole, "oc_pow": oc_pow}
+        self.space = {
+            **function.__globals__,
+            **closed.nonlocals,
+            "oc_state": oc_state,
+            "oc_whole": oc_whole,
+            "oc_pow": oc_pow,
+        }
         self.functions: dict[str, Any] = {}
-        self.locals = {n.id for n in ast.walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        self.locals = {
+            n.id for n in ast.walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+        }
         self._set(body.body, set(arguments))
         if states:
             body.args.args += [ast.arg("oc_values"), ast.arg("oc_weights")]
@@ -221,8 +260,22 @@ class _Reader(ast.NodeTransformer):
     def _set(self, body: list[Any], known: set[str]) -> set[str] | None:
         """The names that surely have a value behind these lines; None where they are left before their end."""
         for line in body:
-            if isinstance(line, ast.Try | ast.With | ast.Match | ast.Global | ast.Nonlocal | ast.FunctionDef | ast.ClassDef | ast.Delete):
-                raise self.refused(line, f"{type(line).__name__.lower()} is not compiled", "assignments, if, for, while and return")
+            if isinstance(
+                line,
+                ast.Try
+                | ast.With
+                | ast.Match
+                | ast.Global
+                | ast.Nonlocal
+                | ast.FunctionDef
+                | ast.ClassDef
+                | ast.Delete,
+            ):
+                raise self.refused(
+                    line,
+                    f"{type(line).__name__.lower()} is not compiled",
+                    "assignments, if, for, while and return",
+                )
             if isinstance(line, ast.If | ast.While):
                 self._used(line.test, known)
                 inside, other = self._set(line.body, set(known)), self._set(line.orelse, set(known))
@@ -253,29 +306,55 @@ class _Reader(ast.NodeTransformer):
         return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
 
     def _used(self, node: Any, known: set[str]) -> None:
-        inner = {n.id for c in ast.walk(node) if isinstance(c, ast.comprehension) for n in ast.walk(c.target) if isinstance(n, ast.Name)}
+        inner = {
+            n.id
+            for c in ast.walk(node)
+            if isinstance(c, ast.comprehension)
+            for n in ast.walk(c.target)
+            if isinstance(n, ast.Name)
+        }
         for n in ast.walk(node):
             augmented = isinstance(node, ast.AugAssign) and n is node.target
-            if isinstance(n, ast.Name) and (isinstance(n.ctx, ast.Load) or augmented) and n.id in self.locals - known - inner:
-                raise self.refused(n, f"{n.id} may have no value here, as it is set in one branch only", "a value in each")
+            if (
+                isinstance(n, ast.Name)
+                and (isinstance(n.ctx, ast.Load) or augmented)
+                and n.id in self.locals - known - inner
+            ):
+                raise self.refused(
+                    n, f"{n.id} may have no value here, as it is set in one branch only", "a value in each"
+                )
 
     # ------------------------------------------------ what is changed
 
     def _field(self, node: Any) -> str:
         """The attribute of the object that a node is; "" for none."""
-        mine = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == self.me != ""
+        mine = (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == self.me != ""
+        )
         return node.attr if mine else ""
 
     def visit_Name(self, node: Any) -> Any:
         if isinstance(node.ctx, ast.Load) and node.id not in self.locals:
             if node.id in self.space:
                 value = self.space[node.id]
-                if isinstance(value, python_types.FunctionType) and not hasattr(value, "py_func") and not node.id.startswith("oc_"):
+                if (
+                    isinstance(value, python_types.FunctionType)
+                    and not hasattr(value, "py_func")
+                    and not node.id.startswith("oc_")
+                ):
                     self.functions[node.id] = value
                 elif isinstance(value, list | dict | set | np.ndarray):
-                    raise self.refused(node, f"{node.id} can change outside", "numbers, tuples, functions and modules")
+                    raise self.refused(
+                        node, f"{node.id} can change outside", "numbers, tuples, functions and modules"
+                    )
             elif not hasattr(builtins, node.id) and node.id not in self._arguments():
-                raise self.refused(node, f"{node.id} is not defined yet", "functions and numbers that are defined before the game")
+                raise self.refused(
+                    node,
+                    f"{node.id} is not defined yet",
+                    "functions and numbers that are defined before the game",
+                )
         return node
 
     def _arguments(self) -> set[str]:
@@ -319,9 +398,13 @@ class _Reader(ast.NodeTransformer):
     def visit_Subscript(self, node: Any) -> Any:
         if self._listed(node.value):
             if isinstance(node.slice, ast.Slice):
-                raise self.refused(node, "a part of a list would be a view, not a copy", "entries, or an array of NumPy")
+                raise self.refused(
+                    node, "a part of a list would be a view, not a copy", "entries, or an array of NumPy"
+                )
             if not isinstance(node.ctx, ast.Load) and self.record.held[self._field(node.value)] == "tuple":
-                raise self.refused(node, f"{self.me}.{node.value.attr} is a tuple, which cannot be changed", "a list")
+                raise self.refused(
+                    node, f"{self.me}.{node.value.attr} is a tuple, which cannot be changed", "a list"
+                )
         else:
             node.value = self.visit(node.value)
         node.slice = self.visit(node.slice)
@@ -339,7 +422,11 @@ class _Reader(ast.NodeTransformer):
 
     def visit_Assign(self, node: Any) -> Any:
         (target, *more) = node.targets
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
+        if (
+            isinstance(target, ast.Tuple)
+            and isinstance(node.value, ast.Tuple)
+            and len(target.elts) == len(node.value.elts)
+        ):
             values = [self.visit(each) for each in node.value.elts]
             node.value.elts = [self._store(t, v) for t, v in zip(target.elts, values, strict=True)]
         elif isinstance(target, ast.Tuple) or more:
@@ -352,7 +439,9 @@ class _Reader(ast.NodeTransformer):
         return node
 
     def visit_AugAssign(self, node: Any) -> Any:
-        if self._field(node.target) or (isinstance(node.target, ast.Subscript) and self._field(node.target.value)):
+        if self._field(node.target) or (
+            isinstance(node.target, ast.Subscript) and self._field(node.target.value)
+        ):
             load = copy.deepcopy(node.target)
             load.ctx = ast.Load()
             made = ast.Assign([node.target], ast.copy_location(ast.BinOp(load, node.op, node.value), node))
@@ -363,7 +452,9 @@ class _Reader(ast.NodeTransformer):
     def visit_BinOp(self, node: Any) -> Any:
         self.generic_visit(node)
         if isinstance(node.op, ast.Pow):
-            return ast.copy_location(ast.Call(ast.Name("oc_pow", ast.Load()), [node.left, node.right], []), node)
+            return ast.copy_location(
+                ast.Call(ast.Name("oc_pow", ast.Load()), [node.left, node.right], []), node
+            )
         return node
 
     def visit_Return(self, node: Any) -> Any:
@@ -374,7 +465,9 @@ class _Reader(ast.NodeTransformer):
             ways = [ast.copy_location(ast.Return(each), node) for each in (said.body, said.orelse)]
             return self.visit(ast.copy_location(ast.If(said.test, [ways[0]], [ways[1]]), node))
         if isinstance(said, ast.Dict) and said.keys and all(said.keys):
-            parts = [ast.Tuple([self.visit(each) for each in of], ast.Load()) for of in (said.keys, said.values)]
+            parts = [
+                ast.Tuple([self.visit(each) for each in of], ast.Load()) for of in (said.keys, said.values)
+            ]
         else:
             parts = [self.visit(said), ast.Constant(None)]
         given = [ast.Name("oc_values", ast.Load()), ast.Name("oc_weights", ast.Load()), *parts]
@@ -534,7 +627,11 @@ def _rehearse(role: str, strategy: Any, made: Any, thing: Any, record: Record) -
         )
         how = ""
         if (error is None) is not (fault is None):
-            how = f"ends in Python alone, by {error!r}" if fault is None else f"ends compiled alone, by {fault!r}"
+            how = (
+                f"ends in Python alone, by {error!r}"
+                if fault is None
+                else f"ends compiled alone, by {fault!r}"
+            )
         elif error is not None:
             return
         elif repr(said) != repr(again):
@@ -546,4 +643,3 @@ def _rehearse(role: str, strategy: Any, made: Any, thing: Any, record: Record) -
                 f"{record.cls.__name__}, round {question.number} of a rehearsal: it {how}; expected the same, bit for bit: "
                 "play it without oc.compiled, or write it so that no rounding depends on it"
             )
-
