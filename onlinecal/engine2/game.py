@@ -124,7 +124,9 @@ class Game:
         of = ("forecast", strategy_key(forecaster)), ("outcome", strategy_key(nature))
         self.uniforms = tuple(Stream(seed, (*names, f"T={horizon}"), runs) for names in of)
         #: the game's own row in each run, as `loop` says, and how many open questions it has room for
-        self.tables = np.hstack([generators(stream, runs) for stream in self.uniforms])
+        self.tables = np.hstack(
+            [*(generators(stream, runs) for stream in self.uniforms), np.zeros((len(runs), 1))]
+        )
         self.room, self.rows, self.mine_from = 0, np.zeros((0, 0)), 0
         #: the runs as `play` plays them, from when it is asked to; and whether it plays by the schedule too
         self._plays: list[Play] | None = None
@@ -298,15 +300,22 @@ class Game:
         )  # fmt: skip
         play, runs = loop.play_runs(), len(self.runs)
         threads = min(self.threads, max(1, runs * rounds // THREAD))
-        try:
-            results = _in_threads(lambda first, last: play(*given, first, last), runs, threads)
-        except OnlinecalError:
-            raise
-        except Exception as error:
-            raise Stopped(True, self.asked + 1, error) from error
-        for fault, run, number, value in results:
-            if fault != loop.FINE:
-                raise self._fault(fault, run, number, value)
+
+        def share(first: int, last: int) -> Any:
+            try:
+                return play(*given, first, last)
+            except Exception as error:
+                return error
+
+        for said in _in_threads(share, runs, threads):
+            if isinstance(said, Exception):
+                (run,) = np.flatnonzero(self.tables[:, loop.CALLED])[:1].tolist() or (None,)
+                if run is None:
+                    raise said
+                called = self.tables[run, loop.CALLED]
+                raise Stopped(bool(called > 0), int(abs(called)), said, run) from said
+            if said[0] != loop.FINE:
+                raise self._fault(*said)
         self.history.take(listed.names, lent)
         self.asked += rounds
         return rounds
@@ -372,8 +381,8 @@ class Game:
         sides = theirs.by_side and mine.side is not None
         draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides)
         return loop.Rules(
-            mine.size, int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0, needs,
-            np.zeros(0, np.int64),
+            mine.size, int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
+            theirs.reveal is not None or len(needs) > 0, needs, np.zeros(0, np.int64),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- in Python

@@ -30,18 +30,20 @@ def _record(name: str, **fields: Any) -> Any:
 
 
 F1, F2, F3 = float64[::1], float64[:, ::1], float64[:, :, ::1]
-#: the game's own row in each run: generators of draws and of outcomes, then the open questions, five numbers each
-TABLE = 2 * NUMBERS
+#: the game's own row in each run: generators of draws and of outcomes; who is called, by the number of the round, which
+#: is negative for nature and 0 for nobody; then the open questions, five numbers each
+CALLED = 2 * NUMBERS
+TABLE = CALLED + 1
 NUMBER, PLACE, FORECAST, OUTCOME, Q = range(5)
 QUESTION = 5
 #: the questions: events (empty: each is resolved at once), their parts (empty: one part), the times of those that are
 #: asked, how many were before
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
 #: the rules: atoms of a law at most, what nature sees; whether the forecaster draws, whether it tells the side, whether
-#: nature hears, whether there are notes. From where in nature's note to where in the forecaster's context goes (from −1:
+#: nature hears, whether there are notes, whether there is context. From where in nature's note to where in the forecaster's context goes (from −1:
 #: the time); the places in nature's note that are logged.
 Rules, RULES = _record(
-    "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, needs=int64[:, ::1],
+    "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, shown=boolean, needs=int64[:, ::1],
     keeps=int64[::1],
 )  # fmt: skip
 #: the history, as `history` says; and a log of told rounds: number, forecast, outcome, context (empty: none)
@@ -89,7 +91,7 @@ def search(grid, points, value):
 @accessor
 def ask(say, draw, side, move, mine, theirs, table, number, rules):
     """Asks a question: what stopped it; atom, forecast, outcome; q, or the value that stopped it."""
-    size, place = 0, -1
+    size, place, table[CALLED] = 0, -1, number
     if rules.draws:
         forecast = draw(mine, uniform(table, number - 1), number)
         if not 0.0 <= forecast <= 1.0:
@@ -103,8 +105,10 @@ def ask(say, draw, side, move, mine, theirs, table, number, rules):
         if place < 0:
             return BAD_LAW, 0, 0.0, 0, float(size)
         forecast = law(mine)[0][place] + 0.0  # −0.0 becomes 0.0
+    seen = side(mine, number) if rules.sides else np.nan
+    table[CALLED] = -number
     if rules.sides:
-        q = move(theirs, 0, side(mine, number), number)
+        q = move(theirs, 0, seen, number)
     else:
         q = move(
             theirs,
@@ -121,18 +125,22 @@ def ask(say, draw, side, move, mine, theirs, table, number, rules):
 
 
 @accessor
-def resolve(learn, hear, mine, theirs, number, place, forecast, outcome, hears):
+def resolve(learn, hear, mine, theirs, table, number, place, forecast, outcome, hears):
     """Tells an outcome to both players; what stopped it."""
+    table[CALLED] = number
     if learn(mine, place, forecast, outcome, number) < 0:
         return BAD_LEARN
-    if hears and hear(theirs, -1, forecast, outcome, number) < 0:
-        return BAD_HEAR
+    if hears:
+        table[CALLED] = -number
+        if hear(theirs, -1, forecast, outcome, number) < 0:
+            return BAD_HEAR
     return FINE
 
 
 @accessor
-def show(reveal, mine, theirs, number, time, needs):
+def show(reveal, mine, theirs, table, number, time, needs):
     """Lets nature reveal a context, and gives the forecaster what it needs of it."""
+    table[CALLED] = -number
     if reveal(theirs, number) < 0:
         return BAD_CONTEXT
     for i in range(len(needs)):
@@ -173,8 +181,8 @@ def play_run(
             take_note(theirs, slot)
         if kind <= BOTH:
             number += 1
-            if len(needs) > 0 or len(keeps) > 0:
-                fault = show(reveal, mine, theirs, number, times[number - before - 1], needs)
+            if rules.shown:
+                fault = show(reveal, mine, theirs, table, number, times[number - before - 1], needs)
                 if fault != FINE:
                     return fault, number, 0.0
             fault, place, forecast, outcome, q = ask(
@@ -219,9 +227,10 @@ def play_run(
             for i in range(len(keeps)):
                 row[LOGGED + i] = note(theirs)[keeps[i]]
             logged[r] += 1
-        fault = resolve(learn, hear, mine, theirs, of, place, forecast, outcome, rules.hears)
+        fault = resolve(learn, hear, mine, theirs, table, of, place, forecast, outcome, rules.hears)
         if fault != FINE:
             return fault, of, 0.0
+    table[CALLED] = 0.0
     return FINE, 0, 0.0
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import carray, njit, types
+from numba import carray, config, njit, types
 from numba.extending import models, register_model
 
 from onlinecal.core.arrays import Floats
@@ -28,15 +28,18 @@ SHARED, PARTS, VALUES, WEIGHTS, ATOMS, NOTE, NOTES, KEPT, GENERATOR = range(9)
 HEADER = 16
 
 
-def stamp() -> str:
-    """The layout, and a digest of the files of which machine code is made: their names, sizes and times."""
-    package = Path(__file__).parent.parent
+def stamp(package: Path = Path(__file__).parent.parent) -> str:
+    """The layout, whether ends are checked, and a digest of the files of which machine code is made.
+
+    The digest is of their names, sizes and times.
+    """
     found: list[tuple[str, int, int]] = []
     for folder in ("core", "engine2", "forecasters", "natures"):
         for file in (package / folder).glob("*.py"):
             known = file.stat()
             found.append((file.name, known.st_size, known.st_mtime_ns))
-    return f"{LAYOUT}.{hashlib.sha256(repr(sorted(found)).encode()).hexdigest()[:16]}"
+    checked = ".checked" if config.BOUNDSCHECK else ""  # type: ignore[attr-defined]
+    return f"{LAYOUT}{checked}.{hashlib.sha256(repr(sorted(found)).encode()).hexdigest()[:16]}"
 
 
 class RowPointer(types.CPointer):
