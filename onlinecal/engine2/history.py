@@ -10,7 +10,7 @@ import numpy as np
 
 from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.core.joint import JointDistribution
+from onlinecal.core.joint import JointDistribution, encode
 
 NO_GRID = np.zeros(0)
 NO_COUNTS = np.zeros((1, 0, 0, 2), np.int64)
@@ -43,8 +43,7 @@ class Counted:
             np.zeros((self.runs, len(names), len(self.grid), 2), np.int64) if several else self.of(names[0])
         )
         return (
-            self.grid, counts, np.zeros((1, 0)), np.zeros((1, 0), np.int8), np.zeros((1, 0), np.int32),
-            np.zeros(0, np.int64),
+            self.grid, counts, np.zeros((1, 0)), np.zeros((1, 0), np.int32), np.zeros(0, np.int64),
         )  # fmt: skip
 
     def take(self, names: Sequence[int], lent: tuple[Any, ...]) -> None:
@@ -82,37 +81,40 @@ class Counted:
 
 
 class Each:
-    """Every forecast with its outcome, and its part where there are several: 9 or 13 bytes a round."""
+    """Every forecast with its outcome as one key (`joint.encode`), and its part where there are several.
+
+    What was there at the last Γ is in order: of each part, and by value in it. The next Γ sorts what came since.
+    """
 
     #: the share of the free memory that a game takes at most
     MOST = 0.5
 
     def __init__(self, runs: int, horizon: int, several: bool) -> None:
         self.runs, self.several = runs, several
-        need, there = runs * horizon * (13 if several else 9), free_memory()
+        need, there = runs * horizon * (12 if several else 8), free_memory()
         if need > self.MOST * there:
             raise InvalidParameter(
-                f"{runs} run(s) of {horizon} rounds without a grid need {need / 2**30:.1f} GiB for their forecasts; there "
-                f"are {there / 2**30:.1f}; expected fewer runs or rounds, `rounded`, or a forecaster with a grid"
+                f"{runs} run(s) of {horizon} rounds without a grid need {need / 2**30:.1f} GiB for their forecasts; "
+                f"there are {there / 2**30:.1f}; expected fewer runs or rounds, `rounded`, or a forecaster with a grid"
             )
-        self.filled = np.zeros(runs, np.int64)
-        self.said, self.came = np.empty((runs, 0)), np.empty((runs, 0), np.int8)
-        self.owner = np.empty((runs, 0), np.int32)
+        #: rounds of each run, and of these those that are in order
+        self.filled, self.ordered = np.zeros(runs, np.int64), np.zeros(runs, np.int64)
+        self.keys, self.owner = np.empty((runs, 0), np.int64), np.empty((runs, 0), np.int32)
         self._before = self.filled
 
     def reserve(self, rounds: int) -> None:
         """Makes room for more rounds: at least twice as much as before."""
-        need, have = int(self.filled.max()) + rounds, self.said.shape[1]
+        need, have = int(self.filled.max()) + rounds, self.keys.shape[1]
         if need > have:
             room = max(need, 2 * have)
-            self.said, self.came = wider(self.said, room), wider(self.came, room)
+            self.keys = wider(self.keys, room)
             self.owner = wider(self.owner, room) if self.several else self.owner
 
     def lend(self, names: Sequence[int], rounds: int) -> tuple[Any, ...]:
         """What the loop writes into, for rounds of these parts."""
         self.reserve(rounds)
         self._before = self.filled.copy()
-        return NO_GRID, NO_COUNTS, self.said, self.came, self.owner, self.filled
+        return NO_GRID, NO_COUNTS, self.keys.view(np.float64), self.owner, self.filled
 
     def take(self, names: Sequence[int], lent: tuple[Any, ...]) -> None:
         """Takes back what the loop has written; it numbers parts by their place in `names`."""
@@ -123,20 +125,20 @@ class Each:
 
     def add(self, run: int, part: int, forecast: float, outcome: int) -> bool:
         """Adds one round."""
-        if self.filled[run] == self.said.shape[1]:
+        if self.filled[run] == self.keys.shape[1]:
             self.reserve(1)
         at = self.filled[run]
-        self.said[run, at], self.came[run, at] = forecast, outcome
         if self.several:
             self.owner[run, at] = part
+        self.keys[run, at] = encode(np.array([forecast]), np.array([outcome]))[0]
         self.filled[run] = at + 1
         return True
 
     def extend(self, run: int, said: list[float], came: list[int]) -> None:
         """Adds several rounds of the only part."""
         at = int(self.filled[run])
-        self.reserve(max(0, at + len(said) - self.said.shape[1]))
-        self.said[run, at : at + len(said)], self.came[run, at : at + len(said)] = said, came
+        self.reserve(max(0, at + len(said) - self.keys.shape[1]))
+        self.keys[run, at : at + len(said)] = encode(np.array(said), np.array(came))
         self.filled[run] += len(said)
 
     def rounds(self, run: int) -> int:
@@ -145,12 +147,30 @@ class Each:
 
     def gamma(self, run: int, chosen: Chosen | None = None) -> JointDistribution | None:
         """Γ of a run, of all parts or those that are chosen; None without a round."""
-        p, y = (rows[run, : self.filled[run]] for rows in (self.said, self.came))
-        if chosen is not None and self.several:
-            own, names = np.unique(self.owner[run, : len(p)], return_inverse=True)
-            keep = np.array([chosen(name) for name in own.tolist()], bool)[names]
-            p, y = p[keep], y[keep]
-        return JointDistribution.from_samples(p, y) if len(p) else None
+        keys, owner = self._in_order(run)
+        if self.several:
+            names, first = np.unique(owner, return_index=True)
+            pieces = np.split(keys, first[1:])
+            taken = [
+                keys for name, keys in zip(names.tolist(), pieces, strict=True) if not chosen or chosen(name)
+            ]
+            keys = np.concatenate([keys[:0], *taken])
+            # The stable sort finds the ascending pieces and merges them.
+            keys.sort(kind="stable")
+        return JointDistribution.from_sorted_keys(keys) if len(keys) else None
+
+    def _in_order(self, run: int) -> tuple[Any, Any]:
+        """The keys of a run and their parts, in order."""
+        before, now = self.ordered[run], self.filled[run]
+        keys, owner = self.keys[run, :now], self.owner[run, :now]
+        if self.several and before < now:
+            order = np.lexsort((keys, owner))
+            keys[:], owner[:] = keys[order], owner[order]
+        elif before < now:
+            keys[before:].sort()
+            keys.sort(kind="stable")
+        self.ordered[run] = now
+        return keys, owner
 
 
 def free_memory() -> int:

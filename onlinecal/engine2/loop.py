@@ -9,7 +9,7 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-from numba import boolean, carray, float64, int8, int32, int64, types
+from numba import boolean, carray, float64, int32, int64, types
 
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine2.events import ASK, BOTH, CODE, RESOLVE
@@ -48,8 +48,8 @@ Rules, RULES = _record(
 )  # fmt: skip
 #: the history, as `history` says; and a log of told rounds: number, forecast, outcome, context (empty: none)
 Told, TOLD = _record(
-    "Told", grid=F1, counts=int64[:, :, :, ::1], said=F2, came=int8[:, ::1], owner=int32[:, ::1], filled=int64[::1],
-    log=F3, logged=int64[::1],
+    "Told", grid=F1, counts=int64[:, :, :, ::1], said=F2, owner=int32[:, ::1], filled=int64[::1], log=F3,
+    logged=int64[::1],
 )  # fmt: skip
 LOGGED = 3
 
@@ -152,7 +152,7 @@ def show(reveal, mine, theirs, table, number, time, needs):
 @kernel
 def play_run(
     say, draw, side, learn, move, hear, reveal, mine, theirs, table_at, length, questions, rules, grid_at, points,
-    counts_at, counted, said, came, owner, filled, log, logged, r,
+    counts_at, counted, said, owner, filled, log, logged, r,
 ):  # fmt: skip
     """Plays the events in one run: what stopped it, the question, and the value that did."""
     # Vectors at a pointer are not counted by numba, which costs more than a round.
@@ -170,7 +170,7 @@ def play_run(
         rules.keeps,
     )
     at_once, last = len(events) == 0, len(times) if len(events) == 0 else len(events)
-    slot, kind, own = 0, BOTH, 0
+    slot, kind, own, keys = 0, BOTH, 0, said.view(np.int64)
     for e in range(last):
         if not at_once:
             kind, slot = events[e] & CODE - 1, events[e] // CODE
@@ -218,7 +218,8 @@ def play_run(
             counts[2 * (own * points + i) + outcome] += 1
         else:
             at = filled[r]
-            said[at], came[at], filled[r] = forecast, outcome, at + 1
+            said[at], filled[r] = forecast, at + 1
+            keys[at] = 2 * keys[at] + outcome  # as `joint.encode` makes them, in the same memory
             if len(owner) > 0:
                 owner[at] = own
         if len(log) > 0:
@@ -259,7 +260,7 @@ def _play_runs(
         fault, number, value = play_run(
             say, draw, side, learn, move, hear, reveal, mine, theirs, table, tables.shape[1], questions, rules,
             pointer(told.grid.ctypes), points, pointer(counts.view(np.float64).ctypes), counts.size,
-            told.said[listed], told.came[listed], told.owner[listed], told.filled, log, told.logged, r,
+            told.said[listed], told.owner[listed], told.filled, log, told.logged, r,
         )  # fmt: skip
         if fault != FINE:
             return fault, r, number, value
