@@ -47,9 +47,8 @@ class Events:
         self.cuts = np.array(sorted(cuts), np.float64)
         self.by_outcome = clock.schedule.delays.by_outcome
         self.parted = len(self.cuts) > 0 or streams > 1
-        #: open questions: number, place, part; when they were asked; when their outcomes become known, one or two columns
+        #: open questions: number, place, part; and when their outcomes become known, one or two columns
         self.waiting = np.zeros((0, 3), np.int64)
-        self.asked_at = np.zeros(0)
         self.known = np.zeros((0, 1 + self.by_outcome))
         #: places that are free, and how many there are
         self.free, self.places = np.zeros(0, np.int64), 1
@@ -70,34 +69,47 @@ class Events:
 
     def upto(self, first: int, last: int) -> Listed:
         """The events from question `first` up to, not including, question `last` + 1."""
-        asked, known = self.clock.span(first, last)
-        known = known.reshape(len(asked), -1)
-        soon, new, old = self.clock.times(last + 1)[0], len(asked), len(self.waiting)
-        rows = np.zeros((new, 3), np.int64)
-        rows[:, 0] = np.arange(first, last + 1)
-        if self.parted:
-            rows[:, 2] = self.parts_of(first, last, asked)
-        rows, ends = np.concatenate([self.waiting, rows]), np.concatenate([self.known, known])
-        names, part = _numbered(rows[:, 2]) if self.parted else ([0], np.zeros(0, np.int32))
-        columns = ends.shape[1]
-        if old == 0 and columns == 1 and known[-1, 0] < soon and (known[:-1, 0] < asked[1:]).all():
+        new, old = last + 1 - first, len(self.waiting)
+        at_once = self.clock.schedule.immediate and old == 0
+        if at_once:
+            asked = known = np.arange(first, last + 1, dtype=np.float64)
+            soon = last + 1.0
+        else:
+            asked, known = self.clock.span(first, last)
+            soon = self.clock.times(last + 1)[0]
+        part = self.parts_of(first, last, asked) if self.parted else np.zeros(0, np.int64)
+        if not (at_once or old or self.by_outcome):
+            at_once = known[-1] < soon and (known[:-1] < asked[1:]).all()
+        if at_once:
+            names, part = _numbered(part) if self.parted else ([0], np.zeros(0, np.int32))
             return Listed(np.zeros(0, np.int64), part, names, asked, new)
-        # Stable: questions first, then outcomes in the order of their questions.
-        order = np.argsort(np.concatenate([asked, ends.ravel()]), kind="stable")
-        codes, owners = np.empty(len(order), np.int64), np.empty(len(order), np.int64)
-        room = np.concatenate([self.free, np.zeros(old + new, np.int64)])
+        if self.parted:
+            part = np.concatenate([self.waiting[:, 2], part])
+        names, own = _numbered(part) if self.parted else ([0], np.zeros(0, np.int32))
+        ends = np.concatenate([self.known, known.reshape(new, -1)])
+        times, columns = ends.ravel(), ends.shape[1]
+        # Stable: outcomes of one time come in the order of their questions.
+        due = np.argsort(times, kind="stable") if (times[1:] < times[:-1]).any() else np.arange(len(times))
+        place = np.concatenate([self.waiting[:, 1], np.empty(new, np.int64)])
+        room = np.concatenate([self.free, np.empty(old + new, np.int64)])
+        codes = np.empty(new + len(due), np.int64)
+        owners = np.empty(len(codes) if len(own) else 0, np.int64)
         size, told, free, self.places = merge(
-            order, ends, soon, old, rows, room, len(self.free), self.places, codes, owners
+            asked, ends, due, soon, place, room, len(self.free), self.places, codes, owners
         )
         self.free = room[:free].copy()
         if columns == 2:  # what is over for one outcome cannot happen again
-            ends = np.where(ends < soon, np.inf, ends)
-            left = (ends < np.inf).any(axis=1)
+            times[due[:told]] = np.inf
+            left = np.flatnonzero((ends < np.inf).any(axis=1))
         else:
-            left = (ends[:, 0] >= soon) & (ends[:, 0] < np.inf)
-        self.asked_at = np.concatenate([self.asked_at, asked])[left]
-        self.waiting, self.known = rows[left], ends[left]
-        return Listed(codes[:size], part[owners[:size]] if len(part) else part, names, asked, told)
+            left = np.sort(due[told:])
+            left = left[times[left] < np.inf]
+        numbers = np.where(
+            left < old, np.append(self.waiting[:, 0], 0)[np.minimum(left, old)], left - old + first
+        )
+        parts = part[left] if self.parted else np.zeros_like(left)
+        self.waiting, self.known = np.stack([numbers, place[left], parts], axis=1), ends[left]
+        return Listed(codes[:size], own[owners[:size]] if len(own) else own, names, asked, told)
 
 
 def _numbered(parts: Ints) -> tuple[list[int], Any]:
@@ -108,42 +120,41 @@ def _numbered(parts: Ints) -> tuple[list[int], Any]:
 
 @njit(cache=True, **HOW)
 def merge(
-    order: Any,
-    ends: Any,
-    soon: float,
-    old: int,
-    rows: Any,
-    free: Any,
-    many: int,
-    places: int,
-    codes: Any,
-    owners: Any,
-) -> tuple[int, int, int, int]:
-    """Writes the codes in order and whose they are; a place is free again after the last outcome of its question."""
-    size, told, new, columns = 0, 0, len(rows) - old, ends.shape[1]
-    for k in order:
-        if k < new:
-            i, kind = old + k, ASK
+    asked: Any, ends: Any, due: Any, soon: float, place: Any, free: Any, many: int, places: int, codes: Any, owners: Any
+) -> tuple[int, int, int, int]:  # fmt: skip
+    """Writes the codes in order and, where there is room, whose they are.
+
+    `due` are the outcomes in order. A place is free again after the last outcome of its question.
+    """
+    new, two = len(asked), ends.shape[1] - 1
+    old, size, told, before = len(place) - new, 0, 0, -1
+    for i in range(old, old + new + 1):
+        until = asked[i - old] if i < old + new else soon
+        while told < len(due):
+            of, y = due[told] >> two, due[told] & two
+            end, other = ends[of, y], ends[of, two - y]
+            if not end < until:
+                break
+            kind, told = IF_ZERO + y if two else RESOLVE, told + 1
+            if not two or other == np.inf or other < end or (other == end and y == 1):
+                free[many] = place[of]
+                many += 1
+            if before == of and kind == RESOLVE:
+                size, kind = size - 1, BOTH
+            codes[size], before = place[of] * CODE + kind, -1
+            if len(owners) > 0:
+                owners[size] = of
+            size += 1
+        if i < old + new:
             if many == 0:
                 free[0], many, places = places, 1, places + 1
             many -= 1
-            rows[i, 1] = free[many]
+            place[i] = free[many]
             # A question that is never resolved needs no place once it is asked.
-            if not ends[i].min() < np.inf:
+            if not min(ends[i, 0], ends[i, two]) < np.inf:
                 many += 1
-        else:
-            i, y = (k - new) // columns, (k - new) % columns
-            end = ends[i, y]
-            if not end < soon:
-                continue
-            kind, told = RESOLVE if columns == 1 else IF_ZERO + y, told + 1
-            other = ends[i, columns - 1 - y]
-            last = columns == 1 or other == np.inf or other < end or (other == end and y == 1)
-            if size > 0 and kind == RESOLVE and owners[size - 1] == i and codes[size - 1] & CODE - 1 == ASK:
-                size, kind = size - 1, BOTH
-            if last:
-                free[many] = rows[i, 1]
-                many += 1
-        codes[size], owners[size] = rows[i, 1] * CODE + kind, i
-        size += 1
+            codes[size], before = place[i] * CODE + ASK, i
+            if len(owners) > 0:
+                owners[size] = i
+            size += 1
     return size, told, many, places
