@@ -116,6 +116,7 @@ class Game:
         self.nature = start("nature", nature, horizon, runs, seed)
         self.compiled = isinstance(self.forecaster, Player) and isinstance(self.nature, Player)
         self.cuts, self.streams = sorted({check_time(cut) for cut in cuts}), max(1, len(nature.streams))
+        self.all_streams = range(self.streams)
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
         self.history = history_of(len(runs), grid, horizon, self.events.parted)
@@ -155,8 +156,8 @@ class Game:
             last = min(until, self.asked + block)
             with _Stops(self, begun=True):
                 if self.in_python:
-                    for r, play in enumerate(self.plays):
-                        self._in_run(r, play.play, last)
+                    for play in self.plays:
+                        play.play(last)
                     new, self.asked = last - self.asked, last
                 else:
                     new = self._play(self.events.upto(self.asked + 1, last))
@@ -171,10 +172,12 @@ class Game:
         number, at = self._next(time)
         with _Stops(self, begun=True):
             open = self.events.open + len(self._open) + 1
-            each = [self._in_run(r, play.ask, number, at, open) for r, play in enumerate(self.plays)]
+            self._make_room(number, open)
+            each = [play.ask(number, at) for play in self.plays]
         self.asked = number
-        for play in self.plays:
-            play.asked = number
+        if self.in_python:
+            for play in self.plays:
+                play.asked = number
         question = self._open[number] = Question(number, at, each)
         return question
 
@@ -202,8 +205,8 @@ class Game:
                 q.outcome = int(y)
         del self._open[question.number]
         with _Stops(self, begun=True):
-            for r, (play, q) in enumerate(zip(self.plays, question.each, strict=True)):
-                self._in_run(r, play.resolve, q)
+            for play, q in zip(self.plays, question.each, strict=True):
+                play.resolve(q)
         question.resolved = True
 
     def laws(self) -> list[dict[float, float]]:
@@ -212,10 +215,9 @@ class Game:
         The game stays as it is; an object in plain Python is asked once more.
         """
         number, at = self._next(None)
-        found = []
         with _Stops(self, begun=False):
-            for r, play in enumerate(self.plays):
-                found.append(self._in_run(r, play.look, number, at, self.events.open + len(self._open) + 1))
+            self._make_room(number, self.events.open + len(self._open) + 1)
+            found = [play.look(number, at) for play in self.plays]
         return [summed(*zip(*law, strict=True)) for law in found]
 
     def _next(self, time: float | None) -> tuple[int, float]:
@@ -348,14 +350,14 @@ class Game:
         mine, theirs, coming = (
             self.forecaster,
             self.nature,
-            Coming(asked, open, range(self.streams), self.levels),
+            Coming(asked, open, self.all_streams, self.levels),
         )
-        for player, is_mine in ((mine, True), (theirs, False)):
+        for player in (mine, theirs):
             if isinstance(player, Player):
                 try:
                     player.make_room(coming)
                 except Exception as error:
-                    raise Stopped(is_mine, self.asked + 1, error) from error
+                    raise Stopped(player is mine, self.asked + 1, error) from error
         if not self.compiled:
             return
         if open > self.room:
@@ -392,8 +394,6 @@ class Game:
         """Each run as `play` plays it."""
         if self._plays is None:
             self._plays = [self._run_in_python(r) for r in range(len(self.runs))]
-        for play in self._plays:
-            play.asked = self.asked if not self.in_python else play.asked
         return self._plays
 
     def _run_in_python(self, r: int) -> Play:
@@ -407,7 +407,7 @@ class Game:
         draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
         clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.history.add, r)
         extend = None if self.events.parted else partial(self.history.extend, r)
-        return Play(*seats, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend)
+        return Play(*seats, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, run=r)
 
     def hand_over(self) -> None:
         """Has `play` play from now on, with the questions that are open."""
@@ -415,6 +415,7 @@ class Game:
             return
         plays, self.in_python = self.plays, True
         for r, play in enumerate(plays):
+            play.asked = self.asked
             rows = zip(self.events.waiting.tolist(), self.events.known.tolist(), strict=True)
             play.waiting = sorted(self._opened(r, *each) for each in rows)
 
@@ -432,12 +433,6 @@ class Game:
             for player in (self.forecaster, self.nature)
         )
         return known[made.outcome if len(known) > 1 else 0], number, made
-
-    def _in_run(self, r: int, call: Callable[..., Any], *given: Any) -> Any:
-        try:
-            return call(*given)
-        except Stopped as stop:
-            raise Stopped(stop.forecaster, stop.number, stop.fault, r) from stop.fault
 
     # ---------------------------------------------------------------- inside
 

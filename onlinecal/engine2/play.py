@@ -31,7 +31,7 @@ class Stopped(Exception):
         self.forecaster, self.number, self.fault, self.run = forecaster, number, fault, run
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Question:
     """A question in one run, and what became of it."""
 
@@ -56,8 +56,8 @@ class Play:
 
     `draws` and `outcomes` are uniforms by index. `part_of` is the part of the history of a question of this number and
     time; `keep` is given its part, forecast and outcome, and says whether it can be kept. `ready` makes both players fit
-    for a question of this number, with this many open. `extend` keeps several rounds that have one part; None where there
-    are more.
+    for the questions up to this number, with this many open. `extend` keeps several rounds that have one part; None
+    where there are more. `run` is told where a player stops it.
     """
 
     def __init__(
@@ -71,20 +71,19 @@ class Play:
         keep: Callable[[int, float, int], bool],
         ready: Callable[[int, int], None],
         extend: Callable[[list[float], list[int]], None] | None = None,
+        run: int | None = None,
     ) -> None:
         self.forecaster, self.nature, self.clock = forecaster, nature, clock
         self.draws, self.outcomes, self.part_of, self.keep, self.ready = draws, outcomes, part_of, keep, ready
-        self.extend, self.asked = extend, 0
+        self.extend, self.run, self.asked = extend, run, 0
         #: open questions of the schedule: when their outcomes become known, number, question
         self.waiting: list[tuple[float, int, Question]] = []
 
-    def ask(self, number: int, time: float, open: int) -> Question:
-        """Asks a question, with this many open, itself included."""
+    def ask(self, number: int, time: float) -> Question:
+        """Asks a question."""
         q = Question(number, time, self.part_of(number, time))
-        forecaster = True
+        forecaster = False
         try:
-            self.ready(number, open)
-            forecaster = False
             self.nature.reveal(q)
             forecaster = True
             q.law = check_law(self.forecaster.state_law(q))
@@ -94,15 +93,14 @@ class Play:
             if not 0.0 <= q.probability <= 1.0:
                 raise Unplayable(f"stated q = {brief(q.probability)}", "a probability in [0, 1]")
         except Exception as error:
-            raise Stopped(forecaster, number, error) from error
+            raise Stopped(forecaster, number, error, self.run) from error
         q.outcome = int(q.probability == 1.0)
         if q.outcome != q.probability:
             q.outcome = int(self.outcomes(number - 1) < q.probability)
         return q
 
-    def look(self, number: int, time: float, open: int) -> list[tuple[float, float]]:
+    def look(self, number: int, time: float) -> list[tuple[float, float]]:
         """The law of the next question, which is not asked: all is as it was."""
-        self.ready(number, open)
         kept = [(each, each.save()) for each in (self.forecaster, self.nature)]
         forecaster, q = False, Question(number, time)
         try:
@@ -110,7 +108,7 @@ class Play:
             forecaster = True
             return check_law(self.forecaster.state_law(q))
         except Exception as error:
-            raise Stopped(forecaster, number, error) from error
+            raise Stopped(forecaster, number, error, self.run) from error
         finally:
             for each, rows in kept:
                 each.put_back(rows)
@@ -125,7 +123,7 @@ class Play:
             forecaster = False
             self.nature.learn(q)
         except Exception as error:
-            raise Stopped(forecaster, q.number, error) from error
+            raise Stopped(forecaster, q.number, error, self.run) from error
         q.resolved = True
 
     def play(self, until: int) -> None:
@@ -139,7 +137,8 @@ class Play:
             for time, known in zip(*(times.tolist() for times in self.clock.span(first, last)), strict=True):
                 self.tell_before(time)
                 self.asked += 1
-                q = self.ask(self.asked, time, len(self.waiting) + 1)
+                self.ready(self.asked, len(self.waiting) + 1)
+                q = self.ask(self.asked, time)
                 known = (
                     known[q.outcome] if isinstance(known, list) else known
                 )  # a delay may depend on the outcome
@@ -152,10 +151,7 @@ class Play:
 
         False where a player keeps something with a question.
         """
-        try:
-            self.ready(last, 1)
-        except Exception as error:
-            raise Stopped(True, first, error) from error
+        self.ready(last, 1)
         mine, theirs = self.forecaster.straight(), self.nature.straight()
         if mine is None or theirs is None or self.extend is None:
             return False
@@ -184,7 +180,7 @@ class Play:
                 said.append(p)
                 came.append(y)
         except Exception as error:
-            raise Stopped(forecaster, number, error) from error
+            raise Stopped(forecaster, number, error, self.run) from error
         self.extend(said, came)
         return True
 

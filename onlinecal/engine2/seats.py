@@ -6,7 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numba import float64, njit
@@ -46,12 +46,13 @@ def lay_alone(player: Player, atoms: int) -> None:
 class Compiled:
     """One run of a compiled player. It uses the last of the notes that its row has room for."""
 
-    def __init__(self, player: Any, run: int) -> None:
-        self.player, self.run, self.rows, self.atoms = player, run, None, 0
+    #: its steps, by name, and their signatures
+    STEPS: ClassVar[dict[str, Any]] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
-        # Steps are functions of this process: the game gives the player back.
-        return {"player": None, "run": self.run, "rows": None, "atoms": 0}
+    def __init__(self, player: Any, run: int) -> None:
+        self.player, self.run, self.rows, self.atoms, self.kept = player, run, None, 0, player.note
+        steps = ((name, sign, getattr(player, name)) for name, sign in self.STEPS.items())
+        self.steps = {name: caller(sign, step) for name, sign, step in steps if step is not None}
 
     def look(self, atoms: int) -> None:
         """Looks where the row is, its note and its law, for a law of this many atoms."""
@@ -77,13 +78,13 @@ class Compiled:
         """Makes the row what it was."""
         self.row[:] = row
 
-    def call(self, signature: Any, step: Any, note: Any, *given: Any) -> Any:
+    def call(self, name: str, note: Any, *given: Any) -> Any:
         """What a step says, given a note."""
-        if len(note) == 0:
-            return caller(signature, step)(self.row, *given)
+        if not self.kept:
+            return self.steps[name](self.row, *given)
         self.heads[NOTE] = self.at
         self.note[:] = note
-        said = caller(signature, step)(self.row, *given)
+        said = self.steps[name](self.row, *given)
         note[:] = self.note
         return said
 
@@ -91,13 +92,17 @@ class Compiled:
 class CompiledForecaster(Compiled):
     """Calls the steps of a compiled forecaster from Python."""
 
+    STEPS: ClassVar = {"say": SAY, "learn": LEARN}
+
     def state_law(self, q: Question) -> list[tuple[float, float]]:
         """The law of a question: value and weight of each atom."""
-        p, q.note = self.player, np.zeros(self.player.note)
-        for place, kind in p.needs.items():
-            q.note[place] = q.time if kind == ASKED_AT else q.context[kind]
+        p = self.player
+        if self.kept:
+            q.note = np.zeros(self.kept)
+            for place, kind in p.needs.items():
+                q.note[place] = q.time if kind == ASKED_AT else q.context[kind]
         self.look(p.size)
-        size = self.call(SAY, p.say, q.note, q.number)
+        size = self.call("say", q.note, q.number)
         if 1 <= size <= p.size:
             return list(zip(self.values[:size].tolist(), self.weights[:size].tolist(), strict=True))
         if size == 0 and p.refusal:
@@ -110,19 +115,23 @@ class CompiledForecaster(Compiled):
     def learn(self, q: Question) -> None:
         """Tells the outcome of a question."""
         self.look(self.player.size)
-        if self.call(LEARN, self.player.learn, q.note, q.place, q.forecast, q.outcome, q.number) < 0:
+        if self.call("learn", q.note, q.place, q.forecast, q.outcome, q.number) < 0:
             raise Unplayable("refused a round that it had played", "to be told it")
 
 
 class CompiledNature(Compiled):
     """Calls the steps of a compiled nature from Python, and shows it what its sight allows."""
 
+    STEPS: ClassVar = {"move": MOVE, "hear": LEARN, "reveal": REVEAL}
+
     def reveal(self, q: Question) -> None:
         """Reveals the context of a question."""
-        p, q.hidden = self.player, np.zeros(self.player.note)
+        p = self.player
+        if self.kept:
+            q.hidden = np.zeros(self.kept)
         if p.reveal is not None:
             self.look(1)
-            if self.call(REVEAL, p.reveal, q.hidden, q.number) < 0:
+            if self.call("reveal", q.hidden, q.number) < 0:
                 raise Unplayable("revealed nothing", "its context")
             q.context = {kind: float(q.hidden[place]) for place, kind in p.reveals.items()}
 
@@ -132,11 +141,12 @@ class CompiledNature(Compiled):
         if p.sight >= Sight.LAW:
             size = len(q.law)
             self.look(size)
-            self.values[:size], self.weights[:size] = np.array(q.law).T
+            for i, (value, weight) in enumerate(q.law):
+                self.values[i], self.weights[i] = value, weight
         else:
             self.look(1)
         forecast = q.forecast if p.sight >= Sight.DRAW else math.nan
-        return float(self.call(MOVE, p.move, q.hidden, size, forecast, q.number))
+        return float(self.call("move", q.hidden, size, forecast, q.number))
 
     def straight(self) -> Any:
         """How it is asked and told without questions: (number, law, forecast) ↦ q, and (forecast, outcome, number).
@@ -146,8 +156,8 @@ class CompiledNature(Compiled):
         p = self.player
         if p.note or p.reveal is not None:
             return None
-        sees, draws, step = p.sight >= Sight.LAW, p.sight >= Sight.DRAW, caller(MOVE, p.move)
-        hears = None if p.hear is None else caller(LEARN, p.hear)
+        sees, draws, step = p.sight >= Sight.LAW, p.sight >= Sight.DRAW, self.steps["move"]
+        hears = self.steps.get("hear")
         self.look(1)
 
         def move(number: int, law: list[tuple[float, float]], forecast: float) -> float:
@@ -171,7 +181,7 @@ class CompiledNature(Compiled):
         p = self.player
         if p.hear is not None:
             self.look(1)
-            if self.call(LEARN, p.hear, q.hidden, -1, q.forecast, q.outcome, q.number) < 0:
+            if self.call("hear", q.hidden, -1, q.forecast, q.outcome, q.number) < 0:
                 raise Unplayable("refused a round that it had played", "to be told it")
 
 
