@@ -29,6 +29,8 @@ class Listed(NamedTuple):
     parts: Any
     names: list[int]
     times: Any
+    #: when their outcomes become known, one or two columns
+    known: Any
     #: outcomes that are told, at most
     told: int
 
@@ -82,7 +84,7 @@ class Events:
             at_once = known[-1] < soon and (known[:-1] < asked[1:]).all()
         if at_once:
             names, part = _numbered(part) if self.parted else ([0], np.zeros(0, np.int32))
-            return Listed(np.zeros(0, np.int64), part, names, asked, new)
+            return Listed(np.zeros(0, np.int64), part, names, asked, known, new)
         if self.parted:
             part = np.concatenate([self.waiting[:, 2], part])
         names, own = _numbered(part) if self.parted else ([0], np.zeros(0, np.int32))
@@ -109,7 +111,7 @@ class Events:
         )
         parts = part[left] if self.parted else np.zeros_like(left)
         self.waiting, self.known = np.stack([numbers, place[left], parts], axis=1), ends[left]
-        return Listed(codes[:size], own[owners[:size]] if len(own) else own, names, asked, told)
+        return Listed(codes[:size], own[owners[:size]] if len(own) else own, names, asked, known, told)
 
 
 def _numbered(parts: Ints) -> tuple[list[int], Any]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.arrays import Floats
-from onlinecal.core.errors import InvalidForecast, InvalidParameter, OnlinecalError, failure, in_one_line
+from onlinecal.core.errors import InvalidForecast, InvalidParameter, failure, in_one_line
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
@@ -33,6 +33,7 @@ from onlinecal.engine2.run import ATOMS, VALUES, WEIGHTS, lay, width
 from onlinecal.engine2.seats import seat
 from onlinecal.engine2.start import start
 from onlinecal.engine2.steps import ASKED_AT, Coming, Player
+from onlinecal.engine2.transcripts import Transcripts, check_kept
 from onlinecal.engine2.uniforms import Uniforms, generators
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
@@ -79,7 +80,8 @@ class Game:
 
     Both are specifications, or what makes one, such as a plain class. `runs` is the range of runs to play: run r is the
     same game in whatever batch. `schedule` says when `advance` asks the questions and tells their outcomes. Γ can be
-    had of the rounds between any two `cuts`. The numbers do not depend on how many `threads` play.
+    had of the rounds between any two `cuts`. `keeps` are kinds of context that are kept with all rounds, as
+    `transcripts`. The numbers do not depend on how many `threads` play.
 
     `asked` is the number of questions; `compiled` says whether the loop plays them. A game is over once a player has
     failed, since runs are then in different rounds. Every call raises the same error.
@@ -95,6 +97,7 @@ class Game:
         seed: int = 0,
         schedule: Schedule = IMMEDIATE,
         cuts: Iterable[float] = (),
+        keeps: Iterable[str] | None = None,
         threads: int = 1,
     ) -> None:
         # Anything with `start` makes players: conformance plays such wrappers.
@@ -119,6 +122,7 @@ class Game:
         self.all_streams = range(self.streams)
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
+        self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))
         self.history = history_of(len(runs), grid, horizon, self.events.parted)
         self.levels = math.inf if grid is None else len(grid)
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
@@ -206,7 +210,7 @@ class Game:
         del self._open[question.number]
         with _Stops(self, begun=True):
             for play, q in zip(self.plays, question.each, strict=True):
-                play.resolve(q)
+                play.resolve(q, question.time if time is None else float(time))
         question.resolved = True
 
     def laws(self) -> list[dict[float, float]]:
@@ -294,11 +298,16 @@ class Game:
         rounds = len(listed.times)
         self._make_room(self.asked + rounds, self.events.places)
         lent = self.history.lend(listed.names, listed.told)
-        none = np.zeros((0, 0, 0)), np.zeros(0, np.int64)
+        log: tuple[Any, Any] = np.zeros((0, 0, 0)), np.zeros(0, np.int64)
+        if self.transcripts is not None:
+            first, times, streams = self.asked + 1, listed.times, 0
+            if self.streams > 1:
+                streams = self.events.parts_of(first, self.asked + rounds, times) % self.streams
+            log = self.transcripts.lend(first, times, listed.known, streams, listed.told)
         questions = loop.Questions(listed.codes, listed.parts, listed.times, self.asked)
         given = (
             *loop.steps_of(self.forecaster, self.nature), self.rows, self.mine_from, self.tables, questions,
-            self._rules(), loop.Told(*lent, *none),
+            self._rules(), loop.Told(*lent, *log),
         )  # fmt: skip
         play, runs = loop.play_runs(), len(self.runs)
         threads = min(self.threads, max(1, runs * rounds // THREAD))
@@ -319,6 +328,8 @@ class Game:
             if said[0] != loop.FINE:
                 raise self._fault(*said)
         self.history.take(listed.names, lent)
+        if self.transcripts is not None:
+            self.transcripts.take()
         self.asked += rounds
         return rounds
 
@@ -384,7 +395,8 @@ class Game:
         draws = mine.draw is not None and (theirs.sight < loop.LAW_SEEN or sides)
         return loop.Rules(
             mine.size, int(theirs.sight), draws, sides, theirs.hear is not None, mine.note + theirs.note > 0,
-            theirs.reveal is not None or len(needs) > 0, needs, np.zeros(0, np.int64),
+            theirs.reveal is not None or len(needs) > 0, needs,
+            np.array([] if self.transcripts is None else [places[kind] for kind in self.transcripts.kinds], np.int64),
         )  # fmt: skip
 
     # ---------------------------------------------------------------- in Python
@@ -405,9 +417,20 @@ class Game:
         ]
         run = range(self.runs[r], self.runs[r] + 1)
         draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
-        clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self.history.add, r)
-        extend = None if self.events.parted else partial(self.history.extend, r)
+        clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self._keep, r)
+        single = not self.events.parted and self.transcripts is None
+        extend = partial(self.history.extend, r) if single else None
         return Play(*seats, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, run=r)
+
+    def _keep(self, r: int, q: InRun, known: float) -> bool:
+        """Keeps a resolved question of a run; False if its forecast is not on the grid."""
+        if not self.history.add(r, q.part, q.forecast, q.outcome):
+            return False
+        if (rounds := self.transcripts) is not None:
+            context = (q.context[kind] for kind in rounds.kinds)
+            stream = q.part % self.streams
+            rounds.add(r, (q.number, q.forecast, q.outcome, q.time, known, stream, *context))
+        return True
 
     def hand_over(self) -> None:
         """Has `play` play from now on, with the questions that are open."""
@@ -428,10 +451,13 @@ class Game:
         made = InRun(
             number, math.nan, part, place=int(atom), forecast=forecast, probability=q, outcome=int(outcome)
         )
+        if self.transcripts is not None:
+            made.time = float(self.transcripts.questions[number - 1, 0])
         made.note, made.hidden = (
             player.notes[r, place * player.note :][: player.note].copy()
             for player in (self.forecaster, self.nature)
         )
+        made.context = {kind: float(made.hidden[at]) for at, kind in self.nature.reveals.items()}
         return known[made.outcome if len(known) > 1 else 0], number, made
 
     # ---------------------------------------------------------------- inside

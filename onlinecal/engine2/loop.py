@@ -46,12 +46,13 @@ Rules, RULES = _record(
     "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, shown=boolean, needs=int64[:, ::1],
     keeps=int64[::1],
 )  # fmt: skip
-#: the history, as `history` says; and a log of told rounds: number, forecast, outcome, context (empty: none)
+#: the history, as `history` says; and a log of told rounds as in `transcripts` (empty: none)
 Told, TOLD = _record(
     "Told", grid=F1, counts=int64[:, :, :, ::1], said=F2, owner=int32[:, ::1], filled=int64[::1], log=F3,
     logged=int64[::1],
 )  # fmt: skip
-LOGGED = 3
+#: numbers of a row of the log before its context: the loop writes three of them, `transcripts` the others
+LOGGED = 6
 
 
 @accessor

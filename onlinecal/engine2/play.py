@@ -55,7 +55,7 @@ class Play:
     """One run of a game, of players as `seats.seat` makes them.
 
     `draws` and `outcomes` are uniforms by index. `part_of` is the part of the history of a question of this number and
-    time; `keep` is given its part, forecast and outcome, and says whether it can be kept. `ready` makes both players fit
+    time; `keep` is given one and the time at which its outcome is known, and says whether it can be kept. `ready` makes both players fit
     for the questions up to this number, with this many open. `extend` keeps several rounds that have one part; None
     where there are more. `run` is told where a player stops it.
     """
@@ -68,7 +68,7 @@ class Play:
         draws: Uniforms,
         outcomes: Uniforms,
         part_of: Callable[[int, float], int],
-        keep: Callable[[int, float, int], bool],
+        keep: Callable[[Question, float], bool],
         ready: Callable[[int, int], None],
         extend: Callable[[list[float], list[int]], None] | None = None,
         run: int | None = None,
@@ -113,11 +113,11 @@ class Play:
             for each, rows in kept:
                 each.put_back(rows)
 
-    def resolve(self, q: Question) -> None:
-        """Makes the outcome of a question known."""
+    def resolve(self, q: Question, known: float) -> None:
+        """Makes the outcome of a question known, at this time."""
         forecaster = True
         try:
-            if not self.keep(q.part, q.forecast, q.outcome):
+            if not self.keep(q, known):
                 raise Unplayable(f"stated the forecast {q.forecast!r}", "a point of its grid")
             self.forecaster.learn(q)
             forecaster = False
@@ -187,7 +187,8 @@ class Play:
     def tell_before(self, time: float) -> None:
         """Tells the outcomes that become known before this time."""
         while self.waiting and self.waiting[0][0] < time:
-            self.resolve(heapq.heappop(self.waiting)[2])
+            known, _, q = heapq.heappop(self.waiting)
+            self.resolve(q, known)
 
 
 def as_law(said: Any) -> list[tuple[float, float]]:
