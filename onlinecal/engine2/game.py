@@ -261,19 +261,33 @@ class Game:
         self, stream: int | None = None, since: float = -math.inf, until: float = math.inf
     ) -> Iterator[JointDistribution]:
         """As `known`, made one after the other: one at a time is in memory. No round may come in between."""
+        made = (self.gamma(r, stream, since, until) for r in range(len(self.runs)))
+        return (gamma for gamma in made if gamma is not None)
+
+    def gamma(
+        self, place: int, stream: int | None = None, since: float = -math.inf, until: float = math.inf
+    ) -> JointDistribution | None:
+        """Γ of the run at one place of `runs`; None where no round is resolved."""
         self._check_alive()
-        first = 0 if since == -math.inf else self._stretch(since)
-        last = len(self.cuts) + 1 if until == math.inf else self._stretch(until)
-        every = stream is None and first == 0 and last == len(self.cuts) + 1
+        first, last = self.stretches(since, until)
+        if stream is None and first == 0 and last == len(self.cuts) + 1:
+            return self.history.gamma(place)
 
         def chosen(part: int) -> bool:
             return first <= part // self.streams < last and stream in (None, part % self.streams)
 
-        made = (self.history.gamma(r, None if every else chosen) for r in range(len(self.runs)))
-        return (gamma for gamma in made if gamma is not None)
+        return self.history.gamma(place, chosen)
 
-    def _stretch(self, cut: float) -> int:
-        return int(np.searchsorted(self.cuts, cut, side="right"))
+    def stretches(self, since: float, until: float) -> tuple[int, int]:
+        """Which stretches between cuts are from one time to another: from the first up to, not including, the last."""
+        known = {-math.inf: 0, math.inf: len(self.cuts) + 1}
+        known |= {cut: i for i, cut in enumerate(self.cuts, 1)} if not {since, until} <= known.keys() else {}
+        for cut in (since, until):
+            if cut not in known:
+                raise InvalidParameter(
+                    f"time {cut!r}: nothing begins or ends there; expected one of the cuts"
+                )
+        return known[since], known[until]
 
     @property
     def parts(self) -> list[Game]:

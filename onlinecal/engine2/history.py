@@ -29,9 +29,15 @@ class Counted:
     def __init__(self, runs: int, grid: Floats) -> None:
         self.runs, self.grid, self.parts = runs, np.array(grid, np.float64), dict[int, Any]()
         self._points = {value: i for i, value in enumerate(self.grid.tolist())}
+        #: the last `before_stretches`, how many stretches are in it, and the first part that has changed since
+        self._before, self._stretches, self._changed = np.zeros((2, 0, 0, 0), np.int64), 0, 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_before": np.zeros((2, 0, 0, 0), np.int64), "_stretches": 0, "_changed": 0}
 
     def of(self, part: int) -> Any:
-        """The counts of a part."""
+        """The counts of a part, to be changed."""
+        self._changed = min(self._changed, part)
         if part not in self.parts:
             self.parts[part] = np.zeros((self.runs, 1, len(self.grid), 2), np.int64)
         return self.parts[part]
@@ -59,6 +65,29 @@ class Counted:
             return False
         self.of(part)[run, 0, at, outcome] += 1
         return True
+
+    def before_stretches(self, streams: int, most: int) -> tuple[Any, Any]:
+        """Rounds and outcomes 1 before each stretch, (stretches + 1, runs, points) each.
+
+        The stretches are those up to the last that has a round, of `most`; after it, nothing has been counted. Those
+        before the first that has changed are not added again.
+        """
+        size = max(self.parts, default=-1) // streams + 1
+        first = min(self._changed // streams, self._stretches, size)
+        if self._before.shape[1] == 0:
+            # Zeros that are not touched take no memory.
+            self._before = np.zeros((2, most + 1, self.runs, len(self.grid)), np.int64)
+        new = self._before[:, first + 1 : size + 1]
+        new[...] = 0
+        for part, counts in self.parts.items():
+            if part // streams >= first:
+                new[0, part // streams - first] += counts[:, 0].sum(axis=2)
+                new[1, part // streams - first] += counts[:, 0, :, 1]
+        # `cumsum` along an axis in the middle reads the array in jumps, and takes twenty times as long.
+        for stretch in range(first, size):
+            self._before[:, stretch + 1] += self._before[:, stretch]
+        self._stretches, self._changed = size, size * streams
+        return self._before[0, : size + 1], self._before[1, : size + 1]
 
     def extend(self, run: int, said: list[float], came: list[int]) -> None:
         """Adds several rounds of the only part."""
@@ -148,7 +177,7 @@ class Each:
     def gamma(self, run: int, chosen: Chosen | None = None) -> JointDistribution | None:
         """Γ of a run, of all parts or those that are chosen; None without a round."""
         keys, owner = self._in_order(run)
-        if self.several:
+        if self.several and len(keys):
             names, first = np.unique(owner, return_index=True)
             pieces = np.split(keys, first[1:])
             taken = [
