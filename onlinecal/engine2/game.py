@@ -27,18 +27,17 @@ from onlinecal.engine.horizon import check_horizon, check_runs, check_time
 from onlinecal.engine2 import loop
 from onlinecal.engine2.events import Events, Listed
 from onlinecal.engine2.history import history_of, wider
+from onlinecal.engine2.law import Unplayable, brief, failed, summed
 from onlinecal.engine2.play import Play, Stopped
 from onlinecal.engine2.play import Question as InRun
 from onlinecal.engine2.run import ATOMS, VALUES, WEIGHTS, lay, width
 from onlinecal.engine2.seats import seat
-from onlinecal.engine2.start import start
+from onlinecal.engine2.start import check_pair, start
 from onlinecal.engine2.steps import ASKED_AT, Coming, Player
 from onlinecal.engine2.transcripts import Transcripts, check_kept
 from onlinecal.engine2.uniforms import Uniforms, generators
 from onlinecal.forecasters.base import as_forecaster
 from onlinecal.natures.base import as_nature
-from onlinecal.rounds.law import Unplayable, brief, failed, summed
-from onlinecal.rounds.protocol import check_pair
 from onlinecal.schedules.base import Schedule
 
 #: raised when rounds, draws, history or Γ of a game become others: results are kept under it (tests/versions.py)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from onlinecal.engine2.law import Unplayable, brief, law_of
 from onlinecal.engine2.uniforms import Uniforms
-from onlinecal.rounds.law import Unplayable, brief, law_of
 from onlinecal.schedules.base import Clock
 
 #: questions of which the times are read together

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar
 
@@ -14,10 +13,11 @@ from numba import float64, njit
 from onlinecal.core.errors import SightError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import strategy_name
+from onlinecal.engine2.law import Unplayable, brief, is_scalar, summed
 from onlinecal.engine2.play import Question, as_law
 from onlinecal.engine2.run import ATOMS, HOW, KEPT, NOTE, NOTES, VALUES, WEIGHTS, lay, width
+from onlinecal.engine2.start import takes
 from onlinecal.engine2.steps import ASKED_AT, LEARN, MOVE, REVEAL, SAY, Forecaster, Player
-from onlinecal.rounds.law import Unplayable, brief, is_scalar, summed
 
 
 def seat(role: str, strategy: Any, player: Any, run: int = 0) -> Any:
@@ -336,14 +336,3 @@ class PlainNature(Plain):
         """Tells the outcome of a question."""
         if self.hears:
             self.player.update(q.forecast, q.outcome, *[q.hidden] * self.kept)
-
-
-def takes(method: Callable[..., Any], count: int) -> bool:
-    """Whether a method can be called with this number of arguments."""
-    try:
-        inspect.signature(method).bind(*[None] * count)
-    except TypeError:
-        return False
-    except ValueError:  # a compiled callable that does not say
-        return True
-    return True
