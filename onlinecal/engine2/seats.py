@@ -247,12 +247,13 @@ class PlainForecaster(Plain):
 
     def __init__(self, player: Any, strategy: Any) -> None:
         self.player, self.name, self.kinds = player, strategy_name(strategy), sorted(strategy.needs)
+        self.takes_all = getattr(strategy, "takes_all", False)
         self.shown, self.kept = not takes(player.forecast, 0), not takes(player.update, 2)
 
     def state_law(self, q: Question) -> list[tuple[float, float]]:
         """The law of a question: value and weight of each atom."""
         if self.shown or self.kept:
-            context = {kind: q.context[kind] for kind in self.kinds}
+            context = q.context if self.takes_all else {kind: q.context[kind] for kind in self.kinds}
             q.note = Round(self.name, q.number, q.time, context=context)
         return as_law(self.player.forecast(q.note) if self.shown else self.player.forecast())
 

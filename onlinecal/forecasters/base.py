@@ -136,7 +136,8 @@ class Scalar(OfPlain, Forecaster):
     number, a time, the context that the class `needs`, and room for a memo.
 
     Information: One Python object a run. A law has at most 64 values, or the class attribute `atoms`. The facts of
-    `onlinecal.core.strategy`, and `needs`, are class attributes of those names.
+    `onlinecal.core.strategy`, and `needs`, are class attributes of those names. With `needs = "all"` the context has all
+    that nature reveals, if anything.
 
     Parameters
     ----------
@@ -149,9 +150,19 @@ class Scalar(OfPlain, Forecaster):
     make: Callable[..., Any]
     name: str = "scalar"
     deterministic = declared("deterministic")
-    needs = declared("needs", frozenset)
+
+    @property
+    def takes_all(self) -> bool:
+        """Whether it is given all that nature reveals, whatever that is."""
+        return bool(getattr(self.origin, "needs", None) == "all")
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """The kinds of context that the class declares; none that must be there if it takes all."""
+        return frozenset() if self.takes_all else _needs.__get__(self)
 
 
+_needs = declared("needs", frozenset)
 #: what a plain forecaster must have, with the arguments
 METHODS = {"forecast": "", "update": "forecast, outcome"}
 

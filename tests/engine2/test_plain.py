@@ -86,6 +86,61 @@ def test_records_play_as_the_plain_class(cls, schedule, monkeypatch):
     assert bits(game.gammas()) == plain
 
 
+class Open:
+    """Takes all that is revealed, and keeps the round with its question."""
+
+    needs = "all"
+    told: list  # of the last object that was made
+
+    def __init__(self):
+        type(self).told = []
+
+    def forecast(self, round):
+        round.memo = dict(round.context)
+        return 0.5
+
+    def update(self, forecast, outcome, round):
+        self.told.append((round.number, round.memo, dict(round.context)))
+
+
+class Telling:
+    """Reveals two numbers, and finds them and its memo again."""
+
+    reveals, sight = frozenset({"day", "night"}), "history"
+
+    def __init__(self):
+        self.found = 0
+
+    def context(self, round):
+        round.memo = round.number
+        return {"day": round.number % 7, "night": 0.5 / round.number}
+
+    def probability(self, round):
+        assert round.memo == round.number
+        assert round.context == {"day": round.number % 7, "night": 0.5 / round.number}
+        return 0.3
+
+    def update(self, forecast, outcome, round):
+        assert round.memo == round.number
+        assert round.context["day"] == round.number % 7
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda each: each.label)
+def test_context_and_memo_come_back_with_the_outcome(schedule):
+    game = Game(Open, Telling, horizon=40, runs=range(1), schedule=schedule)
+    game.advance(40)
+    assert len(Open.told) == game.resolved > 5
+    for number, memo, context in Open.told:
+        assert memo == context == {"day": number % 7, "night": 0.5 / number}
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES[:2], ids=lambda each: each.label)
+def test_all_is_nothing_where_nothing_is_revealed(schedule):
+    game = Game(Open, Bernoulli(), horizon=40, runs=range(1), schedule=schedule)
+    game.advance(40)
+    assert {str(memo) for _, memo, _ in Open.told} == {"{}"}
+
+
 class Quiet:
     """What all of those below do."""
 
