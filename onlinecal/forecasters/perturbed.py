@@ -12,8 +12,9 @@ from onlinecal.core.expressions import check_expression
 from onlinecal.core.guarantee import Guarantee, Potential, Sight
 from onlinecal.core.specification import allow, expression, tuned, whole
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.forecasters.base import Forecaster, OnGrid, grid_of
-from onlinecal.forecasters.baselines import count_ones
+from onlinecal.forecasters.baselines import count_ones, count_outcomes
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     Memory,
@@ -63,11 +64,19 @@ class PerturbedLeader(Forecaster):
     atoms: int = 16
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
-        mean = check_expression("mean", self.mean, 0.0, 1e12, horizon)
-        # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
-        scale = 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
-        memory = Memory(ints=2, shared=[scale], scratch=2 * self.atoms, stream=stream)
+        memory = Memory(ints=2, shared=[self._scale(horizon)], scratch=2 * self.atoms, stream=stream)
         return CompiledForecaster(_perturb, count_ones, memory, size=self.atoms, alone=True)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return new.Forecaster(
+            shake_all, count_outcomes, [0, 0], [self._scale(horizon), self.atoms], size=self.atoms, draw=shake_one,
+            stream=stream,
+        )  # fmt: skip
+
+    def _scale(self, horizon: int) -> float:
+        # P(Z ≥ z) = a^z with a = mean/(1 + mean): Z is the integer part of log u / log a.
+        mean = check_expression("mean", self.mean, 0.0, 1e12, horizon)
+        return 0.0 if mean == 0.0 else 1.0 / math.log(mean / (1.0 + mean))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -83,6 +92,35 @@ def _shaken(rounds, ones, scale, u0, u1):
     z0, z1 = math.floor(math.log(1.0 - u0) * scale), math.floor(math.log(1.0 - u1) * scale)
     total = rounds + z0 + z1
     return (ones + z1) / total if total > 0 else 0.5
+
+
+@new.kernel
+def shaken(run, number, j):
+    """Forecast j of a round, with the noise of two uniforms of its own."""
+    rounds, ones, scale = new.state(run)[0], new.state(run)[1], new.shared(run)[0]
+    first = 2 * ((number - 1) * int(new.shared(run)[1]) + j)
+    # 1 − u is in (0, 1], so the logarithm is finite.
+    z0 = math.floor(math.log(1.0 - new.own_uniform(run, first)) * scale)
+    z1 = math.floor(math.log(1.0 - new.own_uniform(run, first + 1)) * scale)
+    total = rounds + z0 + z1
+    return (ones + z1) / total if total > 0 else 0.5
+
+
+def shake_all(run: new.Run, number: int) -> int:
+    """The state is how many rounds there were and how many outcomes 1."""
+    atoms, (values, weights) = int(new.shared(run)[1]), new.law(run)
+    for j in range(atoms):
+        values[j], weights[j] = shaken(run, number, j), 1.0 / atoms
+    return atoms
+
+
+def shake_one(run: new.Run, u: float, number: int) -> float:
+    """The atoms are independent: the noise of the others is not needed."""
+    atoms = int(new.shared(run)[1])
+    j, total = 0, 1.0 / atoms
+    while total <= u and j < atoms - 1:
+        j, total = j + 1, total + 1.0 / atoms
+    return shaken(run, number, j)
 
 
 @law
@@ -157,6 +195,15 @@ class ThresholdHedging(OnGrid):
             _shake, count_ones, memory, size=m + 1, grid=grid_of(m), alone=True, tells_side=fine
         )
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        m = self.steps_at(horizon)
+        # On a coarse grid all weight may be on 1/2, wherever the mean of the outcomes is.
+        side = side_of_mean if RATE * math.sqrt(horizon) <= 2.0 * m else None
+        return new.Forecaster(
+            say_differences, count_outcomes, [0, 0], [m, RATE], size=m + 1, grid=grid_of(m), draw=draw_difference,
+            side=side,
+        )  # fmt: skip
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         def bound(horizon: float, m: int) -> float:
@@ -222,6 +269,62 @@ class ThresholdHedging(OnGrid):
 def _scale(horizon: float, m: int) -> float:
     """The λ of the proof: any is allowed, and in long games this one is nearly the best."""
     return 5.0 * math.sqrt(math.log(2.0 + 5.0 * m / math.sqrt(horizon)) / horizon)
+
+
+@new.kernel
+def of_thresholds(run):
+    """m, and η_t (ones + ½ − (i − ½)t/m) as a scale times a difference of whole numbers, head − i · twice."""
+    t, ones, m = new.state(run)[0] + 1.0, new.state(run)[1], int(new.shared(run)[0])
+    return m, m * (2.0 * ones + 1.0) + t, 2.0 * t, new.shared(run)[1] / (2.0 * m * math.sqrt(t))
+
+
+@new.kernel
+def share_above(i, m, head, twice, scale):
+    """P(p ≥ i/m), a multiple of 2^−53: sums and differences of such numbers are exact, so the weights sum to 1."""
+    if i <= 0:
+        return 1.0
+    if i > m:
+        return 0.0
+    z = scale * (head - i * twice)
+    more = 1.0 / (1.0 + math.exp(-abs(z)))
+    return more if z >= 0.0 else 1.0 - more
+
+
+@new.kernel
+def point_at(z, m, head, twice, scale):
+    """The point of the grid at or below that at which the logit of `share_above` is z, up to rounding."""
+    return int(min(max((head - z / scale) / twice, 0.0), float(m)))
+
+
+def say_differences(run: new.Run, number: int) -> int:
+    """The state is how many rounds there were and how many outcomes 1; m and √t η_t are shared."""
+    (m, head, twice, scale), (values, weights) = of_thresholds(run), new.law(run)
+    i, size, above = point_at(CERTAIN, m, head, twice, scale), 0, 1.0
+    while above > 0.0:
+        beyond = share_above(i + 1, m, head, twice, scale)
+        if beyond < above:
+            values[size], weights[size] = i / m, above - beyond
+            size, above = size + 1, beyond
+        i += 1
+    return size
+
+
+def draw_difference(run: new.Run, u: float, number: int) -> float:
+    """The first point of the grid at which the sum of the weights is above u."""
+    m, head, twice, scale = of_thresholds(run)
+    i = point_at(math.log((1.0 - u) / u) if u > 0.0 else CERTAIN, m, head, twice, scale)
+    # Rounding may have led to a neighbour.
+    while i > 0 and 1.0 - share_above(i, m, head, twice, scale) > u:
+        i -= 1
+    while 1.0 - share_above(i + 1, m, head, twice, scale) <= u:
+        i += 1
+    return i / m
+
+
+def side_of_mean(run: new.Run, number: int) -> float:
+    """The law is symmetric about (ones + ½)/t before it is moved into [0, 1], and more ones shift it up."""
+    rounds, ones = new.state(run)[0], new.state(run)[1]
+    return 2.0 * ones - rounds
 
 
 @kernel

@@ -8,8 +8,9 @@ from onlinecal.core.columns import Column
 from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee, Sight
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.forecasters.base import InSteps
-from onlinecal.forecasters.hedging import share_of_low, weight
+from onlinecal.forecasters.hedging import share_of_low, short_sinh, weight
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, law, law_values, law_weights, learn
 
@@ -50,6 +51,10 @@ class SoftHedging(InSteps):
         memory = Memory(floats=2 * (self.bins_at(horizon) + 1))
         return CompiledForecaster(_between, _count, memory, size=1)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        m = self.bins_at(horizon)
+        return new.Forecaster(say_mean_of_hedger, count_softly, [0] * (2 * m + 2), [m])
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         def bound(horizon: float) -> float:
@@ -60,6 +65,55 @@ class SoftHedging(InSteps):
         formula = f"max(T/m, (3m/2)(2 + ln((m + 1)/2)) ln(3 + ln T)) with m = {self.m}, up to a power of two"
         source = "this package; proof in docs/proofs.md"
         return (Guarantee(Column("measure", "scdl"), formula, bound, "deterministic", Sight.DRAW, source),)
+
+
+@new.kernel
+def of_bins(run):
+    """The steps m, and of each bin its bias and its weight."""
+    m, mine = int(new.shared(run)[0]), new.state(run)
+    return m, mine[: m + 1], mine[m + 1 :]
+
+
+def say_mean_of_hedger(run: new.Run, number: int) -> int:
+    (m, bias, rounds), (values, weights) = of_bins(run), new.law(run)
+    values[0], weights[0] = mean_of_hedger(m, bias, rounds), 1.0
+    return 1
+
+
+@new.kernel
+def mean_of_hedger(m, bias, rounds):
+    """The forecast. Bin 0 is never too high and bin m never too low."""
+    half = 0.5 / m
+    low, high = 0, m
+    while high - low > 1:
+        middle = (low + high) >> 1
+        if abs(bias[middle]) <= half * rounds[middle]:
+            return middle / m
+        if bias[middle] > 0.0:
+            low = middle
+        else:
+            high = middle
+    above, below = bias[low] - half * rounds[low], -bias[high] - half * rounds[high]
+    if above <= 0.0:
+        return low / m
+    if below <= 0.0:
+        return high / m
+    s, t = 1.0 / (3.0 * (rounds[low] + 1.0)), 1.0 / (3.0 * (rounds[high] + 1.0))
+    # The two h without the exponential of the second. That of the first may become infinite, and the share 0.
+    left = math.exp((above * above + 1.0) * s - (below * below + 1.0) * t) * short_sinh(2.0 * above * s)
+    right = short_sinh(2.0 * below * t)
+    return (low + (1.0 - right / (left + right))) / m
+
+
+def count_softly(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    m, bias, rounds = of_bins(run)
+    # As m is a power of two, m times the forecast and the difference are exact, and 1/m is.
+    j = min(int(forecast * m), m - 1)
+    up = forecast * m - j
+    for i, w in ((j, 1.0 - up), (j + 1, up)):
+        bias[i] += w * (outcome - i / m)
+        rounds[i] += w
+    return 0
 
 
 @law

@@ -16,8 +16,10 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.forecasters.base import OnGrid, grid_of
-from onlinecal.forecasters.baselines import state_pair
+from onlinecal.forecasters.baselines import state_pair, write_pair
+from onlinecal.forecasters.hedging import point_of
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, learn, shared
 
@@ -56,6 +58,14 @@ class StepCEMinimiser(OnGrid):
         m = self.steps_at(horizon)
         memory = _memory(m, best_rate(horizon, m) / m, np.zeros(m + 1, np.int64))
         return CompiledForecaster(_state, _learn, memory, size=2, grid=grid_of(m))
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        m = self.steps_at(horizon)
+        rate = best_rate(horizon, m) / m
+        tilt = np.exp(rate * (0.5 * m - np.arange(m + 1)))
+        state = np.concatenate([np.zeros(m + 1), empty_tree(m + 1).ravel()])
+        shared = [rate, *tilt, *(1.0 / tilt)]
+        return new.Forecaster(say_between, learn_in_tree, state, shared, size=2, grid=grid_of(m))
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -101,6 +111,123 @@ def best_rate(horizon: float, m: int) -> float:
 RISE, FALL, UP, DOWN = range(4)
 #: below this sum of the root all exponentials are safe floats
 VAST = 1e150
+
+
+def empty_tree(points: int) -> Floats:
+    """The nodes where no point has a bias: all exponentials are 1, the sums are numbers of points."""
+    leaves = 1 << (points - 1).bit_length()
+    tree = np.ones((2 * leaves, 4))
+    tree[leaves + points :, UP:] = 0.0
+    while leaves > 1:
+        leaves //= 2
+        below = tree[2 * leaves : 4 * leaves, UP:]
+        tree[leaves : 2 * leaves, UP:] = below[0::2] + below[1::2]
+    return tree
+
+
+@new.kernel
+def parts_of(run):
+    """m·E_0, …, m·E_m; the nodes; and of shared numbers e^{η(½ − i/m)} and e^{−η(½ − i/m)}."""
+    points, mine = len(new.shared(run)) >> 1, new.state(run)
+    tilts = new.shared(run)[1:]
+    return mine[:points], mine[points:].reshape(-1, 4), tilts[:points], tilts[points:]
+
+
+@new.kernel
+def set_leaf(leaf, exponent):
+    """Makes a leaf, by ηE."""
+    leaf[RISE] = leaf[UP] = math.exp(exponent)
+    leaf[FALL] = leaf[DOWN] = math.exp(-exponent)
+
+
+@new.kernel
+def mend(here, left, right):
+    """Makes a node from its children."""
+    here[RISE], here[FALL] = left[RISE] * right[RISE], left[FALL] * right[FALL]
+    here[UP], here[DOWN] = left[UP] + left[RISE] * right[UP], left[DOWN] + left[FALL] * right[DOWN]
+
+
+def say_between(run: new.Run, number: int) -> int:
+    """Walks down the tree to the pair; the points beside it have H > 0 or H ≤ 0."""
+    biases, tree, tilt, back = parts_of(run)
+    points = len(biases)
+    if not tree[1, UP] + tree[1, DOWN] < VAST:
+        return write_by_logarithms(run, biases, new.shared(run)[0])
+    # The points of `node` begin at `first`, behind points with biases B that sum to e^{ηB} = rise = 1/fall. H is not
+    # positive where they end, and the sums from there on are `over` and `under`.
+    node, first, length, rise, fall, over, under = 1, 0, len(tree) >> 1, 1.0, 1.0, 0.0, 0.0
+    while length > 1:
+        length >>= 1
+        middle, node = first + length, 2 * node
+        if middle >= points:
+            continue
+        left, right = tree[node], tree[node + 1]
+        to_rise, to_fall = rise * left[RISE], fall * left[FALL]
+        over_middle, under_middle = over + to_rise * right[UP], under + to_fall * right[DOWN]
+        h = over_middle * tilt[middle] - under_middle * back[middle]
+        if h > 0.0:
+            node, first, rise, fall = node + 1, middle, to_rise, to_fall
+        elif h == 0.0:
+            return write_point(run, points - 1, middle)
+        else:
+            over, under = over_middle, under_middle
+    if first == points - 1:
+        return write_point(run, points - 1, first)
+    leaf = tree[node]
+    here = (over + rise * leaf[UP]) * tilt[first] - (under + fall * leaf[DOWN]) * back[first]
+    if here <= 0.0:  # at 0; at another point only by rounding, where H is 0
+        return write_point(run, points - 1, first)
+    there = under * back[first + 1] - over * tilt[first + 1]
+    return write_pair(run, points - 1, first, there / (here + there))
+
+
+@new.kernel
+def write_by_logarithms(run, biases, rate):
+    """The same by logarithms, point by point from the last, where the sums are no floats."""
+    m, before = len(biases) - 1, biases.sum()
+    plus_end = minus_end = over = under = -math.inf
+    for i in range(m, -1, -1):
+        over, under = log_of_sum(over, rate * before), log_of_sum(under, -rate * before)
+        shift = rate * (0.5 * m - i)
+        plus, minus = over + shift, under - shift
+        if plus >= minus:
+            if i == m or plus == minus:
+                return write_point(run, m, i)
+            # The two values of H, divided by the larger of their larger parts.
+            top = max(plus, minus_end)
+            here = math.exp(plus - top) * -math.expm1(minus - plus)
+            there = math.exp(minus_end - top) * -math.expm1(plus_end - minus_end)
+            return write_pair(run, m, i, there / (here + there))
+        plus_end, minus_end = plus, minus
+        before -= biases[i]
+    return write_point(run, m, 0)
+
+
+@new.kernel
+def log_of_sum(x, y):
+    """ln(e^x + e^y); −∞ stands for nothing."""
+    most, least = max(x, y), min(x, y)
+    return most + math.log1p(math.exp(least - most)) if least - most > -40.0 else most
+
+
+@new.kernel
+def write_point(run, m, i):
+    """The law of one point; as a step's result."""
+    low = min(i, m - 1)
+    return write_pair(run, m, low, 1.0 if i == low else 0.0)
+
+
+def learn_in_tree(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    biases, tree, _, _ = parts_of(run)
+    m = len(biases) - 1
+    i = point_of(forecast, m)
+    biases[i] += m * outcome - i
+    node = (len(tree) >> 1) + i
+    set_leaf(tree[node], new.shared(run)[0] * biases[i])
+    while node > 1:
+        node >>= 1
+        mend(tree[node], tree[2 * node], tree[2 * node + 1])
+    return 0
 
 
 @kernel
