@@ -17,6 +17,7 @@ from onlinecal.core.expressions import grid_steps
 from onlinecal.core.guarantee import Guarantee, Sight, log
 from onlinecal.core.specification import STEPS, allow, word
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.forecasters._stationary import (
     TINY,
     count_regrets,
@@ -26,6 +27,7 @@ from onlinecal.forecasters._stationary import (
     whole,
 )
 from onlinecal.forecasters.base import InSteps, OnGrid, grid_of
+from onlinecal.forecasters.hedging import point_of
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import Memory, floats, ints, law, law_atoms, law_weights, learn, scratch, shared
 
@@ -76,6 +78,13 @@ class FosterVohra(OnGrid):
         memory = Memory(ints=[m // 2] + [0] * (2 * m + 2))
         return CompiledForecaster(_state_neighbours, _count, memory, size=2, grid=grid_of(m))
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        m = self.steps_at(horizon)
+        grid, state = grid_of(m), [m // 2] + [0] * (2 * m + 2)
+        if self.swaps == "all":
+            return new.Forecaster(without_regret, count_errors, state, grid, size=m + 1, grid=grid)
+        return new.Forecaster(between_neighbours, count_errors, state, grid, size=2, grid=grid)
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         if self.swaps == "all":
@@ -99,6 +108,154 @@ class FosterVohra(OnGrid):
             slack,
             self._potential(squares, lambda t, m, v, _: 8.0 / m**2),
         )
+
+
+# The state of these players is the point that was played last, then all m·E_i and all n_i. The grid is shared.
+
+
+@new.kernel
+def errors_of(run):
+    """The point that was played last, all m·E_i, and all n_i."""
+    mine, points = new.state(run), len(new.shared(run))
+    return int(mine[0]), mine[1 : 1 + points], mine[1 + points :]
+
+
+def count_errors(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    _, bias, rounds = errors_of(run)
+    m = len(bias) - 1
+    i = point_of(forecast, m)
+    new.state(run)[0] = i
+    bias[i] += m * outcome - i
+    rounds[i] += 1
+    return 0
+
+
+@new.kernel
+def write_either(run, low, share, rest):
+    """The law with these weights on the point `low` and the next; atoms without weight come last."""
+    (values, weights), grid = new.law(run), new.shared(run)
+    k = 1 if share == 0.0 else 0
+    values[k], weights[k], values[1 - k], weights[1 - k] = grid[low], share, grid[low + 1], rest
+    return 2
+
+
+def between_neighbours(run: new.Run, number: int) -> int:
+    """The matrix is a walk on the line, so a point or a pair is stationary."""
+    i, bias, rounds = errors_of(run)
+    low = i - int(bias[i] < 0 or i == len(bias) - 1)
+    # Regrets of low against high and of high against low, in units of 1/m². While the next point wants to go on in the
+    # same direction, walk to it.
+    while True:
+        high = low + 1
+        up, down = 2 * bias[low] - rounds[low], -2 * bias[high] - rounds[high]
+        if i == low and up > 0 and 2 * bias[high] > rounds[high]:
+            i = low = high
+        elif i == high and down > 0 and 2 * bias[low] + rounds[low] < 0:
+            i, low = low, low - 1
+        else:
+            break
+    up, down = max(up, 0.0), max(down, 0.0)
+    stay = 1.0 if i == low else 0.0
+    share = down / (up + down) if up + down > 0 else stay
+    return write_either(run, low, share, 1.0 - share)
+
+
+@new.kernel
+def regret(bias, rounds, i, j):
+    """R_ij in units of 1/m²."""
+    steps = float(j - i)
+    return steps * (2.0 * bias[i] - rounds[i] * steps)
+
+
+@new.kernel
+def regretted(bias, rounds, i):
+    """How far the regrets of point i go, in steps: those in the direction of its bias with d · n < 2m|E|."""
+    if abs(bias[i]) == 0.0:
+        return 0
+    wide = (2 * int(abs(bias[i])) - 1) // int(rounds[i])
+    return min(wide, len(bias) - 1 - i) if bias[i] > 0 else -min(wide, i)
+
+
+@new.kernel
+def reached_from(bias, rounds, i):
+    """The first and the last of the points that i leads to, which are an interval."""
+    low, high, down, up = i, i, i - 1, i
+    while up <= high or down >= low:
+        if up <= high:
+            i, up = up, up + 1
+        else:
+            i, down = down, down - 1
+        far = i + regretted(bias, rounds, i)
+        low, high = min(low, far), max(high, far)
+    return low, high
+
+
+def without_regret(run: new.Run, number: int) -> int:
+    i, bias, rounds = errors_of(run)
+    # While only single steps are regretted, walk to a point without regret, or a pair that point at each other.
+    step = regretted(bias, rounds, i)
+    while abs(step) == 1 and regretted(bias, rounds, i + step) != -step:
+        i += step
+        step = regretted(bias, rounds, i)
+    low, high = reached_from(bias, rounds, i)
+    if low == high:
+        share = 0.0 if low == len(bias) - 1 else 1.0
+        return write_either(run, min(low, len(bias) - 2), share, 1.0 - share)
+    if high - low == 1:
+        up, down = regret(bias, rounds, low, high), regret(bias, rounds, high, low)
+        return write_either(run, low, down / (up + down), up / (up + down))
+    count = high + 1 - low
+    flow = np.zeros((count, count))
+    for k in range(count):
+        for n in range(count):
+            flow[k, n] = max(regret(bias, rounds, low + k, low + n), 0.0)
+    return write_stationary(run, flow, np.arange(low, high + 1))
+
+
+#: the least flow out of a point; the largest weight relative to the first, before all are scaled down
+LEAST, MOST = 1e-100, 1e200
+
+
+@new.kernel
+def stationary(flow):
+    """The weights of a law that the flows leave as it is, of a closed set that point 0 leads to; `flow` is used up."""
+    # Elimination without subtraction (Grassmann, Taksar and Heyman 1985): every weight is right to nearly all digits. A
+    # point without flow to those before it ends the search: it is in a closed set with those eliminated earlier.
+    count, root = len(flow), 0
+    for n in range(count - 1, 0, -1):
+        out = 0.0
+        for j in range(n):
+            out += flow[n, j]
+        if out == 0.0:
+            root = n
+            break
+        for i in range(n):
+            part = flow[i, n] / out
+            flow[i, n] = part
+            if part > 0.0:
+                for j in range(n):
+                    flow[i, j] += part * flow[n, j]
+    share = np.zeros(count)
+    share[root] = total = 1.0
+    for n in range(root + 1, count):
+        for i in range(root, n):
+            share[n] += share[i] * flow[i, n]
+        total += share[n]
+        if total > MOST:
+            share /= MOST
+            total /= MOST
+    return share / total
+
+
+@new.kernel
+def write_stationary(run, flow, members):
+    """The law of these points of the grid that `flow`, which is used up, leaves as it is; as a step's result."""
+    (values, weights), grid, share, size = new.law(run), new.shared(run), stationary(flow), 0
+    for k in range(len(members)):
+        if share[k] > 0.0:
+            values[size], weights[size] = grid[members[k]], share[k]
+            size += 1
+    return size
 
 
 @law
@@ -146,6 +303,15 @@ def _of_learners(grid: Floats, even: bool) -> CompiledForecaster:
     return CompiledForecaster(_state_wishes, _learn_wishes, memory, size=max(2, points), grid=grid)
 
 
+def of_learners(grid: Floats, even: bool) -> new.Forecaster:
+    """A player with a learner at each point of a grid, even or not, which begins in the middle."""
+    points = size = len(grid)
+    state = [(points - even) // 2] + [0] * (3 * points)
+    return new.Forecaster(
+        where_wishes_lead, learn_wishes, state, grid, size=size, grid=grid, note=1 + 2 * size
+    )
+
+
 @dataclass(frozen=True)
 class BlumMansour(OnGrid):
     r"""No full swap regret for the squared loss: a learner at each grid point, and the law that is stationary.
@@ -174,6 +340,9 @@ class BlumMansour(OnGrid):
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return _of_learners(grid_of(self.steps_at(horizon)), True)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return of_learners(grid_of(self.steps_at(horizon)), True)
 
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
@@ -211,11 +380,97 @@ class BlumMansourLog(InSteps):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return _of_learners(sine_grid(grid_steps("m", self.m, horizon)), False)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return of_learners(sine_grid(grid_steps("m", self.m, horizon)), False)
+
 
 def sine_grid(m: int) -> Floats:
     """The m + 1 points of the docstring, symmetric about 1/2."""
     grid: Floats = np.sin(math.pi * (2.0 * np.arange(m + 1) + 1.0) / (4.0 * (m + 1))) ** 2
     return grid
+
+
+@new.kernel
+def learners_of(run):
+    """Of each point's learner its weight, its bias times m, and how many steps from its point it wants to be."""
+    mine, points = new.state(run)[1:], len(new.shared(run))
+    return mine[:points], mine[points : 2 * points], mine[2 * points :]
+
+
+def where_wishes_lead(run: new.Run, number: int) -> int:
+    """The state is the point that was played last, and the learners. The note is the law: its size, values, weights."""
+    pull, i = learners_of(run)[2], int(new.state(run)[0])
+    low = i - int(pull[i] < 0.0 or i == len(pull) - 1)
+    up, down = pull[low], -pull[low + 1]
+    if 0.0 <= up <= 1.0 and 0.0 <= down <= 1.0:
+        # Mostly the point played last and a neighbour wish no further than each other.
+        stay = 1.0 if i == low else 0.0
+        share = down / (up + down) if up + down > 0.0 else stay
+        size = write_either(run, low, share, 1.0 - share)
+    else:
+        size = write_stationary(run, *wishes_from(pull, i))
+    (values, weights), kept = new.law(run), new.note(run)
+    kept[0], most = size, len(values)
+    kept[1 : 1 + size], kept[1 + most : 1 + most + size] = values[:size], weights[:size]
+    return size
+
+
+@new.kernel
+def wish(pull, i):
+    """The two points next to where the learner of i wants to be, and how much it wants either."""
+    steps = math.floor(pull[i])
+    part = pull[i] - steps
+    return (i + steps, 1.0 - part), (i + steps + 1, part)
+
+
+@new.kernel
+def wishes_from(pull, start):
+    """The matrix of wishes on the points that `start` leads to, and these points."""
+    members, place = np.zeros(len(pull), np.int64), np.full(len(pull), -1)
+    members[0], place[start], count, k = start, 0, 1, 0
+    while k < count:
+        for j, rate in wish(pull, members[k]):
+            if rate > LEAST and place[j] < 0:
+                members[count], place[j] = j, count
+                count += 1
+        k += 1
+    flow = np.zeros((count, count))
+    for k in range(count):
+        for j, rate in wish(pull, members[k]):
+            if rate > LEAST:
+                flow[k, place[j]] = rate
+    return flow, members[:count]
+
+
+def learn_wishes(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    """Every point that might have been played learns, in proportion to its weight in the law."""
+    (weight, bias, pull), grid, kept = learners_of(run), new.shared(run), new.note(run)
+    new.state(run)[0] = np.searchsorted(grid, forecast)
+    m, most = len(grid) - 1, len(kept) >> 1
+    for j in range(1, 1 + int(kept[0])):
+        i, w = np.searchsorted(grid, kept[j]), kept[j + most]
+        weight[i] += w
+        if grid[0] == 0.0:  # 0, 1/m, …, 1
+            bias[i] += w * (m * outcome - i)
+            pull[i] = bias[i] / (1.0 + weight[i])
+        else:
+            bias[i] += w * (outcome - grid[i])
+            pull[i] = steps_to(grid, i, grid[i] + bias[i] / (1.0 + weight[i]))
+    return 0
+
+
+@new.kernel
+def steps_to(grid, i, x):
+    """Steps from point i to x, which is moved into the grid, in parts of the step where it ends."""
+    j = i
+    while j > 0 and x < grid[j]:
+        j -= 1
+    while j < len(grid) - 2 and x >= grid[j + 1]:
+        j += 1
+    if j == len(grid) - 1:
+        return 0.0
+    part = (x - grid[j]) / (grid[j + 1] - grid[j])
+    return j - i + min(1.0, max(0.0, part))
 
 
 @kernel
