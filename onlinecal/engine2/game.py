@@ -359,6 +359,8 @@ class Game:
             if mine.draw is not None and self._rules().draws:
                 what = f"drew the forecast {brief(value)}"
             error = Unplayable(what, "values in [0, 1] and weights ≥ 0 that sum to 1")
+            if math.isnan(value) and mine.refusal:  # a step `draw` that refuses
+                error = Unplayable(*mine.refusal)
         elif fault == loop.OFF_GRID:
             error = Unplayable(f"stated the forecast {value!r}", "a point of its grid")
         elif fault == loop.BAD_Q:

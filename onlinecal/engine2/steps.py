@@ -184,7 +184,7 @@ class Forecaster(Player):
     """A forecaster made of steps, with laws of `size` atoms at most, on a `grid` if there is one.
 
     `certificates`: player ↦ the totals that it proves of its own play, name → (runs,). `refusal`: fault and
-    expectation where its `say` states no atom.
+    expectation where its `say` states no atom, and its `draw` NaN.
     """
 
     def __init__(
