@@ -30,7 +30,7 @@ from onlinecal.engine2.history import history_of, wider
 from onlinecal.engine2.law import Unplayable, brief, failed, summed
 from onlinecal.engine2.play import Play, Stopped
 from onlinecal.engine2.play import Question as InRun
-from onlinecal.engine2.run import ATOMS, VALUES, WEIGHTS, lay, width
+from onlinecal.engine2.run import ATOMS, VALUES, WEIGHTS, lay, make_rows, shared_width, width
 from onlinecal.engine2.seats import seat
 from onlinecal.engine2.start import check_pair, start
 from onlinecal.engine2.steps import ASKED_AT, Coming, Player
@@ -393,10 +393,11 @@ class Game:
             return
         # One note more is for questions that are asked by hand.
         start, atoms = width(theirs, self.room + 1, 0), mine.size
-        self.rows = np.zeros((len(self.runs), start + width(mine, self.room + 1, atoms)))
-        self.mine_from = start
-        lay(theirs, self.rows[:, :start], self.room + 1, 0)
-        lay(mine, self.rows[:, start:], self.room + 1, atoms)
+        wide = start + width(mine, self.room + 1, atoms)
+        self.rows, common = make_rows(len(self.runs), wide, shared_width(theirs) + shared_width(mine))
+        self.mine_from, far = start, self.rows.size
+        left = lay(theirs, self.rows[:, :start], self.room + 1, 0, common, far)
+        lay(mine, self.rows[:, start:], self.room + 1, atoms, left, far + len(common) - len(left) - start)
         theirs.rows = self.rows
         point_to_law(self.rows, start)
 

@@ -1,10 +1,11 @@
 """The row of floats that a player has in each run; a step is given a pointer to it.
 
-    header | state | shared | places of parts | rows of parts | values of the law | weights | notes
+    header | state | places of parts | rows of parts | values of the law | weights | notes
 
-A header says where the others begin and end. Places are whole numbers and count from the row's own header. They may lead
-beyond the row, always forward: a nature reads the law in the row of the forecaster, which follows. A part has a piece of
-the note and of the law of its whole. Whole numbers are the same memory seen by `.view(np.int64)`. This file alone knows the layout.
+A header says where the others begin and end. Places are whole numbers and count from the row's own header. They may
+lead beyond the row, always forward. Numbers that all runs share are there once, behind the last row. A nature reads the
+law in the row of the forecaster, which follows. A part has a piece of the note and of the law of its whole. Whole
+numbers are the same memory seen by `.view(np.int64)`. This file alone knows the layout.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from numba.extending import models, register_model
 from onlinecal.core.arrays import Floats
 
 #: raised with each change of what compiled code knows of a row
-LAYOUT = 1
+LAYOUT = 2
 HOW: Any = {"error_model": "numpy", "nogil": True}
-#: the header: where shared numbers begin and end, values and weights and how many there are at most; the note of the
-#: question at hand, the first note, and the numbers of a note. Then the generator of the run's own uniforms.
-SHARED, PARTS, VALUES, WEIGHTS, ATOMS, NOTE, NOTES, KEPT, GENERATOR = range(9)
-HEADER = 16
+#: the header: where the state ends and places of parts begin; where shared numbers begin and end; values and weights and
+#: how many there are at most; the note of the question at hand, the first note, and the numbers of a note. Then the
+#: generator of the run's own uniforms.
+PARTS, SHARED, SHARED_END, VALUES, WEIGHTS, ATOMS, NOTE, NOTES, KEPT, GENERATOR = range(10)
+HEADER = 17
 
 
 def stamp(package: Path = Path(__file__).parent.parent) -> str:
@@ -88,14 +90,14 @@ def places(run):
 @accessor
 def state(run):
     """The run's own numbers."""
-    return carray(run, places(run)[SHARED])[HEADER:]
+    return carray(run, places(run)[PARTS])[HEADER:]
 
 
 @accessor
 def shared(run):
     """Numbers that are the same in all runs, only to be read."""
     at = places(run)
-    return carray(run, at[PARTS])[at[SHARED] :]
+    return carray(run, at[SHARED_END])[at[SHARED] :]
 
 
 @accessor
@@ -146,33 +148,44 @@ def inner(run, k, first, atom):
 
 def width(player: Any, open: int, atoms: int) -> int:
     """How many numbers the row of a player has, for this many open questions and atoms of a law."""
-    own = (
-        HEADER
-        + player.state.shape[1]
-        + len(player.shared)
-        + len(player.parts)
-        + 2 * atoms
-        + open * player.note
-    )
+    own = HEADER + player.state.shape[1] + len(player.parts) + 2 * atoms + open * player.note
     return int(own) + sum(width(part, 0, 0) for part in player.parts)
 
 
-def lay(player: Any, rows: Floats, open: int, atoms: int) -> None:
-    """Lays a player into rows that are zero: its state and notes are views of them from now on."""
-    first = HEADER + player.state.shape[1]
-    parts = first + len(player.shared)
-    at, heads = parts + len(player.parts), rows.view(np.int64)
+def shared_width(player: Any) -> int:
+    """How many numbers its runs share."""
+    return len(player.shared) + sum(map(shared_width, player.parts))
+
+
+def make_rows(runs: int, wide: int, common: int) -> tuple[Floats, Floats]:
+    """Rows of zeros, and room for this many shared numbers behind them."""
+    room: Floats = np.zeros(runs * wide + common)
+    return room[: runs * wide].reshape(runs, wide), room[runs * wide :]
+
+
+def lay(player: Any, rows: Floats, open: int, atoms: int, common: Floats, far: int) -> Floats:
+    """Lays a player into rows that are zero: its state and notes are views of them from now on.
+
+    Its shared numbers come to `common`, which is this far from the header of the first row; returns what is left there.
+    """
+    parts = HEADER + player.state.shape[1]
+    at, heads, own = parts + len(player.parts), rows.view(np.int64), len(player.shared)
+    heads[:, SHARED] = far - np.arange(len(rows)) * (rows.strides[0] // rows.itemsize)
+    heads[:, SHARED_END] = heads[:, SHARED] + own
+    common[:own] = player.shared
+    common, far = common[own:], far + own
     for k, part in enumerate(player.parts):
-        wide = width(part, 0, 0)
+        wide, left = width(part, 0, 0), len(common)
         heads[:, parts + k] = at
-        lay(part, rows[:, at : at + wide], 0, 0)
-        at += wide
+        common = lay(part, rows[:, at : at + wide], 0, 0, common, far - at)
+        at, far = at + wide, far + left - len(common)
     notes = at + 2 * atoms
-    heads[:, :GENERATOR] = first, parts, at, at + atoms, atoms, notes, notes, player.note
+    heads[:, PARTS], heads[:, VALUES:GENERATOR] = parts, (at, at + atoms, atoms, notes, notes, player.note)
     rows[:, GENERATOR:HEADER] = player.generators
-    rows[:, HEADER:first], rows[:, first:parts] = player.state, player.shared
+    rows[:, HEADER:parts] = player.state
     kept = min(player.notes.shape[1], open * player.note)
     rows[:, notes : notes + kept] = player.notes[:, :kept]
     player.rows, player.notes = rows, rows[:, notes : notes + open * player.note]
-    player.state, player.laid = rows[:, HEADER:first], True
+    player.state, player.laid = rows[:, HEADER:parts], True
     player.generators = rows[:, GENERATOR:HEADER]
+    return common

@@ -15,7 +15,19 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import strategy_name
 from onlinecal.engine2.law import Unplayable, brief, is_scalar, summed
 from onlinecal.engine2.play import Question, as_law
-from onlinecal.engine2.run import ATOMS, HOW, KEPT, NOTE, NOTES, VALUES, WEIGHTS, lay, width
+from onlinecal.engine2.run import (
+    ATOMS,
+    HOW,
+    KEPT,
+    NOTE,
+    NOTES,
+    VALUES,
+    WEIGHTS,
+    lay,
+    make_rows,
+    shared_width,
+    width,
+)
 from onlinecal.engine2.start import takes
 from onlinecal.engine2.steps import ASKED_AT, LEARN, MOVE, REVEAL, SAY, Forecaster, Player
 
@@ -40,7 +52,8 @@ def caller(signature: Any, step: Any) -> Any:
 
 def lay_alone(player: Player, atoms: int) -> None:
     """Lays a player into rows of its own, with room for one note and the atoms of a law."""
-    lay(player, np.zeros((len(player.state), width(player, 1, atoms))), 1, atoms)
+    rows, common = make_rows(len(player.state), width(player, 1, atoms), shared_width(player))
+    lay(player, rows, 1, atoms, common, rows.size)
 
 
 class Compiled:
