@@ -155,24 +155,27 @@ def value_of(table, values, left, biases):
     """The value of a state of biases m·E_i, without Σ |E_i|; NaN where the rounds cannot lead there."""
     if left <= 0:
         return 0.0
-    block = table[1 + left]
-    points, dearest, letters = table[block + POINTS], table[block + DEAREST], table[block + LETTERS]
+    # The tables may be whole numbers or floats that are whole.
+    block = int(table[1 + left])
+    points, dearest, letters = (
+        int(table[block + POINTS]), int(table[block + DEAREST]), int(table[block + LETTERS])
+    )  # fmt: skip
     # The words as in `onlinecal.exact.words`.
-    costs = table[block + COSTS]
+    costs = int(table[block + COSTS])
     before = costs + points * letters
     last = before + (points - 1) * (dearest + 1) * letters
     c = at = 0
     for j in range(points - 1, -1, -1):
         row = block + FIRST + 4 * j
-        bias = min(max(biases[table[row]], table[row + 1]), table[row + 2])
-        k = table[table[row + 3] + bias - table[row + 1]]
+        bias = min(max(biases[int(table[row])], table[row + 1]), table[row + 2])
+        k = int(table[int(table[row + 3] + bias - table[row + 1])])
         if k < 0:
             return np.nan
-        c += table[costs + j * letters + k]
+        c += int(table[costs + j * letters + k])
         if c > dearest:
             return np.nan
-        at += table[last + k] if j == points - 1 else table[before + (j * (dearest + 1) + c) * letters + k]
-    return values[table[block + VALUES] + at + table[last + letters + c]]
+        at += int(table[last + k if j == points - 1 else before + (j * (dearest + 1) + c) * letters + k])
+    return values[int(table[block + VALUES]) + at + int(table[last + letters + c])]
 
 
 @kernel
@@ -182,8 +185,8 @@ def play(table, values, number, biases, room):
 
     In a state that the rounds of the game do not lead to, the middle and a coin.
     """
-    m = table[0]
-    left = min(max(table[1] - number + 1, 1), table[1])
+    m, horizon = int(table[0]), int(table[1])
+    left = min(max(horizon - number + 1, 1), horizon)
     a, b = room[: m + 1], room[m + 1 : 2 * (m + 1)]
     for i in range(m + 1):
         now = biases[i]

@@ -9,8 +9,10 @@ from onlinecal.core.columns import Column
 from onlinecal.core.guarantee import Guarantee, OnGrid, Potential, Sight
 from onlinecal.core.specification import Specification, allow, whole
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.exact.policy import longest, play, policy, slack
 from onlinecal.forecasters.base import Forecaster, grid_of
+from onlinecal.forecasters.hedging import point_of
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
     Memory,
@@ -45,6 +47,12 @@ class OfSolvedGame(Specification):
         """The state, m·E_0, …, m·E_m of the rounds that are known, and the solved game."""
         solved, points = policy(int(self.m), horizon), int(self.m) + 1
         return Memory(ints=points, scratch=2 * points, shared_ints=solved.ints, shared=solved.floats)
+
+    def _solved(self, horizon: int) -> tuple[Any, Any]:
+        """State and shared numbers: all m·E_i and room for `play`; the length of the tables, and the solved game."""
+        solved = policy(int(self.m), horizon)
+        tables = np.concatenate([[len(solved.ints)], solved.ints, solved.floats])
+        return np.zeros(3 * int(self.m) + 3), tables
 
     def _value(self, against: Sight | OnGrid, upper: bool, potential: Potential | None = None) -> Guarantee:
         """The value of the game as a bound, with its error on the safe side; trivial in too long games."""
@@ -92,6 +100,11 @@ class Minimax(OfSolvedGame, Forecaster):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return CompiledForecaster(_state, _learn, self._memory(horizon), size=2, grid=grid_of(int(self.m)))
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return new.Forecaster(
+            say_optimally, count_bias, *self._solved(horizon), size=2, grid=grid_of(int(self.m))
+        )
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         m = int(self.m)
@@ -104,6 +117,28 @@ class Minimax(OfSolvedGame, Forecaster):
 
         potential = Potential(value, lambda gamma, v, horizon: ROUNDING * horizon)
         return (self._value(Sight.LAW, True, potential),)
+
+
+@new.kernel
+def play_solved(run, number):
+    """The play of a round: the two points of the law, the share of the first, nature's q."""
+    mine, given = new.state(run), new.shared(run)
+    points, tables = len(mine) // 3, 1 + int(given[0])
+    return play(given[1:tables], given[tables:], number, mine[:points], mine[points:])
+
+
+def say_optimally(run: new.Run, number: int) -> int:
+    (values, weights), m = new.law(run), len(new.state(run)) // 3 - 1
+    low, high, share, _ = play_solved(run, number)
+    values[0], values[1], weights[0], weights[1] = low / m, high / m, share, 1.0 - share
+    return 1 if low == high else 2
+
+
+def count_bias(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    bias, m = new.state(run), len(new.state(run)) // 3 - 1
+    i = point_of(forecast, m)
+    bias[i] += m * outcome - i
+    return 0
 
 
 @law

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from onlinecal.core.guarantee import Guarantee, OnGrid, Sight
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.exact.policy import play
-from onlinecal.forecasters.minimax import OfSolvedGame
+from onlinecal.forecasters.minimax import OfSolvedGame, count_bias, play_solved
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import hear, ints, move, scratch, shared, shared_ints
@@ -40,9 +41,17 @@ class Maximin(OfSolvedGame, Nature):
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         return CompiledNature(_mix, self._memory(horizon), sight=self.sight, hear=_note)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        return new.Nature(mix_optimally, *self._solved(horizon), sight=self.sight, hear=count_bias)
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         return (self._value(OnGrid(int(self.m)), False),)
+
+
+def mix_optimally(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """The state is all m·E_i of the rounds that are known, and room."""
+    return play_solved(run, number)[3]  # type: ignore[no-any-return]
 
 
 @move
