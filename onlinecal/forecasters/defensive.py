@@ -13,6 +13,8 @@ from onlinecal.core.guarantee import Guarantee, Sight, through
 from onlinecal.core.specification import allow, number, word
 from onlinecal.core.strategy import parameters
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
+from onlinecal.forecasters import _blocks
 from onlinecal.forecasters._laplace import Tree, laplace_learn, laplace_root, make_room, note_open, raise_norm
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.players import CompiledForecaster
@@ -72,6 +74,16 @@ class DefensiveForecasting(Forecaster):
         memory = Memory(ints=1, floats=1 + _terms(scale), shared=[scale], memo=1)
         return CompiledForecaster(_gaussian_root, _gaussian_learn, memory, size=1, certificates=_certificate)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        scale = float(self.scale)
+        if self.kernel == "laplace":
+            return new.Forecaster(
+                _blocks.say_root, _blocks.learn_point, _blocks.empty_blocks(), [scale, math.exp(-1.0 / scale)],
+                note=1, grows=_blocks.numbers_for, certificates=certificate,
+            )  # fmt: skip
+        state = [0.0] * (COEFFICIENTS + _terms(scale))
+        return new.Forecaster(say_series_root, learn_terms, state, [scale], note=1, certificates=certificate)
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         default = {"kernel": "laplace", "scale": 1}
@@ -94,6 +106,11 @@ def _certificate(memory: Memory) -> dict[str, Floats]:
     return {"kernel_ce_certificate": np.sqrt(memory.floats[:, 0])}
 
 
+def certificate(player: new.Forecaster) -> dict[str, Floats]:
+    """The root of what the squared norm is at most: the first number of either state."""
+    return {"kernel_ce_certificate": np.sqrt(player.state[:, _blocks.NORM])}
+
+
 def _terms(scale: float) -> int:
     """The number of terms of the series with a remainder b^k/k! · e^b above 1e-18, b = ½/scale²."""
     # K(p, q) is e^{−(x²+z²)/scale²} Σ_k (λx)^k (λz)^k / k! with x = p − ½, z = q − ½ and λ = √2/scale.
@@ -113,6 +130,66 @@ def _series(p, c, scale):
     for k in range(len(c) - 1, -1, -1):
         total = total * z + c[k]
     return math.exp(-(x * x) / (scale * scale)) * total + 0.5 - p
+
+
+#: where the coefficients of S begin in the state, behind NORM and TOLD
+COEFFICIENTS = 2
+
+
+@new.kernel
+def series(p, c, scale):
+    """S(p) from its coefficients, by Horner's rule."""
+    x = p - 0.5
+    z = x * math.sqrt(2.0) / scale
+    total = 0.0
+    for k in range(len(c) - 1, -1, -1):
+        total = total * z + c[k]
+    return math.exp(-(x * x) / (scale * scale)) * total + 0.5 - p
+
+
+def say_series_root(run: new.Run, number: int) -> int:
+    _blocks.note_open(run, number)
+    values, weights = new.law(run)
+    values[0], weights[0] = series_root(new.state(run)[COEFFICIENTS:], new.shared(run)[0]), 1.0
+    return 1
+
+
+@new.kernel
+def series_root(c, scale):
+    """0 if S(0) ≤ 0, else 1 if S(1) ≥ 0, else a root of S."""
+    low, high = 0.0, 1.0
+    at_low, at_high = series(low, c, scale), series(high, c, scale)
+    if at_low <= 0.0:
+        return 0.0
+    if at_high >= 0.0:
+        return 1.0
+    # False position with the Illinois weight, which keeps both ends moving; bisection every fourth step.
+    p = 0.5
+    for step in range(200):
+        p = 0.5 * (low + high) if step % 4 == 3 else low + (high - low) * at_low / (at_low - at_high)
+        if not low < p < high:
+            p = 0.5 * (low + high)
+            if not low < p < high:
+                break
+        value = series(p, c, scale)
+        if value > 0.0:
+            low, at_low, at_high = p, value, 0.5 * at_high
+        elif value < 0.0:
+            high, at_high, at_low = p, value, 0.5 * at_low
+        else:
+            break
+    return p
+
+
+def learn_terms(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    c, scale, x = new.state(run)[COEFFICIENTS:], new.shared(run)[0], forecast - 0.5
+    _blocks.raise_norm(run, forecast, outcome - forecast)
+    z = x * math.sqrt(2.0) / scale
+    term = (outcome - forecast) * math.exp(-(x * x) / (scale * scale))
+    for k in range(len(c)):
+        c[k] += term
+        term *= z / (k + 1)
+    return 0
 
 
 @law

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from onlinecal.engine2.game import Game
 from onlinecal.engine2.play import Question
 from onlinecal.engine2.seats import seat
 from onlinecal.engine2.start import start
 from onlinecal.engine2.steps import Coming
-from onlinecal.forecasters import FosterVohra, StepCEMinimiser
+from onlinecal.forecasters import DefensiveForecasting, FosterVohra, Minimax, StepCEMinimiser, _blocks
+from onlinecal.natures import Maximin
 from tests.by_hand import Driven
+from tests.forecasters.test_deterministic import ORDERS, is_root
 from tests.forecasters.test_internal_regret import fresh_law
 
 
@@ -94,3 +97,51 @@ def test_step_ce_beyond_floats_is_that_of_today(m, seed):
         today.play([i], y)
         led.play(i / m, y)
     assert vast > 50
+
+
+def test_what_runs_share_is_in_memory_once():
+    game = Game(Minimax(), Maximin(), horizon=100, runs=range(20))
+    game.advance(2)
+    shared = game.forecaster.shared.nbytes + game.nature.shared.nbytes
+    assert shared > 1e5
+    assert shared < game.rows.base.nbytes < 1.1 * shared
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_blocks_keep_their_points_in_the_room_that_was_made(order, seed):
+    """No point is lost, blocks are half full, sums are those of the points, and roots are those of all points."""
+    rng = np.random.default_rng(seed)
+    points, past, led = ORDERS[order](rng, 3000).tolist(), [], Led(DefensiveForecasting(), 1)
+    for t, p in enumerate(points):
+        if t in (1, 5, 19, 20, 60, 500, 1500, 2999):
+            assert is_root(past, led.ask().law[0][0], 1.0, 1e-14 * (t + 10))
+        past.append((p, int(rng.integers(0, 2))))
+        led.play(*past[-1])
+        if t in (18, 19, 20, 700, 1300, 2000, 2999):
+            _check_blocks(led.player.state[0], past)
+    assert order == "few values" or led.player.state[0, _blocks.MOST] > _blocks.FEW  # they were enlarged
+
+
+def _check_blocks(state, past):
+    blocks, most = int(state[_blocks.BLOCKS]), int(state[_blocks.MOST])
+    table, room = _blocks.blocks_of(state)
+    sizes, sums = table[_blocks.POINTS, :blocks].astype(int), table[:, :blocks]
+    each = [
+        _blocks.block_at(room, most, int(w))[:, :n] for w, n in zip(sums[_blocks.WHERE], sizes, strict=True)
+    ]
+    keys, exponentials, residuals = np.hstack(each)
+    assert sorted({p for p, _ in past}) == keys.tolist()
+    assert (sizes[:-1] >= most // 2).all()
+    assert sizes.max() < most
+    told = dict.fromkeys(keys.tolist(), 0.0)
+    for p, y in past:
+        told[p] += y - p
+    assert residuals == pytest.approx(list(told.values()), abs=1e-9)
+    assert exponentials == pytest.approx(np.exp(keys), rel=1e-15)
+    rises, falls = ([float((b[2] * b[1] ** sign).sum()) for b in each] for sign in (1, -1))
+    for row, found in (
+        (_blocks.FIRST, [b[0, 0] for b in each]), (_blocks.RISE, rises), (_blocks.FALL, falls),
+        (_blocks.LEFT, np.cumsum([0.0, *rises])[:-1]), (_blocks.RIGHT, np.cumsum(falls[::-1])[::-1]),
+    ):  # fmt: skip
+        assert sums[row] == pytest.approx(np.asarray(found), abs=1e-9)
+    assert state[[_blocks.RISING, _blocks.FALLING]] == pytest.approx([sum(rises), sum(falls)], abs=1e-9)
