@@ -166,7 +166,7 @@ def make_rows(runs: int, wide: int, common: int) -> tuple[Floats, Floats]:
 def lay(player: Any, rows: Floats, open: int, atoms: int, common: Floats, far: int) -> Floats:
     """Lays a player into rows that are zero: its state and notes are views of them from now on.
 
-    Its shared numbers come to `common`, which is this far from the header of the first row; returns what is left there.
+    Its shared numbers come to `common`, this far from the header of the first row. Returns the rest of `common`.
     """
     parts = HEADER + player.state.shape[1]
     at, heads, own = parts + len(player.parts), rows.view(np.int64), len(player.shared)

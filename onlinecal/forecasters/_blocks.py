@@ -1,4 +1,4 @@
-"""The sum of a Laplace kernel over past points, in blocks: a root is found, and a point is added, in O(√t).
+"""The sum of a Laplace kernel over past points, in blocks: a root is found, and a point added, in O(√t).
 
 At p the sum over past points p_s with residuals r_s = y_s − p_s, Σ_s r_s e^{−|p − p_s|/scale}, is e^{−p/scale}·L +
 e^{p/scale}·R. L has the rising terms r_s e^{p_s/scale} to the left, R the falling terms r_s e^{−p_s/scale} to the
@@ -13,10 +13,10 @@ import numpy as np
 
 from onlinecal.engine2 import steps as new
 
-#: the state: a bound on the squared norm of the errors, the rounds told; all rising and falling terms; how many blocks
-#: there are, and how many points one has at most. Then the table of the blocks, and the blocks as they were made
+#: the state: a bound on the squared norm of the errors, and the rounds told. The sums of all rising and falling terms.
+#: How many blocks there are, and how many points one has at most. The table of the blocks, then the blocks
 NORM, TOLD, RISING, FALLING, BLOCKS, MOST, TABLE = range(7)
-#: of each block: its first point, e^{point/scale}, its sums, those before, those from it on; where it is, its points
+#: of each block: its first point, e^{point/scale}, and its sums. Those before it, and from it on. Where it is, its size
 FIRST, EXPONENTIAL, RISE, FALL, LEFT, RIGHT, WHERE, POINTS, ROWS = range(9)
 #: of each point: itself, e^{point/scale}, and its residual
 KEY, EXP, RESIDUAL, COLUMNS = range(4)
@@ -213,7 +213,7 @@ def sum_up(table, blocks):
 
 @new.kernel
 def split(mine, b):
-    """Moves the upper half of a full block to a new one; makes all blocks larger where there is none left."""
+    """Moves the upper half of a full block to a new one. Where the table is full then, all are enlarged."""
     (table, points), blocks, most = blocks_of(mine), int(mine[BLOCKS]), int(mine[MOST])
     half, where = most // 2, int(table[WHERE, b])
     block_at(points, most, blocks)[:, : most - half] = block_at(points, most, where)[:, half:]

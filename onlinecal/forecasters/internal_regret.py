@@ -218,7 +218,7 @@ LEAST, MOST = 1e-100, 1e200
 
 @new.kernel
 def stationary(flow):
-    """The weights of a law that the flows leave as it is, of a closed set that point 0 leads to; `flow` is used up."""
+    """The weights that the flows leave as they are, of a closed set that point 0 leads to. `flow` is used up."""
     # Elimination without subtraction (Grassmann, Taksar and Heyman 1985): every weight is right to nearly all digits. A
     # point without flow to those before it ends the search: it is in a closed set with those eliminated earlier.
     count, root = len(flow), 0
@@ -249,7 +249,7 @@ def stationary(flow):
 
 @new.kernel
 def write_stationary(run, flow, members):
-    """The law of these points of the grid that `flow`, which is used up, leaves as it is; as a step's result."""
+    """The law of these points that `flow` leaves as it is, as a step's result. `flow` is used up."""
     (values, weights), grid, share, size = new.law(run), new.shared(run), stationary(flow), 0
     for k in range(len(members)):
         if share[k] > 0.0:

@@ -51,7 +51,8 @@ class Maximin(OfSolvedGame, Nature):
 
 def mix_optimally(run: new.Run, size: int, forecast: float, number: int) -> float:
     """The state is all m·E_i of the rounds that are known, and room."""
-    return play_solved(run, number)[3]  # type: ignore[no-any-return]
+    _, _, _, q = play_solved(run, number)
+    return float(q)
 
 
 @move

@@ -46,7 +46,7 @@ class Led:
 
 @pytest.mark.parametrize("m", [5, 40])
 def test_foster_vohra_on_all_pairs_has_the_law_of_today_and_of_the_definition(m, seed):
-    """In the same states, round by round; games fork, as a draw next to a border depends on the last digit of a weight.
+    """In the same states, round by round. Games fork: a draw next to a border depends on the last digit of a weight.
 
     There are long stretches of one outcome, switches, and points played that the law did not ask for. Both laws are
     made by sums, products and quotients of positive numbers alone. So weights are right but for roundings.
@@ -109,7 +109,7 @@ def test_what_runs_share_is_in_memory_once():
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_blocks_keep_their_points_in_the_room_that_was_made(order, seed):
-    """No point is lost, blocks are half full, sums are those of the points, and roots are those of all points."""
+    """No point is lost, and blocks are half full. Sums are those of the points, and roots those of all."""
     rng = np.random.default_rng(seed)
     points, past, led = ORDERS[order](rng, 3000).tolist(), [], Led(DefensiveForecasting(), 1)
     for t, p in enumerate(points):
@@ -145,3 +145,16 @@ def _check_blocks(state, past):
     ):  # fmt: skip
         assert sums[row] == pytest.approx(np.asarray(found), abs=1e-9)
     assert state[[_blocks.RISING, _blocks.FALLING]] == pytest.approx([sum(rises), sum(falls)], abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.05, 0.3, 100.0])
+def test_forecasts_are_roots_in_many_blocks(scale, seed):
+    """Also where terms of a narrow kernel are 10^8 times larger at one end than at the other."""
+    rng, led, past = np.random.default_rng(seed), Led(DefensiveForecasting(scale=scale)), []
+    for t in range(2000):
+        p = led.ask().law[0][0]
+        if t % 199 == 198:
+            assert is_root(past, p, scale, 1e-14 * t / min(scale, 1.0))
+        past.append((p, int(p <= 0.5) if t % 2 else int(rng.random() < t / 2000)))
+        led.play(*past[-1])
+    assert led.player.state[0, _blocks.BLOCKS] > 10

@@ -103,7 +103,7 @@ def came_to_today(game, streams):
 
 
 def refusal_of(play, *given):
-    """What stops a game, as copies in too few slots do; "" where nothing does."""
+    """The error that stops a game, as copies in too few slots do; "" for none."""
     try:
         play(*given)
     except InvalidForecast as error:
