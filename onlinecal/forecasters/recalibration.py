@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from onlinecal.core._compile import kernel
-from onlinecal.core.arrays import cell
+from onlinecal.core.arrays import cell, cells
 from onlinecal.core.specification import allow, number, whole
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.rounds.players import CompiledForecaster
 from onlinecal.rounds.steps import (
@@ -52,6 +53,51 @@ class Calibeating(Forecaster):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         memory = Memory(ints=2 * self.bins, context=1)
         return CompiledForecaster(_beat, _learn_bin, memory, size=1, needs=self.needs)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return new.Forecaster(say_bin_mean, learn_bin, [0.0] * (2 * self.bins), note=1, needs={0: "base"})
+
+
+#: the same as `cells`, of one number in a step
+cell_of = new.kernel(cells)
+
+
+@new.kernel
+def bin_of(bins, forecast):
+    """The bin of a forecast among equal ones, [a, b) but for the last."""
+    return min(cell_of(forecast, bins), bins - 1)
+
+
+@new.kernel
+def mean_in_bin(counts, forecast):
+    """The mean outcome so far in the forecast's bin, the forecast as one more; only 0 and 1 are rounded to 0 and 1.
+
+    `counts` are the rounds of each bin, then the outcomes 1.
+    """
+    bins = len(counts) // 2
+    j = bin_of(bins, forecast)
+    mean = (counts[bins + j] + forecast) / (counts[j] + 1)
+    return min(max(mean, 5e-324), 1.0 - 2.0**-53) if 0.0 < forecast < 1.0 else mean
+
+
+@new.kernel
+def count_in_bin(counts, forecast, outcome):
+    """Counts the round in the forecast's bin, and the outcome if it is 1."""
+    bins = len(counts) // 2
+    j = bin_of(bins, forecast)
+    counts[j] += 1
+    counts[bins + j] += outcome
+
+
+def say_bin_mean(run: new.Run, number: int) -> int:
+    values, weights = new.law(run)
+    values[0], weights[0] = mean_in_bin(new.state(run), new.note(run)[0]), 1.0
+    return 1
+
+
+def learn_bin(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    count_in_bin(new.state(run), new.note(run)[0], outcome)
+    return 0
 
 
 @kernel
@@ -140,6 +186,9 @@ class OnlinePlatt(Forecaster):
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return _platt(self, 0)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return begin_platt(self, 0)
+
 
 @dataclass(frozen=True)
 class TrackingPlatt(Forecaster):
@@ -171,6 +220,79 @@ class TrackingPlatt(Forecaster):
 
     def start(self, horizon: int, stream: Stream) -> CompiledForecaster:
         return _platt(self, self.bins)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        return begin_platt(self, self.bins)
+
+
+#: the state: (a, c), the symmetric matrix A as (A_11, A_12, A_22), then counts of bins, if any. The note: the base
+#: forecast, and the scaled one
+COUNTS = 5
+BASE, SCALED = range(2)
+
+
+def begin_platt(spec: OnlinePlatt | TrackingPlatt, bins: int) -> new.Forecaster:
+    """A player with this number of bins of the scaled forecast."""
+    state = [1.0, 0.0, spec.ridge, 0.0, spec.ridge, *[0.0] * (2 * bins)]
+    shared = [spec.rate, spec.radius, spec.edge]
+    return new.Forecaster(say_scaled, learn_scaled, state, shared, note=2, needs={BASE: "base"})
+
+
+@new.kernel
+def clipped_logit(base, edge):
+    """The logit of a forecast that is taken off 0 and 1."""
+    b = min(max(base, edge), 1.0 - edge)
+    return math.log(b / (1.0 - b))
+
+
+def say_scaled(run: new.Run, number: int) -> int:
+    theta, noted, (values, weights) = new.state(run), new.note(run), new.law(run)
+    z = theta[0] * clipped_logit(noted[BASE], new.shared(run)[2]) + theta[1]
+    # Beyond 36 the nearest number is 1, of which a surprise would cost an infinite log loss.
+    scaled = 1.0 / (1.0 + math.exp(-min(max(z, -36.0), 36.0)))
+    # The step is taken from where the forecast was made, however many others have been taken meanwhile.
+    noted[SCALED] = scaled
+    values[0], weights[0] = mean_in_bin(theta[COUNTS:], scaled) if len(theta) > COUNTS else scaled, 1.0
+    return 1
+
+
+def learn_scaled(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    state, given, scaled = new.state(run), new.shared(run), new.note(run)[SCALED]
+    logit = clipped_logit(new.note(run)[BASE], given[2])
+    newton_step(state, logit, scaled - outcome, given[0], given[1])
+    if len(state) > COUNTS:
+        count_in_bin(state[COUNTS:], scaled, outcome)
+    return 0
+
+
+@new.kernel
+def newton_step(state, logit, error, rate, radius):
+    """θ ← θ − A⁻¹g/γ with the gradient g = error·(logit, 1), and back into the disc."""
+    gx, gy = error * logit, error
+    a, b, c = state[2] + gx * gx, state[3] + gx * gy, state[4] + gy * gy
+    state[2], state[3], state[4] = a, b, c
+    det = a * c - b * b
+    x = state[0] - (c * gx - b * gy) / (det * rate)
+    y = state[1] - (a * gy - b * gx) / (det * rate)
+    if x * x + y * y > radius * radius:
+        # The nearest point solves (A + λI)θ = Aθ' with ‖θ‖ = radius; the norm falls in λ, so bisect.
+        u, v = a * x + b * y, b * x + c * y
+        low, high = 0.0, 1.0
+        while True:
+            d = (a + high) * (c + high) - b * b
+            x, y = ((c + high) * u - b * v) / d, ((a + high) * v - b * u) / d
+            if x * x + y * y <= radius * radius:
+                break
+            low, high = high, 2.0 * high
+        while high - low > 1e-12 * high:
+            middle = 0.5 * (low + high)
+            d = (a + middle) * (c + middle) - b * b
+            x, y = ((c + middle) * u - b * v) / d, ((a + middle) * v - b * u) / d
+            if x * x + y * y > radius * radius:
+                low = middle
+            else:
+                high = middle
+    state[0], state[1] = x, y
 
 
 def _platt(spec: OnlinePlatt | TrackingPlatt, bins: int) -> CompiledForecaster:
