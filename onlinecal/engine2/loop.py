@@ -14,7 +14,7 @@ from numba import boolean, carray, float64, int32, int64, types
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine2.events import ASK, BOTH, CODE, RESOLVE
 from onlinecal.engine2.run import Run, accessor, kernel, law, note, pointer, take_note
-from onlinecal.engine2.steps import DRAW, LEARN, MOVE, REVEAL, SAY, SIDE, compiled
+from onlinecal.engine2.steps import DRAW, LEARN, MOVE, REVEAL, SAY, SIDE, compiled, drawn
 from onlinecal.engine2.uniforms import NUMBERS, uniform
 
 #: what stopped a run
@@ -53,20 +53,6 @@ Told, TOLD = _record(
 )  # fmt: skip
 #: numbers of a row of the log before its context: the loop writes three of them, `transcripts` the others
 LOGGED = 6
-
-
-@accessor
-def drawn(law, size, u):
-    """The first atom at which the summed weights are above u, else the last with weight; −1 if it is no law."""
-    (values, weights), total, pick = law, 0.0, 0
-    for j in range(size):
-        weight, value = weights[j], values[j]
-        if not (weight >= 0.0 and 0.0 <= value <= 1.0):
-            return -1
-        if weight > 0.0:  # without a branch on u, which no processor can foresee
-            pick += (j - pick) * np.int64(total <= u)
-        total += weight
-    return pick if abs(total - 1.0) <= 1e-9 else -1
 
 
 @accessor

@@ -54,13 +54,13 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.streams import Stream
-from onlinecal.engine2.run import HOW, RUN, Run, inner, kernel, law, note, shared, state
+from onlinecal.engine2.run import HOW, RUN, Run, accessor, inner, kernel, law, note, shared, state
 from onlinecal.engine2.uniforms import generators, own_uniform, uniform
 
 #: what strategies take from here
 __all__ = [
-    "ASKED_AT", "Coming", "Forecaster", "Nature", "Run", "inner", "kernel", "law", "note", "one_of", "own_uniform",
-    "shared", "state", "uniform",
+    "ASKED_AT", "Coming", "Forecaster", "Nature", "Run", "drawn", "inner", "kernel", "law", "note", "one_of",
+    "own_uniform", "shared", "state", "uniform",
 ]  # fmt: skip
 
 SAY = int64(RUN, int64)
@@ -101,6 +101,20 @@ def one_of(steps: Sequence[Any]) -> Any:
         return rest(k - 1, *given)
 
     return call
+
+
+@accessor
+def drawn(law, size, u):
+    """The first atom at which the summed weights are above u, else the last with weight; −1 if it is no law."""
+    (values, weights), total, pick = law, 0.0, 0
+    for j in range(size):
+        weight, value = weights[j], values[j]
+        if not (weight >= 0.0 and 0.0 <= value <= 1.0):
+            return -1
+        if weight > 0.0:  # without a branch on u, which no processor can foresee
+            pick += (j - pick) * np.int64(total <= u)
+        total += weight
+    return pick if abs(total - 1.0) <= 1e-9 else -1
 
 
 class Coming(NamedTuple):
