@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +14,10 @@ from onlinecal.core.expressions import depends_on_horizon, value_at
 from onlinecal.core.specification import STEPS, allow, expression, number, part, parts, whole, word
 from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
+from onlinecal.engine2.start import begin as begin_new
 from onlinecal.forecasters.base import Forecaster, OfOthers, OnGrid, grid_of
+from onlinecal.forecasters.recalibration import cell_of
 from onlinecal.rounds.parts import (
     Parts,
     first_above,
@@ -62,6 +66,54 @@ def _pass_on(run, k, size):
     return -size
 
 
+#: the shared numbers of a whole begin with two for each part: which of the different steps are its, and where its note
+#: begins in that of the whole
+STEPS_OF, NOTE_AT, EACH = range(3)
+
+
+def joined(players: Sequence[new.Forecaster], before: int) -> tuple[Any, list[float], dict[str, Any]]:
+    """The different steps of parts, the numbers of all parts, and what a whole with these parts is given.
+
+    Their notes lie one behind the other, behind `before` numbers of the whole's own.
+    """
+    steps: dict[Any, int] = {}
+    numbers, needs = list[float](), dict[int, str]()
+    for player in players:
+        numbers += [steps.setdefault((player.say, player.learn), len(steps)), before]
+        needs |= {before + place: kind for place, kind in player.needs.items()}
+        before += player.note
+    return tuple(zip(*steps, strict=True)), numbers, {"note": before, "needs": needs, "parts": players}
+
+
+@new.kernel
+def part_of(run, k, atom):
+    """The row of part k, with its law at that atom."""
+    return new.inner(run, k, int(new.shared(run)[EACH * k + NOTE_AT]), atom)
+
+
+@new.kernel
+def steps_of(run, k):
+    """Which of the different steps are those of part k."""
+    return int(new.shared(run)[EACH * k + STEPS_OF])
+
+
+@new.kernel
+def is_law(part, size):
+    """Whether a part has stated a law, of this many atoms."""
+    return 1 <= size <= len(new.law(part)[0]) and new.drawn(new.law(part), size, 0.0) >= 0
+
+
+@new.kernel
+def pass_on(run, part, size):
+    """States what a part stated, which is no law, so that the engine says what it was."""
+    (values, weights), (own_values, own_weights) = new.law(run), new.law(part)
+    if size > len(own_values):
+        return 0
+    for j in range(size):
+        values[j], weights[j] = own_values[j], own_weights[j]
+    return size
+
+
 @dataclass(frozen=True)
 class Doubling(OfOthers):
     """Makes a forecaster that is tuned to a horizon play without one: restarts it with first, 2·first, 4·first, ….
@@ -93,6 +145,56 @@ class Doubling(OfOthers):
             end, length = end + length, 2 * length
         memory = Parts(players, needs=needs, one_at_a_time=True, shared=[self.first])
         return _whole(_state_epoch, _learn_epoch, memory, needs, size=max(player.size for player in players))
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        players: list[new.Forecaster] = []
+        end, length = 0, self.first
+        while not players or end < horizon:
+            players.append(begin_new("forecaster", self.of, length, stream.child(f"epoch of {length}")))
+            end, length = end + length, 2 * length
+        return Epochs(players, self.first)
+
+
+class Epochs(new.Forecaster):
+    """A forecaster that plays by a part for each epoch, of which the first has this many rounds."""
+
+    def __init__(self, players: Sequence[new.Forecaster], first: int) -> None:
+        steps, numbers, of_parts = joined(players, 0)
+        size, self.first = max(player.size for player in players), first
+        super().__init__(*epoch_steps(*steps), shared=[*numbers, first], size=size, **of_parts)
+
+    def make_room(self, coming: new.Coming) -> None:
+        """Makes each part fit for the rounds of its epoch."""
+        before, length = 0, self.first
+        for epoch in self.parts:
+            epoch.make_room(coming._replace(asked=min(max(coming.asked - before, 0), length)))
+            before, length = before + length, 2 * length
+
+
+@new.kernel
+def epoch_of(run, number):
+    """Which epoch a round belongs to, and how many rounds were before it."""
+    k, before, length = 0, 0, int(new.shared(run)[-1])
+    while number > before + length:
+        k, before, length = k + 1, before + length, 2 * length
+    return k, before
+
+
+@cache
+def epoch_steps(says: Any, learns: Any) -> Any:
+    """The steps of a forecaster that is restarted."""
+    say_one, learn_one = new.one_of(says), new.one_of(learns)
+
+    def say(run: new.Run, number: int) -> int:
+        k, before = epoch_of(run, number)
+        return say_one(steps_of(run, k), part_of(run, k, 0), number - before)  # type: ignore[no-any-return]
+
+    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        k, before = epoch_of(run, number)
+        of = steps_of(run, k), part_of(run, k, 0)
+        return learn_one(*of, place, forecast, outcome, number - before)  # type: ignore[no-any-return]
+
+    return say, learn
 
 
 @kernel
@@ -158,8 +260,48 @@ class Rounded(OfOthers, OnGrid):
         size = player.size * (2 if code == RANDOM else 1)
         return _whole(_state_rounded, _learn_rounded, memory, needs, size=size, grid=grid)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        player, m = begin_new("forecaster", self.of, horizon, stream), self.steps_at(horizon)
+        how = ("nearest", "random", "down").index(self.how)
+        ((say,), (learn,)), numbers, of_parts = joined([player], player.size)
+        return new.Forecaster(
+            *rounded_steps(say, learn), shared=[*numbers, how, m], size=player.size * (2 if how == RANDOM else 1),
+            grid=grid_of(m), **of_parts,
+        )  # fmt: skip
+
 
 NEAREST, RANDOM, DOWN = range(3)
+
+
+@cache
+def rounded_steps(say_one: Any, learn_one: Any) -> Any:
+    """The steps of a forecaster that rounds another, of which the values of the law are kept with the question."""
+
+    def say(run: new.Run, number: int) -> int:
+        part, said, (values, weights) = part_of(run, 0, 0), new.note(run), new.law(run)
+        size, how, m = say_one(part, number), int(new.shared(run)[-2]), int(new.shared(run)[-1])
+        if not is_law(part, size):
+            return pass_on(run, part, size)  # type: ignore[no-any-return]
+        for j in range(size - 1, -1, -1):  # where there are two for each, they are written from the last on
+            v = values[j] + 0.0
+            said[j] = v
+            if how == NEAREST:
+                values[j] = np.rint(v * m) / m
+            elif how == DOWN:
+                values[j] = cell_of(v, m) / m
+            else:
+                i, weight = min(cell_of(v, m), m - 1), weights[j]
+                low, high = i / m, (i + 1) / m
+                up = min(1.0, max(0.0, (v - low) / (high - low)))
+                values[2 * j], values[2 * j + 1] = low, high
+                weights[2 * j], weights[2 * j + 1] = weight * (1.0 - up), weight * up
+        return 2 * size if how == RANDOM else size
+
+    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        j = place >> 1 if new.shared(run)[-2] == RANDOM else place
+        return learn_one(part_of(run, 0, 0), j, new.note(run)[j], outcome, number)  # type: ignore[no-any-return]
+
+    return say, learn
 
 
 @law
@@ -200,6 +342,18 @@ class OfExperts(OfOthers):
     def _players(self, horizon: int, stream: Stream) -> list[Any]:
         # Streams of their own: players read the numbers of theirs by index, from the first on.
         return [begin("forecaster", of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)]
+
+    def _begun(self, horizon: int, stream: Stream) -> list[Any]:
+        # Streams of their own: players read the numbers of theirs by index, from the first on.
+        return [
+            begin_new("forecaster", of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)
+        ]
+
+
+@new.kernel
+def experts_of(run):
+    """How many experts there are, of a whole with one number of its own."""
+    return (len(new.shared(run)) - 1) // EACH
 
 
 @dataclass(frozen=True)
@@ -242,6 +396,69 @@ class ExpertMixture(OfExperts):
             players, needs=needs, floats=[0.0] * k + [-1.0] + [0.0] * 4, shared=[rate], scratch=k, stream=stream
         )  # fmt: skip
         return _whole(_mix, _charge, memory, needs, size=sum(player.size for player in players))
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        players, k = self._begun(horizon, stream), len(self.of)
+        rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, k)))
+        size = sum(player.size for player in players)
+        steps, numbers, of_parts = joined(players, k + 2 * size)
+        return new.Forecaster(
+            *mixture_steps(*steps), [0.0] * (2 * k), [*numbers, rate], size=size, stream=stream, **of_parts
+        )
+
+
+@cache
+def mixture_steps(says: Any, learns: Any) -> Any:
+    """The steps of a mixture. State: the losses of the experts, and room for their shares.
+
+    The note: the size of each expert's law; then value and weight of each atom, one expert after the other.
+    """
+    say_one, learn_one = new.one_of(says), new.one_of(learns)
+
+    def say(run: new.Run, number: int) -> int:
+        experts, rate, stated = experts_of(run), new.shared(run)[-1], new.note(run)
+        loss, shares = new.state(run)[:experts], new.state(run)[experts:]
+        least, total, first = loss[0], 0.0, 0
+        for k in range(1, experts):
+            least = min(least, loss[k])
+        for k in range(experts):
+            shares[k] = 1.0 if loss[k] == least else math.exp(rate * (least - loss[k]))
+            total += shares[k]
+        for k in range(experts):
+            part, share = part_of(run, k, first), shares[k] / total
+            size = say_one(steps_of(run, k), part, number)
+            if not is_law(part, size):
+                return pass_on(run, part, size)  # type: ignore[no-any-return]
+            values, weights = new.law(part)
+            stated[k] = size
+            for j in range(size):
+                at = experts + 2 * (first + j)
+                stated[at], stated[at + 1] = values[j] + 0.0, weights[j]
+                weights[j] *= share
+            first += size
+        return first
+
+    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        # Charges each expert its expected squared loss, and tells it an atom: the drawn one if it is its own, else
+        # another that is drawn from its law.
+        experts, stated, loss = experts_of(run), new.note(run), new.state(run)
+        at = experts
+        for k in range(experts):
+            size = int(stated[k])
+            values, weights = stated[at : at + 2 * size : 2], stated[at + 1 : at + 2 * size : 2]
+            for j in range(size):
+                loss[k] += weights[j] * (values[j] - outcome) ** 2
+            pick = place - (at - experts) // 2
+            if not 0 <= pick < size:
+                u = new.own_uniform(run, (number - 1) * experts + k) if size > 1 else 0.0
+                pick = new.drawn((values, weights), size, u)
+            code = learn_one(steps_of(run, k), part_of(run, k, 0), pick, values[pick], outcome, number)
+            if code < 0:
+                return code  # type: ignore[no-any-return]
+            at += 2 * size
+        return 0
+
+    return say, learn
 
 
 @law
@@ -337,6 +554,96 @@ class ExpertAggregation(OfExperts):
         players, needs, k = self._players(horizon, stream), sorted(self.needs), len(self.of)
         memory = Parts(players, needs=needs, floats=2 * k, shared=[self.edge], scratch=k)
         return _whole(_aggregate, _learn_aggregated, memory, needs, size=1)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
+        players, k = self._begun(horizon, stream), len(self.of)
+        steps, numbers, of_parts = joined(players, 2 * k)
+        return new.Forecaster(
+            *aggregation_steps(*steps), [0.0] * (3 * k), [*numbers, self.edge],
+            size=max(player.size for player in players), **of_parts,
+        )  # fmt: skip
+
+
+@cache
+def aggregation_steps(says: Any, learns: Any) -> Any:
+    """The steps of an aggregation. State: regrets to each expert in both losses, and room for the experts' forecasts.
+
+    The note: of each expert the forecast, and its place in the law.
+    """
+    say_one, learn_one = new.one_of(says), new.one_of(learns)
+
+    def say(run: new.Run, number: int) -> int:
+        experts, edge, said = experts_of(run), new.shared(run)[-1], new.note(run)
+        off_ends = new.state(run)[2 * experts :]
+        for k in range(experts):
+            part = part_of(run, k, 0)
+            size = say_one(steps_of(run, k), part, number)
+            if not is_law(part, size):
+                return pass_on(run, part, size)  # type: ignore[no-any-return]
+            (values, weights), place = new.law(part), 0
+            while weights[place] <= 0.0:
+                place += 1
+            said[2 * k], said[2 * k + 1] = values[place] + 0.0, place
+            off_ends[k] = min(max(values[place], edge), 1.0 - edge)
+        values, weights = new.law(run)
+        values[0], weights[0] = agreed_forecast(off_ends, new.state(run)[: 2 * experts]), 1.0
+        return 1
+
+    def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        experts, edge, said = experts_of(run), new.shared(run)[-1], new.note(run)
+        off_ends = new.state(run)[2 * experts :]
+        for k in range(experts):
+            p, own = said[2 * k], int(said[2 * k + 1])
+            off_ends[k] = min(max(p, edge), 1.0 - edge)
+            code = learn_one(steps_of(run, k), part_of(run, k, 0), own, p, outcome, number)
+            if code < 0:
+                return code  # type: ignore[no-any-return]
+        add_regrets(off_ends, forecast, outcome, new.state(run)[: 2 * experts])
+        return 0
+
+    return say, learn
+
+
+@new.kernel
+def agreed_forecast(experts, regret):
+    """The forecast p at which the potential of `ExpertAggregation` is the same after either outcome."""
+    # It is the root of Σ w_k (q_k/p − (1 − q_k)/(1 − p)) + Σ v_k (exp(2((1 − p)² − (1 − q_k)²)) − exp(2(p² − q_k²))),
+    # which falls in p. Newton's steps, and halves of the bracket where they leave it.
+    size, low, high = len(experts), experts.min(), experts.max()
+    most, total, p = regret.max(), 0.0, 0.0
+    ones, zeros, up, down = 0.0, 0.0, 0.0, 0.0
+    for k in range(size):
+        q, by_log, by_brier = experts[k], math.exp(regret[k] - most), regret[size + k] - most
+        ones, zeros = ones + by_log * q, zeros + by_log * (1.0 - q)
+        up += math.exp(by_brier - 2.0 * (1.0 - q) ** 2)
+        down += math.exp(by_brier - 2.0 * q * q)
+        share = by_log + math.exp(by_brier)
+        total, p = total + share, p + share * q
+    p = min(max(p / total, low), high)
+    while low < p < high:
+        rest = 1.0 - p
+        after_one, after_none = up * math.exp(2.0 * rest * rest), down * math.exp(2.0 * p * p)
+        gap = ones / p - zeros / rest + after_one - after_none
+        if gap == 0.0:
+            break
+        low, high = (p, high) if gap > 0.0 else (low, p)
+        slope = ones / (p * p) + zeros / (rest * rest) + 4.0 * (rest * after_one + p * after_none)
+        last, p = p, p + gap / slope
+        if not low < p < high:
+            p = 0.5 * (low + high)
+        if abs(p - last) <= 1e-16:
+            break
+    return p
+
+
+@new.kernel
+def add_regrets(experts, p, outcome, regret):
+    """Adds how much more the forecast p lost than each expert: in the log loss, and then twice that in (p − y)²."""
+    size = len(experts)
+    for k in range(size):
+        q = experts[k]
+        regret[k] += math.log(q / p) if outcome == 1 else math.log((1.0 - q) / (1.0 - p))
+        regret[size + k] += 2.0 * ((p - outcome) ** 2 - (q - outcome) ** 2)
 
 
 @kernel
