@@ -161,7 +161,8 @@ class Epochs(new.Forecaster):
     def __init__(self, players: Sequence[new.Forecaster], first: int) -> None:
         steps, numbers, of_parts = joined(players, 0)
         size, self.first = max(player.size for player in players), first
-        super().__init__(*epoch_steps(*steps), shared=[*numbers, first], size=size, **of_parts)
+        say, learn = epoch_steps(*steps)
+        super().__init__(say, learn, shared=[*numbers, first], size=size, **of_parts)
 
     def make_room(self, coming: new.Coming) -> None:
         """Makes each part fit for the rounds of its epoch."""
@@ -187,12 +188,12 @@ def epoch_steps(says: Any, learns: Any) -> Any:
 
     def say(run: new.Run, number: int) -> int:
         k, before = epoch_of(run, number)
-        return say_one(steps_of(run, k), part_of(run, k, 0), number - before)  # type: ignore[no-any-return]
+        return say_one(steps_of(run, k), part_of(run, k, 0), number - before)
 
     def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
         k, before = epoch_of(run, number)
         of = steps_of(run, k), part_of(run, k, 0)
-        return learn_one(*of, place, forecast, outcome, number - before)  # type: ignore[no-any-return]
+        return learn_one(*of, place, forecast, outcome, number - before)
 
     return say, learn
 
@@ -263,11 +264,10 @@ class Rounded(OfOthers, OnGrid):
     def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
         player, m = begin_new("forecaster", self.of, horizon, stream), self.steps_at(horizon)
         how = ("nearest", "random", "down").index(self.how)
-        ((say,), (learn,)), numbers, of_parts = joined([player], player.size)
-        return new.Forecaster(
-            *rounded_steps(say, learn), shared=[*numbers, how, m], size=player.size * (2 if how == RANDOM else 1),
-            grid=grid_of(m), **of_parts,
-        )  # fmt: skip
+        ((say_one,), (learn_one,)), numbers, of_parts = joined([player], player.size)
+        say, learn = rounded_steps(say_one, learn_one)
+        size = player.size * (2 if how == RANDOM else 1)
+        return new.Forecaster(say, learn, shared=[*numbers, how, m], size=size, grid=grid_of(m), **of_parts)
 
 
 NEAREST, RANDOM, DOWN = range(3)
@@ -281,7 +281,7 @@ def rounded_steps(say_one: Any, learn_one: Any) -> Any:
         part, said, (values, weights) = part_of(run, 0, 0), new.note(run), new.law(run)
         size, how, m = say_one(part, number), int(new.shared(run)[-2]), int(new.shared(run)[-1])
         if not is_law(part, size):
-            return pass_on(run, part, size)  # type: ignore[no-any-return]
+            return pass_on(run, part, size)
         for j in range(size - 1, -1, -1):  # where there are two for each, they are written from the last on
             v = values[j] + 0.0
             said[j] = v
@@ -299,7 +299,7 @@ def rounded_steps(say_one: Any, learn_one: Any) -> Any:
 
     def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
         j = place >> 1 if new.shared(run)[-2] == RANDOM else place
-        return learn_one(part_of(run, 0, 0), j, new.note(run)[j], outcome, number)  # type: ignore[no-any-return]
+        return learn_one(part_of(run, 0, 0), j, new.note(run)[j], outcome, number)
 
     return say, learn
 
@@ -402,8 +402,9 @@ class ExpertMixture(OfExperts):
         rate = value_at(self.rate, horizon) * math.sqrt(8.0 * math.log(max(2, k)))
         size = sum(player.size for player in players)
         steps, numbers, of_parts = joined(players, k + 2 * size)
+        say, learn = mixture_steps(*steps)
         return new.Forecaster(
-            *mixture_steps(*steps), [0.0] * (2 * k), [*numbers, rate], size=size, stream=stream, **of_parts
+            say, learn, [0.0] * (2 * k), [*numbers, rate], size=size, stream=stream, **of_parts
         )
 
 
@@ -428,7 +429,7 @@ def mixture_steps(says: Any, learns: Any) -> Any:
             part, share = part_of(run, k, first), shares[k] / total
             size = say_one(steps_of(run, k), part, number)
             if not is_law(part, size):
-                return pass_on(run, part, size)  # type: ignore[no-any-return]
+                return pass_on(run, part, size)
             values, weights = new.law(part)
             stated[k] = size
             for j in range(size):
@@ -454,7 +455,7 @@ def mixture_steps(says: Any, learns: Any) -> Any:
                 pick = new.drawn((values, weights), size, u)
             code = learn_one(steps_of(run, k), part_of(run, k, 0), pick, values[pick], outcome, number)
             if code < 0:
-                return code  # type: ignore[no-any-return]
+                return code
             at += 2 * size
         return 0
 
@@ -558,10 +559,9 @@ class ExpertAggregation(OfExperts):
     def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
         players, k = self._begun(horizon, stream), len(self.of)
         steps, numbers, of_parts = joined(players, 2 * k)
-        return new.Forecaster(
-            *aggregation_steps(*steps), [0.0] * (3 * k), [*numbers, self.edge],
-            size=max(player.size for player in players), **of_parts,
-        )  # fmt: skip
+        say, learn = aggregation_steps(*steps)
+        size = max(player.size for player in players)  # room for the law of one of them
+        return new.Forecaster(say, learn, [0.0] * (3 * k), [*numbers, self.edge], size=size, **of_parts)
 
 
 @cache
@@ -579,7 +579,7 @@ def aggregation_steps(says: Any, learns: Any) -> Any:
             part = part_of(run, k, 0)
             size = say_one(steps_of(run, k), part, number)
             if not is_law(part, size):
-                return pass_on(run, part, size)  # type: ignore[no-any-return]
+                return pass_on(run, part, size)
             (values, weights), place = new.law(part), 0
             while weights[place] <= 0.0:
                 place += 1
@@ -597,7 +597,7 @@ def aggregation_steps(says: Any, learns: Any) -> Any:
             off_ends[k] = min(max(p, edge), 1.0 - edge)
             code = learn_one(steps_of(run, k), part_of(run, k, 0), own, p, outcome, number)
             if code < 0:
-                return code  # type: ignore[no-any-return]
+                return code
         add_regrets(off_ends, forecast, outcome, new.state(run)[: 2 * experts])
         return 0
 
