@@ -15,7 +15,7 @@ from onlinecal.core.specification import STEPS, allow, expression, number, part,
 from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.engine2 import steps as new
-from onlinecal.engine2.start import begin as begin_new
+from onlinecal.engine2.parts import begin_part
 from onlinecal.forecasters.base import Forecaster, OfOthers, OnGrid, grid_of
 from onlinecal.forecasters.recalibration import cell_of
 from onlinecal.rounds.parts import (
@@ -150,7 +150,7 @@ class Doubling(OfOthers):
         players: list[new.Forecaster] = []
         end, length = 0, self.first
         while not players or end < horizon:
-            players.append(begin_new("forecaster", self.of, length, stream.child(f"epoch of {length}")))
+            players.append(begin_part("forecaster", self.of, length, stream.child(f"epoch of {length}")))
             end, length = end + length, 2 * length
         return Epochs(players, self.first)
 
@@ -262,7 +262,7 @@ class Rounded(OfOthers, OnGrid):
         return _whole(_state_rounded, _learn_rounded, memory, needs, size=size, grid=grid)
 
     def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        player, m = begin_new("forecaster", self.of, horizon, stream), self.steps_at(horizon)
+        player, m = begin_part("forecaster", self.of, horizon, stream), self.steps_at(horizon)
         how = ("nearest", "random", "down").index(self.how)
         ((say_one,), (learn_one,)), numbers, of_parts = joined([player], player.size)
         say, learn = rounded_steps(say_one, learn_one)
@@ -346,7 +346,7 @@ class OfExperts(OfOthers):
     def _begun(self, horizon: int, stream: Stream) -> list[Any]:
         # Streams of their own: players read the numbers of theirs by index, from the first on.
         return [
-            begin_new("forecaster", of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)
+            begin_part("forecaster", of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)
         ]
 
 

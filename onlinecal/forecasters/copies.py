@@ -15,7 +15,7 @@ from onlinecal.core.guarantee import Guarantee
 from onlinecal.core.specification import allow, optional, part, whole
 from onlinecal.core.streams import Stream
 from onlinecal.engine2 import steps as new
-from onlinecal.engine2.start import begin as begin_new
+from onlinecal.engine2.parts import begin_part
 from onlinecal.forecasters.base import Forecaster, OfOthers
 from onlinecal.rounds.law import Unplayable
 from onlinecal.rounds.parts import (
@@ -68,7 +68,7 @@ def _copy(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
 
 
 def _copy2(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
-    return begin_new("forecaster", of, horizon, stream.child(*names))
+    return begin_part("forecaster", of, horizon, stream.child(*names))
 
 
 class OfCopies(OfOthers):
