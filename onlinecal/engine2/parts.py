@@ -72,7 +72,7 @@ class PlainPart(Forecaster):
             certificates=certified if strategy.certifies else None,
         )  # fmt: skip
         self.strategy, self.horizon, self.begun = strategy, horizon, stream
-        self.objects = [_Object(strategy, player)]
+        self.objects, self.in_python = [_Object(strategy, player)], True
 
     def spread(self, runs: range) -> None:
         """As `Player.spread`, with an object for each run."""

@@ -66,8 +66,8 @@ def _pass_on(run, k, size):
     return -size
 
 
-#: the shared numbers of a whole begin with two for each part: which of the different steps are its, and where its note
-#: begins in that of the whole
+#: the shared numbers of a whole begin with two for each part: the place of its steps among the different ones, and the
+#: beginning of its note
 STEPS_OF, NOTE_AT, EACH = range(3)
 
 
@@ -440,8 +440,8 @@ def mixture_steps(says: Any, learns: Any) -> Any:
         return first
 
     def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
-        # Charges each expert its expected squared loss, and tells it an atom: the drawn one if it is its own, else
-        # another that is drawn from its law.
+        # Charges each expert its expected squared loss. It is told the drawn atom if this is its own, else one that
+        # is drawn from its law.
         experts, stated, loss = experts_of(run), new.note(run), new.state(run)
         at = experts
         for k in range(experts):

@@ -190,7 +190,7 @@ class Copies2(new.Forecaster):
             note=first + form.note, needs={**more, **{first + place: kind for place, kind in form.needs.items()}},
             certificates=partial(summed_certificates, names=certified) if certified else None, refusal=refusal,
         )  # fmt: skip
-        self.begun, self.wanted, self.each = begun, wanted, each
+        self.begun, self.wanted, self.each, self.in_python = begun, wanted, each, form.in_python
         self.form, self.names = (form.size, form.note, form.needs, _grid_bytes(form)), list[tuple[str, ...]]()
 
     def make_room(self, coming: Any) -> None:

@@ -114,6 +114,14 @@ def test_plain_parts_play_as_today(whole, cls, name, monkeypatch):
     assert end(Game(spec, nature, threads=2, **given)) == expected
 
 
+@pytest.mark.parametrize("whole", WHOLES)
+def test_a_player_says_whether_a_part_is_in_plain_python(whole):
+    """A row does not hold the state of an object: what copies rows asks for this."""
+    for part in (as_forecaster(Laws), f.EmpiricalMean()):
+        game = Game(WHOLES[whole](part), n.Drift(), horizon=T, runs=range(2))
+        assert game.forecaster.in_python is (not hasattr(part, "begin"))
+
+
 @pytest.mark.parametrize("where", ["forecast", "update"])
 @pytest.mark.parametrize("whole", WHOLES)
 def test_an_error_of_a_plain_part_is_named_with_its_line(whole, where):
