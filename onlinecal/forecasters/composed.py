@@ -66,8 +66,7 @@ def _pass_on(run, k, size):
     return -size
 
 
-#: the shared numbers of a whole begin with two for each part: the place of its steps among the different ones, and the
-#: beginning of its note
+#: the shared numbers of each part: which of the different steps are its, and where its note begins
 STEPS_OF, NOTE_AT, EACH = range(3)
 
 
@@ -609,9 +608,11 @@ def agreed_forecast(experts, regret):
     """The forecast p at which the potential of `ExpertAggregation` is the same after either outcome."""
     # It is the root of Σ w_k (q_k/p − (1 − q_k)/(1 − p)) + Σ v_k (exp(2((1 − p)² − (1 − q_k)²)) − exp(2(p² − q_k²))),
     # which falls in p. Newton's steps, and halves of the bracket where they leave it.
-    size, low, high = len(experts), experts.min(), experts.max()
-    most, total, p = regret.max(), 0.0, 0.0
-    ones, zeros, up, down = 0.0, 0.0, 0.0, 0.0
+    size, low, high, most = len(experts), experts[0], experts[0], regret[0]
+    for k in range(size):
+        low, high = min(low, experts[k]), max(high, experts[k])
+        most = max(most, max(regret[k], regret[size + k]))
+    total, p, ones, zeros, up, down = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(size):
         q, by_log, by_brier = experts[k], math.exp(regret[k] - most), regret[size + k] - most
         ones, zeros = ones + by_log * q, zeros + by_log * (1.0 - q)
