@@ -1,4 +1,4 @@
-"""Parts of compiled strategies: players of steps, also where these steps call an object in plain Python.
+"""Parts of compiled forecasters: players of steps, also where these steps call an object in plain Python.
 
 Numba's `objmode` calls it, and an error that the object raises goes through the steps as one of theirs does.
 """
@@ -30,9 +30,9 @@ PLAYING: WeakValueDictionary[int, _Object] = WeakValueDictionary()
 NUMBERS = counted(1)
 
 
-def begin_part(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
-    """A player of steps for a part of a composition, at its beginning."""
-    player = begin(role, strategy, horizon, stream)
+def begin_part(strategy: Any, horizon: int, stream: Stream) -> Any:
+    """A forecaster of steps for a part of a composition, at its beginning."""
+    player = begin("forecaster", strategy, horizon, stream)
     return player if isinstance(player, Player) else PlainPart(strategy, player, horizon, stream)
 
 

@@ -149,7 +149,7 @@ class Doubling(OfOthers):
         players: list[new.Forecaster] = []
         end, length = 0, self.first
         while not players or end < horizon:
-            players.append(begin_part("forecaster", self.of, length, stream.child(f"epoch of {length}")))
+            players.append(begin_part(self.of, length, stream.child(f"epoch of {length}")))
             end, length = end + length, 2 * length
         return Epochs(players, self.first)
 
@@ -261,7 +261,7 @@ class Rounded(OfOthers, OnGrid):
         return _whole(_state_rounded, _learn_rounded, memory, needs, size=size, grid=grid)
 
     def begin(self, horizon: int, stream: Stream) -> new.Forecaster:
-        player, m = begin_part("forecaster", self.of, horizon, stream), self.steps_at(horizon)
+        player, m = begin_part(self.of, horizon, stream), self.steps_at(horizon)
         how = ("nearest", "random", "down").index(self.how)
         ((say_one,), (learn_one,)), numbers, of_parts = joined([player], player.size)
         say, learn = rounded_steps(say_one, learn_one)
@@ -344,9 +344,7 @@ class OfExperts(OfOthers):
 
     def _begun(self, horizon: int, stream: Stream) -> list[Any]:
         # Streams of their own: players read the numbers of theirs by index, from the first on.
-        return [
-            begin_part("forecaster", of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)
-        ]
+        return [begin_part(of, horizon, stream.child(f"expert {k}")) for k, of in enumerate(self.of)]
 
 
 @new.kernel

@@ -68,7 +68,7 @@ def _copy(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
 
 
 def _copy2(of: Forecaster, horizon: int, stream: Stream, *names: str) -> Any:
-    return begin_part("forecaster", of, horizon, stream.child(*names))
+    return begin_part(of, horizon, stream.child(*names))
 
 
 class OfCopies(OfOthers):
