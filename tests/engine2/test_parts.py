@@ -114,6 +114,34 @@ def test_plain_parts_play_as_today(whole, cls, name, monkeypatch):
     assert end(Game(spec, nature, threads=2, **given)) == expected
 
 
+class Mean:
+    """(1 + ones)/(2 + rounds), with a law of two values in every third round."""
+
+    def __init__(self):
+        self.ones, self.rounds = 0, 0
+
+    def forecast(self):
+        p = (self.ones + 1) / (self.rounds + 2)
+        return p if self.rounds % 3 else {p: 1 - p, 0.5 * p: p}
+
+    def update(self, forecast, outcome):
+        self.ones, self.rounds = self.ones + outcome, self.rounds + 1
+
+
+@pytest.mark.parametrize("whole", WHOLES)
+def test_records_are_parts_as_the_plain_class_is(whole, monkeypatch):
+    def played():
+        spec = WHOLES[whole](as_forecaster(Mean))
+        game = Game(spec, n.Drift(), horizon=T, runs=range(2), schedule=SCHEDULES["random"])
+        game.advance(T)
+        return game.forecaster.in_python, bits(game.gammas())
+
+    in_python, plain = played()
+    monkeypatch.setattr(Mean, "oc_compiled", True, raising=False)
+    assert in_python
+    assert played() == (False, plain)
+
+
 @pytest.mark.parametrize("whole", WHOLES)
 def test_a_player_says_whether_a_part_is_in_plain_python(whole):
     """A row does not hold the state of an object: what copies rows asks for this."""
