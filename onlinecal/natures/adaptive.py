@@ -59,6 +59,11 @@ class EarlyStopping(Nature):
         memory = Memory(floats=[0.5, 0.0, 0.0], shared=[self._bias_at(horizon)])
         return CompiledNature(stay, memory, sight=self.sight, hear=_stop)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        return new.Nature(
+            keep_bias, [0.5, 0.0, 0.0], [self._bias_at(horizon)], sight=self.sight, hear=stop_coins
+        )
+
     def _bias_at(self, horizon: float) -> float:
         return check_expression("bias", self.bias, 1e-9, 1e9, int(horizon))
 
@@ -111,6 +116,17 @@ def _fall(bias: float, beta: float) -> float:
     return 0.5 * s - tangent * (0.125 * (beta * (1.0 + s * (1.0 + tangent))) ** 2 - 0.5 * s)
 
 
+def stop_coins(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    """The state is q, B and S; shared is the bias that ends the coins."""
+    mine, bias = new.state(run), new.shared(run)[0]
+    if mine[0] == 0.5:
+        mine[1] += outcome - forecast
+        mine[2] += (0.5 - forecast) * (outcome - forecast)
+        if max(abs(mine[1]), mine[2] + 0.5 * abs(mine[1])) >= bias:
+            mine[0] = 1.0 if mine[1] >= 0.0 else 0.0
+    return 0
+
+
 @hear
 def _stop(run, number, size, forecast, outcome):
     """The others are B and S."""
@@ -155,6 +171,76 @@ class Sidestepping(Nature):
             shared_ints=[-(-horizon // cells)], memo=1,
         )  # fmt: skip
         return CompiledNature(_ask, memory, sight=self.sight, hear=_sidestep)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        cells = grid_steps("cells", self.cells, horizon)
+        middle = (cells - 1) // 2
+        state = [0.25 + 0.5 * (middle + 0.5) / cells, 0.0, middle, 0.0, 0.0] + [0.0] * cells
+        shared = [-(-horizon // cells)]
+        return new.Nature(ask_in_epoch, state, shared, sight=self.sight, hear=sidestep, note=1)
+
+
+#: the state of natures with epochs: θ, B, the cell, its rounds and the number of the epoch; more is a nature's own
+THETA, BIAS, CELL_NOW, ROUNDS_OF_IT, EPOCH_NOW, OWN = range(6)
+
+
+def ask_in_epoch(run: new.Run, size: int, forecast: float, number: int) -> float:
+    # A round that is resolved after its epoch tells nothing of the next one.
+    new.note(run)[0] = new.state(run)[EPOCH_NOW]
+    return new.state(run)[THETA]
+
+
+def sidestep(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    """Behind the others are the signs of the cells; shared are the rounds of an epoch."""
+    mine, longest = new.state(run), new.shared(run)[0]
+    if new.note(run)[0] != mine[EPOCH_NOW]:
+        return 0
+    signs, cell = mine[OWN:], int(mine[CELL_NOW])
+    width, enough = 0.5 / len(signs), longest**0.5
+    mine[ROUNDS_OF_IT] += 1.0
+    if abs(forecast - mine[THETA]) <= width:
+        mine[BIAS] += outcome - forecast
+    bias = mine[BIAS]
+    if mine[ROUNDS_OF_IT] >= longest or abs(bias) >= enough:
+        if bias >= enough:
+            signs[cell] = 1.0
+        elif bias <= -enough:
+            signs[cell] = -1.0
+        cell = step_aside(signs, cell)
+        mine[THETA], mine[BIAS] = 0.25 + width * (cell + 0.5), 0.0
+        mine[CELL_NOW], mine[ROUNDS_OF_IT] = cell, 0.0
+        mine[EPOCH_NOW] += 1.0
+    return 0
+
+
+@new.kernel
+def step_aside(signs, here):
+    """The next cell, and the signs that it repairs taken away."""
+    cells, free, harm = len(signs), 0, 0
+    # From the left: the + to the right of cell i, and the − to its left.
+    for i in range(cells):
+        free += signs[i] == 0.0
+        harm += signs[i] == 1.0
+    least, count = cells + 1, 0
+    for step in range(2):
+        # First how many cells do least harm, then the middle one of them.
+        wanted, seen, now = count // 2, 0, harm
+        for i in range(cells):
+            now -= signs[i] == 1.0
+            if signs[i] == 0.0 or free == 0:
+                if step == 0:
+                    if now < least:
+                        least, count = now, 0
+                    count += now == least
+                elif now == least:
+                    if seen == wanted:
+                        here = i
+                    seen += 1
+            now += signs[i] == -1.0
+    for i in range(cells):
+        if (i > here and signs[i] == 1.0) or (i < here and signs[i] == -1.0) or i == here:
+            signs[i] = 0.0
+    return here
 
 
 #: whole numbers of natures with epochs: a cell, its rounds, the number of the epoch, and more
@@ -249,6 +335,23 @@ class HalfCrossing(Nature):
         # q; ones − rounds/2, where this should be, how many outcomes away from 1/2 the forecast was; rounds.
         memory = Memory(ints=1, floats=[1.0, 0.0, 0.5, math.inf])
         return CompiledNature(stay, memory, sight=self.sight, hear=_cross)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        return new.Nature(keep_bias, [1.0, 0.0, 0.5, math.inf, 0.0], sight=self.sight, hear=cross_half)
+
+
+def cross_half(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    """The state: q; ones − rounds/2, where this should be, how many outcomes away from 1/2 the forecast was; rounds."""
+    mine = new.state(run)
+    away = (forecast - 0.5) * mine[4]
+    mine[3] *= FADE
+    if abs(away) <= mine[3]:
+        mine[2] = mine[1] - away
+        mine[3] = max(abs(away), 0.5)
+    mine[1] += outcome - 0.5
+    mine[0] = 1.0 if mine[1] < mine[2] else 0.0
+    mine[4] += 1.0
+    return 0
 
 
 @hear
