@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core._compile import index, kernel, part_of_kernel
+from onlinecal.core.arrays import cells as cells_of
 from onlinecal.core.guarantee import Sight
+from onlinecal.engine2 import steps as new
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, Step, ints, law_values, law_weights
 from onlinecal.rounds.words import bits_of
@@ -145,3 +147,76 @@ def _spread(state):
         state[table + i] = 0
     for level in range(state[LEVELS]):
         state[table + _place(state, state[HEAD + level])] = level + 1
+
+
+# ---------------------------------------------------------------- levels in order
+
+#: the state of a nature with levels: how many there are, and a number of its own. Then, in ascending order, the value of
+#: each level and the numbers of it that the nature keeps. Behind the last all are 0, as those of a level to come.
+MANY, OWN, BEGIN = range(3)
+
+
+def level_nature(
+    move: Any,
+    hear: Any,
+    shared: Any,
+    *,
+    numbers: int = 1,
+    own: float = 0.0,
+    cells: int | None = None,
+    note: int = 0,
+) -> new.Nature:
+    """A nature that sees the law and keeps this many numbers of each level that was drawn, or one of each cell."""
+    if cells is not None:
+        return new.Nature(move, [0.0] * (cells + 1), shared, sight=Sight.LAW, hear=hear, note=note)
+
+    def grows(coming: new.Coming) -> int:
+        return BEGIN + (1 + numbers) * (int(min(coming.asked, coming.levels)) + 1)
+
+    return new.Nature(move, [0.0, own], shared, sight=Sight.LAW, hear=hear, note=note, grows=grows)
+
+
+#: the cell of a value, in steps
+cell_of = new.kernel(cells_of)
+
+
+@new.kernel
+def ends_of(run, size):
+    """The lowest and the highest forecast of a law."""
+    (values, weights), lowest, highest = new.law(run), np.inf, -np.inf
+    for j in range(size):
+        if weights[j] > 0.0:
+            lowest, highest = min(lowest, values[j]), max(highest, values[j])
+    return lowest + 0.0, highest + 0.0  # −0 is the level 0
+
+
+@new.kernel
+def first_from(mine, wide, value):
+    """The place of the first level that is not below a value; each takes `wide` numbers."""
+    low, high = 0, int(mine[MANY])
+    while low < high:
+        middle = (low + high) >> 1
+        if mine[BEGIN + middle * wide] < value:
+            low = middle + 1
+        else:
+            high = middle
+    return BEGIN + low * wide
+
+
+@new.kernel
+def place_of(mine, wide, value):
+    """The place of the numbers of a level; if it is new, of those of a level to come."""
+    at, end = first_from(mine, wide, value), BEGIN + int(mine[MANY]) * wide
+    return (at if at < end and mine[at] == value else end) + 1
+
+
+@new.kernel
+def entered(mine, wide, value):
+    """The place of the numbers of a level, which is entered if it is new."""
+    at, end = first_from(mine, wide, value), BEGIN + int(mine[MANY]) * wide
+    if at == end or mine[at] != value:
+        for i in range(end - 1, at - 1, -1):  # the levels above move up
+            mine[i + wide] = mine[i]
+        mine[at], mine[at + 1 : at + wide] = value, 0.0
+        mine[MANY] += 1.0
+    return at + 1

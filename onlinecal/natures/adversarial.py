@@ -11,7 +11,7 @@ from onlinecal.core.guarantee import Forecasters, Guarantee, Sight
 from onlinecal.core.specification import UNIT, allow, optional, whole, word
 from onlinecal.core.streams import Stream
 from onlinecal.engine2 import steps as new
-from onlinecal.natures._levels import enter, find, level_player
+from onlinecal.natures._levels import cell_of, enter, entered, find, level_nature, level_player, place_of
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import Memory, floats, hear, law_values, law_weights, move, shared, shared_ints
@@ -179,6 +179,10 @@ class Greedy(Nature):
         kink = [float(self.kink)]
         return level_player(_greed, _note, cells=self.cells, shared_ints=shared_ints, shared=kink)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        shared = [get_args(Target).index(self.target), self.cells or 0, float(self.kink)]
+        return level_nature(raise_most, add_to_level, shared, cells=self.cells)
+
     @property
     def guarantees(self) -> tuple[Guarantee, ...]:
         if self.target == "kink" or self.cells is not None:
@@ -188,6 +192,39 @@ class Greedy(Nature):
 
 #: the targets, as kernels know them
 ECE, SQUARE, KINK = 0, 1, 2
+
+
+@new.kernel
+def value_of(total, v, target, kink):
+    """f_v of the docstring."""
+    if target == SQUARE:
+        return total * total
+    if target == ECE or v == kink:
+        return abs(total)
+    return max(total, 0.0) if v < kink else max(-total, 0.0)
+
+
+def raise_most(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """The state is a sum for each level, or cell; shared are the target, the cells and the kink."""
+    mine, given, (values, weights) = new.state(run), new.shared(run), new.law(run)
+    target, cells, kink, lead = int(given[0]), int(given[1]), given[2], 0.0
+    for j in range(size):
+        v, weight = values[j], weights[j]
+        if weight > 0.0:
+            total = mine[cell_of(v, cells) if cells > 0 else place_of(mine, 2, v)]
+            c = kink if target == KINK else v
+            # By how much more, weighed, the target rises with y = 1 than with y = 0.
+            up, down = value_of(total + 1.0 - c, v, target, kink), value_of(total - c, v, target, kink)
+            lead += weight * (up - down)
+    return 0.5 if lead == 0.0 else (1.0 if lead > 0.0 else 0.0)
+
+
+def add_to_level(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, given = new.state(run), new.shared(run)
+    target, cells, kink = int(given[0]), int(given[1]), given[2]
+    at = cell_of(forecast, cells) if cells > 0 else entered(mine, 2, forecast)
+    mine[at] += outcome - (kink if target == KINK else forecast)
+    return 0
 
 
 @kernel

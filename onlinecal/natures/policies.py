@@ -12,7 +12,20 @@ from onlinecal.core.arrays import cell
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import UNIT, allow, listed, number, optional, whole
 from onlinecal.core.streams import Stream
-from onlinecal.natures._levels import ROOM, ends, enter, find, level_player
+from onlinecal.engine2 import steps as new
+from onlinecal.natures._levels import (
+    OWN,
+    ROOM,
+    cell_of,
+    ends,
+    ends_of,
+    enter,
+    entered,
+    find,
+    level_nature,
+    level_player,
+    place_of,
+)
 from onlinecal.natures.base import Nature
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import floats, hear, ints, law_values, law_weights, move, shared, shared_ints
@@ -55,6 +68,28 @@ class KinkApproach(Nature):
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         shared = [float(self.kink), float(self.dwell)]
         return level_player(_approach, _count, cells=self.cells, shared_ints=[self.cells or 0], shared=shared)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        shared = [float(self.kink), float(self.dwell), self.cells or 0]
+        return level_nature(approach, count_round, shared, cells=self.cells)
+
+
+def approach(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """The state: how often each level, or cell, has been drawn."""
+    mine, given, (lowest, highest) = new.state(run), new.shared(run), ends_of(run, size)
+    kink, dwell, cells, middle = given[0], given[1], int(given[2]), 0.5 * (lowest + highest)
+    if middle == kink:
+        return 0.5
+    v = highest if middle > kink else lowest
+    drawn = mine[cell_of(v, cells) if cells > 0 else place_of(mine, 2, v)]
+    stays = drawn * (v - kink) ** 2 < dwell
+    return 1.0 if stays == (middle > kink) else 0.0
+
+
+def count_round(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, cells = new.state(run), int(new.shared(run)[2])
+    mine[cell_of(forecast, cells) if cells > 0 else entered(mine, 2, forecast)] += 1.0
+    return 0
 
 
 @move
@@ -113,6 +148,46 @@ class SparseBias(Nature):
         rounds = 2.0 * SHARE * horizon / self.reach
         given = [float(self.kink), float(self.reach), rounds]
         return level_player(_feed, _lean, columns=2, own=[1.0], shared=given)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        # A pair every two steps: N = rounds · step.
+        rounds = 2.0 * SHARE * horizon / self.reach
+        given = [float(self.kink), float(self.reach), rounds]
+        return level_nature(feed, lean, given, numbers=2, own=1.0, note=1)
+
+
+#: the numbers of a level: how often it was drawn, its bias, and of `Ratchet` whether this is on its way down (1) or up
+DRAWN, BIAS, FALLS = range(3)
+
+
+def feed(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """The state's own number is the smallest step between two forecasts of one law so far; the note is this law's."""
+    mine, given, (u, v) = new.state(run), new.shared(run), ends_of(run, size)
+    kink, reach, rounds = given[0], given[1], given[2]
+    low, high = place_of(mine, 3, u), place_of(mine, 3, v)
+    new.note(run)[0] = v - u
+    # The step of this very law counts, whether or not it was told before.
+    enough = rounds * (min(mine[OWN], v - u) if v > u else mine[OWN])
+    if 0.5 * (u + v) <= kink:
+        return 1.0
+    if v - kink > reach:
+        return 0.0
+    if mine[low + DRAWN] == 0.0 or mine[high + DRAWN] == 0.0:
+        return 1.0
+    if mine[low + DRAWN] >= enough or mine[high + DRAWN] >= enough:
+        return 0.0
+    # A bias of exactly u is often reached, up to rounding.
+    return 1.0 if mine[low + BIAS] < u - 1e-9 else 0.0
+
+
+def lean(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, step = new.state(run), new.note(run)[0]
+    if step > 0.0:
+        mine[OWN] = min(mine[OWN], step)
+    at = entered(mine, 3, forecast)
+    mine[at + DRAWN] += 1.0
+    mine[at + BIAS] += outcome - forecast
+    return 0
 
 
 @move
@@ -190,6 +265,38 @@ class LogisticPolicy(Nature):
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         return level_player(_weigh, _note, columns=2, shared=list(self.weights))
 
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        return level_nature(weigh, add_round, list(self.weights), numbers=2)
+
+
+def weigh(run: new.Run, size: int, forecast: float, number: int) -> float:
+    mine, w, (values, weights), (a, b) = new.state(run), new.shared(run), new.law(run), ends_of(run, size)
+    low, high = place_of(mine, 3, a), place_of(mine, 3, b)
+    root_a, root_b = math.sqrt(mine[low + DRAWN] + 1.0), math.sqrt(mine[high + DRAWN] + 1.0)
+    d, share = 0.5 - 0.5 * (a + b), 0.0
+    for j in range(size):
+        # A value may be that of several atoms.
+        share += weights[j] if values[j] == a else 0.0
+    x = (
+        w[0]
+        + w[1] * mine[low + BIAS] / root_a
+        - w[2] * mine[high + BIAS] / root_b
+        + w[3] * d
+        + w[4] * d * root_a
+        + w[5] * (share - 0.5)
+        + w[6] * (1.0 if d > 0.0 else -1.0)
+        + w[7] * d * root_b
+    )
+    return 1.0 / (1.0 + math.exp(-min(max(8.0 * x, -700.0), 700.0)))
+
+
+def add_round(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine = new.state(run)
+    at = entered(mine, 3, forecast)
+    mine[at + DRAWN] += 1.0
+    mine[at + BIAS] += outcome - forecast
+    return 0
+
 
 @move
 def _weigh(run, number, size, forecast):
@@ -254,6 +361,44 @@ class Ratchet(Nature):
     def start(self, horizon: int, stream: Stream) -> CompiledNature:
         given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
         return level_player(_push, _turn, columns=3, shared=given)
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        given = [float(self.kink), float(self.low), float(self.low) + float(self.width)]
+        return level_nature(push, turn, given, numbers=3, note=1)
+
+
+@new.kernel
+def rises(run, at):
+    """Whether the bias of a level is on its way up: a new one may stand above the threshold already."""
+    mine = new.state(run)
+    return mine[at + FALLS] == 0.0 if mine[at + DRAWN] > 0.0 else new.shared(run)[2] > 0.0
+
+
+def push(run: new.Run, size: int, forecast: float, number: int) -> float:
+    """The note is 1 where the law is above the kink, −1 where it is below, and 0 at the kink."""
+    kink, (lowest, highest) = new.shared(run)[0], ends_of(run, size)
+    middle = 0.5 * (lowest + highest)
+    side = 1.0 if middle > kink else -1.0 if middle < kink else 0.0
+    new.note(run)[0] = side
+    if side == 0.0:
+        return 0.5
+    at = place_of(new.state(run), 4, highest if side > 0.0 else lowest)
+    return 1.0 if rises(run, at) == (side > 0.0) else 0.0
+
+
+def turn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+    mine, given, side = new.state(run), new.shared(run), new.note(run)[0]
+    at = entered(mine, 4, forecast)
+    mine[at + FALLS] = 0.0 if rises(run, at) else 1.0
+    mine[at + DRAWN] += 1.0
+    mine[at + BIAS] += outcome - forecast
+    scaled = side * mine[at + BIAS] / math.sqrt(mine[at + DRAWN] + 1.0)
+    if side != 0.0:
+        if mine[at + FALLS] == 0.0 and scaled >= given[2]:
+            mine[at + FALLS] = 1.0
+        elif mine[at + FALLS] == 1.0 and scaled <= given[1]:
+            mine[at + FALLS] = 0.0
+    return 0
 
 
 @kernel
