@@ -259,7 +259,8 @@ def play_runs() -> Any:
     return compiled(SIGNATURE, _play_runs)
 
 
-def _say_nothing(run: Run, number: int) -> int:
+def say_nothing(run: Run, number: int) -> int:
+    """A step that says, or reveals, nothing."""
     return 0
 
 
@@ -280,7 +281,7 @@ def _move_nothing(run: Run, size: int, forecast: float, number: int) -> float:
     return 0.0
 
 
-NOTHING = _say_nothing, _draw_nothing, _side_nothing, hear_nothing, _move_nothing, hear_nothing, _say_nothing
+NOTHING = say_nothing, _draw_nothing, _side_nothing, hear_nothing, _move_nothing, hear_nothing, say_nothing
 
 
 def steps_of(mine: Any, theirs: Any) -> tuple[Any, ...]:

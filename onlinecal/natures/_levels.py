@@ -151,8 +151,8 @@ def _spread(state):
 
 # ---------------------------------------------------------------- levels in order
 
-#: the state of a nature with levels: how many there are, and a number of its own. Then, in ascending order, the value of
-#: each level and the numbers of it that the nature keeps. Behind the last all are 0, as those of a level to come.
+#: the state of a nature with levels: how many there are, and a number of its own. Then come the levels in ascending
+#: order, each with its value and the numbers that the nature keeps of it. Behind the last all are 0, as of a new one.
 MANY, OWN, BEGIN = range(3)
 
 

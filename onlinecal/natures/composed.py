@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import zip_longest
 from typing import Any
 
@@ -15,6 +15,9 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.specification import allow, expression, part, parts
 from onlinecal.core.strategy import some, strategy_name
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
+from onlinecal.engine2.loop import hear_nothing, say_nothing
+from onlinecal.engine2.start import begin as begin_new
 from onlinecal.natures.base import Nature, OfNatures, check_weights
 from onlinecal.rounds.parts import Whole, places, reserve_parts
 from onlinecal.rounds.players import CompiledNature
@@ -89,6 +92,105 @@ def whole(move: Any, memory: Parts, hear: Any, **options: Any) -> CompiledNature
         grows_with="levels" if growing == {"levels"} else "rounds",
         **options,
     )
+
+
+def start_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, stream: Stream) -> new.Nature:
+    """A part at its beginning, which plays this number of rounds of a whole."""
+    if of.length is not None and rounds > of.length:
+        raise InvalidParameter(
+            f"{whose}: {rounds} of {horizon} rounds fall to {name} = {strategy_name(of)}, which has {of.length}; "
+            "expected at most that"
+        )
+    return begin_new("nature", of, max(rounds, 1), stream)  # type: ignore[no-any-return]
+
+
+#: the note of a nature of which each round is that of one part: the part, and its number of the round. Then come the
+#: kinds of context that all parts reveal, and the note of the part
+PART_NOW, NUMBER_OF, KINDS = range(3)
+
+
+def one_at_a_time(
+    whose: Any, parts: Sequence[new.Nature], kinds: Sequence[str], shared: Sequence[float] = (), **more: Any
+) -> new.Nature:
+    """A nature of which each round is that of one part: `whose(run, number)` is the part, and its number of the round.
+
+    The parts' common `kinds` of context are revealed. Its shared numbers begin with the kernels of each part.
+    """
+    first = KINDS + len(kinds)
+    places = [{kind: first + place for place, kind in part.reveals.items()} for part in parts]
+    own = [steps_of(part, tuple(at[kind] for kind in kinds)) for part, at in zip(parts, places, strict=True)]
+    each = list(dict.fromkeys(own))
+    move, hear, reveal = steps_one_at_a_time(whose, tuple(each), first)
+    reveals = {KINDS + i: kind for i, kind in enumerate(kinds)} | more.pop("reveals", {})
+    return new.Nature(
+        move,
+        shared=[*map(each.index, own), *shared],
+        hear=hear if any(part.hear is not None for part in parts) else None,
+        reveal=reveal if reveals else None,
+        reveals=reveals,
+        note=first + max(part.note for part in parts),
+        parts=parts,
+        **more,
+    )
+
+
+def steps_of(part: new.Nature, places: tuple[int, ...] = ()) -> tuple[Any, ...]:
+    """Kernels that call the steps of a part, as far as its sight allows; `places` in the whole's note are revealed."""
+    sees = part.sight >= Sight.LAW, part.sight >= Sight.DRAW
+    return kernels_of(part.move, part.hear, part.reveal, *sees, places)
+
+
+@cache
+def kernels_of(
+    move: Any, hear: Any, reveal: Any, sees_law: bool, sees_draw: bool, places: tuple[int, ...]
+) -> tuple[Any, ...]:
+    """The kernels of `steps_of`; `first` is where the part's note begins in that of the whole."""
+    hear_step, shown = hear or new.compiled(new.LEARN, hear_nothing), np.array(places, np.int64)
+    reveal_step = reveal or new.compiled(new.REVEAL, say_nothing)
+
+    @new.kernel
+    def move_part(run, k, first, size, forecast, number):
+        part = new.inner(run, k, first, 0)
+        return move(part, size if sees_law else 0, forecast if sees_draw else np.nan, number)
+
+    @new.kernel
+    def tell_part(run, k, first, forecast, outcome, number):
+        return hear_step(new.inner(run, k, first, 0), -1, forecast, outcome, number)
+
+    @new.kernel
+    def reveal_part(run, k, first, number):
+        code, noted = reveal_step(new.inner(run, k, first, 0), number), new.note(run)
+        for i in range(len(shown)):
+            noted[KINDS + i] = noted[shown[i]]
+        return code
+
+    return move_part, tell_part, reveal_part
+
+
+@cache
+def steps_one_at_a_time(whose: Any, each: tuple[Any, ...], first: int) -> tuple[Any, ...]:
+    """The steps of a nature of which each round is that of one part; shared are which of the kernels are a part's."""
+    moves, tells, reveals = (new.one_of(kernels) for kernels in zip(*each, strict=True))
+
+    @new.kernel
+    def begin_round(run, number):
+        noted, (k, own) = new.note(run), whose(run, number)
+        noted[PART_NOW], noted[NUMBER_OF] = k, own
+        return k, own, int(new.shared(run)[k])
+
+    def move(run: new.Run, size: int, forecast: float, number: int) -> float:
+        k, own, which = begin_round(run, number)
+        return moves(which, run, k, first, size, forecast, own)  # type: ignore[no-any-return]
+
+    def hear(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        k, own = int(new.note(run)[PART_NOW]), int(new.note(run)[NUMBER_OF])
+        return tells(int(new.shared(run)[k]), run, k, first, forecast, outcome, own)  # type: ignore[no-any-return]
+
+    def reveal(run: new.Run, number: int) -> int:
+        k, own, which = begin_round(run, number)
+        return reveals(which, run, k, first, own)  # type: ignore[no-any-return]
+
+    return move, hear, reveal
 
 
 def begin_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, stream: Stream) -> Any:
@@ -178,6 +280,52 @@ class Mixture(OfNatures):
         memory = Parts(players, shared=weights / weights.sum())
         return whole(_mix, memory, _tell_all, sight=self.sight)
 
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        players = [
+            begin_new("nature", part, horizon, stream.child(f"part {i}"))
+            for i, part in enumerate(self.natures)
+        ]
+        own = [steps_of(player) for player in players]
+        each = list(dict.fromkeys(own))
+        weights = np.array(self.weights or [1.0] * len(players), np.float64)
+        notes = np.cumsum([0] + [player.note for player in players])
+        move, hear = steps_of_mixture(tuple(each))
+        hears = any(player.hear is not None for player in players)
+        return new.Nature(
+            move, shared=[len(players), *weights / weights.sum(), *map(each.index, own), *notes[:-1]],
+            sight=self.sight, hear=hear if hears else None, note=int(notes[-1]), parts=players,
+        )  # fmt: skip
+
+
+@cache
+def steps_of_mixture(each: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The steps of a mixture; shared are the number of parts, and of each the weight, the kernels, the first note."""
+    moves, tells, _ = (new.one_of(kernels) for kernels in zip(*each, strict=True))
+
+    def move(run: new.Run, size: int, forecast: float, number: int) -> float:
+        given, q = new.shared(run), 0.0
+        many = int(given[0])
+        for k in range(many):
+            which, first = int(given[1 + many + k]), int(given[1 + 2 * many + k])
+            own = moves(which, run, k, first, size, forecast, number)
+            if not 0.0 <= own <= 1.0:
+                return own  # type: ignore[no-any-return]  # weighed, it could hide among the others
+            # Only rounding could bring the sum above 1.
+            q = min(q + given[1 + k] * own, 1.0)
+        return q
+
+    def hear(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
+        given = new.shared(run)
+        many = int(given[0])
+        for k in range(many):
+            which, first = int(given[1 + many + k]), int(given[1 + 2 * many + k])
+            code = tells(which, run, k, first, forecast, outcome, number)
+            if code < 0:
+                return code  # type: ignore[no-any-return]
+        return 0
+
+    return move, hear
+
 
 @move
 def _mix(run, number, size, forecast):
@@ -255,6 +403,25 @@ class Switch(OfNatures):
         if self.streams:
             player.streams_of = partial(_streams_now, players[0].streams_of, players[1].streams_of, at)
         return player
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        at = min(round(check_expression("at", self.at, 0.0, 1e12, horizon)), horizon)
+        players = [
+            start_part("switch", name, of, rounds, horizon, stream.child(name))
+            for name, of, rounds in (("first", self.first, at), ("then", self.then, horizon - at))
+        ]
+        streams_of = None
+        if self.streams:
+            streams_of = partial(_streams_now, players[0].streams_of, players[1].streams_of, at)
+        kinds = sorted(self.reveals)
+        return one_at_a_time(now, players, kinds, [at], sight=self.sight, streams_of=streams_of)
+
+
+@new.kernel
+def now(run, number):
+    """The part that plays a round, and its number of it; shared, behind the two parts, are the rounds of the first."""
+    at = int(new.shared(run)[2])
+    return (0, number) if number <= at else (1, number - at)
 
 
 def _streams_now(first: Any, then: Any, at: int, low: int, high: int) -> Any:

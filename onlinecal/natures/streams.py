@@ -12,8 +12,19 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.specification import allow, listed, parts, word
 from onlinecal.core.strategy import strategy_label, strategy_name
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps as new
 from onlinecal.natures.base import Nature, OfNatures, check_weights
-from onlinecal.natures.composed import Parts, begin_part, move_part, reveal_part, tell_part, whole
+from onlinecal.natures.composed import (
+    PART_NOW,
+    Parts,
+    begin_part,
+    move_part,
+    one_at_a_time,
+    reveal_part,
+    start_part,
+    tell_part,
+    whole,
+)
 from onlinecal.rounds.parts import first_above
 from onlinecal.rounds.players import CompiledNature
 from onlinecal.rounds.steps import (
@@ -133,6 +144,48 @@ class Streams(OfNatures):
             _move_stream, memory, _tell_stream,
             sight=self.sight, reveals=kinds, reveal=_reveal_stream, streams_of=order.whose,
         )  # fmt: skip
+
+    def begin(self, horizon: int, stream: Stream) -> new.Nature:
+        many, whose, state = len(self.parts), in_turn, []
+        order: _Turns | _Drawn = _Turns(many)
+        if self.order != "turns":
+            order = _Drawn(stream.common("order"), self.weights, many)
+            whose, state = drawn_part, [0.0] * (COUNTED_FROM + many)
+        players = [
+            start_part("streams", f"parts[{i}]", part, rounds, horizon, stream.child(f"part {i}"))
+            for i, (part, rounds) in enumerate(zip(self.parts, order.shares(horizon), strict=True))
+        ]
+        return one_at_a_time(
+            whose, players, sorted(self.reveals - {"stream"}), [*order.below], state=state, sight=self.sight,
+            reveals={PART_NOW: "stream"}, streams_of=order.whose, stream=order.stream,
+        )  # fmt: skip
+
+
+@new.kernel
+def in_turn(run, number):
+    """The part that plays a round, and its number of it, in turn; shared is one number for each part."""
+    many = len(new.shared(run))
+    return (number - 1) % many, (number - 1) // many + 1
+
+
+#: the state where parts are drawn: the rounds that are counted, the part of the last, and the rounds of each
+ROUNDS, LAST_PART, COUNTED_FROM = range(3)
+
+
+@new.kernel
+def drawn_part(run, number):
+    """The same where it is drawn; shared, behind one number for each part, are the sums of weights."""
+    mine, given = new.state(run), new.shared(run)
+    many = len(given) // 2
+    while mine[ROUNDS] < number:
+        u, k = new.own_uniform(run, int(mine[ROUNDS])), 0
+        while k < many - 1 and given[many + k] <= u:
+            k += 1
+        mine[ROUNDS] += 1.0
+        mine[LAST_PART] = k
+        mine[COUNTED_FROM + k] += 1.0
+    k = int(mine[LAST_PART])
+    return k, int(mine[COUNTED_FROM + k])
 
 
 class _Turns:
