@@ -1,0 +1,75 @@
+"""Natures of several parts play as on the engine of today, and levels are kept in order."""
+
+from __future__ import annotations
+
+from itertools import cycle
+
+import numpy as np
+import pytest
+
+from onlinecal import natures as n
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.engine.game import Game as Today
+from onlinecal.engine2.game import Game
+from onlinecal.forecasters import EmpiricalMean, ForecastHedging
+from onlinecal.natures._levels import BEGIN, MANY, entered, place_of
+from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
+from tests.engine2.test_same import bits
+
+T = 250
+SCHEDULES = Schedule(), Schedule(delays=Constant(4)), Schedule(Poisson(2), Pareto())
+COINS = n.Streams((n.Bernoulli(0.2), n.Markov()), labels=("a", "b"))
+FORECASTERS = ForecastHedging(), EmpiricalMean()
+NESTED = [
+    # parts of the same steps, with states, sights and notes of their own
+    n.Mixture((n.Contrarian("draw"), n.Greedy(), n.Contrarian(), n.Greedy("square"), n.Sidestepping("9"))),
+    n.Mixture((n.Ratchet(), n.Switch(n.Ratchet(0.3), n.SparseBias(), "T/4"), n.RandomWalk(), n.RandomWalk())),
+    n.Streams((n.Mixture((n.UniformTruth(), n.Ratchet())), n.Ratchet(), n.Drift(), n.Drift(1, 0)), "random"),
+    n.Streams((n.Greedy(),) * 3 + (n.Contrarian("draw"),)),
+    n.Mixture((COINS, n.LogisticPolicy())),
+    n.Switch(COINS, n.Streams((n.Greedy(), n.UniformTruth(), n.Ratchet()), "random", (1, 0, 2)), "T/3"),
+    n.Switch(n.Switch(n.UniformTruth(), n.UniformTruth(0.2, 0.4), 40), n.UniformTruth(0.5, 0.6), 90),
+    n.KinkApproach(0.4, cells=9),
+    n.Greedy("square", cells=5),
+]
+
+
+@pytest.mark.parametrize(("nature", "forecaster"), list(zip(NESTED, cycle(FORECASTERS))), ids=str)
+def test_parts_of_parts_play_as_today(nature, forecaster):
+    for schedule in SCHEDULES:
+        given = {"horizon": T, "runs": range(3), "seed": 4, "schedule": schedule}
+        today, game, in_python = (make(forecaster, nature, **given) for make in (Today, Game, Game))
+        in_python.hand_over()
+        for each in (today, game, in_python):
+            each.advance(T // 3)
+            each.advance(T)
+        streams = (None, *range(len(nature.streams)))
+        expected = [bits(today.ledger.gammas(k, -np.inf, np.inf)) for k in streams]
+        assert [bits(game.known(k)) for k in streams] == expected
+        assert [bits(in_python.known(k)) for k in streams] == expected
+
+
+def test_a_part_that_is_too_short_is_refused(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("outcome\n" + "1\n" * 10)
+    short = n.Replay(str(file))
+    for nature in (n.Streams((n.Drift(), short), "random", (0, 1)), n.Switch(n.Drift(), short, 0)):
+        with pytest.raises(InvalidParameter, match=r"30 of 30 rounds fall to .* which has 10"):
+            Game(EmpiricalMean(), nature, horizon=30, runs=range(1))
+
+
+@pytest.mark.parametrize("wide", [2, 4])
+def test_levels_are_kept_in_order(wide, seed):
+    near = [0.0, -0.0, 1e-300, 0.5, np.nextafter(0.5, 1), 1.0, *np.linspace(0, 1, 50)]
+    values = np.random.default_rng(seed).choice(near, 400)
+    mine, counts = np.zeros(BEGIN + wide * 60), dict[float, int]()
+    for value in values.tolist():
+        at = place_of(mine, wide, value)
+        assert mine[at : at + wide - 1].tolist() == [counts.get(value, 0)] * (wide - 1)
+        at = entered(mine, wide, value + 0.0)
+        mine[at : at + wide - 1] += 1
+        counts[value] = counts.get(value, 0) + 1
+    many = int(mine[MANY])
+    table = mine[BEGIN : BEGIN + many * wide].reshape(many, wide)
+    assert table.tolist() == [[value] + [counts[value]] * (wide - 1) for value in sorted(counts)]
+    assert not mine[BEGIN + many * wide :].any()
