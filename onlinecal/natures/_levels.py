@@ -166,7 +166,7 @@ def level_nature(
     cells: int | None = None,
     note: int = 0,
 ) -> new.Nature:
-    """A nature that sees the law and keeps this many numbers of each level that was drawn, or one of each cell."""
+    """A nature that sees the law, and keeps this many numbers of each level that was drawn, or one of each cell."""
     if cells is not None:
         return new.Nature(move, [0.0] * (cells + 1), shared, sight=Sight.LAW, hear=hear, note=note)
 

@@ -101,11 +101,11 @@ def start_part(whose: str, name: str, of: Nature, rounds: int, horizon: int, str
             f"{whose}: {rounds} of {horizon} rounds fall to {name} = {strategy_name(of)}, which has {of.length}; "
             "expected at most that"
         )
-    return begin_new("nature", of, max(rounds, 1), stream)  # type: ignore[no-any-return]
+    return begin_new("nature", of, max(rounds, 1), stream)
 
 
-#: the note of a nature of which each round is that of one part: the part, and its number of the round. Then come the
-#: kinds of context that all parts reveal, and the note of the part
+#: the note where each round is that of one part: the part, and its number of the round. Then come the kinds of context
+#: that all parts reveal, and the note of the part
 PART_NOW, NUMBER_OF, KINDS = range(3)
 
 
@@ -169,7 +169,7 @@ def kernels_of(
 
 @cache
 def steps_one_at_a_time(whose: Any, each: tuple[Any, ...], first: int) -> tuple[Any, ...]:
-    """The steps of a nature of which each round is that of one part; shared are which of the kernels are a part's."""
+    """The steps of a nature of which each round is that of one part. Shared are the places of the parts' kernels."""
     moves, tells, reveals = (new.one_of(kernels) for kernels in zip(*each, strict=True))
 
     @new.kernel
@@ -180,15 +180,15 @@ def steps_one_at_a_time(whose: Any, each: tuple[Any, ...], first: int) -> tuple[
 
     def move(run: new.Run, size: int, forecast: float, number: int) -> float:
         k, own, which = begin_round(run, number)
-        return moves(which, run, k, first, size, forecast, own)  # type: ignore[no-any-return]
+        return moves(which, run, k, first, size, forecast, own)
 
     def hear(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
         k, own = int(new.note(run)[PART_NOW]), int(new.note(run)[NUMBER_OF])
-        return tells(int(new.shared(run)[k]), run, k, first, forecast, outcome, own)  # type: ignore[no-any-return]
+        return tells(int(new.shared(run)[k]), run, k, first, forecast, outcome, own)
 
     def reveal(run: new.Run, number: int) -> int:
         k, own, which = begin_round(run, number)
-        return reveals(which, run, k, first, own)  # type: ignore[no-any-return]
+        return reveals(which, run, k, first, own)
 
     return move, hear, reveal
 
@@ -299,7 +299,7 @@ class Mixture(OfNatures):
 
 @cache
 def steps_of_mixture(each: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The steps of a mixture; shared are the number of parts, and of each the weight, the kernels, the first note."""
+    """The steps of a mixture. Shared: how many parts; the weights, the places of kernels, where the notes begin."""
     moves, tells, _ = (new.one_of(kernels) for kernels in zip(*each, strict=True))
 
     def move(run: new.Run, size: int, forecast: float, number: int) -> float:
@@ -309,7 +309,7 @@ def steps_of_mixture(each: tuple[Any, ...]) -> tuple[Any, ...]:
             which, first = int(given[1 + many + k]), int(given[1 + 2 * many + k])
             own = moves(which, run, k, first, size, forecast, number)
             if not 0.0 <= own <= 1.0:
-                return own  # type: ignore[no-any-return]  # weighed, it could hide among the others
+                return own  # weighed, it could hide among the others
             # Only rounding could bring the sum above 1.
             q = min(q + given[1 + k] * own, 1.0)
         return q
@@ -321,7 +321,7 @@ def steps_of_mixture(each: tuple[Any, ...]) -> tuple[Any, ...]:
             which, first = int(given[1 + many + k]), int(given[1 + 2 * many + k])
             code = tells(which, run, k, first, forecast, outcome, number)
             if code < 0:
-                return code  # type: ignore[no-any-return]
+                return code
         return 0
 
     return move, hear
@@ -419,7 +419,7 @@ class Switch(OfNatures):
 
 @new.kernel
 def now(run, number):
-    """The part that plays a round, and its number of it; shared, behind the two parts, are the rounds of the first."""
+    """The part that plays a round, and its number of it. The rounds of the first one are shared, behind two numbers."""
     at = int(new.shared(run)[2])
     return (0, number) if number <= at else (1, number - at)
 

@@ -156,7 +156,7 @@ class SparseBias(Nature):
         return level_nature(feed, lean, given, numbers=2, own=1.0, note=1)
 
 
-#: the numbers of a level: how often it was drawn, its bias, and of `Ratchet` whether this is on its way down (1) or up
+#: the numbers of a level: how often it was drawn, and its bias. `Ratchet` also keeps 1 while this is on its way down
 DRAWN, BIAS, FALLS = range(3)
 
 
