@@ -151,9 +151,10 @@ def _spread(state):
 
 # ---------------------------------------------------------------- levels in order
 
-#: the state of a nature with levels: how many there are, and a number of its own. Then come the levels in ascending
-#: order, each with its value and the numbers that the nature keeps of it. Behind the last all are 0, as of a new one.
-MANY, OWN, BEGIN = range(3)
+#: the state of a nature with levels: how many levels, how many of them are settled, and a number of its own. Then come
+#: the levels, each with its value and the numbers that the nature keeps of it. The settled ones are in ascending order;
+#: the newcomers behind them, a few, also are. Behind all are zeros, as of a level to come.
+MANY, SETTLED, OWN, BEGIN = range(4)
 
 
 def level_nature(
@@ -166,14 +167,14 @@ def level_nature(
     cells: int | None = None,
     note: int = 0,
 ) -> new.Nature:
-    """A nature that sees the law, and keeps this many numbers of each level that was drawn, or one of each cell."""
+    """A nature that sees the law and keeps this many numbers of each drawn level, or one of each cell."""
     if cells is not None:
         return new.Nature(move, [0.0] * (cells + 1), shared, sight=Sight.LAW, hear=hear, note=note)
 
     def grows(coming: new.Coming) -> int:
         return BEGIN + (1 + numbers) * (int(min(coming.asked, coming.levels)) + 1)
 
-    return new.Nature(move, [0.0, own], shared, sight=Sight.LAW, hear=hear, note=note, grows=grows)
+    return new.Nature(move, [0.0, 0.0, own], shared, sight=Sight.LAW, hear=hear, note=note, grows=grows)
 
 
 #: the cell of a value, in steps
@@ -191,32 +192,68 @@ def ends_of(run, size):
 
 
 @new.kernel
-def first_from(mine, wide, value):
-    """The place of the first level that is not below a value; each takes `wide` numbers."""
-    low, high = 0, int(mine[MANY])
+def first_from(mine, wide, value, low, high):
+    """The number of the first level from `low` on that is not below a value; each takes `wide` places."""
     while low < high:
         middle = (low + high) >> 1
         if mine[BEGIN + middle * wide] < value:
             low = middle + 1
         else:
             high = middle
-    return BEGIN + low * wide
+    return low
 
 
 @new.kernel
 def place_of(mine, wide, value):
     """The place of the numbers of a level; if it is new, of those of a level to come."""
-    at, end = first_from(mine, wide, value), BEGIN + int(mine[MANY]) * wide
-    return (at if at < end and mine[at] == value else end) + 1
+    many, settled = int(mine[MANY]), int(mine[SETTLED])
+    k = first_from(mine, wide, value, 0, settled)
+    if k == settled or mine[BEGIN + k * wide] != value:
+        k = first_from(mine, wide, value, settled, many)
+        if k < many and mine[BEGIN + k * wide] != value:
+            k = many
+    return BEGIN + k * wide + 1
 
 
 @new.kernel
 def entered(mine, wide, value):
     """The place of the numbers of a level, which is entered if it is new."""
-    at, end = first_from(mine, wide, value), BEGIN + int(mine[MANY]) * wide
-    if at == end or mine[at] != value:
-        for i in range(end - 1, at - 1, -1):  # the levels above move up
-            mine[i + wide] = mine[i]
-        mine[at], mine[at + 1 : at + wide] = value, 0.0
-        mine[MANY] += 1.0
+    at = place_of(mine, wide, value)
+    if at == BEGIN + int(mine[MANY]) * wide + 1:
+        return enter_new(mine, wide, value)
+    return at
+
+
+@new.kernel
+def enter_new(mine, wide, value):
+    """The same of a level that is new."""
+    many, settled = int(mine[MANY]), int(mine[SETTLED])
+    at = BEGIN + first_from(mine, wide, value, settled, many) * wide
+    for i in range(BEGIN + many * wide - 1, at - 1, -1):  # the newcomers above move up
+        mine[i + wide] = mine[i]
+    mine[at], mine[at + 1 : at + wide] = value, 0.0
+    mine[MANY] += 1.0
+    # So a level costs a number of moves of order √MANY in the mean, and few levels are searched once.
+    if 4 * (many + 1 - settled) ** 2 > settled:
+        settle(mine, wide)
+        at = BEGIN + first_from(mine, wide, value, 0, many + 1) * wide
     return at + 1
+
+
+@new.kernel
+def settle(mine, wide):
+    """Merges the newcomers into the others, from the highest down."""
+    own, end = BEGIN + int(mine[SETTLED]) * wide, BEGIN + int(mine[MANY]) * wide
+    news = mine[own:end].copy()
+    left = len(news)
+    while left > 0:
+        end -= wide
+        if own > BEGIN and mine[own - wide] > news[left - wide]:
+            own -= wide
+            for i in range(wide):
+                mine[end + i] = mine[own + i]
+        else:
+            left -= wide
+            for i in range(wide):
+                mine[end + i] = news[left + i]
+    mine[SETTLED] = mine[MANY]

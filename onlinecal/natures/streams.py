@@ -168,7 +168,7 @@ def in_turn(run, number):
     return (number - 1) % many, (number - 1) // many + 1
 
 
-#: the state where parts are drawn: the rounds that are counted, the part of the last one, the rounds of each
+#: the state where parts are drawn: how many rounds are counted, the part of the last, the rounds of each
 ROUNDS, LAST_PART, COUNTED_FROM = range(3)
 
 

@@ -12,7 +12,7 @@ from onlinecal.core.errors import InvalidParameter
 from onlinecal.engine.game import Game as Today
 from onlinecal.engine2.game import Game
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging
-from onlinecal.natures._levels import BEGIN, MANY, entered, place_of
+from onlinecal.natures._levels import BEGIN, MANY, SETTLED, entered, place_of
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from tests.engine2.test_same import bits
 
@@ -60,16 +60,19 @@ def test_a_part_that_is_too_short_is_refused(tmp_path):
 
 @pytest.mark.parametrize("wide", [2, 4])
 def test_levels_are_kept_in_order(wide, seed):
-    near = [0.0, -0.0, 1e-300, 0.5, np.nextafter(0.5, 1), 1.0, *np.linspace(0, 1, 50)]
-    values = np.random.default_rng(seed).choice(near, 400)
-    mine, counts = np.zeros(BEGIN + wide * 60), dict[float, int]()
+    near = [0.0, -0.0, 1e-300, 0.5, np.nextafter(0.5, 1), 1.0, *np.linspace(0, 1, 900)]
+    values = np.random.default_rng(seed).choice(near, 900)
+    mine, counts = np.zeros(BEGIN + wide * 900), dict[float, int]()
     for value in values.tolist():
         at = place_of(mine, wide, value)
         assert mine[at : at + wide - 1].tolist() == [counts.get(value, 0)] * (wide - 1)
         at = entered(mine, wide, value + 0.0)
         mine[at : at + wide - 1] += 1
         counts[value] = counts.get(value, 0) + 1
-    many = int(mine[MANY])
-    table = mine[BEGIN : BEGIN + many * wide].reshape(many, wide)
-    assert table.tolist() == [[value] + [counts[value]] * (wide - 1) for value in sorted(counts)]
+    many, settled = int(mine[MANY]), int(mine[SETTLED])
+    table = mine[BEGIN : BEGIN + many * wide].reshape(many, wide).tolist()
+    assert sorted(table) == [[value] + [counts[value]] * (wide - 1) for value in sorted(counts)]
+    assert 0 < settled <= many
+    assert table[:settled] == sorted(table[:settled])
+    assert table[settled:] == sorted(table[settled:])
     assert not mine[BEGIN + many * wide :].any()
