@@ -151,7 +151,7 @@ def _spread(state):
 
 # ---------------------------------------------------------------- levels in order
 
-#: the state of a nature with levels: how many levels, how many of them are settled, and a number of its own. Then come
+#: the state of a nature with levels: how many there are, how many are settled, one number of its own. Then come
 #: the levels, each with its value and the numbers that the nature keeps of it. The settled ones are in ascending order;
 #: the newcomers behind them, a few, also are. Behind all are zeros, as of a level to come.
 MANY, SETTLED, OWN, BEGIN = range(4)
