@@ -31,6 +31,8 @@ from onlinecal.engine2.seats import seat
 
 #: rounds that are played both ways before a player begins; atoms of a law, at most
 REHEARSED, ATOMS = 400, 64
+#: the kinds of numbers that an object may have
+NUMBERS = {int, float, np.int64, np.float64}
 #: unlike steps, methods divide as Python does: by zero is an error
 HOW: Any = {"error_model": "python", "nogil": True}
 Round = namedtuple("Round", "number context forecast")
@@ -69,72 +71,40 @@ class Record:
     """The attributes of an object as fields of a record, and its methods as functions of one."""
 
     def __init__(self, cls: type, sample: Any, kinds: list[str], real: set[str]) -> None:
-        self.cls, self.kinds, self.fields, self.held = (
-            cls,
-            kinds,
-            dict[str, tuple[Any, ...]](),
-            dict[str, str](),
-        )
-        own = vars(sample)
-        inherited = {
-            name: value
-            for each in reversed(cls.__mro__[:-1])
-            for name, value in vars(each).items()
-            if not name.startswith("__")
-            and not callable(value)
-            and not isinstance(value, property | classmethod | staticmethod)
-        }
+        self.cls, self.kinds, self.real, own = cls, kinds, real, vars(sample)
+        self.fields, self.held, self.made = dict[str, tuple[Any, ...]](), dict[str, str](), dict[Any, Any]()
+        every = [(name, value) for each in reversed(cls.__mro__[:-1]) for name, value in vars(each).items()]
+        inherited = {name: value for name, value in every if not name.startswith("__")}
         for name, value in inherited.items():
             if isinstance(value, list | dict | set | np.ndarray) and name not in own:
-                raise self.refused(
-                    name,
-                    f"is {value!r} of the class, which all objects share",
-                    "a tuple, or one set in __init__",
-                )
-        seen: dict[str, Any] = {}
-        for name, value in (
-            {n: v for n, v in inherited.items() if isinstance(v, int | float | tuple)} | own
-        ).items():
-            self.fields[name] = self._field(name, value, seen, real)
-        self.dtype = np.dtype(
-            [(name, *field) for name, field in self.fields.items()] or [("nothing", np.float64)]
-        )
-        self.made: dict[Any, Any] = {}
+                what = f"is {value!r} of the class, which all objects share"
+                raise self.refused(name, what, "a tuple, or one set in __init__")
+        plain = {name: value for name, value in inherited.items() if isinstance(value, int | float | tuple)}
+        apart: dict[str, Any] = {}
+        for name, value in (plain | own).items():
+            self.fields[name] = self._field(name, value)
+            if isinstance(value, list | np.ndarray):
+                for other, there in apart.items():
+                    if there is value or np.shares_memory(there, value):
+                        what = f"is {other} as well, or a part of it"
+                        raise self.refused(name, what, "arrays and lists that are apart")
+                apart[name] = value
+        fields = [(name, *field) for name, field in self.fields.items()]
+        self.dtype = np.dtype(fields or [("nothing", np.float64)])
 
-    def _field(self, name: str, value: Any, seen: dict[str, Any], real: set[str]) -> tuple[Any, ...]:
+    def _field(self, name: str, value: Any) -> tuple[Any, ...]:
         """The kind and the shape of an attribute."""
-        many = isinstance(value, list | tuple | np.ndarray)
-        try:
-            array = np.asarray(value)
-        except ValueError:
-            array = np.asarray(None)
-        good = array.dtype.kind in "iuf" or (array.dtype.kind == "b" and not many)
-        if not good or (many and array.size == 0):
-            raise self.refused(name, f"is {value!r}", "a number, or a list or array of numbers that has some")
+        many, array = isinstance(value, list | tuple | np.ndarray), isinstance(value, np.ndarray)
+        each = value if array else np.array(value, object)
+        kinds = {value.dtype.type} if array else set(map(type, each.ravel().tolist()))
+        good = NUMBERS if many else NUMBERS | {bool, np.bool_}
+        if not kinds <= good or each.size == 0 or (isinstance(value, list) and each.ndim > 1):
+            what = f"is an array of {value.dtype}" if array else f"is {value!r}"
+            raise self.refused(name, what, "a number, or a list, tuple or array of some, each of 64 bits")
         if many:
             self.held[name] = type(value).__name__
-            if isinstance(value, list | tuple) and any(
-                isinstance(each, bool | np.bool_) for each in np.ravel(np.array(value, object))
-            ):
-                raise self.refused(name, "has truth values in a list", "numbers")
-            if isinstance(value, list | tuple) and (array.ndim > 1 and not isinstance(value, tuple)):
-                raise self.refused(name, "is a list of lists", "a list of numbers, or an array")
-        if isinstance(value, np.ndarray) and array.dtype not in (np.int64, np.float64):
-            raise self.refused(name, f"is an array of {array.dtype}", "one of int64 or float64")
-        if isinstance(value, list | np.ndarray):
-            for other, there in seen.items():
-                shared = (
-                    isinstance(value, np.ndarray)
-                    and isinstance(there, np.ndarray)
-                    and np.shares_memory(value, there)
-                )
-                if there is value or shared:
-                    raise self.refused(
-                        name, f"is {other} as well, or a part of it", "arrays and lists that are apart"
-                    )
-            seen[name] = value
-        kind = np.float64 if array.dtype.kind == "f" or name in real else np.int64
-        return (kind, array.shape) if many else (kind,)
+        kind = np.float64 if kinds & {float, np.float64} or name in self.real else np.int64
+        return (kind, each.shape) if many else (kind,)
 
     def refused(self, name: str, what: str, expected: str) -> InvalidParameter:
         """The error of an attribute."""
@@ -148,59 +118,45 @@ class Record:
         return row.view(np.float64).copy()
 
     def steps(self, stated: str, told: str) -> tuple[Any, Any]:
-        """The two steps that call these methods."""
-        words, kinds = (
-            self.dtype.itemsize // 8,
-            np.dtype([(kind, np.float64) for kind in self.kinds] or [("none", np.float64)]),
-        )
-        dtype, noted = self.dtype, len(self.kinds) > 0
-        me = njit(lambda run: state(run)[:words].view(dtype), **HOW)
-        context = njit((lambda run: note(run).view(kinds)[0]) if noted else (lambda run: 0), **HOW)
-        says, learns = (
-            self.function(stated, True),
-            self.function(told, False) if told and hasattr(self.cls, told) else None,
-        )
-        shown, kept = len(inspect.signature(getattr(self.cls, stated)).parameters) > 1, False
-        if learns is not None:
-            kept = len(inspect.signature(getattr(self.cls, told)).parameters) > 3
-
-        if shown:
-            ask = njit(lambda run, round: says(me(run)[0], round, *law(run)), **HOW)
-            move_ask = njit(lambda run, round: says(me(run)[0], round), **HOW)
-        else:
-            ask = njit(lambda run, round: says(me(run)[0], *law(run)), **HOW)
-            move_ask = njit(lambda run, round: says(me(run)[0]), **HOW)
+        """The two steps that call these methods, with a round, also where they take none."""
+        words, dtype = self.dtype.itemsize // 8, self.dtype
+        noted = np.dtype([(kind, np.float64) for kind in self.kinds] or [("none", np.float64)])
+        me = njit(lambda run: state(run)[:words].view(dtype)[0], **HOW)
+        context = njit((lambda run: note(run).view(noted)[0]) if self.kinds else (lambda run: 0), **HOW)
+        law_of = ("oc_values", "oc_weights") if stated == "forecast" else ()
+        says = self._compiled(getattr(self.cls, stated), True, self._round(stated, 1) + law_of)
 
         def say(run: Any, number: int) -> int:
-            return ask(run, Round(number, context(run), np.nan))  # type: ignore[no-any-return]
+            return says(me(run), Round(number, context(run), np.nan), *law(run))  # type: ignore[no-any-return]
 
         def move(run: Any, size: int, forecast: float, number: int) -> float:
-            return move_ask(run, Round(number, context(run), forecast))  # type: ignore[no-any-return]
+            return says(me(run), Round(number, context(run), forecast))  # type: ignore[no-any-return]
 
-        if kept:
-            tell = njit(lambda run, p, y, round: learns(me(run)[0], p, y, round), **HOW)
-        elif learns is not None:
-            tell = njit(lambda run, p, y, round: learns(me(run)[0], p, y), **HOW)
+        asked = say if law_of else move
+        if not told or not hasattr(self.cls, told):
+            return asked, None
+        learns = self._compiled(getattr(self.cls, told), True, self._round(told, 3))
 
         def learn(run: Any, place: int, forecast: float, outcome: int, number: int) -> int:
-            tell(run, forecast, outcome, Round(number, context(run), forecast))
+            learns(me(run), forecast, outcome, Round(number, context(run), forecast))
             return 0
 
-        return (say if stated == "forecast" else move), None if learns is None else learn
+        return asked, learn
 
-    def function(self, name: str, states: bool) -> Any:
-        """A method of the class as a compiled function of the record. `states`: a forecaster's law is written."""
-        return self._compiled(getattr(self.cls, name), states and name == "forecast", of_class=True)
+    def _round(self, method: str, without: int) -> tuple[str, ...]:
+        """The argument that a method lacks, if it takes no round."""
+        return ("oc_round",) * (len(inspect.signature(getattr(self.cls, method)).parameters) <= without)
 
-    def _compiled(self, function: Any, states: bool, of_class: bool) -> Any:
-        key = function, states
+    def _compiled(self, function: Any, of_class: bool, more: tuple[str, ...] = ()) -> Any:
+        """A method or function, compiled, with these arguments more."""
+        key = function, more
         if key not in self.made:
             # What is needed of it before it is there, as in a recursion, is looked up when it is called.
-            reader = _Reader(self, function, states, of_class)
+            reader = _Reader(self, function, of_class, more)
             space = dict(reader.space)
             self.made[key] = None
             for used, other in reader.functions.items():
-                made = self._compiled(other, False, used.startswith("oc_method_"))
+                made = self._compiled(other, used.startswith("oc_method_"))
                 if made is None:
                     raise reader.refused(reader.tree, f"{other.__name__} calls itself", "a loop")
                 space[used] = made
@@ -209,44 +165,42 @@ class Record:
         return self.made[key]
 
 
+LINES = (
+    ast.If, ast.While, ast.For, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Raise, ast.Break,
+    ast.Continue, ast.Pass, ast.Assert,
+)  # fmt: skip
+
+
 class _Reader(ast.NodeTransformer):
     """Reads the text of a function, refuses what is played in another way compiled, and changes what must be changed."""
 
-    def __init__(self, record: Record, function: Any, states: bool, of_class: bool) -> None:
-        self.record, self.states, self.name = record, states, function.__name__
+    def __init__(self, record: Record, function: Any, of_class: bool, more: tuple[str, ...]) -> None:
+        self.record, self.states = record, "oc_values" in more
         if not isinstance(function, python_types.FunctionType):
-            raise InvalidParameter(
-                f"{record.cls.__name__}: {function!r} is not compiled; expected a function in Python"
-            )
+            said = f"{record.cls.__name__}: {function!r} is not compiled; expected a function in Python"
+            raise InvalidParameter(said)
+        self.name, self.label = function.__name__, function.__qualname__
         try:
             lines, first = inspect.getsourcelines(function)
         except OSError as error:
-            raise InvalidParameter(f"{function.__qualname__} has no text to be compiled: {error}") from error
-        self.file, self.label = inspect.getsourcefile(function) or "", function.__qualname__
-        self.tree = ast.parse(textwrap.dedent("".join(lines)))
+            raise InvalidParameter(f"{self.label} has no text to be compiled: {error}") from error
+        self.file, self.tree = (
+            inspect.getsourcefile(function) or "",
+            ast.parse(textwrap.dedent("".join(lines))),
+        )
         ast.increment_lineno(self.tree, first - 1)
         (body,) = self.tree.body
         assert isinstance(body, ast.FunctionDef)
         body.decorator_list, body.returns = [], None
-        arguments = [a.arg for a in body.args.args]
-        for a in body.args.args:
-            a.annotation = None
-        self.me = arguments[0] if of_class else ""
-        closed = inspect.getclosurevars(function)
-        self.space = {
-            **function.__globals__,
-            **closed.nonlocals,
-            "oc_state": oc_state,
-            "oc_whole": oc_whole,
-            "oc_pow": oc_pow,
-        }
-        self.functions: dict[str, Any] = {}
-        self.locals = {
-            n.id for n in ast.walk(body) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-        }
-        self._set(body.body, set(arguments))
-        if states:
-            body.args.args += [ast.arg("oc_values"), ast.arg("oc_weights")]
+        for argument in body.args.args:
+            argument.annotation = None
+        self.arguments = [argument.arg for argument in body.args.args]
+        self.me, self.functions = self.arguments[0] if of_class else "", dict[str, Any]()
+        own = {"oc_state": oc_state, "oc_whole": oc_whole, "oc_pow": oc_pow}
+        self.space = {**function.__globals__, **inspect.getclosurevars(function).nonlocals, **own}
+        self.locals = self._stored(body)
+        self._set(body.body, set(self.arguments))
+        body.args.args += map(ast.arg, more)
         self.generic_visit(body)
         ast.fix_missing_locations(self.tree)
 
@@ -260,69 +214,42 @@ class _Reader(ast.NodeTransformer):
     def _set(self, body: list[Any], known: set[str]) -> set[str] | None:
         """The names that surely have a value behind these lines; None where they are left before their end."""
         for line in body:
-            if isinstance(
-                line,
-                ast.Try
-                | ast.With
-                | ast.Match
-                | ast.Global
-                | ast.Nonlocal
-                | ast.FunctionDef
-                | ast.ClassDef
-                | ast.Delete,
-            ):
-                raise self.refused(
-                    line,
-                    f"{type(line).__name__.lower()} is not compiled",
-                    "assignments, if, for, while and return",
-                )
-            if isinstance(line, ast.If | ast.While):
-                self._used(line.test, known)
-                inside, other = self._set(line.body, set(known)), self._set(line.orelse, set(known))
-                if isinstance(line, ast.While):
-                    continue
-                ends = [each for each in (inside, other) if each is not None]
-                if not ends:
+            if not isinstance(line, LINES):
+                what = f"{type(line).__name__.lower()} is not compiled"
+                raise self.refused(line, what, "assignments, if, for, while and return")
+            if isinstance(line, ast.If | ast.While | ast.For):
+                self._used(line.iter if isinstance(line, ast.For) else line.test, known)
+                inside = self._set(line.body, known | self._stored(getattr(line, "target", None)))
+                ends = [each for each in (inside, self._set(line.orelse, known)) if each is not None]
+                if isinstance(line, ast.If) and not ends:
                     return None
-                known = set.intersection(*ends)
-            elif isinstance(line, ast.For):
-                self._used(line.iter, known)
-                self._set(line.body, known | self._stored(line.target))
-                self._set(line.orelse, set(known))
-            else:
-                value = getattr(line, "value", None) if isinstance(line, ast.Assign | ast.AnnAssign) else line
-                if value is not None:
-                    self._used(value, known)
-                targets = line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]
-                for target in filter(None, targets):
-                    self._used(target, known)
-                    known = known | self._stored(target)
-                if isinstance(line, ast.Return | ast.Raise | ast.Break | ast.Continue):
-                    return None
+                known = set.intersection(*ends) if isinstance(line, ast.If) else known
+                continue
+            value = line.value if isinstance(line, ast.Assign | ast.AnnAssign) else line
+            self._used(value, known)
+            for target in line.targets if isinstance(line, ast.Assign) else [getattr(line, "target", None)]:
+                self._used(target, known)
+                known = known | self._stored(target)
+            if isinstance(line, ast.Return | ast.Raise | ast.Break | ast.Continue):
+                return None
         return known
 
     @staticmethod
     def _stored(node: Any) -> set[str]:
-        return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if node is not None else set()
+        """The names that are given a value in a node."""
+        names = ast.walk(node) if node is not None else ()
+        return {n.id for n in names if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
 
     def _used(self, node: Any, known: set[str]) -> None:
-        inner = {
-            n.id
-            for c in ast.walk(node)
-            if isinstance(c, ast.comprehension)
-            for n in ast.walk(c.target)
-            if isinstance(n, ast.Name)
-        }
-        for n in ast.walk(node):
-            augmented = isinstance(node, ast.AugAssign) and n is node.target
-            if (
-                isinstance(n, ast.Name)
-                and (isinstance(n.ctx, ast.Load) or augmented)
-                and n.id in self.locals - known - inner
-            ):
-                raise self.refused(
-                    n, f"{n.id} may have no value here, as it is set in one branch only", "a value in each"
-                )
+        """Refuses a node that uses a name which may have no value."""
+        every = list(ast.walk(node)) if node is not None else []
+        inner = set().union(*(self._stored(c.target) for c in every if isinstance(c, ast.comprehension)))
+        for n in every:
+            loaded = isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
+            if loaded or (isinstance(node, ast.AugAssign) and n is node.target and isinstance(n, ast.Name)):
+                if n.id in self.locals - known - inner:
+                    what = f"{n.id} may have no value here, as it is set in one branch only"
+                    raise self.refused(n, what, "a value in each")
 
     # ------------------------------------------------ what is changed
 
@@ -336,30 +263,18 @@ class _Reader(ast.NodeTransformer):
         return node.attr if mine else ""
 
     def visit_Name(self, node: Any) -> Any:
-        if isinstance(node.ctx, ast.Load) and node.id not in self.locals:
-            if node.id in self.space:
-                value = self.space[node.id]
-                if (
-                    isinstance(value, python_types.FunctionType)
-                    and not hasattr(value, "py_func")
-                    and not node.id.startswith("oc_")
-                ):
-                    self.functions[node.id] = value
-                elif isinstance(value, list | dict | set | np.ndarray):
-                    raise self.refused(
-                        node, f"{node.id} can change outside", "numbers, tuples, functions and modules"
-                    )
-            elif not hasattr(builtins, node.id) and node.id not in self._arguments():
-                raise self.refused(
-                    node,
-                    f"{node.id} is not defined yet",
-                    "functions and numbers that are defined before the game",
-                )
+        name = node.id
+        if not isinstance(node.ctx, ast.Load) or name in self.locals or name in self.arguments:
+            return node
+        if name not in self.space:
+            if not hasattr(builtins, name):
+                expected = "functions and numbers that are defined before the game"
+                raise self.refused(node, f"{name} is not defined yet", expected)
+        elif isinstance(self.space[name], list | dict | set | np.ndarray):
+            raise self.refused(node, f"{name} can change outside", "numbers, tuples, functions and modules")
+        elif isinstance(self.space[name], python_types.FunctionType) and not name.startswith("oc_"):
+            self.functions[name] = self.space[name]
         return node
-
-    def _arguments(self) -> set[str]:
-        (body,) = self.tree.body
-        return {a.arg for a in body.args.args}  # type: ignore[attr-defined]
 
     def visit_Call(self, node: Any) -> Any:
         name = self._field(node.func)
@@ -384,9 +299,8 @@ class _Reader(ast.NodeTransformer):
         if name and name not in self.record.fields:
             raise self.refused(node, f"{self.me}.{name} is not set in __init__", "attributes that are")
         if self._listed(node):
-            raise self.refused(
-                node, f"the {self.record.held[name]} {self.me}.{name} is used as a whole", "its entries, its length, or a loop over it"
-            )  # fmt: skip
+            what = f"the {self.record.held[name]} {self.me}.{name} is used as a whole"
+            raise self.refused(node, what, "its entries, its length, or a loop over it")
         return self.generic_visit(node) if not name else node
 
     def visit_For(self, node: Any) -> Any:
@@ -398,13 +312,11 @@ class _Reader(ast.NodeTransformer):
     def visit_Subscript(self, node: Any) -> Any:
         if self._listed(node.value):
             if isinstance(node.slice, ast.Slice):
-                raise self.refused(
-                    node, "a part of a list would be a view, not a copy", "entries, or an array of NumPy"
-                )
+                expected = "entries, or an array of NumPy"
+                raise self.refused(node, "a part of a list would be a view, not a copy", expected)
             if not isinstance(node.ctx, ast.Load) and self.record.held[self._field(node.value)] == "tuple":
-                raise self.refused(
-                    node, f"{self.me}.{node.value.attr} is a tuple, which cannot be changed", "a list"
-                )
+                what = f"{self.me}.{node.value.attr} is a tuple, which cannot be changed"
+                raise self.refused(node, what, "a list")
         else:
             node.value = self.visit(node.value)
         node.slice = self.visit(node.slice)
