@@ -159,7 +159,7 @@ class Play:
         number, forecaster = first, True
         draws, outcomes = self.draws.block(first - 1, last), self.outcomes.block(first - 1, last)
         try:
-            for number, u, v in zip(range(first, last + 1), draws, outcomes, strict=True):  # noqa: B007
+            for number, u, v in zip(range(first, last + 1), draws, outcomes, strict=True):
                 stated = say()
                 if type(stated) is float and 0.0 <= stated <= 1.0:
                     p, law = stated + 0.0, [(stated, 1.0)]

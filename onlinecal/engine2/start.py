@@ -8,6 +8,8 @@ from typing import Any
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure, in_one_line
 from onlinecal.core.guarantee import Sight
+from onlinecal.core.plain import give_own
+from onlinecal.core.specification import OfPlain
 from onlinecal.core.strategy import check_facts, strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import is_whole
@@ -23,7 +25,8 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
         if isinstance(player, Player):
             player.spread(runs)
             return player
-        return [player] + [strategy.start(horizon, stream.over(range(r, r + 1))) for r in runs[1:]]
+        others = [strategy.start(horizon, stream.over(range(r, r + 1))) for r in runs[1:]]
+        return [player] + [apart(strategy, other) for other in others]
     except OnlinecalError as error:
         raise InvalidParameter(f"{said} at T = {horizon}: {error}") from error
     except MemoryError as error:
@@ -38,6 +41,8 @@ def start(role: str, strategy: Any, horizon: int, runs: range, seed: int) -> Any
 def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
     """A player of one run: made of steps, or an object in plain Python."""
     player = getattr(strategy, "begin", strategy.start)(horizon, stream)
+    if not isinstance(player, Player):
+        apart(strategy, player)
     if "oc_compiled" in vars(type(player)):
         from onlinecal.engine2.record import compiled_player  # it is not needed for most games
 
@@ -48,6 +53,14 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
         fault = plain_fault(role, strategy, player)
     if fault:
         raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
+    return player
+
+
+def apart(strategy: Any, player: Any) -> Any:
+    """The same object in plain Python, with copies of what can change among the attributes of its classes."""
+    # A specification without a state may play itself, in all runs; one of a plain class has done it.
+    if player is not strategy and not isinstance(strategy, OfPlain):
+        give_own(player)
     return player
 
 

@@ -8,14 +8,12 @@ from typing import Any
 import numpy as np
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, failure
-from onlinecal.core.plain import give_own
-from onlinecal.core.specification import OfPlain
 from onlinecal.core.strategy import strategy_key, strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
+from onlinecal.engine2.start import apart, plain_fault, takes
 from onlinecal.engine2.start import check_pair as check_pair
 from onlinecal.engine2.start import check_specification as check_specification
-from onlinecal.engine2.start import plain_fault, takes
 from onlinecal.rounds.compiled import compiled_player, is_compiled
 from onlinecal.rounds.plain import (
     Objects,
@@ -55,7 +53,7 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
     """Starts a player of one run, made of steps: those of an object in plain Python call its methods."""
     player, fault = strategy.start(horizon, stream), ""
     if not isinstance(player, CompiledForecaster | CompiledNature):
-        _give_own(strategy, player)
+        apart(strategy, player)
         fault = plain_fault(role, strategy, player)
         make = compiled_player if is_compiled(player) else partial(_of_object, horizon, stream)
         player = None if fault else make(role, strategy, player)
@@ -63,12 +61,6 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
     if fault:
         raise InvalidParameter(f"{strategy_name(strategy)!r}: {fault}")
     return player
-
-
-def _give_own(strategy: Any, player: Any) -> None:
-    # A specification without a state may play itself, in all runs; one of a plain class has done it.
-    if player is not strategy and not isinstance(strategy, OfPlain):
-        give_own(player)
 
 
 def _of_object(horizon: int, stream: Stream, role: str, strategy: Any, sample: Any) -> Any:
@@ -82,8 +74,7 @@ def _of_object(horizon: int, stream: Stream, role: str, strategy: Any, sample: A
 
     def make(run: int | None) -> Seat:
         own = first.pop() if run is None else strategy.start(horizon, stream.over(range(run, run + 1)))
-        _give_own(strategy, own)
-        return Seat(own, label, kinds, sight, shown, kept, streams_of)
+        return Seat(apart(strategy, own), label, kinds, sight, shown, kept, streams_of)
 
     methods = (name, "update") if forecasts else (name, "update", "reveal")
     memory = Objects(make, methods, len(kinds))

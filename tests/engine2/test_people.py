@@ -63,5 +63,5 @@ def test_accounts_are_those_of_today(forecaster, nature, schedule, seed):
 
 def test_a_time_that_is_no_cut_is_refused():
     game = Game(ForecastHedging(), Drift(), horizon=T, runs=range(1), cuts=[5.0])
-    with pytest.raises(InvalidParameter, match="time 6.0: nothing begins or ends there"):
+    with pytest.raises(InvalidParameter, match=r"time 6\.0: nothing begins or ends there"):
         game.known(since=6.0)

@@ -86,21 +86,24 @@ def test_records_play_as_the_plain_class(cls, schedule, monkeypatch):
     assert bits(game.gammas()) == plain
 
 
+#: of the last object of `Open` that was made
+TOLD: list = []
+
+
 class Open:
     """Takes all that is revealed, and keeps the round with its question."""
 
     needs = "all"
-    told: list  # of the last object that was made
 
     def __init__(self):
-        type(self).told = []
+        TOLD.clear()
 
     def forecast(self, round):
         round.memo = dict(round.context)
         return 0.5
 
     def update(self, forecast, outcome, round):
-        self.told.append((round.number, round.memo, dict(round.context)))
+        TOLD.append((round.number, round.memo, dict(round.context)))
 
 
 class Telling:
@@ -129,8 +132,8 @@ class Telling:
 def test_context_and_memo_come_back_with_the_outcome(schedule):
     game = Game(Open, Telling, horizon=40, runs=range(1), schedule=schedule)
     game.advance(40)
-    assert len(Open.told) == game.resolved > 5
-    for number, memo, context in Open.told:
+    assert len(TOLD) == game.resolved > 5
+    for number, memo, context in TOLD:
         assert memo == context == {"day": number % 7, "night": 0.5 / number}
 
 
@@ -138,7 +141,7 @@ def test_context_and_memo_come_back_with_the_outcome(schedule):
 def test_all_is_nothing_where_nothing_is_revealed(schedule):
     game = Game(Open, Bernoulli(), horizon=40, runs=range(1), schedule=schedule)
     game.advance(40)
-    assert {str(memo) for _, memo, _ in Open.told} == {"{}"}
+    assert {str(memo) for _, memo, _ in TOLD} == {"{}"}
 
 
 class Quiet:
@@ -217,13 +220,6 @@ class Slices(Grows):
             self.a[1:][0] = 2
 
 
-class OfClass(Quiet):
-    a = [1, 2]  # noqa: RUF012
-
-    def update(self, forecast, outcome):
-        self.n += self.a[0]
-
-
 OUTSIDE = [0.5]
 
 
@@ -241,7 +237,7 @@ REFUSED = {
     Alias: "b is a as well", View: "b is a as well, or a part of it", Narrow: "array of int8", Truths: "array",
     Branch: "p may have no value here", Late: "begins as a whole number and is given a real one",
     Stores: "is a tuple, which cannot be changed", Grows: "used as a whole", Slices: "a view, not a copy",
-    OfClass: "of the class, which all objects share", Outside: "OUTSIDE can change outside",
+    Outside: "OUTSIDE can change outside",
     Later: "not_there is not defined yet",
 }  # fmt: skip
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 import pickle
+import re
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from tempfile import mkdtemp
 
@@ -51,6 +52,11 @@ def table():
     return fast, [pair for pair in every if repr(pair) not in seen]
 
 
+def label(*case):
+    """The name of a case, without the folder of a recording, which each process has for itself."""
+    return re.sub(r"/[^']*/", "", " ".join(map(str, case)))[:150]
+
+
 def cases():
     """The pairs with a schedule: the immediate one and another in turn; all of them where it is slow."""
     fast, others = table()
@@ -58,13 +64,12 @@ def cases():
     for i, (mine, theirs) in enumerate(fast):
         for name in names:
             slow = name not in ("none", names[1 + i % 3])
-            label = f"{mine!r} {theirs!r} {name}"[:150]
-            yield pytest.param(mine, theirs, name, marks=[pytest.mark.slow] * slow, id=label)
+            yield pytest.param(
+                mine, theirs, name, marks=[pytest.mark.slow] * slow, id=label(mine, theirs, name)
+            )
     for mine, theirs in others:
         for name in names:
-            yield pytest.param(
-                mine, theirs, name, marks=pytest.mark.slow, id=f"{mine!r} {theirs!r} {name}"[:150]
-            )
+            yield pytest.param(mine, theirs, name, marks=pytest.mark.slow, id=label(mine, theirs, name))
 
 
 def bits(gammas):
@@ -77,7 +82,7 @@ def came_to(game, streams):
     found = {}
     ends = (-math.inf, *CUTS, math.inf)
     for stream in (None, *range(streams)):
-        for since, until in {(-math.inf, math.inf), *zip(ends, ends[1:], strict=False)}:
+        for since, until in {(-math.inf, math.inf), *pairwise(ends)}:
             found[stream, since, until] = bits(game.known(stream, since, until))
     return found, {name: totals.tolist() for name, totals in game.certificates().items()}
 
@@ -85,7 +90,8 @@ def came_to(game, streams):
 def has_other_digits(strategy):
     """Whether today's weights are others in their last digits, so that games fork; test_led.py holds the laws.
 
-    Today's Foster–Vohra on all pairs eliminates more than 16 points in two stages. Its games are then held among each other.
+    Today's Foster–Vohra on all pairs eliminates more than 16 points in two stages. Its games are then held among
+    each other.
     """
     return type(strategy) is FosterVohra and strategy.swaps == "all" and strategy.steps_at(T) > 15
 
@@ -97,7 +103,7 @@ def came_to_today(game, streams):
     found = {}
     ends = (-math.inf, *CUTS, math.inf)
     for stream in (None, *range(streams)):
-        for since, until in {(-math.inf, math.inf), *zip(ends, ends[1:], strict=False)}:
+        for since, until in {(-math.inf, math.inf), *pairwise(ends)}:
             found[stream, since, until] = bits(game.ledger.gammas(stream, since, until) or ())
     return found, {name: totals.tolist() for name, totals in game.certificates().items()}
 
@@ -182,9 +188,7 @@ def by_hand(game, moment):
     return game, laws
 
 
-@pytest.mark.parametrize(
-    ("mine", "theirs"), [pytest.param(*pair, id=f"{pair!r}"[:150]) for pair in table()[0]]
-)
+@pytest.mark.parametrize(("mine", "theirs"), [pytest.param(*pair, id=label(*pair)) for pair in table()[0]])
 def test_a_game_by_hand_is_that_of_today(mine, theirs):
     given = {"horizon": T, "runs": range(2), "seed": 1, "cuts": CUTS}
     engine = Game if has_other_digits(mine) else Today
