@@ -40,11 +40,11 @@ QUESTION = 5
 #: asked, how many were before
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
 #: the rules: atoms of a law at most, what nature sees; whether the forecaster draws, whether it tells the side, whether
-#: nature hears, whether there are notes, whether there is context. From where in nature's note to where in the forecaster's context goes (from −1:
-#: the time); the places in nature's note that are logged.
+#: nature hears, whether there are notes, whether there is context. From where in nature's note to where in the
+#: forecaster's context goes (from −1: the time); the places in nature's note that are logged.
 Rules, RULES = _record(
-    "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, shown=boolean, needs=int64[:, ::1],
-    keeps=int64[::1],
+    "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, shown=boolean,
+    needs=int64[:, ::1], keeps=int64[::1],
 )  # fmt: skip
 #: the history, as `history` says; and a log of told rounds as in `transcripts` (empty: none)
 Told, TOLD = _record(
@@ -285,7 +285,7 @@ NOTHING = say_nothing, _draw_nothing, _side_nothing, hear_nothing, _move_nothing
 
 
 def steps_of(mine: Any, theirs: Any) -> tuple[Any, ...]:
-    """The steps of both players in the order of the loop; in the place of one that there is not, one that does nothing."""
+    """The steps of both players in the order of the loop; where there is none, one that does nothing."""
     steps = mine.say, mine.draw, mine.side, mine.learn, theirs.move, theirs.hear, theirs.reveal
     return tuple(
         compiled(signature, nothing) if step is None else step

@@ -59,7 +59,7 @@ class Accounts:
         return totals
 
     def _before(self, which: Any) -> tuple[tuple[Ints, Ints], Ints]:
-        """Rounds and outcomes 1 before each stretch, (stretches + 1, runs, points), and the stretches of some tenures."""
+        """Rounds and outcomes 1 before each stretch, (stretches + 1, runs, points), and stretches of some tenures."""
         assert self._counted is not None
         counts, positives = self._counted.before_stretches(self.game.streams, len(self.game.cuts) + 1)
         return (counts, positives), np.minimum(self._stretches[which], len(counts) - 1)

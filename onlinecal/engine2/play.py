@@ -55,9 +55,9 @@ class Play:
     """One run of a game, of players as `seats.seat` makes them.
 
     `draws` and `outcomes` are uniforms by index. `part_of` is the part of the history of a question of this number and
-    time; `keep` is given one and the time at which its outcome is known, and says whether it can be kept. `ready` makes both players fit
-    for the questions up to this number, with this many open. `extend` keeps several rounds that have one part; None
-    where there are more. `run` is told where a player stops it.
+    time. `keep` is given a question and the time at which its outcome is known, and says whether it can be kept.
+    `ready` makes both players fit for the questions up to this number, with this many open. `extend` keeps several
+    rounds that have one part; None where there are more. `run` is told where a player stops it.
     """
 
     def __init__(

@@ -1,8 +1,9 @@
 """Plain classes, compiled: the attributes of an object are a NumPy record, and its methods are compiled by numba.
 
-The methods are compiled from their own text, with these changes: calls of methods become calls of functions, a stated law
-is written into the law of the run, and what is stored in a whole attribute must be whole. Refused is what numba would
-play in another way than Python, as far as the text shows it (`_Reader`). A rehearsal beside the object shows the rest.
+The methods are compiled from their own text, with these changes: calls of methods become calls of functions, a stated
+law is written into the law of the run, and what is stored in a whole attribute must be whole. Refused is what numba
+would play in another way than Python, as far as the text shows it (`_Reader`). A rehearsal beside the object shows the
+rest.
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ class Record:
 
     def __init__(self, cls: type, sample: Any, kinds: list[str], real: set[str]) -> None:
         self.cls, self.kinds, self.real, own = cls, kinds, real, vars(sample)
+        #: tuples, and arrays that are only read
+        self.fixed = {
+            name for name, value in own.items() if isinstance(value, np.ndarray) and not value.flags.writeable
+        }
         self.fields, self.held, self.made = dict[str, tuple[Any, ...]](), dict[str, str](), dict[Any, Any]()
         every = [(name, value) for each in reversed(cls.__mro__[:-1]) for name, value in vars(each).items()]
         inherited = {name: value for name, value in every if not name.startswith("__")}
@@ -97,12 +102,14 @@ class Record:
         many, array = isinstance(value, list | tuple | np.ndarray), isinstance(value, np.ndarray)
         each = value if array else np.array(value, object)
         kinds = {value.dtype.type} if array else set(map(type, each.ravel().tolist()))
-        good = NUMBERS if many else NUMBERS | {bool, np.bool_}
+        good = NUMBERS if many else NUMBERS | {bool}
         if not kinds <= good or each.size == 0 or (isinstance(value, list) and each.ndim > 1):
             what = f"is an array of {value.dtype}" if array else f"is {value!r}"
             raise self.refused(name, what, "a number, or a list, tuple or array of some, each of 64 bits")
         if many:
             self.held[name] = type(value).__name__
+            if isinstance(value, tuple):
+                self.fixed.add(name)
         kind = np.float64 if kinds & {float, np.float64} or name in self.real else np.int64
         return (kind, each.shape) if many else (kind,)
 
@@ -172,7 +179,7 @@ LINES = (
 
 
 class _Reader(ast.NodeTransformer):
-    """Reads the text of a function, refuses what is played in another way compiled, and changes what must be changed."""
+    """Reads the text of a function, refuses what plays in another way compiled, and changes what must be changed."""
 
     def __init__(self, record: Record, function: Any, of_class: bool, more: tuple[str, ...]) -> None:
         self.record, self.states = record, "oc_values" in more
@@ -246,10 +253,10 @@ class _Reader(ast.NodeTransformer):
         inner = set().union(*(self._stored(c.target) for c in every if isinstance(c, ast.comprehension)))
         for n in every:
             loaded = isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
-            if loaded or (isinstance(node, ast.AugAssign) and n is node.target and isinstance(n, ast.Name)):
-                if n.id in self.locals - known - inner:
-                    what = f"{n.id} may have no value here, as it is set in one branch only"
-                    raise self.refused(n, what, "a value in each")
+            added = isinstance(node, ast.AugAssign) and n is node.target and isinstance(n, ast.Name)
+            if (loaded or added) and n.id in self.locals - known - inner:
+                what = f"{n.id} may have no value here, as it is set in one branch only"
+                raise self.refused(n, what, "a value in each")
 
     # ------------------------------------------------ what is changed
 
@@ -310,15 +317,15 @@ class _Reader(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: Any) -> Any:
-        if self._listed(node.value):
-            if isinstance(node.slice, ast.Slice):
-                expected = "entries, or an array of NumPy"
-                raise self.refused(node, "a part of a list would be a view, not a copy", expected)
-            if not isinstance(node.ctx, ast.Load) and self.record.held[self._field(node.value)] == "tuple":
-                what = f"{self.me}.{node.value.attr} is a tuple, which cannot be changed"
-                raise self.refused(node, what, "a list")
-        else:
+        name = self._field(node.value)
+        if name in self.record.fixed and not isinstance(node.ctx, ast.Load):
+            what = f"{self.me}.{name} is a {self.record.held[name]}, which cannot be changed"
+            raise self.refused(node, what, "a list, or an array that can be")
+        if not self._listed(node.value):
             node.value = self.visit(node.value)
+        elif isinstance(node.slice, ast.Slice):
+            expected = "entries, or an array of NumPy"
+            raise self.refused(node, "a part of a list would be a view, not a copy", expected)
         node.slice = self.visit(node.slice)
         return node
 
@@ -552,6 +559,6 @@ def _rehearse(role: str, strategy: Any, made: Any, thing: Any, record: Record) -
             how = "keeps other numbers compiled than in Python"
         if how:
             raise InvalidParameter(
-                f"{record.cls.__name__}, round {question.number} of a rehearsal: it {how}; expected the same, bit for bit: "
-                "play it without oc.compiled, or write it so that no rounding depends on it"
+                f"{record.cls.__name__}, round {question.number} of a rehearsal: it {how}; expected the same, bit for "
+                "bit: play it without oc.compiled, or write it so that no rounding depends on it"
             )

@@ -1,7 +1,7 @@
 """What a compiled strategy is: a few functions of its run, written as plain Python and compiled once by numba.
 
-How to write one. A class has `begin(horizon, stream)`, which makes the player from steps and from the numbers with which
-a run begins::
+How to write one. A class has `begin(horizon, stream)`, which makes the player from steps and from the numbers with
+which a run begins::
 
     def begin(self, horizon: int, stream: Stream) -> Forecaster:
         m = self.steps_at(horizon)
@@ -20,17 +20,17 @@ a run begins::
 ``hear(run, place, forecast, outcome, number) -> code``   as `learn`, of a nature; `place` is −1
 ``reveal(run, number) -> code``                         writes the context of the question into nature's ``note(run)``
 ``draw(run, u, number) -> forecast``                    optional: the forecast that the uniform u draws from the law
-``side(run, number) -> side``                           optional: the mean of the law less 1/2, or any number of its sign
+``side(run, number) -> side``                           optional: the mean of the law less 1/2, or any with its sign
 ======================================================  =============================================================
 
-- ``state(run)`` is the run's own vector, ``shared(run)`` is the same in all runs and only read, ``note(run)`` is kept with
-  the question from `say` (or `reveal`) to `learn` (or `hear`), ``values, weights = law(run)`` are of `size` atoms at most.
-  All numbers are floats, whole ones exact up to 2^53: `int(…)` makes an index. Weights sum to 1.
+- ``state(run)`` is the run's own vector, ``shared(run)`` is the same in all runs and only read, ``note(run)`` is kept
+  with the question from `say` (or `reveal`) to `learn` (or `hear`), ``values, weights = law(run)`` are of `size` atoms
+  at most. All numbers are floats, whole ones exact up to 2^53: `int(…)` makes an index. Weights sum to 1.
 - A forecaster with a `grid` states values of it, exactly as they are there (`i / m`). Others state any in [0, 1].
-- The law is not kept until `learn`, only the forecast, its place, and the note. With `draw` the place is −1, and neither
-  `say` is called nor a law there. It is used against natures that do not see the law.
-- `needs={place: kind}`: the forecaster finds this kind of context at this place of its note; `ASKED_AT` is the time of the
-  question. `reveals={place: kind}`: nature writes it there. Nature's note is its own until `hear`.
+- The law is not kept until `learn`, only the forecast, its place, and the note. With `draw` the place is −1, and
+  neither `say` is called nor a law there. It is used against natures that do not see the law.
+- `needs={place: kind}`: the forecaster finds this kind of context at this place of its note; `ASKED_AT` is the time of
+  the question. `reveals={place: kind}`: nature writes it there. Nature's note is its own until `hear`.
 - `own_uniform(run, i)` is number i, from 0, of the `stream` given to the player: a function of the index.
 - Functions that steps call are marked by `kernel`. A code is 0, or below 0 for a question that is refused.
 - A nature sees what its `sight` allows: else `size` is 0, `forecast` NaN. `by_side`: where the forecaster has a step

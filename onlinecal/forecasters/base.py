@@ -136,8 +136,8 @@ class Scalar(OfPlain, Forecaster):
     number, a time, the context that the class `needs`, and room for a memo.
 
     Information: One Python object a run. A law has at most 64 values, or the class attribute `atoms`. The facts of
-    `onlinecal.core.strategy`, and `needs`, are class attributes of those names. With `needs = "all"` the context has all
-    that nature reveals, if anything.
+    `onlinecal.core.strategy`, and `needs`, are class attributes of those names. With `needs = "all"` the context is all
+    that nature reveals.
 
     Parameters
     ----------

@@ -203,6 +203,17 @@ class Stores(Quiet):
             self.a[0] = 3
 
 
+class ReadOnly(Stores):
+    def __init__(self):
+        self.n, self.a = 0, np.array([1, 2])
+        self.a.flags.writeable = False
+
+
+class OfNumpy(Quiet):
+    def __init__(self):
+        self.n, self.a = 0, np.float32(0.5)
+
+
 class Grows(Quiet):
     def __init__(self):
         self.n, self.a = 0, [1]
@@ -236,7 +247,8 @@ class Later(Quiet):
 REFUSED = {
     Alias: "b is a as well", View: "b is a as well, or a part of it", Narrow: "array of int8", Truths: "array",
     Branch: "p may have no value here", Late: "begins as a whole number and is given a real one",
-    Stores: "is a tuple, which cannot be changed", Grows: "used as a whole", Slices: "a view, not a copy",
+    Stores: "is a tuple, which cannot be changed", ReadOnly: "is a ndarray, which cannot be changed",
+    OfNumpy: r"is np.float32\(0.5\); expected a number", Grows: "used as a whole", Slices: "a view, not a copy",
     Outside: "OUTSIDE can change outside",
     Later: "not_there is not defined yet",
 }  # fmt: skip
