@@ -157,9 +157,10 @@ def _learn_copy(run, number, size, drawn, outcome):
     return tell_copy(run, size, drawn, outcome)
 
 
-#: the state of a whole: where the search for a free copy begins. Then of each copy the rounds asked, those open, and the
-#: round in which it began. Shared: the rounds that a copy plays and the copies that have open questions, at most; how many
-#: copies there are, and of Separate their streams. The note begins with the copy that plays and its number of the round.
+#: the state of a whole: where the search for a free copy begins. Then of each copy the rounds asked, those open, and
+#: the round in which it began. Shared: the rounds that a copy plays and the copies that have open questions, at most;
+#: how many copies there are, and of Separate their streams. The note begins with the copy that plays and its number
+#: of the round.
 FREE_FROM, WHOLE = range(2)
 ROUNDS_OF, MOST_OPEN, MANY, SHARED_OF = range(4)
 COPY, NUMBER_OF, STREAM = range(3)
@@ -515,8 +516,8 @@ class Separate(OfCopies):
             return [(f"stream {k}",) for k in new]
 
         return Copies2(
-            begun("stream 0"), begun, wanted, lambda coming: coming, of_stream, {STREAM: "stream"}, [math.inf, math.inf],
-            sorted(self.certifies),
+            begun("stream 0"), begun, wanted, lambda coming: coming, of_stream, {STREAM: "stream"},
+            [math.inf, math.inf], sorted(self.certifies),
         )  # fmt: skip
 
 
