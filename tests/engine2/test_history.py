@@ -1,4 +1,4 @@
-"""What is kept of resolved rounds: Γ at any time, of all rounds or some parts, is that of the same samples."""
+"""The history of resolved rounds: Γ at any time, of all or some parts, is that of the same samples."""
 
 from __future__ import annotations
 

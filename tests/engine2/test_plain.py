@@ -145,7 +145,7 @@ def test_all_is_nothing_where_nothing_is_revealed(schedule):
 
 
 class Quiet:
-    """What all of those below do."""
+    """Does what all of those below do."""
 
     def __init__(self):
         self.n, self.x = 0, 0
