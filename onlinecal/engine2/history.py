@@ -1,4 +1,4 @@
-"""What is kept of the resolved rounds: counts on a grid, or every forecast; both give Γ, of all rounds or of parts."""
+"""Keeps the resolved rounds: counts on a grid, or every forecast. Both give Γ, of all rounds or of parts."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Counted:
         return self.parts[part]
 
     def lend(self, names: Sequence[int], rounds: int) -> tuple[Any, ...]:
-        """What the loop writes into, for rounds of these parts."""
+        """The arrays that the loop writes into, for rounds of these parts."""
         several = len(names) > 1
         counts = (
             np.zeros((self.runs, len(names), len(self.grid), 2), np.int64) if several else self.of(names[0])
@@ -140,7 +140,7 @@ class Each:
             self.owner = wider(self.owner, room) if self.several else self.owner
 
     def lend(self, names: Sequence[int], rounds: int) -> tuple[Any, ...]:
-        """What the loop writes into, for rounds of these parts."""
+        """The arrays that the loop writes into, for rounds of these parts."""
         self.reserve(rounds)
         self._before = self.filled.copy()
         return NO_GRID, NO_COUNTS, self.keys.view(np.float64), self.owner, self.filled

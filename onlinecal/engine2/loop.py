@@ -30,18 +30,19 @@ def _record(name: str, **fields: Any) -> Any:
 
 
 F1, F2, F3 = float64[::1], float64[:, ::1], float64[:, :, ::1]
-#: the game's own row in each run: generators of draws and of outcomes; who is called, by the number of the round, which
-#: is negative for nature and 0 for nobody; then the open questions, five numbers each
+#: the game's own row in each run begins with the generators of draws and of outcomes. Then comes the player that is
+#: called, as the number of the round: negative for nature, 0 for no player. Then come the open questions, five numbers
+#: each.
 CALLED = 2 * NUMBERS
 TABLE = CALLED + 1
 NUMBER, PLACE, FORECAST, OUTCOME, Q = range(5)
 QUESTION = 5
-#: the questions: events (empty: each is resolved at once), their parts (empty: one part), the times of those that are
-#: asked, how many were before
+#: the questions: events (empty: each is resolved at once), and their parts (empty: one part). Then come the times of
+#: those that are asked, and how many were before.
 Questions, QUESTIONS = _record("Questions", events=int64[::1], parts=int32[::1], times=F1, asked=int64)
-#: the rules: atoms of a law at most, what nature sees; whether the forecaster draws, whether it tells the side, whether
-#: nature hears, whether there are notes, whether there is context. From where in nature's note to where in the
-#: forecaster's context goes (from −1: the time); the places in nature's note that are logged.
+#: the rules: atoms of a law at most, and what nature sees. Then: whether the forecaster draws, and whether it tells the
+#: side. Then: whether nature hears, whether there are notes, whether there is context. From where in nature's note to
+#: where in the forecaster's context goes (from −1: the time); the places in nature's note that are logged.
 Rules, RULES = _record(
     "Rules", size=int64, sees=int64, draws=boolean, sides=boolean, hears=boolean, noted=boolean, shown=boolean,
     needs=int64[:, ::1], keeps=int64[::1],
@@ -285,7 +286,7 @@ NOTHING = say_nothing, _draw_nothing, _side_nothing, hear_nothing, _move_nothing
 
 
 def steps_of(mine: Any, theirs: Any) -> tuple[Any, ...]:
-    """The steps of both players in the order of the loop; where there is none, one that does nothing."""
+    """The steps of both players in the order of the loop; for a missing one, a step that does nothing."""
     steps = mine.say, mine.draw, mine.side, mine.learn, theirs.move, theirs.hear, theirs.reveal
     return tuple(
         compiled(signature, nothing) if step is None else step

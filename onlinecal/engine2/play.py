@@ -2,7 +2,7 @@
 
 A question is asked: nature may reveal context. The forecaster states the law of its forecast, which is drawn from it.
 Nature, from what its sight allows, states q; the outcome is 1 if a uniform is below q. It becomes known at once or
-later: then it is told to the history, to the forecaster and to nature, in this order.
+later: then the history, the forecaster and nature receive it, in this order.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Play:
     """One run of a game, of players as `seats.seat` makes them.
 
     `draws` and `outcomes` are uniforms by index. `part_of` is the part of the history of a question of this number and
-    time. `keep` is given a question and the time at which its outcome is known, and says whether it can be kept.
+    time. `keep` says of a question, with the time at which its outcome is known, whether it can be kept.
     `ready` makes both players fit for the questions up to this number, with this many open. `extend` keeps several
     rounds that have one part; None where there are more. `run` is told where a player stops it.
     """
@@ -192,7 +192,7 @@ class Play:
 
 
 def as_law(said: Any) -> list[tuple[float, float]]:
-    """What an object stated, a number or a dict, as value and weight of each atom."""
+    """The value and weight of each atom of what an object stated, a number or a dict."""
     if type(said) is float:
         return [(said, 1.0)]
     return [(float(value), float(weight)) for value, weight in law_of(said).items()]

@@ -23,9 +23,9 @@ from onlinecal.core.arrays import Floats
 #: raised with each change of what compiled code knows of a row
 LAYOUT = 2
 HOW: Any = {"error_model": "numpy", "nogil": True}
-#: the header: where the state ends and places of parts begin; where shared numbers begin and end; values and weights
-#: and how many there are at most; the note of the question at hand, the first note, and the numbers of a note. Then
-#: the generator of the run's own uniforms.
+#: the header: where the state ends and places of parts begin; where shared numbers begin and end. Then come values and
+#: weights, and how many there are at most. Then come the note of the question at hand, the first note, and the numbers
+#: of a note. Last comes the generator of the run's own uniforms.
 PARTS, SHARED, SHARED_END, VALUES, WEIGHTS, ATOMS, NOTE, NOTES, KEPT, GENERATOR = range(10)
 HEADER = 17
 

@@ -1,4 +1,4 @@
-"""What a compiled strategy is: a few functions of its run, written as plain Python and compiled once by numba.
+"""A compiled strategy is a few functions of its run, written as plain Python and compiled once by numba.
 
 How to write one. A class has `begin(horizon, stream)`, which makes the player from steps and from the numbers with
 which a run begins::
@@ -7,36 +7,36 @@ which a run begins::
         m = self.steps_at(horizon)
         return Forecaster(hedge, learn_bias, state=[0.0] * (m + 2), shared=[m], size=2, grid=grid_of(m))
 
-    def hedge(run: Run, number: int) -> int:            # a plain function of the module, without a decorator
+    def hedge(run: Run, number: int) -> int:            # A plain function of the module, without a decorator.
         bias, m = state(run), int(shared(run)[0])
         values, weights = law(run)
         …
-        return 2                                        # how many atoms the law has
+        return 2                                        # How many atoms the law has.
 
 ======================================================  =============================================================
-``say(run, number) -> size``                            writes the law of round `number`, from 1, into ``law(run)``
-``learn(run, place, forecast, outcome, number) -> code``  an outcome is known; atom `place` of the law was drawn
-``move(run, size, forecast, number) -> q``              nature's probability of the outcome 1
-``hear(run, place, forecast, outcome, number) -> code``   as `learn`, of a nature; `place` is −1
-``reveal(run, number) -> code``                         writes the context of the question into nature's ``note(run)``
-``draw(run, u, number) -> forecast``                    optional: the forecast that the uniform u draws from the law
-``side(run, number) -> side``                           optional: the mean of the law less 1/2, or any with its sign
+``say(run, number) -> size``                            writes the law of round `number`, from 1, into ``law(run)``.
+``learn(run, place, forecast, outcome, number) -> code``  an outcome is known; atom `place` of the law was drawn.
+``move(run, size, forecast, number) -> q``              nature's probability of the outcome 1.
+``hear(run, place, forecast, outcome, number) -> code``   as `learn`, of a nature; `place` is −1.
+``reveal(run, number) -> code``                         writes the context of the question into nature's ``note(run)``.
+``draw(run, u, number) -> forecast``                    optional: the forecast that the uniform u draws from the law.
+``side(run, number) -> side``                           optional: the mean of the law less 1/2, or any with its sign.
 ======================================================  =============================================================
 
-- ``state(run)`` is the run's own vector, ``shared(run)`` is the same in all runs and only read, ``note(run)`` is kept
-  with the question from `say` (or `reveal`) to `learn` (or `hear`), ``values, weights = law(run)`` are of `size` atoms
+- ``state(run)`` is the run's own vector, ``shared(run)`` is the same in all runs and only read. ``note(run)`` is kept
+  with the question from `say` (or `reveal`) to `learn` (or `hear`). ``values, weights = law(run)`` are of `size` atoms
   at most. All numbers are floats, whole ones exact up to 2^53: `int(…)` makes an index. Weights sum to 1.
 - A forecaster with a `grid` states values of it, exactly as they are there (`i / m`). Others state any in [0, 1].
 - The law is not kept until `learn`, only the forecast, its place, and the note. With `draw` the place is −1, and
   neither `say` is called nor a law there. It is used against natures that do not see the law.
-- `needs={place: kind}`: the forecaster finds this kind of context at this place of its note; `ASKED_AT` is the time of
+- `needs={place: kind}`: the forecaster finds this kind of context at this place of its note. `ASKED_AT` is the time of
   the question. `reveals={place: kind}`: nature writes it there. Nature's note is its own until `hear`.
 - `own_uniform(run, i)` is number i, from 0, of the `stream` given to the player: a function of the index.
 - Functions that steps call are marked by `kernel`. A code is 0, or below 0 for a question that is refused.
 - A nature sees what its `sight` allows: else `size` is 0, `forecast` NaN. `by_side`: where the forecaster has a step
   `side`, that number is given as `forecast`, with `size` 0.
-- A state that grows: `grows(coming)` are the numbers that it needs for the rounds to come (`Coming`), never fewer than
-  before; new ones are 0. Parts are players of their own (`parts`), reached by ``inner(run, k, note, atom)``.
+- A state that grows: `grows(coming)` are the numbers that it needs for the rounds to come (`Coming`). They are never
+  fewer than before; new ones are 0. Parts are players of their own (`parts`), reached by ``inner(run, k, note, atom)``.
 - ``NUMBA_BOUNDSCHECK=1`` finds indices beyond the ends of all these vectors.
 """
 
@@ -118,7 +118,7 @@ def drawn(law, size, u):
 
 
 class Coming(NamedTuple):
-    """What a player must be ready for."""
+    """The rounds to come, for which a player must be ready."""
 
     #: how many questions have been asked by then; no more outcomes are told
     asked: int
@@ -185,7 +185,7 @@ class Player:
         return self.laid and (not self.parts or all(part.in_place for part in self.parts))
 
     def kept(self) -> dict[str, Any]:
-        """What a pickle keeps; the steps are made again by the specification."""
+        """The attributes that a pickle keeps; the specification makes the steps again."""
         names = "runs", "state", "notes", "generators"
         return {name: vars(self)[name] for name in names} | {"parts": [part.kept() for part in self.parts]}
 

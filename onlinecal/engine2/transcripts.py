@@ -32,7 +32,7 @@ class Transcripts:
         self.questions = np.zeros((0, 4))
 
     def lend(self, first: int, asked: Floats, known: Floats, streams: Any, rounds: int) -> tuple[Any, Any]:
-        """What the loop writes into, for these new questions and this many outcomes."""
+        """The arrays that the loop writes into, for these new questions and this many outcomes."""
         last = first - 1 + len(asked)
         if last > len(self.questions):
             more = np.zeros((max(last, 2 * len(self.questions)), 4))

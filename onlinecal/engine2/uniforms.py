@@ -1,7 +1,7 @@
 """Uniforms by index in compiled code: Philox 4x64-10, the numbers of `onlinecal.core.streams` and of NumPy.
 
-A *generator* is seven numbers: the two words of the key, as whole numbers of 64 bits; the block that was made last, at
-first −1; and its four uniforms.
+A *generator* is seven numbers: first the two words of the key, as whole numbers of 64 bits. Then come the block that
+was made last, at first −1, and its four uniforms.
 """
 
 from __future__ import annotations

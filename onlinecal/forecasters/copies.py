@@ -158,9 +158,9 @@ def _learn_copy(run, number, size, drawn, outcome):
 
 
 #: the state of a whole: where the search for a free copy begins. Then of each copy the rounds asked, those open, and
-#: the round in which it began. Shared: the rounds that a copy plays and the copies that have open questions, at most;
-#: how many copies there are, and of Separate their streams. The note begins with the copy that plays and its number
-#: of the round.
+#: the round in which it began. Shared: the rounds that a copy plays and the copies that have open questions, at most.
+#: Shared too: how many copies there are, and of Separate their streams. The note begins with the copy that plays and
+#: its number of the round.
 FREE_FROM, WHOLE = range(2)
 ROUNDS_OF, MOST_OPEN, MANY, SHARED_OF = range(4)
 COPY, NUMBER_OF, STREAM = range(3)
@@ -319,7 +319,7 @@ def copy_steps(choose: Any, first: int, say_one: Any, learn_one: Any, draw_one: 
 
 
 def _slots_wanted(share: float, slots: float, coming: Any, count: int) -> list[tuple[str, ...]]:
-    """The copies to begin where each takes a question: some more where there are many, as all are laid out again."""
+    """The copies to begin where each takes a question. Of many, some more are begun, as all are laid out again."""
     needed = min(coming.open + int(coming.asked // share), 2 * slots)
     if needed <= count:
         return []
