@@ -81,7 +81,7 @@ class Events:
             soon = self.clock.times(last + 1)[0]
         part = self.parts_of(first, last, asked) if self.parted else np.zeros(0, np.int64)
         if not (at_once or old or self.by_outcome):
-            at_once = known[-1] < soon and (known[:-1] < asked[1:]).all()
+            at_once = bool(known[-1] < soon and (known[:-1] < asked[1:]).all())
         if at_once:
             names, part = _numbered(part) if self.parted else ([0], np.zeros(0, np.int32))
             return Listed(np.zeros(0, np.int64), part, names, asked, known, new)

@@ -425,18 +425,20 @@ class Game:
         return self._plays
 
     def _run_in_python(self, r: int) -> Play:
-        seats = [
+        mine, theirs = (
             seat(role, strategy, player if isinstance(player, Player) else player[r], r)
             for role, strategy, player in zip(
                 ("forecaster", "nature"), self.pair, (self.forecaster, self.nature), strict=True
             )
-        ]
+        )
         run = range(self.runs[r], self.runs[r] + 1)
         draws, outcomes = (Uniforms(stream.over(run)) for stream in self.uniforms)
         clock, keep = self.schedule.clock(self.horizon, self.seed), partial(self._keep, r)
         single = not self.events.parted and self.transcripts is None
         extend = partial(self.history.extend, r) if single else None
-        return Play(*seats, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, run=r)
+        return Play(
+            mine, theirs, clock, draws, outcomes, self.events.part_of, keep, self._make_room, extend, r
+        )
 
     def _keep(self, r: int, q: InRun, known: float) -> bool:
         """Keeps a resolved question of a run; False if its forecast is not on the grid."""

@@ -49,8 +49,8 @@ class Accounts:
     def cdl(self) -> Floats:
         """The CDL of the rounds of each tenure as totals, (decision makers, runs)."""
         if self._counted is not None:
-            before, ends = self._before(slice(None))
-            return cdl_totals(self._counted.grid, *before, ends)
+            before, stretches = self._before(slice(None))
+            return cdl_totals(self._counted.grid, *before, stretches)
         totals = np.zeros((len(self.tenures), len(self.game.runs)))
         for k, ends in enumerate(self._ends):
             for run in range(totals.shape[1]):

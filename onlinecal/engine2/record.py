@@ -134,10 +134,10 @@ class Record:
         says = self._compiled(getattr(self.cls, stated), True, self._round(stated, 1) + law_of)
 
         def say(run: Any, number: int) -> int:
-            return says(me(run), Round(number, context(run), np.nan), *law(run))  # type: ignore[no-any-return]
+            return says(me(run), Round(number, context(run), np.nan), *law(run))
 
         def move(run: Any, size: int, forecast: float, number: int) -> float:
-            return says(me(run), Round(number, context(run), forecast))  # type: ignore[no-any-return]
+            return says(me(run), Round(number, context(run), forecast))
 
         asked = say if law_of else move
         if not told or not hasattr(self.cls, told):
@@ -249,7 +249,7 @@ class _Reader(ast.NodeTransformer):
 
     def _used(self, node: Any, known: set[str]) -> None:
         """Refuses a node that uses a name which may have no value."""
-        every = list(ast.walk(node)) if node is not None else []
+        every: list[Any] = list(ast.walk(node)) if node is not None else []
         inner = set().union(*(self._stored(c.target) for c in every if isinstance(c, ast.comprehension)))
         for n in every:
             loaded = isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)
@@ -379,14 +379,13 @@ class _Reader(ast.NodeTransformer):
     def visit_Return(self, node: Any) -> Any:
         if not self.states or node.value is None:
             return self.generic_visit(node)
-        said = node.value
+        said, parts = node.value, list[Any]()
         if isinstance(said, ast.IfExp):
             ways = [ast.copy_location(ast.Return(each), node) for each in (said.body, said.orelse)]
             return self.visit(ast.copy_location(ast.If(said.test, [ways[0]], [ways[1]]), node))
         if isinstance(said, ast.Dict) and said.keys and all(said.keys):
-            parts = [
-                ast.Tuple([self.visit(each) for each in of], ast.Load()) for of in (said.keys, said.values)
-            ]
+            of: tuple[list[Any], list[Any]] = said.keys, said.values
+            parts = [ast.Tuple([self.visit(each) for each in some], ast.Load()) for some in of]
         else:
             parts = [self.visit(said), ast.Constant(None)]
         given = [ast.Name("oc_values", ast.Load()), ast.Name("oc_weights", ast.Load()), *parts]

@@ -170,7 +170,7 @@ class CompiledNature(Compiled):
         if p.note or p.reveal is not None:
             return None
         sees, draws, step = p.sight >= Sight.LAW, p.sight >= Sight.DRAW, self.steps["move"]
-        hears = self.steps.get("hear")
+        hears: Any = self.steps.get("hear")
         self.look(1)
 
         def move(number: int, law: list[tuple[float, float]], forecast: float) -> float:
@@ -181,7 +181,7 @@ class CompiledNature(Compiled):
                     self.look(size)
                 for i, (value, weight) in enumerate(law):
                     self.values[i], self.weights[i] = value, weight
-            return step(self.row, size, forecast if draws else math.nan, number)  # type: ignore[no-any-return]
+            return step(self.row, size, forecast if draws else math.nan, number)
 
         def hear(forecast: float, outcome: int, number: int) -> None:
             if hears(self.row, -1, forecast, outcome, number) < 0:
