@@ -152,7 +152,7 @@ class Player:
         self.runs, self.notes = range(1), np.zeros((1, 0))
         self.generators = generators(stream, self.runs)
         #: whether a part is an object in plain Python, of which no row holds the state
-        self.in_python = any(part.in_python for part in self.parts)
+        self.in_python: bool = any(part.in_python for part in self.parts)
         #: whether its rows hold it as it is now (`run.lay`)
         self.laid = False
         self.rows: Floats = np.zeros((1, 0))

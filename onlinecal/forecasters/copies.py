@@ -297,23 +297,23 @@ def copy_steps(choose: Any, first: int, say_one: Any, learn_one: Any, draw_one: 
         k = begin_round(run, number)
         if k < 0:
             return 0
-        return say_one(new.inner(run, k, first, 0), int(new.note(run)[NUMBER_OF]))  # type: ignore[no-any-return]
+        return say_one(new.inner(run, k, first, 0), int(new.note(run)[NUMBER_OF]))
 
     def draw(run: new.Run, u: float, number: int) -> float:
         k = begin_round(run, number)
         if k < 0:
             return np.nan
-        return draw_one(new.inner(run, k, first, 0), u, int(new.note(run)[NUMBER_OF]))  # type: ignore[no-any-return]
+        return draw_one(new.inner(run, k, first, 0), u, int(new.note(run)[NUMBER_OF]))
 
     def side(run: new.Run, number: int) -> float:
         noted = new.note(run)
-        return side_one(new.inner(run, int(noted[COPY]), first, 0), int(noted[NUMBER_OF]))  # type: ignore[no-any-return]
+        return side_one(new.inner(run, int(noted[COPY]), first, 0), int(noted[NUMBER_OF]))
 
     def learn(run: new.Run, place: int, forecast: float, outcome: int, number: int) -> int:
         mine, k, own = new.state(run), int(new.note(run)[COPY]), int(new.note(run)[NUMBER_OF])
         mine[WHOLE + EACH * k + OPEN] -= 1
         mine[FREE_FROM] = min(mine[FREE_FROM], k)
-        return learn_one(new.inner(run, k, first, 0), place, forecast, outcome, own)  # type: ignore[no-any-return]
+        return learn_one(new.inner(run, k, first, 0), place, forecast, outcome, own)
 
     return say, learn, draw if draw_one is not None else None, side if side_one is not None else None
 
