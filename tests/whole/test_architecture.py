@@ -13,9 +13,9 @@ FILES = sorted(HOME.rglob("*.py"))
 LISTED = (ROOT / "CONTRIBUTING.md").read_text("utf-8").partition("## Architecture")[2].split("```")[1]
 #: in the order of imports; the last are files
 ROOMS = [*re.findall(r"^  (\w+)", LISTED, re.MULTILINE), "__main__"]
-#: It takes the place of two rooms, rounds and engine: strategies know its steps, its games know strategies.
+#: It takes the place of rounds and engine. Strategies know its steps, and its games know strategies.
 BETWEEN = "engine2"
-#: files that have the steps of both engines, or belong to the new one; they are long until the old one goes
+#: files with the steps of both engines, or of the new one; they are long until the old one goes
 LONG = {
     "engine2/game.py", "engine2/record.py", "forecasters/composed.py", "forecasters/copies.py",
     "forecasters/hedging.py", "forecasters/internal_regret.py", "natures/composed.py", "natures/stochastic.py",
