@@ -16,7 +16,8 @@ from onlinecal.core.arrays import Ints
 from onlinecal.engine2.run import HOW
 from onlinecal.schedules.base import Clock
 
-#: a question; a question with its outcome at once; an outcome; an outcome that comes then only if it is 0, or 1
+#: a question; a question with its outcome at once; an outcome. Then outcomes that come at this time only if they are
+#: 0, or 1.
 ASK, BOTH, RESOLVE, IF_ZERO, IF_ONE = range(5)
 CODE = 8
 
@@ -124,7 +125,7 @@ def _numbered(parts: Ints) -> tuple[list[int], Any]:
 def merge(
     asked: Any, ends: Any, due: Any, soon: float, place: Any, free: Any, many: int, places: int, codes: Any, owners: Any
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Writes the codes in order and, where there is room, whose they are.
+    """Writes the codes in order and, where there is room, the numbers of their questions.
 
     `due` are the outcomes in order. A place is free again after the last outcome of its question.
     """

@@ -347,7 +347,7 @@ class Game:
         return rounds
 
     def _fault(self, fault: int, run: int, number: int, value: float) -> Stopped:
-        """What a player did that stopped a run."""
+        """Says how a player stopped a run."""
         mine, size = self.forecaster, int(value) if math.isfinite(value) else 0
         if fault == loop.BAD_SIZE:
             refusal = mine.refusal if size == 0 and mine.refusal else None
@@ -517,7 +517,7 @@ class Game:
 
 
 class _Stops:
-    """Makes what stops a game an error with the name of the player; the game is over if the rounds had `begun`."""
+    """Makes an error that stops a game name the player. The game is over if the rounds had `begun`."""
 
     def __init__(self, game: Game, begun: bool) -> None:
         self.game, self.begun = game, begun

@@ -27,7 +27,7 @@ class Accounts:
         self._ends = [_ends(tenure) for tenure in tenures]
         stretches = [game.stretches(*ends) for ends in self._ends]
         self._stretches = np.array(stretches, np.int64).reshape(-1, 2)
-        #: the counts, where levels are points of a grid, each once and in order: accounts are then had in one pass
+        #: the counts, where levels are points of a grid, each once and in order. Accounts then take one pass.
         ascends = isinstance(history, Counted) and bool((np.diff(history.grid) > 0.0).all())
         self._counted = history if ascends else None
         self._together = [k for k, tenure in enumerate(tenures) if ascends and Batch.takes(tenure)]

@@ -1,7 +1,7 @@
 """Plain classes, compiled: the attributes of an object are a NumPy record, and its methods are compiled by numba.
 
-The methods are compiled from their own text, with these changes: calls of methods become calls of functions, a stated
-law is written into the law of the run, and what is stored in a whole attribute must be whole. Refused is what numba
+The methods are compiled from their own text, with these changes. Calls of methods become calls of functions. A stated
+law is written into the law of the run. A number that is stored in a whole attribute must be whole. Refused is what numba
 would play in another way than Python, as far as the text shows it (`_Reader`). A rehearsal beside the object shows the
 rest.
 """
@@ -158,7 +158,7 @@ class Record:
         """A method or function, compiled, with these arguments more."""
         key = function, more
         if key not in self.made:
-            # What is needed of it before it is there, as in a recursion, is looked up when it is called.
+            # A function that is needed before it is there, as in a recursion, is looked up when it is called.
             reader = _Reader(self, function, of_class, more)
             space = dict(reader.space)
             self.made[key] = None
@@ -502,7 +502,7 @@ def _rounds(strategy: Any, kinds: list[str]) -> Any:
 
 
 def _played(role: str, sitting: Any, question: Question, pick: int) -> Any:
-    """What a player states in a round, which it then hears; and how it failed."""
+    """The law or probability of a player in a round, which it then hears; and how it failed."""
     try:
         if role == "forecaster":
             said = sitting.state_law(question)

@@ -92,7 +92,7 @@ class Compiled:
         self.row[:] = row
 
     def call(self, name: str, note: Any, *given: Any) -> Any:
-        """What a step says, given a note."""
+        """The result of a step, given a note."""
         if not self.kept:
             return self.steps[name](self.row, *given)
         self.heads[NOTE] = self.at

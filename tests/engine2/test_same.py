@@ -1,6 +1,6 @@
-"""Every strategy that has `begin` plays as on the engine of today, to the bit, by both drivers and in all ways.
+"""Every strategy that has `begin` plays as on the engine of today, to the bit, in all ways.
 
-A strategy is in the table as soon as it, and all its parts, have `begin`: tests/examples.py has its parameters.
+A strategy is in the table as soon as it and all its parts have `begin`. Its parameters are in tests/examples.py.
 """
 
 from __future__ import annotations
