@@ -1,7 +1,7 @@
 """Plain classes, compiled: the attributes of an object are a NumPy record, and its methods are compiled by numba.
 
-The methods are compiled from their own text, with these changes. Calls of methods become calls of functions. A stated
-law is written into the law of the run. A number that is stored in a whole attribute must be whole. Refused is what numba
+The methods are compiled from their own text, with these changes. Calls of methods become calls of functions. A law is
+written into the law of the run. A number that is stored in a whole attribute must be whole. Refused is what numba
 would play in another way than Python, as far as the text shows it (`_Reader`). A rehearsal beside the object shows the
 rest.
 """
