@@ -125,7 +125,7 @@ def _numbered(parts: Ints) -> tuple[list[int], Any]:
 def merge(
     asked: Any, ends: Any, due: Any, soon: float, place: Any, free: Any, many: int, places: int, codes: Any, owners: Any
 ) -> tuple[int, int, int, int]:  # fmt: skip
-    """Writes the codes in order and, where there is room, the numbers of their questions.
+    """Writes the codes in order and, where there is room, the index of the question of each.
 
     `due` are the outcomes in order. A place is free again after the last outcome of its question.
     """

@@ -1,9 +1,9 @@
 """Plain classes, compiled: the attributes of an object are a NumPy record, and its methods are compiled by numba.
 
-The methods are compiled from their own text, with these changes. Calls of methods become calls of functions. A law is
-written into the law of the run. A number that is stored in a whole attribute must be whole. Refused is what numba
-would play in another way than Python, as far as the text shows it (`_Reader`). A rehearsal beside the object shows the
-rest.
+The methods are compiled from their own text, with these changes. Calls of methods become calls of functions. A stated
+law is written into the law of the run. A number that is stored in a whole attribute must be whole. Refused is what
+numba would play in another way than Python, as far as the text shows it (`_Reader`). A rehearsal beside the object
+shows the rest.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Record:
         """A method or function, compiled, with these arguments more."""
         key = function, more
         if key not in self.made:
-            # A function that is needed before it is there, as in a recursion, is looked up when it is called.
+            # The entry stays None until the function is made. A function that needs it before calls itself: refused.
             reader = _Reader(self, function, of_class, more)
             space = dict(reader.space)
             self.made[key] = None
