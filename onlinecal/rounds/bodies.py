@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import builtins
 import copy
-import enum
-import inspect
 import math
 import textwrap
-from types import FunctionType, ModuleType
+from types import FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -17,6 +14,7 @@ import numpy as np
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.rounds.arithmetic import FUNCTIONS, OF_NUMPY, OPERATORS
 from onlinecal.rounds.flow import ANY_WHOLE, REAL, TURNS, Size, Sizes, choices, of_number, unassigned
+from onlinecal.rounds.written import NOWHERE, meaning, plain_number, source
 
 _NUMBERS = "numbers, lists of fixed length, if, for and while"
 _RANDOM = "randomness of its own in a specification, from `stream`"
@@ -423,26 +421,6 @@ class Body(ast.NodeTransformer):
         return None if found is NOWHERE else found
 
 
-def plain_number(value: Any, kind: type) -> bool:
-    """Whether a value is a number of this kind with its arithmetic; also of an enumeration."""
-    return isinstance(value, kind) and (type(value) is kind or isinstance(value, enum.Enum))
-
-
-#: the meaning of a name that has none
-NOWHERE = object()
-
-
-def meaning(function: FunctionType, path: tuple[str, ...]) -> Any:
-    """The meaning, now, of a name outside of a function, or of an attribute of such a module or class."""
-    held, code = {**vars(builtins), **function.__globals__}, function.__code__
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        held[name] = getattr(cell, "cell_contents", NOWHERE)
-    found = held.get(path[0], NOWHERE)
-    for name in path[1:]:
-        found = getattr(found, name, NOWHERE) if isinstance(found, ModuleType | type) else NOWHERE
-    return found
-
-
 def _listed(made: Any) -> list[Any]:
     return made if isinstance(made, list) else [] if made is None else [made]
 
@@ -457,14 +435,3 @@ def _call(name: str, *arguments: Any) -> ast.Call:
 
 def _entry(array: str, at: int, context: ast.expr_context | None = None) -> ast.Subscript:
     return ast.Subscript(_name(array), ast.Constant(at), context or ast.Load())
-
-
-def source(function: FunctionType, called: str) -> tuple[str, int]:
-    """The text of a function, and the number of its first line; they go with it where it is sent."""
-    if not hasattr(function, "oc_source"):
-        try:
-            lines, first = inspect.getsourcelines(function)
-        except (OSError, TypeError):
-            raise InvalidParameter(f"{called}: its source cannot be read; expected it in a file") from None
-        function.oc_source = "".join(lines), first  # type: ignore[attr-defined]
-    return function.oc_source  # type: ignore[attr-defined]

@@ -21,7 +21,6 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.plain import TRIED, fresh
 from onlinecal.core.strategy import required
 from onlinecal.rounds.arithmetic import COMPARED, NOT_WHOLE
-from onlinecal.rounds.bodies import plain_number
 from onlinecal.rounds.law import law_of
 from onlinecal.rounds.plain import Round
 from onlinecal.rounds.players import CompiledForecaster, CompiledNature
@@ -44,6 +43,7 @@ from onlinecal.rounds.steps import (
 )
 from onlinecal.rounds.translation import Translation
 from onlinecal.rounds.words import run_of
+from onlinecal.rounds.written import plain_number
 
 #: rounds that are played both ways before a player begins
 REHEARSED = 400

@@ -13,9 +13,10 @@ import numpy as np
 
 from onlinecal.core._compile import kernel, part_of_kernel
 from onlinecal.rounds.arithmetic import exact, exact_whole, index, place, whole
-from onlinecal.rounds.bodies import Body, meaning
+from onlinecal.rounds.bodies import Body
 from onlinecal.rounds.flow import REAL, Size
 from onlinecal.rounds.steps import floats, ints, law_values, law_weights
+from onlinecal.rounds.written import meaning
 
 
 @part_of_kernel
