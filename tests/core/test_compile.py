@@ -36,6 +36,7 @@ def result(tmp_path, elsewhere):
     shutil.copy(Path(onlinecal.__file__).parent / "core" / "_compile.py", package / "core")
     (package / "core" / "caller.py").write_text(CALLER)
     environment = os.environ | {"PYTHONPATH": str(tmp_path)}
+    environment.pop("NUMBA_CACHE_DIR", None)  # where tests keep their code
     if elsewhere:
         environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
 
@@ -143,6 +144,7 @@ print(game.compiled, game.gammas()[0].counts.sum(), cutoff_ce([0.25, 0.75], [1, 
 @pytest.mark.slow
 def test_without_a_cache_it_works_and_says_so_once():
     environment = os.environ | {"NUMBA_CACHE_LOCATOR_CLASSES": "IPythonCacheLocator"}
+    environment.pop("NUMBA_CACHE_DIR", None)
     done = subprocess.run([sys.executable, "-c", NO_CACHE], capture_output=True, text=True, env=environment)
     assert done.stdout.split() == ["True", "9.0", "True"], done.stderr
     assert done.stderr.count("compiled code cannot be kept") == 1
