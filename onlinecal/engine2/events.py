@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from onlinecal.core.arrays import Ints
-from onlinecal.engine2.run import HOW
+from onlinecal.engine2.run import kept
 from onlinecal.schedules.base import Clock
 
 #: a question; a question with its outcome at once; an outcome. Then outcomes that come at this time only if they are
@@ -121,7 +120,7 @@ def _numbered(parts: Ints) -> tuple[list[int], Any]:
     return names.tolist(), which.astype(np.int32) if len(names) > 1 else np.zeros(0, np.int32)
 
 
-@njit(cache=True, **HOW)
+@kept
 def merge(
     asked: Any, ends: Any, due: Any, soon: float, place: Any, free: Any, many: int, places: int, codes: Any, owners: Any
 ) -> tuple[int, int, int, int]:  # fmt: skip

@@ -66,6 +66,15 @@ RUN = RowPointer(stamp())
 #: in the signatures of steps, for readers and checkers of types
 Run = Any
 
+
+def kept(function: Any, *signature: Any) -> Any:
+    """The function, compiled; its machine code is kept on disk, where there is a place for it."""
+    try:
+        return njit(*signature, cache=True, **HOW)(function)
+    except RuntimeError:  # it is of no file, or no folder can be written
+        return njit(*signature, **HOW)(function)
+
+
 if TYPE_CHECKING:
     # Kernels are written without types: numba finds them where they are called.
     from typing import no_type_check as accessor
@@ -128,10 +137,12 @@ def take_note(run, slot):
     at[NOTE] = at[NOTES] + slot * at[KEPT]
 
 
-@njit(RUN(RUN), cache=True, **HOW)
-def pointer(run: Any) -> Any:
-    """A pointer to the first number of a vector, given `vector.ctypes`."""
+def _pointer(run: Any) -> Any:
     return run
+
+
+#: a pointer to the first number of a vector, given `vector.ctypes`
+pointer = kept(_pointer, RUN(RUN))
 
 
 @accessor

@@ -54,7 +54,7 @@ from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.streams import Stream
-from onlinecal.engine2.run import HOW, RUN, Run, accessor, inner, kernel, law, note, shared, state
+from onlinecal.engine2.run import HOW, RUN, Run, accessor, inner, kept, kernel, law, note, shared, state
 from onlinecal.engine2.uniforms import generators, own_uniform, uniform
 
 #: what strategies take from here
@@ -79,12 +79,7 @@ def compiled(signature: Any, step: Callable[..., Any]) -> Any:
     """The step, compiled; loaded from disk where it was compiled before. A closure is compiled in each process."""
     if hasattr(step, "py_func"):
         return step
-    if step.__closure__ is None:
-        try:
-            return njit(signature, cache=True, **HOW)(step)
-        except RuntimeError:  # a function of no file has no place on disk
-            pass
-    return njit(signature, **HOW)(step)
+    return kept(step, signature) if step.__closure__ is None else njit(signature, **HOW)(step)
 
 
 def one_of(steps: Sequence[Any]) -> Any:
