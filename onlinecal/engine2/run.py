@@ -69,10 +69,11 @@ Run = Any
 
 def kept(function: Any, *signature: Any) -> Any:
     """The function, compiled; its machine code is kept on disk, where there is a place for it."""
+    make: Any = njit
     try:
-        return njit(*signature, cache=True, **HOW)(function)
+        return make(*signature, cache=True, **HOW)(function)
     except RuntimeError:  # it is of no file, or no folder can be written
-        return njit(*signature, **HOW)(function)
+        return make(*signature, **HOW)(function)
 
 
 if TYPE_CHECKING:
