@@ -58,7 +58,7 @@ def label(*case):
 
 
 def cases():
-    """The pairs with a schedule: one in turn is fast, the others of those pairs and all other pairs are slow."""
+    """The pairs with a schedule. One in turn is fast; its others and all other pairs are slow."""
     fast, others = table()
     names = list(SCHEDULES)
     for i, (mine, theirs) in enumerate(fast):
