@@ -15,6 +15,7 @@ from onlinecal.forecasters import EmpiricalMean, ForecastHedging
 from onlinecal.natures._levels import BEGIN, MANY, SETTLED, entered, place_of
 from onlinecal.schedules import Constant, Pareto, Poisson, Schedule
 from tests.engine2.test_same import bits
+from tests.marks import some_fast
 
 T = 250
 SCHEDULES = Schedule(), Schedule(delays=Constant(4)), Schedule(Poisson(2), Pareto())
@@ -34,7 +35,7 @@ NESTED = [
 ]
 
 
-@pytest.mark.parametrize(("nature", "forecaster"), list(zip(NESTED, cycle(FORECASTERS))), ids=str)
+@pytest.mark.parametrize(("nature", "forecaster"), some_fast(4, zip(NESTED, cycle(FORECASTERS))), ids=str)
 def test_parts_of_parts_play_as_today(nature, forecaster):
     for schedule in SCHEDULES:
         given = {"horizon": T, "runs": range(3), "seed": 4, "schedule": schedule}
