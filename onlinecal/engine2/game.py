@@ -28,6 +28,7 @@ from onlinecal.engine2 import loop
 from onlinecal.engine2.events import Events, Listed
 from onlinecal.engine2.history import history_of, wider
 from onlinecal.engine2.law import Unplayable, brief, failed, summed
+from onlinecal.engine2.memory import check_history, check_players, parts_of
 from onlinecal.engine2.play import Play, Stopped
 from onlinecal.engine2.play import Question as InRun
 from onlinecal.engine2.run import ATOMS, VALUES, WEIGHTS, lay, make_rows, shared_width, width
@@ -111,6 +112,7 @@ class Game:
             raise InvalidParameter(f"cuts = {brief(cuts)}; expected a list of times")
         check_pair(forecaster, nature, horizon)
         schedule.check_length(horizon)
+        check_players(forecaster, nature, horizon)
         self.pair, self.names = (forecaster, nature), (strategy_name(forecaster), strategy_name(nature))
         self.horizon, self.runs, self.seed, self.schedule = horizon, runs, seed, schedule
         self.threads, self.asked, self._stopped = count("threads", threads), 0, ""
@@ -122,6 +124,7 @@ class Game:
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
         self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))
+        check_history(len(runs), horizon, grid, parts_of(len(self.cuts), self.streams, horizon))
         self.history = history_of(len(runs), grid, horizon, self.events.parted)
         self.levels = math.inf if grid is None else len(grid)
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
