@@ -11,6 +11,7 @@ numbers are the same memory seen by `.view(np.int64)`. This file alone knows the
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +71,8 @@ Run = Any
 def kept(function: Any, *signature: Any) -> Any:
     """The function, compiled; its machine code is kept on disk, where there is a place for it."""
     make: Any = njit
+    if function.__module__ not in sys.modules:  # it was sent: numba would look for its module, and not find it
+        return make(*signature, **HOW)(function)
     try:
         return make(*signature, cache=True, **HOW)(function)
     except RuntimeError:  # it is of no file, or no folder can be written
