@@ -15,7 +15,7 @@ from onlinecal.engine2.game import IMMEDIATE, Game
 from onlinecal.schedules import Schedule
 from onlinecal.study.planning import Cell, Plan
 from onlinecal.study.run import batch_size, begin, bytes_of, levels
-from onlinecal.worlds.simulation import Simulation
+from onlinecal.worlds.run import Simulation
 
 #: the largest number of pairs that are measured
 MEASURED = 24

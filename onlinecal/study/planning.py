@@ -24,7 +24,7 @@ from onlinecal.study.entries import Incompatible
 from onlinecal.study.gammas import KEEP, Keep, check_keep
 from onlinecal.study.panel import Panel
 from onlinecal.worlds.base import World
-from onlinecal.worlds.simulation import VERSION as WORLDS_VERSION
+from onlinecal.worlds.run import VERSION as WORLDS_VERSION
 
 __all__ = ["Cell", "Entry", "Incompatible", "Plan", "plan"]
 

@@ -26,11 +26,10 @@ from onlinecal.engine2.start import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.entries import Planned, played
 from onlinecal.study.gammas import Gammas, Packer
-from onlinecal.study.old_worlds import as_of_today
 from onlinecal.study.planning import Cell
 from onlinecal.study.played import Batch, Joined, Played, together
 from onlinecal.study.promises import promises, steps
-from onlinecal.worlds.simulation import Simulation
+from onlinecal.worlds.run import Simulation
 
 #: the largest number of runs in one lockstep batch, which share the cost of a round in Python
 BATCH = 256
@@ -152,7 +151,7 @@ def begin(
     told: Any = {"horizon": cell.horizon, "runs": runs, "seed": cell.seed, "cuts": cell.people.cuts}
     told["keeps"] = cell.panel.keeps
     if cell.in_world:
-        return as_of_today(Simulation(*players, **told))
+        return Simulation(*players, **told)
     return Game(*players, schedule=schedule or cell.schedule, threads=threads, **told)
 
 
