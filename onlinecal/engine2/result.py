@@ -1,4 +1,4 @@
-"""What came of a game so far: Γ of its runs, and the rounds and proofs behind it."""
+"""The result of a game so far: Γ of its runs, transcripts and certificates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onlinecal.engine2.transcripts import Transcripts
 
 
 class Result:
-    """What a game keeps of its resolved rounds, and shows: base of `Game` and of a run of a world."""
+    """The resolved rounds of a game: base of `Game` and of a run of a world."""
 
     pair: tuple[Any, Any]
     runs: range

@@ -271,9 +271,9 @@ class Course(Result):
 
 
 class Simulation:
-    """A forecaster in several runs of a world, read as a `Game`; each has questions and outcomes at times of its own.
+    """A forecaster in several runs of a world, each with questions and outcomes at times of its own.
 
-    It cannot be pickled: processes are generators. A run is played again from its seed.
+    It is read as a `Game`. It cannot be pickled: processes are generators. A run is played again from its seed.
 
     Parameters
     ----------

@@ -25,6 +25,7 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.joint import JointDistribution
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
+from onlinecal.engine2 import steps
 from onlinecal.engine2.game import Game
 from onlinecal.natures import Bernoulli
 from onlinecal.scenario import load
@@ -484,6 +485,41 @@ class Fails:
 def test_a_forecaster_that_fails_is_named_with_round_and_run(how, words):
     with pytest.raises(InvalidForecast, match=words):
         simulated(f.as_forecaster(Fails, {"how": how}), Queue(), 40, 1)
+
+
+def say_beside(run, number):
+    values, weights = steps.law(run)
+    values[0], weights[0] = 0.5 if number < 7 else 0.3, 1.0
+    return 1
+
+
+def learn_nothing(run, place, forecast, outcome, number):
+    return 0
+
+
+class OffGrid(f.Forecaster):
+    """Says 0.3 from question 7 on, which is not on its grid."""
+
+    key = "off_grid"
+
+    def start(self, horizon, stream):
+        return steps.Forecaster(say_beside, learn_nothing, grid=np.array([0.0, 0.5, 1.0]))
+
+
+class AtOnce:
+    def run(self, env, market):
+        while True:
+            yield env.timeout(1.0)
+            market.resolve(market.ask(), 1)
+
+
+@pytest.mark.parametrize("pause", [0, 6])  # after question 6 the outcome is told before it is to be read
+def test_a_forecast_beside_the_grid_is_named(pause):
+    simulation = Simulation(OffGrid(), as_world(AtOnce), horizon=20, runs=range(1))
+    simulation.advance(pause)
+    said = "forecaster 'off_grid' stated the forecast 0.3 in round 7, run 0; expected a point of its grid"
+    with pytest.raises(InvalidForecast, match=said):
+        simulation.advance(20)
 
 
 class Crowd:
