@@ -23,6 +23,7 @@ from onlinecal.engine2 import play
 from onlinecal.engine2.game import IMMEDIATE
 from onlinecal.engine2.history import history_of
 from onlinecal.engine2.law import Unplayable, failed
+from onlinecal.engine2.memory import check_history, check_players, parts_of
 from onlinecal.engine2.result import Result
 from onlinecal.engine2.seats import seat
 from onlinecal.engine2.start import check_pair, start
@@ -318,6 +319,9 @@ class Simulation:
             None if keeps is None else check_kept(keeps, world),
         )
         self.horizon, self.runs, self.asked = horizon, runs, 0
+        check_players(forecaster, world, horizon)
+        grid = getattr(start("forecaster", forecaster, horizon, runs[:1], seed), "grid", None)
+        check_history(len(runs), horizon, grid, parts_of(len(times), max(1, len(world.streams)), horizon))
         self.parts = [Course(forecaster, world, horizon, run, seed, times, kept) for run in runs]
 
     def __reduce__(self) -> Any:
