@@ -38,9 +38,7 @@ from onlinecal.sweeping import (
 )
 
 #: keys of before, and what to do without them
-GONE = {
-    "history": "every forecast is kept; expected `rounded`, or a forecaster with a grid, for longer games"
-}
+GONE = {"history": "where forecasts take too much memory, use `rounded`, or a forecaster with a grid"}
 #: the two ways to say how long
 TIMES = "horizon", "horizons"
 
@@ -258,7 +256,7 @@ def _first_problem(error: ValidationError) -> str:
         key = str(problem["loc"][-1])
         model = Horizons if "(table)" in problem["loc"] else Scenario
         if key in GONE:
-            return f"the key {key!r} is gone: {GONE[key]}"
+            return f"the key {key!r} is gone; {GONE[key]}"
         known = [field.alias or name for name, field in model.model_fields.items()]
         return f"unknown key {key!r}{suggestion(key, known)}"
     if problem["type"] == "missing":

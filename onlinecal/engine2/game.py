@@ -124,9 +124,10 @@ class Game(Result):
         self.events = Events(schedule.clock(horizon, seed), self.cuts, self.streams, self._streams_of(nature))
         grid = getattr(self.forecaster, "grid", None)
         self.transcripts = None if keeps is None else Transcripts(len(runs), check_kept(keeps, nature))
-        check_history(len(runs), horizon, grid, parts_of(len(self.cuts), self.streams, horizon))
+        points = None if grid is None else len(grid)
+        check_history(len(runs), horizon, points, parts_of(len(self.cuts), self.streams, horizon))
         self.history = history_of(len(runs), grid, horizon, self.events.parted)
-        self.levels = math.inf if grid is None else len(grid)
+        self.levels = math.inf if points is None else points
         # The outcomes' uniforms belong to nature alone: every forecaster faces the same ones.
         of = ("forecast", strategy_key(forecaster)), ("outcome", strategy_key(nature))
         self.uniforms = tuple(Stream(seed, (*names, f"T={horizon}"), runs) for names in of)

@@ -24,10 +24,10 @@ def history_of(runs: int, grid: Floats | None, horizon: int, several: bool) -> C
     return Each(runs, horizon, several) if grid is None else Counted(runs, grid)
 
 
-def bytes_of_run(grid: Floats | None, horizon: int, parts: int) -> float:
-    """The bytes that the history of a run takes at most, with this many parts."""
+def bytes_of_run(points: int | None, horizon: int, parts: int) -> float:
+    """The bytes that the history of a run takes at most, on a grid or (None) not, with this many parts."""
     # A forecast with its outcome, and its part. Or counts of both outcomes in each part, and before each stretch.
-    return horizon * (8.0 if parts == 1 else 12.0) if grid is None else 16.0 * len(grid) * (2 * parts - 1)
+    return horizon * (8.0 if parts == 1 else 12.0) if points is None else 16.0 * points * (2 * parts - 1)
 
 
 class Counted:

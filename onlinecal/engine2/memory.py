@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from onlinecal.core.arrays import Floats
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.memory import GIB, free_memory
 from onlinecal.core.strategy import bytes_at, strategy_name
@@ -19,10 +18,10 @@ def parts_of(cuts: int, streams: int, horizon: int) -> int:
     return min(cuts + 1, horizon) * streams
 
 
-def bytes_of_run(forecaster: Any, nature: Any, horizon: int, grid: Floats | None, parts: int = 1) -> float:
-    """About the bytes that a run takes at most: its history, and the last states of both players."""
+def bytes_of_run(forecaster: Any, nature: Any, horizon: int, points: int | None, parts: int = 1) -> float:
+    """About the bytes that a run takes at most: its history (see there), and the last states of both players."""
     players = sum(bytes_at(player, horizon, horizon) for player in (forecaster, nature))
-    return history.bytes_of_run(grid, horizon, parts) + players
+    return history.bytes_of_run(points, horizon, parts) + players
 
 
 def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
@@ -37,17 +36,17 @@ def check_players(forecaster: Any, nature: Any, horizon: int) -> None:
         )
 
 
-def check_history(runs: int, horizon: int, grid: Floats | None, parts: int) -> None:
+def check_history(runs: int, horizon: int, points: int | None, parts: int) -> None:
     """Refuses runs of which the histories have no room."""
-    needed, free = runs * history.bytes_of_run(grid, horizon, parts), free_memory()
+    needed, free = runs * history.bytes_of_run(points, horizon, parts), free_memory()
     if needed <= SHARE * free:
         return
     what = f"{runs} run(s) of {horizon} rounds"
-    if grid is None:
+    if points is None:
         what, expected = f"{what} without a grid", "or rounds, `rounded`, or a forecaster with a grid"
     else:
         what += (
-            f" with {parts} tables of {len(grid)} counts, for streams and decision makers who join and leave,"
+            f" with {parts} tables of {points} counts, for streams and decision makers who join and leave,"
         )
         expected = "at a time, fewer decision makers, or a smaller grid"
     raise InvalidParameter(

@@ -71,7 +71,8 @@ Run = Any
 def kept(function: Any, *signature: Any) -> Any:
     """The function, compiled; its machine code is kept on disk, where there is a place for it."""
     make: Any = njit
-    if function.__module__ not in sys.modules:  # it was sent: numba would look for its module, and not find it
+    # It was sent: numba would look for its module, and not find it.
+    if function.__module__ not in sys.modules:
         return make(*signature, **HOW)(function)
     try:
         return make(*signature, cache=True, **HOW)(function)

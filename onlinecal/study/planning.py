@@ -56,6 +56,22 @@ class Entry:
         """Whether its players are made of steps alone; `plan` finds out."""
         return False
 
+    def points_at(self, horizon: int) -> int | None:
+        """The number of points of a forecaster's grid, which `plan` finds out; None for no grid."""
+        if horizon not in self._points:
+            self.take_note(start("forecaster", self.strategy, horizon, range(1), 0), horizon)
+        return self._points[horizon]
+
+    def take_note(self, player: Any, horizon: int) -> None:
+        """Notes what a player shows of itself."""
+        grid = getattr(player, "grid", None)
+        self._points[horizon] = None if grid is None else len(grid)
+        vars(self)["in_steps"] = isinstance(player, Player)
+
+    @cached_property
+    def _points(self) -> dict[int, int | None]:
+        return {}
+
     @property
     def length(self) -> int | None:
         """How many rounds it can play; None for any number."""
@@ -310,8 +326,7 @@ def _start(pairs: _Pairs, seed: int) -> None:
         for entry, played in found.values():
             # A world is a process that only play starts.
             for horizon in () if isinstance(entry.strategy, World) else sorted(played):
-                player = start(role, entry.strategy, horizon, range(1), seed)
-                vars(entry)["in_steps"] = isinstance(player, Player)
+                entry.take_note(start(role, entry.strategy, horizon, range(1), seed), horizon)
 
 
 def _check_numbers(horizons: Sequence[int], runs: int, seed: int, per_decade: int) -> None:

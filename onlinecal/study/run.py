@@ -11,18 +11,16 @@ from typing import Any
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from onlinecal.core.arrays import Floats
 from onlinecal.core.columns import Column, Held
 from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.levels import LevelSets
-from onlinecal.core.memory import cores, free_memory
+from onlinecal.core.memory import cores
 from onlinecal.core.transcript import Transcript
 from onlinecal.decision_makers.accounts import ENTRIES
+from onlinecal.engine2 import memory
 from onlinecal.engine2.game import Game
-from onlinecal.engine2.memory import bytes_of_run, check_history, check_players, parts_of
 from onlinecal.engine2.people import Accounts
-from onlinecal.engine2.start import start
 from onlinecal.schedules import Schedule
 from onlinecal.study.entries import Planned, played
 from onlinecal.study.gammas import Gammas, Packer
@@ -61,23 +59,25 @@ def play_cell(cell: Cell, progress: Callable[[int], None] | None = None) -> Play
 def batch_size(cell: Cell, at_once: int = 1) -> int:
     """The largest number of runs of a cell played in lockstep, where `at_once` batches share a machine's memory."""
     forecaster, nature = cell.forecaster.strategy, cell.nature.strategy
-    check_players(forecaster, nature, cell.horizon)
-    grid, parts = _grid_and_parts(cell)
-    check_history(1, cell.horizon, grid, parts)
-    room = min(ROOM, 4 * ROOM // at_once, free_memory() / (2 * at_once))
+    memory.check_players(forecaster, nature, cell.horizon)
+    memory.check_history(1, cell.horizon, *_points_and_parts(cell))
+    room = min(ROOM, 4 * ROOM // at_once, memory.free_memory() / (2 * at_once))
     return max(1, min(BATCH, int(room // bytes_of(cell))))
 
 
 def bytes_of(cell: Cell) -> float:
     """About the bytes of a run."""
-    return bytes_of_run(cell.forecaster.strategy, cell.nature.strategy, cell.horizon, *_grid_and_parts(cell))
+    return memory.bytes_of_run(
+        cell.forecaster.strategy, cell.nature.strategy, cell.horizon, *_points_and_parts(cell)
+    )
 
 
-def _grid_and_parts(cell: Cell) -> tuple[Floats | None, int]:
-    """The grid of the forecaster, and how many parts of the history there may be."""
-    player = start("forecaster", cell.forecaster.strategy, cell.horizon, range(1), cell.seed)
+def _points_and_parts(cell: Cell) -> tuple[int | None, int]:
+    """The points of the forecaster's grid, and how many parts of the history there may be."""
     streams = max(1, len(cell.nature.strategy.streams))
-    return getattr(player, "grid", None), parts_of(len(cell.people.cuts), streams, cell.horizon)
+    return cell.forecaster.points_at(cell.horizon), memory.parts_of(
+        len(cell.people.cuts), streams, cell.horizon
+    )
 
 
 def result(cell: Cell, batch: Batch) -> Played:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.engine2 import history
 from onlinecal.engine2.history import Counted, Each
 from tests.engine2.test_same import bits
 
@@ -53,10 +51,3 @@ def test_keys_are_in_order_after_a_gamma():
     kept.gamma(0)
     assert kept.ordered[0] == 1001
     assert (np.diff(kept.keys[0, :1001]) >= 0).all()
-
-
-def test_a_game_beyond_memory_is_refused_before_it_begins(monkeypatch):
-    monkeypatch.setattr(history, "free_memory", lambda: 10**9)
-    with pytest.raises(InvalidParameter, match=r"100 run\(s\) of 1000000 rounds .* need 0\.7 GiB"):
-        Each(100, 10**6, False)
-    Each(60, 10**6, False)
