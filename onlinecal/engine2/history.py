@@ -179,7 +179,7 @@ class Each:
     def extend(self, run: int, said: list[float], came: list[int]) -> None:
         """Adds several rounds of the only part."""
         at = int(self.filled[run])
-        self.reserve(max(0, at + len(said) - self.keys.shape[1]))
+        self.reserve(at + len(said) - int(self.filled.max()))
         self.keys[run, at : at + len(said)] = encode(np.array(said), np.array(came))
         self.filled[run] += len(said)
 

@@ -51,3 +51,12 @@ def test_keys_are_in_order_after_a_gamma():
     kept.gamma(0)
     assert kept.ordered[0] == 1001
     assert (np.diff(kept.keys[0, :1001]) >= 0).all()
+
+
+def test_there_is_room_for_all_rounds_of_a_game_and_for_no_more():
+    kept, said = Each(2, 22, False), [0.5] * 12
+    for rounds in (10, 12):
+        for run in range(2):
+            kept.extend(run, said[:rounds], [1] * rounds)
+    assert kept.keys.shape == (2, 22)
+    assert [kept.gamma(run).weight for run in range(2)] == [22.0, 22.0]
