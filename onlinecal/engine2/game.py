@@ -325,7 +325,7 @@ class Game(Result):
         if open > self.room:
             self.room, mine.laid = 2 * open, False
             self.tables = wider(self.tables, loop.TABLE + loop.QUESTION * self.room)
-        if mine.in_place and theirs.in_place:
+        if mine.laid and theirs.laid:
             return
         # One note more is for questions that are asked by hand.
         start, atoms = width(theirs, self.room + 1, 0), mine.size

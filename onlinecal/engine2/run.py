@@ -193,7 +193,7 @@ def lay(player: Any, rows: Floats, open: int, atoms: int, common: Floats, far: i
     common, far = common[own:], far + own
     for k, part in enumerate(player.parts):
         wide, left = width(part, 0, 0), len(common)
-        heads[:, parts + k] = at
+        heads[:, parts + k], part.whole = at, player
         common = lay(part, rows[:, at : at + wide], 0, 0, common, far - at)
         at, far = at + wide, far + left - len(common)
     notes = at + 2 * atoms
