@@ -104,13 +104,29 @@ class Epochs(steps.Forecaster):
         size, self.first = max(player.size for player in players), first
         say, learn = epoch_steps(*own)
         super().__init__(say, learn, shared=[*numbers, first], size=size, **of_parts)
+        # Those of epochs to come take no room.
+        self.epochs, self.parts = players, []
 
     def make_room(self, coming: steps.Coming) -> None:
         """Makes each part fit for the rounds of its epoch."""
         before, length = 0, self.first
-        for epoch in self.parts:
-            epoch.make_room(coming._replace(asked=min(max(coming.asked - before, 0), length)))
+        for k in range(len(self.epochs)):
+            if before < coming.asked:
+                self.reach(k + 1)
+                self.parts[k].make_room(coming._replace(asked=min(coming.asked - before, length)))
             before, length = before + length, 2 * length
+
+    def reach(self, epochs: int) -> None:
+        """Begins epochs up to this number of them."""
+        for epoch in self.epochs[len(self.parts) : epochs]:
+            epoch.spread(self.runs)
+            self.parts.append(epoch)
+            self.laid = False
+
+    def restore(self, kept: dict[str, Any]) -> None:
+        """As `Player.restore`, in the epoch that had begun."""
+        self.reach(len(kept["parts"]))
+        super().restore(kept)
 
 
 @kernel
