@@ -103,7 +103,9 @@ class Copies(steps.Forecaster):
         super().make_room(self.each(coming))
 
     def begin_copies(self, names: Sequence[tuple[str, ...]]) -> None:
-        """Begins copies with streams of these names."""
+        """Begins copies with streams of these names, those that are not there."""
+        known = set(self.names)
+        names = [path for path in names if path not in known]
         for path in names:
             part = self.begun(*path)
             if (part.size, part.note, part.needs, _grid_bytes(part)) != self.form:
