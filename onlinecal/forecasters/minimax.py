@@ -120,4 +120,5 @@ def count_bias(run: Run, place: int, forecast: float, outcome: int, number: int)
     bias, m = state(run), len(state(run)) // 3 - 1
     i = point_of(forecast, m)
     bias[i] += m * outcome - i
+    bias[m + 1 :] = 0.0  # the room is no part of the state
     return 0
