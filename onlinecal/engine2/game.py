@@ -12,6 +12,7 @@ import copy
 import math
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -50,14 +51,21 @@ LEAST, MOST, SEGMENT = 2**10, 2**16, 2**19
 THREAD = 2**15
 
 
+@dataclass(frozen=True, eq=False)
 class Question:
     """A question that was asked by hand in all runs: when, and of each run the forecast, q, and the law.
 
     `forecast` and `probability` are (runs,) floats, `laws` are value → probability.
     """
 
-    def __init__(self, number: int, time: float, each: list[InRun]) -> None:
-        self.number, self.time, self.each, self.resolved = number, time, each, False
+    number: int
+    time: float
+    each: list[InRun]
+
+    @property
+    def resolved(self) -> bool:
+        """Whether its outcome is known."""
+        return self.each[0].resolved
 
     @property
     def forecast(self) -> Floats:
@@ -214,7 +222,6 @@ class Game(Result):
         with _Stops(self, begun=True):
             for play, q in zip(self.plays, question.each, strict=True):
                 play.resolve(q, question.time if time is None else float(time))
-        question.resolved = True
 
     def laws(self) -> list[dict[float, float]]:
         """The laws that the forecaster states in the next round, value → probability.
