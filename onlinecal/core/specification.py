@@ -196,17 +196,17 @@ class OfPlain(Specification):
     memory = declared("memory")
 
     def __post_init__(self) -> None:
-        missing = [key for key in required(self.make) if key != "horizon"]
+        missing = [key for key in required(self.make) if key not in ("horizon", "stream")]
         if missing:
             raise InvalidParameter(
                 f"{self.role} {self.name!r} cannot be made without arguments: {self.make!r} needs "
-                f"{', '.join(missing)}; expected defaults for all but horizon"
+                f"{', '.join(missing)}; expected defaults for all but horizon and stream"
             )
 
     def start(self, horizon: int, stream: Stream) -> Any:
-        return self.player(horizon)
+        return self.player(horizon, stream)
 
-    def player(self, horizon: int) -> Any:
+    def player(self, horizon: int, stream: Stream | None = None) -> Any:
         """A fresh object, with copies of what can change: no run sees what another one has put there."""
         known = known_parameters(self.make)
         defaults = {
@@ -215,7 +215,8 @@ class OfPlain(Specification):
             if p.kind is not p.POSITIONAL_ONLY and p.default is not p.empty and changes(p.default)
         }
         own = defaults and copies(f"{self.role} {self.name!r}", defaults)
-        return fresh(self.make, **own, **({"horizon": horizon} if "horizon" in known else {}))
+        told = {"horizon": horizon} | ({} if stream is None else {"stream": stream})
+        return fresh(self.make, **own | {name: value for name, value in told.items() if name in known})
 
     @property
     def origin(self) -> Any:

@@ -57,6 +57,12 @@ class Stream:
             fill_uniforms(keys, first, row)
         return block
 
+    def uniform(self, index: int) -> float:
+        """Number `index`, from 0, of the first run: the same whenever it is asked for."""
+        if index < 0:
+            raise IndexError(f"number {index} of a stream; expected 0 or more")
+        return float(self.block_from(index, 1)[0, 0])
+
 
 _WORD = 2**64 - 1
 

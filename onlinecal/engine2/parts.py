@@ -14,14 +14,16 @@ import numpy as np
 from numba import njit, objmode
 
 from onlinecal.core.arrays import Floats
+from onlinecal.core.errors import InvalidParameter
+from onlinecal.core.strategy import strategy_name
 from onlinecal.core.streams import Stream
 from onlinecal.core.validation import count
+from onlinecal.engine2.law import Unplayable
 from onlinecal.engine2.play import Question, check_law
 from onlinecal.engine2.run import Run, law, note, shared, state
 from onlinecal.engine2.seats import PlainForecaster
 from onlinecal.engine2.start import begin
 from onlinecal.engine2.steps import ASKED_AT, LEARN, SAY, Forecaster, Player
-from onlinecal.rounds.law import Unplayable
 
 #: atoms of the law of a plain forecaster, at most, unless its class has an attribute `atoms`
 ATOMS = 64
@@ -32,6 +34,11 @@ NUMBERS = counted(1)
 
 def begin_part(strategy: Any, horizon: int, stream: Stream) -> Any:
     """A forecaster of steps for a part of a composition, at its beginning."""
+    if getattr(strategy, "takes_all", False):
+        what = (
+            f"{strategy_name(strategy)!r} needs all context, which a part of another forecaster is not given"
+        )
+        raise InvalidParameter(f"{what}; expected the kinds that it needs, by name")
     player = begin("forecaster", strategy, horizon, stream)
     return player if isinstance(player, Player) else PlainPart(strategy, player, horizon, stream)
 

@@ -12,7 +12,7 @@ import pytest
 
 from onlinecal import forecasters as f
 from onlinecal import natures as n
-from onlinecal.core.errors import InvalidForecast
+from onlinecal.core.errors import InvalidForecast, InvalidParameter
 from onlinecal.engine2 import game as module
 from onlinecal.engine2.game import Game
 from onlinecal.engine2.law import brief as shown
@@ -113,6 +113,15 @@ def test_plain_parts_play_the_same_in_all_ways(whole, cls, name, monkeypatch):
     assert end(Game(spec, nature, threads=2, **given)) == expected
 
 
+@pytest.mark.parametrize("whole", WHOLES)
+def test_a_plain_part_that_takes_all_is_refused(whole):
+    class Open(Looks):
+        needs = "all"
+
+    with pytest.raises(InvalidParameter, match=r"'Open' needs all context, .*; expected the kinds"):
+        Game(WHOLES[whole](as_forecaster(Open)), n.UniformTruth(), horizon=T, runs=range(1))
+
+
 class Mean:
     """(1 + ones)/(2 + rounds), with a law of two values in every third round."""
 
@@ -127,10 +136,8 @@ class Mean:
         self.ones, self.rounds = self.ones + outcome, self.rounds + 1
 
 
-@pytest.mark.parametrize(
-    "whole", ["rounded", "mixture"]
-)  # each copy and epoch of a record is compiled again: minutes
-def test_records_are_parts_as_the_plain_class_is(whole, monkeypatch):
+@pytest.mark.parametrize("whole", WHOLES)
+def test_compiled_classes_are_parts_as_the_plain_class_is(whole, monkeypatch):
     def played():
         spec = WHOLES[whole](as_forecaster(Mean))
         game = Game(spec, n.Drift(), horizon=T, runs=range(2), schedule=SCHEDULES["random"])
