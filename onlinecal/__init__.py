@@ -21,7 +21,7 @@ _NAMES = {
     "recalibration.estimator": "RecalibratedClassifier", "recalibration.maps": "fit_recalibration load_recalibration",
     "recalibration.recalibrator": "Recalibrator", "recalibration.replay": "recalibrate",
     "recalibration.river_model": "RiverRecalibrator", "recalibration.smoothing": "smooth_recalibration",
-    "report.curves": "Curve Study", "rounds.compiled": "compiled",
+    "report.curves": "Curve Study", "engine2.record": "compiled",
 }  # fmt: skip
 _HOMES = {name: f"onlinecal.{home}" for home, names in _NAMES.items() for name in names.split()}
 _ROOMS = {
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from onlinecal.core.transcript import of_rounds as of_rounds
     from onlinecal.decision_makers import responses as responses
     from onlinecal.decisions import tasks as tasks
+    from onlinecal.engine2.record import compiled as compiled
     from onlinecal.face import load as load
     from onlinecal.face import play as play
     from onlinecal.face import sweep as sweep
@@ -71,7 +72,6 @@ if TYPE_CHECKING:
     from onlinecal.report import plots as plots
     from onlinecal.report.curves import Curve as Curve
     from onlinecal.report.curves import Study as Study
-    from onlinecal.rounds.compiled import compiled as compiled
 
 
 def __getattr__(name: str) -> Any:

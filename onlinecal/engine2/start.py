@@ -46,7 +46,7 @@ def begin(role: str, strategy: Any, horizon: int, stream: Stream) -> Any:
     if "oc_compiled" in vars(type(player)):
         from onlinecal.engine2.record import compiled_player  # it is not needed for most games
 
-        player = compiled_player(role, strategy, player)
+        player = compiled_player(role, strategy, player, horizon, stream)
     if isinstance(player, Forecaster if role == "forecaster" else Nature):
         fault = player.mismatch(strategy)
     else:

@@ -1,11 +1,9 @@
-"""Plain classes: by the definition of a game, and as records; and what is refused of them."""
+"""Plain classes: by the definition of a game, and compiled."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
-from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
 from onlinecal.engine2.game import Game
 from onlinecal.natures import Bernoulli, Contrarian
@@ -82,7 +80,7 @@ def test_plain_classes_play_by_the_definition(forecaster, schedule):
 
 @pytest.mark.parametrize("schedule", SCHEDULES[1:], ids=lambda each: each.label)
 @pytest.mark.parametrize("cls", [Mean, Numbered])
-def test_records_play_as_the_plain_class(cls, schedule, monkeypatch):
+def test_compiled_classes_play_as_the_plain_class(cls, schedule, monkeypatch):
     plain = bits(played(cls, Contrarian(), schedule).gammas())
     monkeypatch.setattr(cls, "oc_compiled", True, raising=False)
     game = played(cls, Contrarian(), schedule)
@@ -146,120 +144,3 @@ def test_all_is_nothing_where_nothing_is_revealed(schedule):
     game = Game(Open, Bernoulli(), horizon=40, runs=range(1), schedule=schedule)
     game.advance(40)
     assert {str(memo) for _, memo, _ in TOLD} == {"{}"}
-
-
-class Quiet:
-    """Does what all of those below do."""
-
-    def __init__(self):
-        self.n, self.x = 0, 0
-
-    def forecast(self):
-        return 0.5
-
-    def update(self, forecast, outcome):
-        self.n += 1
-
-
-class Alias(Quiet):
-    def __init__(self):
-        self.n, self.a = 0, [0, 0]
-        self.b = self.a
-
-
-class View(Quiet):
-    def __init__(self):
-        self.n, self.a = 0, np.zeros(4)
-        self.b = self.a[1:]
-
-
-class Narrow(Quiet):
-    def __init__(self):
-        self.n, self.a = 0, np.zeros(3, np.int8)
-
-
-class Truths(Quiet):
-    def __init__(self):
-        self.n, self.a = 0, np.zeros(3, bool)
-
-
-class Branch(Quiet):
-    def forecast(self):
-        if self.n > 1000:
-            p = 0.3
-        return p if self.n > 1000 else 0.5
-
-
-class Late(Quiet):
-    def update(self, forecast, outcome):
-        self.n += 1
-        if self.n > 1000:
-            self.x += 0.5
-
-
-class Stores(Quiet):
-    def __init__(self):
-        self.n, self.a = 0, (1, 2)
-
-    def update(self, forecast, outcome):
-        self.n += 1
-        if self.n > 1000:
-            self.a[0] = 3
-
-
-class ReadOnly(Stores):
-    def __init__(self):
-        self.n, self.a = 0, np.array([1, 2])
-        self.a.flags.writeable = False
-
-
-class OfNumpy(Quiet):
-    def __init__(self):
-        self.n, self.a = 0, np.float32(0.5)
-
-
-class Grows(Quiet):
-    def __init__(self):
-        self.n, self.a = 0, [1]
-
-    def update(self, forecast, outcome):
-        self.n += 1
-        if self.n > 1000:
-            self.a.append(1)
-
-
-class Slices(Grows):
-    def update(self, forecast, outcome):
-        self.n += 1
-        if self.n > 1000:
-            self.a[1:][0] = 2
-
-
-OUTSIDE = [0.5]
-
-
-class Outside(Quiet):
-    def forecast(self):
-        return OUTSIDE[0]
-
-
-class Later(Quiet):
-    def forecast(self):
-        return not_there(0.5)  # noqa: F821
-
-
-REFUSED = {
-    Alias: "b is a as well", View: "b is a as well, or a part of it", Narrow: "array of int8", Truths: "array",
-    Branch: "p may have no value here", Late: "begins as a whole number and is given a real one",
-    Stores: "is a tuple, which cannot be changed", ReadOnly: "is a ndarray, which cannot be changed",
-    OfNumpy: r"is np.float32\(0.5\); expected a number", Grows: "used as a whole", Slices: "a view, not a copy",
-    Outside: "OUTSIDE can change outside",
-    Later: "not_there is not defined yet",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("cls", REFUSED)
-def test_what_would_be_silently_wrong_is_refused(cls, monkeypatch):
-    monkeypatch.setattr(cls, "oc_compiled", True, raising=False)
-    with pytest.raises(InvalidParameter, match=REFUSED[cls]):
-        Game(cls, Bernoulli(), horizon=10, runs=range(1))
