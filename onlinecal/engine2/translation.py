@@ -291,7 +291,7 @@ class Body(Expressions):
         if isinstance(target, ast.Attribute | ast.Subscript):
             self.store(target, self.place(target), value)
             return
-        if not isinstance(target, ast.Name) or target.id in (self.self, self.round):
+        if not isinstance(target, ast.Name) or not self.local(target) or target.id in (self.self, self.round):
             self.refuse(
                 target, f"`{ast.unparse(target)}` is assigned", "an attribute of self, or another name"
             )
