@@ -21,7 +21,7 @@ from onlinecal.engine2.written import NOWHERE, meaning, plain_number
 
 
 class Kind(IntFlag):
-    """What a number may be in Python; compiled it is real if it may be. Real and whole: *mixed*."""
+    """The kinds that a number may have in Python; compiled it is real if it may be. Real and whole: *mixed*."""
 
     NONE, TRUTH, WHOLE, REAL = 0, 1, 2, 4
 
@@ -39,7 +39,7 @@ COMPARISONS = {"Eq": "==", "NotEq": "!=", "Lt": "<", "LtE": "<=", "Gt": ">", "Gt
 
 
 class Held(NamedTuple):
-    """An attribute: what its numbers are, and whether it is a list, or an array; or the stream of the run (NONE)."""
+    """An attribute: the kinds of its numbers, and whether it is a list, or an array. The stream of the run has none."""
 
     kind: Kind
     many: bool = False
@@ -65,7 +65,7 @@ class Code(NamedTuple):
 
     @property
     def whole(self) -> str:
-        """As a whole number, where it is none but a truth value."""
+        """As a whole number, where it is a truth value."""
         return f"oc_whole({self.text})" if self.kind == TRUTH else self.text
 
     def to(self, kind: Kind) -> str:

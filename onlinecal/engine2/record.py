@@ -43,7 +43,7 @@ def compiled(cls: Class) -> Class:
     may do anything.
 
     Notes: An error that a method raises stops the game in its round, but its words are lost. So does a division by
-    zero, and a whole number of more than 64 bits. So does one of more than 53 bits where a real one may stand: an
+    zero, and a whole number of more than 64 bits. So does one of more than 53 bits where a real one may stand. An
     attribute that begins as 0 and becomes a real number is a real one from the beginning.
 
     Parameters
@@ -175,7 +175,7 @@ def _translated(
 
 
 def _held(value: Any) -> Held | str:
-    """What an attribute is, or in words why it can be none."""
+    """An attribute by its value, or in words why it cannot be compiled."""
     for kind, of in ((TRUTH, bool), (WHOLE, int), (REAL, float)):
         if plain_number(value, of):
             return Held(kind)
@@ -198,7 +198,7 @@ def _held(value: Any) -> Held | str:
 
 
 def held(thing: Any) -> dict[str, Any]:
-    """What the attributes of an object are, in the order of their names. "!" is there if some are numbers of NumPy."""
+    """The attributes of an object, in the order of their names. "!" is there if some are numbers of NumPy."""
     cls, found, own = type(thing), dict[str, Any](), getattr(thing, "__dict__", {})
     names = {name for each in cls.__mro__[:-1] for name in vars(each) if name[:2] != "__"}
     for name in sorted(names | own.keys()):

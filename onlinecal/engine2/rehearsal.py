@@ -1,4 +1,4 @@
-"""Plays an object and the steps that are compiled from its class beside each other: they must not differ in a bit."""
+"""Plays an object and the steps that are compiled from its class: they must not differ in a bit."""
 
 from __future__ import annotations
 

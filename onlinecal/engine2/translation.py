@@ -28,7 +28,7 @@ from onlinecal.engine2.steps import LEARN, MOVE, SAY
 from onlinecal.engine2.written import source
 
 SIGNATURES = {"forecast": SAY, "probability": MOVE, "update": LEARN}
-#: what the names of the text stand for
+#: the meaning of names in the text
 PARTS = ("real", "rounded", "whole", "add", "subtract", "multiply", "power", "add_mixed", "subtract_mixed",
          "multiply_mixed", "smaller", "larger", "entry", "atom", "number_of_stream")  # fmt: skip
 SPACE = {
@@ -55,7 +55,7 @@ class Translation:
     """The methods of a class, and the functions that they call, as one text.
 
     `held` are the attributes; a text says why one cannot be compiled. `strict`: some are numbers of NumPy. `shown` has
-    the names in steps for attributes of a round, `contexts` are the kinds of its context in the order of the note.
+    the names in steps for attributes of a round. `contexts` are the kinds of its context in the order of the note.
     Attributes that are used have `places` in the state. A list has that of its beginning, with its length behind.
     """
 
@@ -87,7 +87,7 @@ class Translation:
         return "\n".join(text for _, text in self.texts.values())
 
     def widen(self, key: Any, kind: Kind) -> Kind:
-        """What a name may be, now that it may be this too."""
+        """The kinds of a name, now that it may be this too."""
         self.kinds[key] = self.kinds.get(key, Kind.NONE) | kind
         return self.kinds[key]
 
