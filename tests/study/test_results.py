@@ -56,8 +56,15 @@ def test_what_is_stored_comes_back(tmp_path):
 
 def test_which_loop_played_is_kept_and_changes_nothing(tmp_path, monkeypatch, whole):
     assert {cell.loop for cell in played(tmp_path / "a.db", cells(runs=2))[0].cells} == {"compiled"}
+
+    class InPython(game.Game):
+        def __init__(self, *players, **options):
+            super().__init__(*players, **options)
+            self.hand_over()
+            self.compiled = False
+
     # Runs that are added by the other loop; the file says so, and the numbers are those of one alone.
-    monkeypatch.setattr("onlinecal.engine2.game.made_of_steps", lambda player: False)
+    monkeypatch.setattr("onlinecal.study.run.Game", InPython)
     both, _, _ = played(tmp_path / "a.db", cells(), resume=True)
     assert {cell.loop for cell in both.cells} == {"both"}
     assert both.cells == whole.cells
