@@ -9,7 +9,6 @@ import numpy as np
 
 from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, Ints
-from onlinecal.rounds.parts import first_above
 
 #: raised when the bets change: a test cannot go on with others
 VERSION = 2
@@ -65,7 +64,7 @@ class Bettors:
 @kernel
 def cell_of(edges, p):
     """The cell [a, b) that holds p; the last one is closed."""
-    return min(first_above(edges, p), len(edges) - 1) - 1
+    return min(np.searchsorted(edges, p, "right"), len(edges) - 1) - 1
 
 
 @kernel
