@@ -124,8 +124,8 @@ def _implied(guarantees: tuple[Guarantee, ...]) -> list[str]:
 
 def _facts(kind: str, thing: Any) -> dict[str, str]:
     """The facts that a strategy states (`onlinecal.core.strategy`), and the loop that plays it, in words."""
-    from onlinecal.rounds.players import made_of_steps
-    from onlinecal.rounds.protocol import start
+    from onlinecal.engine2.start import start
+    from onlinecal.engine2.steps import Player
 
     names = [name for name in FACTS if kind == "forecasters" or name != "deterministic"]
     needed = {p["name"] for p in parameters_of(thing) if p["required"]}
@@ -135,8 +135,8 @@ def _facts(kind: str, thing: Any) -> dict[str, str]:
     if isinstance(spec, World):
         loop = "simpy"
     elif not needed:
-        compiled = made_of_steps(start(kind.removesuffix("s"), spec, 1000, range(1), 0))
-        loop = "compiled steps" if compiled else "plain Python"
+        player = start(kind.removesuffix("s"), spec, 1000, range(1), 0)
+        loop = "compiled steps" if isinstance(player, Player) else "plain Python"
     return {name: said(getattr(spec, name, None)) for name in names} | {"loop": loop}
 
 
