@@ -97,7 +97,7 @@ class Recalibrator:
         self._uniforms = Uniforms(Stream(seed, ("recalibrate", strategy_key(self.method)), range(1)))
         self._open: set[int] = set()
         self.asked = self.told = 0
-        #: the player is ready for so many questions, of which so many are open, of these streams
+        #: what the player is ready for: questions, those that are open at once, and their streams
         self._ready, self._room, self._streams = 0, 0, set[int]()
 
     def _started(self) -> Any:
