@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from onlinecal import forecasters as f
-from onlinecal.core._compile import part_of_kernel
+from onlinecal.engine2.steps import SAY, Nature, compiled, law
 from onlinecal.natures import EarlyStopping
-from onlinecal.rounds.steps import law, law_values, law_weights
 
 
 def rule_of(spec):
-    """The step that states the laws of a forecaster, as a part of others."""
-    return part_of_kernel(spec.start(100, None).steps[0].function)
+    """The step that states the laws of a forecaster, for others to call."""
+    return spec.begin(100, None).say
 
 
 _hedge, _neighbours = rule_of(f.ForecastHedging()), rule_of(f.FosterVohra())
@@ -27,9 +26,9 @@ class Changed:
 
     rule = None
 
-    def start(self, horizon, stream):
-        player = super().start(horizon, stream)
-        player.steps = self.rule, player.steps[1]
+    def begin(self, horizon, stream):
+        player = super().begin(horizon, stream)
+        player.say, player.draw, player.side = compiled(SAY, type(self).rule), None, None
         return player
 
 
@@ -37,13 +36,12 @@ class Changed:
 class PlainBiases(f.CDLMinimiser):
     """Hedges with the biases in place of the weights of AdaNormalHedge."""
 
-    def start(self, horizon, stream):
-        return f.ForecastHedging(self.m).start(horizon, stream)
+    def begin(self, horizon, stream):
+        return f.ForecastHedging(self.m).begin(horizon, stream)
 
 
-@law
 def _one_sided(run, number):
-    size, weights = _hedge(run, number), law_weights(run)
+    size, (_, weights) = _hedge(run, number), law(run)
     weights[0], weights[1] = 1.0, 0.0
     return size
 
@@ -55,9 +53,8 @@ class OneSidedPair(Changed, f.ForecastHedging):
     rule = _one_sided
 
 
-@law
 def _reversed(run, number):
-    size, weights = _neighbours(run, number), law_weights(run)
+    size, (_, weights) = _neighbours(run, number), law(run)
     weights[:size] = weights[:size][::-1].copy()
     return size
 
@@ -69,9 +66,8 @@ class WrongSign(Changed, f.FosterVohra):
     rule = _reversed
 
 
-@law
 def _coarse(run, number):
-    size, values = _root(run, number), law_values(run)
+    size, (values, _) = _root(run, number), law(run)
     values[0] = np.rint(1000.0 * values[0]) / 1000.0
     return size
 
@@ -83,7 +79,6 @@ class CoarseRoot(Changed, f.DefensiveForecasting):
     rule = _coarse
 
 
-@law
 def _frozen(run, number):
     return _perturb(run, 1)  # the noise belongs to the number of the round
 
@@ -95,17 +90,16 @@ class FrozenNoise(Changed, f.PerturbedLeader):
     rule = _frozen
 
 
-class _FairCoins:
-    def probability(self):
-        return 0.5
+def _fair(run, size, forecast, number):
+    return 0.5
 
 
 @dataclass(frozen=True)
 class EndlessCoins(EarlyStopping):
     """Never ends its coins."""
 
-    def start(self, horizon, stream):
-        return _FairCoins()
+    def begin(self, horizon, stream):
+        return Nature(_fair)
 
 
 MUTANTS = (PlainBiases, OneSidedPair, WrongSign, CoarseRoot, FrozenNoise, EndlessCoins)

@@ -21,13 +21,13 @@ from onlinecal.core.errors import OnlinecalError
 from onlinecal.core.guarantee import Sight
 from onlinecal.core.strategy import strategy_key
 from onlinecal.core.streams import Stream
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game
+from onlinecal.engine2.play import BLOCK
+from onlinecal.engine2.seats import Round
+from onlinecal.engine2.start import check_specification
 from onlinecal.forecasters import AlmostOneStepAhead, Constant, ForecastHedging
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures import Bernoulli, Contrarian, Nature
-from onlinecal.rounds.hand import BLOCK
-from onlinecal.rounds.plain import Round
-from onlinecal.rounds.protocol import check_specification
 from onlinecal.worlds.base import World
 from onlinecal.worlds.run import Simulation
 

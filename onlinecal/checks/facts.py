@@ -11,13 +11,12 @@ import numpy as np
 
 from onlinecal.core.content import own_modules
 from onlinecal.core.strategy import counts_open, memory_at
-from onlinecal.engine.events import Question
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game, Question
+from onlinecal.engine2.play import BLOCK
+from onlinecal.engine2.steps import Player
 from onlinecal.forecasters import EmpiricalMean
 from onlinecal.forecasters.base import Forecaster
 from onlinecal.natures import Nature
-from onlinecal.rounds.hand import BLOCK
-from onlinecal.rounds.players import made_of_steps
 
 #: beyond a block of uniforms, of the engine's and of the natures'
 HORIZON = BLOCK + 100
@@ -56,27 +55,31 @@ def stated_facts(strategy: Any) -> Iterator[tuple[str, Measure]]:
 
 def certainty(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     """Whether every law is a single point."""
-    game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
-    for until in range(200):
-        game.advance(until)
-        if any(len(law) > 1 for law in game.laws()):
-            return f"it declares itself deterministic, but its law of round {until + 1} has several points"
+    for number, laws in _laws(forecaster, nature, seed):
+        if any(len(law) > 1 for law in laws):
+            return f"it declares itself deterministic, but its law of round {number} has several points"
     return ""
 
 
 def grid(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
     """Whether all that the laws of a game hold is one of 0, 1/m, …, 1."""
-    m = forecaster.steps_at(HORIZON)
+    m = forecaster.steps_at(HORIZON) or 1
+    for number, laws in _laws(forecaster, nature, seed):
+        for value in [value for law in laws for value in law]:
+            if value != round(value * m) / m:
+                return f"its law of round {number} holds {value:.17g}, which is none of 0, 1/{m}, …, 1"
+    return ""
+
+
+def _laws(
+    forecaster: Forecaster, nature: Nature, seed: int
+) -> Iterator[tuple[int, list[dict[float, float]]]]:
+    """The first rounds of a game: each with the laws of all runs."""
     game = Game(forecaster, nature, horizon=HORIZON, runs=RUNS, seed=seed)
     for number in range(1, 201):
         question = game.ask()
         game.resolve(question)
-        for law in question.laws:
-            values = np.array(list(law))
-            off = values[values != np.rint(values * m) / m]
-            if len(off):
-                return f"its law of round {number} holds {off[0]:.17g}, which is none of 0, 1/{m}, …, 1"
-    return ""
+        yield number, question.laws
 
 
 def horizon(role: str, forecaster: Forecaster, nature: Nature, seed: int) -> str:
@@ -167,7 +170,7 @@ def shared_bytes(role: str, forecaster: Forecaster, nature: Nature, seed: int, s
     try:
         for until in (SMALL, SMALL + span, SMALL + 2 * span):
             game.advance(until)
-            sizes.append(len(cloudpickle.dumps(getattr(game, role))))
+            sizes.append(len(cloudpickle.dumps(state_of(role, game))))
     except (pickle.PicklingError, AttributeError, TypeError, ValueError):
         return 0
     finally:
@@ -184,10 +187,16 @@ def state_bytes(
     for runs in (1, 3):
         game = Game(forecaster, nature, horizon=horizon, runs=range(runs), seed=seed)
         game.advance(rounds)
-        sizes.append(len(pickle.dumps(game.forecaster if role == "forecaster" else game.nature)))
-        if role == "forecaster" and made_of_steps(game.forecaster):
-            law = 16 * game.forecaster.size
+        sizes.append(len(pickle.dumps(state_of(role, game))))
+        if role == "forecaster":
+            law = 16 * getattr(game.forecaster, "size", 0)
     return (sizes[1] - sizes[0]) / 2 + law
+
+
+def state_of(role: str, game: Game) -> Any:
+    """The part of a pickle that is a player: its numbers, or objects in plain Python."""
+    player = getattr(game, role)
+    return player.kept() if isinstance(player, Player) else player
 
 
 def _started(role: str, forecaster: Forecaster, nature: Nature, seed: int, horizon: int) -> Game:
@@ -210,6 +219,9 @@ class _Started:
 
     def start(self, horizon: int, stream: Any) -> Any:
         return self.strategy.start(self.horizon, stream)
+
+    def begin(self, horizon: int, stream: Any) -> Any:
+        return getattr(self.strategy, "begin", self.strategy.start)(self.horizon, stream)
 
 
 def _stated(role: str, question: Question) -> Any:

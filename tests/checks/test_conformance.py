@@ -13,11 +13,10 @@ from onlinecal.checks.conformance import conformance
 from onlinecal.checks.guarantees import check
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_key
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game
+from onlinecal.engine2.steps import Forecaster, law, shared
 from onlinecal.naming import named
 from onlinecal.natures import Bernoulli, Nature, as_nature
-from onlinecal.rounds.players import CompiledForecaster
-from onlinecal.rounds.steps import Memory, law, law_values, law_weights, learn, shared
 from tests.by_hand import Half
 
 
@@ -123,23 +122,22 @@ class RulePlayer(Half):
         }.get(self.breaks, 0.5)
 
 
-@law
 def rounds_of_all(run, number):
     """States how many rounds all runs were told, which is none of theirs to know."""
-    law_values(run)[0], law_weights(run)[0] = shared(run)[0] % 997.0 / 997.0, 1.0
+    values, weights = law(run)
+    values[0], weights[0] = shared(run)[0] % 997.0 / 997.0, 1.0
     return 1
 
 
-@learn
-def count_for_all(run, number, size, drawn, outcome):
+def count_for_all(run, place, forecast, outcome, number):
     shared(run)[0] += 1.0
     return 0
 
 
 @dataclass(frozen=True)
 class Split(Rule):
-    def start(self, horizon, stream):
-        return CompiledForecaster(rounds_of_all, count_for_all, Memory(shared=[0.0]), size=1)
+    def begin(self, horizon, stream):
+        return Forecaster(rounds_of_all, count_for_all, shared=[0.0])
 
 
 @pytest.mark.parametrize(

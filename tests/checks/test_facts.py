@@ -19,7 +19,7 @@ from onlinecal.core import strategy
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import Forecasters, Guarantee
 from onlinecal.core.strategy import FACTS, counts_open, memory_at, memory_of, parameters, strategy_key
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game
 from onlinecal.forecasters import FORECASTERS, as_forecaster
 from onlinecal.natures import NATURES, Sight, as_nature
 from tests import examples
@@ -218,7 +218,7 @@ class InOrder:
 SMALL = "its state grows like O(1) at most"
 LIARS = [
     ("it is deterministic", liar(f.ForecastHedging(), deterministic=True)),
-    ("its forecasts are on the grid", liar(f.ForecastHedging(), start=lambda _, *of: f.ForecastHedging(7).start(*of))),
+    ("its forecasts are on the grid", liar(f.ForecastHedging(), begin=lambda _, *of: f.ForecastHedging(7).begin(*of))),
     ("it plays the same at every horizon", liar(f.ForecastHedging(), needs_horizon=False)),
     ("it plays the same at every horizon", liar(n.Sinusoid(), needs_horizon=False)),
     *(("it may be told late", who) for who in (as_forecaster(Forgetful), as_nature(Grudge), as_forecaster(InOrder))),
