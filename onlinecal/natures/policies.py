@@ -99,7 +99,6 @@ class SparseBias(Nature):
     reach: float = 0.15
     sight = Sight.LAW
     needs_horizon, safe_under_delay, memory = True, True, "O(t)"
-    unit_bytes: ClassVar[float] = 96.0
     allowed = allow(kink=UNIT, reach=number(1e-3, 1.0))
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:
@@ -166,7 +165,6 @@ class LogisticPolicy(Nature):
     weights: tuple[float, ...] = (0.244, -0.025, -0.058, 0.118, 0.036, 0.081, -0.041, 0.599)
     sight = Sight.LAW
     needs_horizon, safe_under_delay, memory = False, True, "O(t)"
-    unit_bytes: ClassVar[float] = 96.0
 
     def __post_init__(self) -> None:
         weights: Any = listed("weights", self.weights, "numbers", 8)
@@ -231,7 +229,6 @@ class Ratchet(Nature):
     width: float = 0.5
     sight = Sight.LAW
     needs_horizon, safe_under_delay, memory = False, True, "O(t)"
-    unit_bytes: ClassVar[float] = 128.0
     allowed = allow(kink=UNIT, low=number(-1000.0, 1000.0), width=number(0.0, 1000.0))
 
     def start(self, horizon: int, stream: Stream) -> steps.Nature:

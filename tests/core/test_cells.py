@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from onlinecal.core.arrays import cell, cells
-from onlinecal.engine.game import Game
+from onlinecal.engine2.game import Game
 from onlinecal.forecasters import Constant
 from onlinecal.natures import Greedy, KinkApproach
 
@@ -32,4 +32,4 @@ def test_natures_with_cells_write_a_forecast_into_its_cell(nature):
         game = Game(Constant(i / 22), nature, horizon=9, runs=range(1))
         game.advance(9)
         # The sum of the cell is not 0: 9/2 is no whole number, nor 9i/22 but for i = 0 and 22, which differ in outcome.
-        assert np.flatnonzero(game.nature.memory.floats[0]).tolist() == [i]
+        assert np.flatnonzero(game.nature.state[0]).tolist() == [i]
