@@ -36,7 +36,7 @@ FOLDERS = "core", "engine2", "exact", "forecasters", "natures"
 
 
 def stamp(package: Path = Path(__file__).parent.parent) -> str:
-    """The layout, whether ends are checked, and a digest of the names, sizes and times of the files that steps call."""
+    """The layout, whether ends are checked, and a digest of names, sizes and times of the files of steps."""
     found: list[tuple[str, int, int]] = []
     for folder in FOLDERS:
         for file in (package / folder).glob("*.py"):

@@ -149,7 +149,7 @@ class OfContext(Forecaster):
     deterministic, needs_horizon, safe_under_delay, memory = True, False, True, "O(1)"
 
     def _saying(self, say: Any, *numbers: float) -> steps.Forecaster:
-        """A player whose step finds the context in its note, and has these numbers as the shared ones."""
+        """A player with this step, which finds the context in its note and these numbers shared."""
         (kind,) = self.needs
         return steps.Forecaster(say, learn_nothing, shared=numbers, note=1, needs={0: kind})
 

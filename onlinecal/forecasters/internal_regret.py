@@ -117,7 +117,7 @@ def write_either(run, low, share, rest):
 
 @kernel
 def write_between(run, low, up, down, i):
-    """The law that these flows between the point `low` and the next leave as it is; that of point i without any."""
+    """The law on point `low` and the next that flows between them leave as it is; without any, point i."""
     stay = 1.0 if i == low else 0.0
     share = down / (up + down) if up + down > 0.0 else stay
     return write_either(run, low, share, 1.0 - share)

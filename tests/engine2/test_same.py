@@ -1,4 +1,4 @@
-"""Every strategy plays the same by the loop as by the definition of a game, to the bit, in all ways.
+"""A strategy plays the same by the loop and by the definition of a game, in all ways, to the bit.
 
 The parameters of the strategies are in tests/examples.py.
 """
