@@ -225,7 +225,7 @@ def test_code_without_checked_ends_is_not_taken_where_they_are_to_be_checked(mon
 
 def test_the_stamp_changes_with_each_file_that_steps_are_made_of(tmp_path):
     package = Path(onlinecal.__file__).parent
-    for folder in ("core", "engine2", "forecasters", "natures"):
+    for folder in FOLDERS:
         (tmp_path / folder).mkdir()
         for file in (package / folder).glob("*.py"):
             shutil.copy2(file, tmp_path / folder / file.name)
@@ -237,6 +237,7 @@ def test_the_stamp_changes_with_each_file_that_steps_are_made_of(tmp_path):
         "forecasters/hedging.py",
         "natures/base.py",
         "core/errors.py",
+        "exact/policy.py",
     ):
         file = tmp_path / name
         text = file.read_text()
