@@ -26,9 +26,10 @@ _NAMES = {
 _HOMES = {name: f"onlinecal.{home}" for home, names in _NAMES.items() for name in names.split()}
 _ROOMS = {
     "errors": "onlinecal.core.errors", "plots": "onlinecal.report.plots", "rates": "onlinecal.growth.rates",
-    "responses": "onlinecal.decision_makers.responses", "tasks": "onlinecal.decisions.tasks",
+    "exact": "onlinecal.games", "responses": "onlinecal.decision_makers.responses",
+    "search": "onlinecal.exploit.search", "tasks": "onlinecal.decisions.tasks",
 }  # fmt: skip
-_OWN = "exact exploit forecasters growth measures natures schedules search study worlds"
+_OWN = "exploit forecasters growth measures natures schedules study worlds"
 _ROOMS |= {room: f"onlinecal.{room}" for room in _OWN.split()}
 
 # Public names that need a library which may not be there; a star imports none of them.
@@ -36,13 +37,12 @@ _LIBRARIES = {"RecalibratedClassifier": "sklearn", "RiverRecalibrator": "river"}
 __all__ = sorted({*_HOMES, *_ROOMS} - {*_LIBRARIES})
 
 if TYPE_CHECKING:
-    from onlinecal import exact as exact
     from onlinecal import exploit as exploit
     from onlinecal import forecasters as forecasters
+    from onlinecal import games
     from onlinecal import growth as growth
     from onlinecal import measures as measures
     from onlinecal import natures as natures
-    from onlinecal import search as search
     from onlinecal import study as study
     from onlinecal import worlds as worlds
     from onlinecal.core import errors as errors
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from onlinecal.decision_makers import responses as responses
     from onlinecal.decisions import tasks as tasks
     from onlinecal.engine2.record import compiled as compiled
+    from onlinecal.exploit import search as search
     from onlinecal.face import load as load
     from onlinecal.face import play as play
     from onlinecal.face import sweep as sweep
@@ -72,6 +73,8 @@ if TYPE_CHECKING:
     from onlinecal.report import plots as plots
     from onlinecal.report.curves import Curve as Curve
     from onlinecal.report.curves import Study as Study
+
+    exact = games
 
 
 def __getattr__(name: str) -> Any:

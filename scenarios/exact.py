@@ -23,8 +23,6 @@ from numpy.typing import NDArray
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.strategy import strategy_label
 from onlinecal.core.words import at_least
-from onlinecal.exact.brackets import ValueBracket, value_bracket
-from onlinecal.exact.game import Solution, solve
 from onlinecal.exploit.reply import exploit
 from onlinecal.forecasters import (
     AlmostOneStepAhead,
@@ -35,6 +33,8 @@ from onlinecal.forecasters import (
     FosterVohra,
     Rounded,
 )
+from onlinecal.games.brackets import ValueBracket, value_bracket
+from onlinecal.games.solving import Solution, solve
 from onlinecal.report.panels import finish
 from onlinecal.report.style import COLOURS, DASHES, GREY, MARKERS, plain, save
 

@@ -25,7 +25,7 @@ def pytest_configure(config):
 
 
 #: rooms of tests of compiled code, which `.ci/run` plays with checks of bounds
-COMPILED = {"core", "engine", "exact", "exploit", "forecasters", "forecasts", "measures", "natures", "rounds"}
+COMPILED = {"core", "engine", "exploit", "forecasters", "forecasts", "games", "measures", "natures", "rounds"}
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -26,8 +26,8 @@ def solve(
     The value, and how both sides play for it.
     """
     from onlinecal.core.errors import InvalidParameter
-    from onlinecal.exact import brackets, game
-    from onlinecal.exact import rational as exactly
+    from onlinecal.games import brackets, solving
+    from onlinecal.games import rational as exactly
 
     if clip is not None:
         if (sight, after) not in (("law", ""), ("history", "")):
@@ -39,7 +39,7 @@ def solve(
         answer(as_json, data, lambda: _bracketed(found))
         return
     counts = exactly.counts_of(after, m, horizon)
-    solution = game.solve(m, horizon, measure, sight, keep=bool(after))
+    solution = solving.solve(m, horizon, measure, sight, keep=bool(after))
     here = solution.at(counts, horizon - int(counts[:, 0].sum()))
     rational = exactly.rational_text(m, horizon, measure, sight)
     data = {
@@ -145,8 +145,8 @@ def search(
     Its effect is estimated in fresh games.
     """
     from onlinecal.core.writing import check_ending, whole
+    from onlinecal.exploit import search as worst
     from onlinecal.naming import said_table
-    from onlinecal.search import worst
 
     check_ending(output, ".toml")
     with whole(output, overwrite) as new:
@@ -168,7 +168,7 @@ def search(
 
 
 def _searched(found: Any, output: Path) -> list[str]:
-    from onlinecal.search.spaces import toml
+    from onlinecal.exploit.spaces import toml
 
     lines = [f"nature    {toml(found.nature)}", "estimate  none: stopped before the fresh games"]
     if len(found.totals):

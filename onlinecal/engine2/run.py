@@ -32,7 +32,7 @@ HEADER = 17
 
 
 #: the folders of which steps may call functions; a test holds it
-FOLDERS = "core", "engine2", "exact", "forecasters", "natures"
+FOLDERS = "core", "engine2", "forecasters", "games", "natures"
 
 
 def stamp(package: Path = Path(__file__).parent.parent) -> str:

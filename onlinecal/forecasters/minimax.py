@@ -11,9 +11,9 @@ from onlinecal.core.specification import Specification, allow, whole
 from onlinecal.core.streams import Stream
 from onlinecal.engine2 import steps
 from onlinecal.engine2.steps import Run, kernel, law, shared, state
-from onlinecal.exact.policy import longest, play, policy, slack
 from onlinecal.forecasters.base import Forecaster, grid_of
 from onlinecal.forecasters.hedging import point_of
+from onlinecal.games.policy import longest, play, policy, slack
 
 #: what a round may add to the value in expectation by rounding, as a share of T
 ROUNDING = 1e-12
@@ -50,7 +50,7 @@ class OfSolvedGame(Specification):
 
         column, formula = Column("measure", "ece"), f"V_T, the value of the game on {m} steps"
         return Guarantee(
-            column, formula, bound, "expected", against, "onlinecal.exact",
+            column, formula, bound, "expected", against, "onlinecal.games",
             upper=upper, slack=slack, potential=potential,
         )  # fmt: skip
 

@@ -1,6 +1,6 @@
 """Natures that look at the ends of a law, and at the past of these levels.
 
-`onlinecal.search` looks for the worst numbers of `LogisticPolicy` and `Ratchet`.
+`onlinecal.exploit.search` looks for the worst numbers of `LogisticPolicy` and `Ratchet`.
 """
 
 import math

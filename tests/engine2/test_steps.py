@@ -17,7 +17,7 @@ from onlinecal.core.errors import InvalidForecast
 from onlinecal.core.guarantee import Sight
 from onlinecal.engine2 import game as module
 from onlinecal.engine2.game import Game
-from onlinecal.engine2.run import RowPointer, stamp
+from onlinecal.engine2.run import FOLDERS, RowPointer, stamp
 from onlinecal.engine2.steps import Forecaster, Nature, compiled, law, shared, state
 from onlinecal.forecasters import base as forecasters
 from onlinecal.natures import base as natures
@@ -235,9 +235,9 @@ def test_the_stamp_changes_with_each_file_that_steps_are_made_of(tmp_path):
         "engine2/uniforms.py",
         "engine2/run.py",
         "forecasters/hedging.py",
+        "games/policy.py",
         "natures/base.py",
         "core/errors.py",
-        "exact/policy.py",
     ):
         file = tmp_path / name
         text = file.read_text()

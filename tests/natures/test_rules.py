@@ -314,7 +314,7 @@ RULES = [
 
 
 def test_every_nature_has_a_rule():
-    """`Streams` is below, `Replay` has a file of its own; `Maximin` is held against the solved game (tests/exact)."""
+    """`Streams` is below, `Replay` has a file of its own; `Maximin` is held against the solved game (tests/games)."""
     assert {type(spec) for spec, _ in RULES} == set(NATURES.values()) - {n.Replay, n.Streams, n.Maximin}
 
 

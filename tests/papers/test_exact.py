@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact import solve, value_bracket
-from onlinecal.exact.rational import rational_value
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import ForecastHedging
+from onlinecal.games import solve, value_bracket
+from onlinecal.games.rational import rational_value
 from tests.experiments import script
 from tests.readme import ROOT
 

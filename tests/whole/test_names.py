@@ -6,7 +6,7 @@ import onlinecal as oc
 from onlinecal.core.errors import UnknownName, meant
 from onlinecal.core.strategy import strategy_label
 from onlinecal.decision_makers.responses import as_decision_maker
-from onlinecal.exact.totals import measure_named
+from onlinecal.games.totals import measure_named
 from onlinecal.naming import STRATEGIES, named
 from onlinecal.report.catalogue import KINDS, entries
 from onlinecal.study.panel import Panel

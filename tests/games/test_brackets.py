@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import linprog
 
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact import brackets, solve, value_bracket
-from onlinecal.exact import game as solver
-from tests.exact.recursion import matrix_value
+from onlinecal.games import brackets, solve, value_bracket
+from onlinecal.games import solving as solver
+from tests.games.recursion import matrix_value
 
 #: measures that are tried, and rounding in a bracket of short games
 OTHERS = ("smooth_ce", "kernel_ce", "cutoff_ce", "step_ce")

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from onlinecal.core.errors import LIST, InvalidParameter, meant
 from onlinecal.core.joint import Floats, JointDistribution
-from onlinecal.exact.words import Alphabet, Biases, Counts
+from onlinecal.games.states import Alphabet, Biases, Counts
 from onlinecal.measures import MEASURES
 from onlinecal.measures.base import Bracket, Measure
 from onlinecal.measures.decision import kink_totals

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from onlinecal.core.errors import InvalidParameter, UnknownName
-from onlinecal.exact import Solution, solve
-from onlinecal.exact import game as solver
-from onlinecal.exact.rational import rational_value
-from onlinecal.exact.totals import of_biases, totals
-from onlinecal.exact.words import Biases, Counts
+from onlinecal.games import Solution, solve
+from onlinecal.games import solving as solver
+from onlinecal.games.rational import rational_value
+from onlinecal.games.states import Biases, Counts
+from onlinecal.games.totals import of_biases, totals
 from onlinecal.measures import MEASURES
-from tests.exact.recursion import dual_value, total, value_by_programs, value_of_deterministic_policies
+from tests.games.recursion import dual_value, total, value_by_programs, value_of_deterministic_policies
 
 PROGRAM = 1e-7  # of a linear program
 
@@ -114,21 +114,10 @@ def test_letters_for_several_biases_lose_nothing(monkeypatch, m, horizon):
 
 def test_merging_more_would(monkeypatch):
     right = solve(2, 9).value
-    monkeypatch.setattr(Biases, "_made", _merged_too_early(Biases._made))
+    monkeypatch.setattr(
+        Biases, "_settled", lambda self, point, left: (-left * (self.m - point), min(2, left * point))
+    )
     assert abs(solve(2, 9).value - right) > 1e-3
-
-
-def _merged_too_early(made):
-    def wrong(self, point, left):
-        cost, value, letter = made(self, point, left)
-        if len(value) < 4:
-            return cost, value, letter
-        letter = letter.copy()
-        zero = point * self.horizon
-        letter[zero + 2 :] = letter[zero + value[value > 0].min()]
-        return cost, value, letter
-
-    return wrong
 
 
 @pytest.mark.parametrize("measure", ["ece", "smooth_ce", "cdl"])
@@ -257,7 +246,7 @@ def test_the_estimate_of_memory_counts_the_states():
     for m, horizon, measure in ((4, 30, "ece"), (3, 12, "smooth_ce"), (2, 9, "cdl")):
         solution = solve(m, horizon, measure)
         alphabet = solution._game.alphabet
-        assert solver._layers(alphabet)[1].max() == solution.states
+        assert solver.layer_sizes(alphabet)[1].max() == solution.states
 
 
 def test_a_solution_is_pickled():

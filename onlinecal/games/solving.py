@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from onlinecal.core.arrays import Floats, locked
 from onlinecal.core.errors import InvalidParameter, suggestion
@@ -16,10 +15,9 @@ from onlinecal.core.guarantee import Sight
 from onlinecal.core.memory import GIB, cores, free_memory
 from onlinecal.core.progress import Progress
 from onlinecal.core.validation import count
-from onlinecal.exact.policy import against_draw, against_law
-from onlinecal.exact.stage import UNITS, look, moves, stage
-from onlinecal.exact.totals import SYMMETRIC, alphabet_for, measure_named, totals
-from onlinecal.exact.words import Alphabet, Words, how_many, words, words_between
+from onlinecal.games.stage import UNITS, against_draw, against_law, look, moves, stage
+from onlinecal.games.states import Alphabet, States, how_many, numbered, words_between
+from onlinecal.games.totals import SYMMETRIC, alphabet_for, measure_named, totals
 from onlinecal.measures.base import Measure
 
 #: what nature may see, by name, and what a game is called where it does
@@ -167,21 +165,18 @@ class _Game:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, measure=measure_named(state["measure"]))
 
-    def words(self, left: int) -> Words:
-        return words(self.alphabet, left, self.horizon - left)
-
     def run(self, solution: Solution, progress: bool | None) -> None:
-        its = self.words(0)
+        its = numbered(self.alphabet, 0)
         values, error = self.ends(its)
         solution.states = its.number
         self._store(0, values)
         shorter: list[float] = []
-        lefts, states = _layers(self.alphabet)
+        lefts, states = layer_sizes(self.alphabet)
         work = int(np.interp(np.arange(1, self.horizon + 1), lefts, states).sum())
         with Progress(work, shown=progress, unit="states") as bar, self._pool() as pool:
             bar.describe(f"m = {self.m}, T = {self.horizon}")
             for left in range(1, self.horizon + 1):
-                now = self.words(left)
+                now = numbered(self.alphabet, left)
                 values, own = self.stage(left, now, its, values, pool)
                 error += own
                 its = now
@@ -203,22 +198,21 @@ class _Game:
         while len(self.layers) > 1 and sum(each.nbytes for each in self.layers.values()) > KEPT:
             del self.layers[min(self.layers)]
 
-    def ends(self, its: Words) -> tuple[Floats, float]:
+    def ends(self, its: States) -> tuple[Floats, float]:
         """The totals at the end, and a bound on their error."""
         if self.alphabet.separate:
             return np.zeros(its.number), 0.0  # all of Σ |E_i| is counted when it comes
         values, error = np.empty(its.number), 0.0
         grid = np.arange(self.m + 1) / self.m
-        known = [self.alphabet.values(point, 0) for point in self.alphabet.points]
+        codes = [self.alphabet.letters(point, 0)[1] for point in self.alphabet.points]
         for low in range(0, its.number, CHUNK):
             rows = words_between(low, min(low + CHUNK, its.number), its)
-            ends = np.stack([value[row] for value, row in zip(known, rows.T, strict=True)], axis=1)
-            ends = ends if self.alphabet.counted else ends / self.m
-            values[low : low + CHUNK], own = totals(self.measure, grid, ends)
+            given = np.stack([code[row] for code, row in zip(codes, rows.T, strict=True)], axis=1)
+            values[low : low + CHUNK], own = totals(self.measure, grid, self.alphabet.given(given))
             error = max(error, own)
         return values, error
 
-    def stage(self, left: int, now: Words, then: Words, values: Floats, pool: Any) -> tuple[Floats, float]:
+    def stage(self, left: int, now: States, then: States, values: Floats, pool: Any) -> tuple[Floats, float]:
         """The values with `left` rounds left, from those with one fewer, and a bound on the error added."""
         made = np.empty(now.number)
         change = moves(self.alphabet, left, self.symmetric)
@@ -252,27 +246,23 @@ class _Game:
             raise InvalidParameter(f"left = {left} was not kept; expected {expected}")
         base = left - left % self.apart
         self.layers = {r: values for r, values in self.layers.items() if r % self.apart == 0}
-        its, values = self.words(base), self.layers[base]
+        its, values = numbered(self.alphabet, base), self.layers[base]
         for r in range(base + 1, min(base + self.apart, self.horizon + 1)):
-            now = self.words(r)
+            now = numbered(self.alphabet, r)
             values, _ = self.stage(r, now, its, values, None)
             self.layers[r], its = values, now
         return self.layers[left]
 
     def look(self, ends: Any, left: int) -> Round:
-        ends = self._ends(ends, left)
-        word = [self.alphabet.letter(point, left, ends[point]) for point in self.alphabet.points]
-        played = sum(self.alphabet.rounds(point, end) for point, end in enumerate(ends))
-        if played > self.horizon - left or (self.alphabet.counted and played < self.horizon - left):
-            said = f"{ends.tolist()} with {left} rounds left"
-            raise InvalidParameter(f"{said}; expected what {self.horizon - left} rounds can come to")
-        change = moves(self.alphabet, left, self.symmetric)
-        own_a, own_b = look(word, change, self.words(left - 1), self.layer(left - 1))
-        order = np.argsort([*self.alphabet.points, *self.alphabet.fixed_points])
+        alphabet, codes = self.alphabet, self._codes(ends, left)
+        word = [int(alphabet.at(point, left, codes[point])) for point in alphabet.points]
+        change = moves(alphabet, left, self.symmetric)
+        own_a, own_b = look(word, change, numbered(alphabet, left - 1), self.layer(left - 1))
+        order = np.argsort([*alphabet.points, *alphabet.fixed_points])
         a, b = own_a[order], own_b[order]
         find: Callable[..., Any] = against_draw if self.drawn else against_law
         value, _, i, j, share, q = find(a, b)
-        so_far = float(np.abs(ends).sum()) / self.m if self.alphabet.separate else 0.0
+        so_far = sum(map(abs, codes)) / self.m if alphabet.separate else 0.0
         law = {i: 1.0} if i == j else {i: share, j: 1.0 - share}
         places = sorted(law)
         return Round(
@@ -280,22 +270,27 @@ class _Game:
             float(q), np.stack([a, b], axis=1) + so_far,
         )  # fmt: skip
 
-    def _ends(self, ends: Any, left: int) -> NDArray[np.int64]:
-        given = np.asarray(ends)
-        counted, played = self.alphabet.counted, self.horizon - left
-        shapes = [(self.m + 1, 2)] if counted else [(self.m + 1,), (self.m + 1, 2)]
-        if given.shape not in shapes or given.dtype.kind not in "iu":
-            wanted = "rounds and outcomes 1" if counted else "biases m·E"
+    def _codes(self, ends: Any, left: int) -> list[int]:
+        """The codes of all points, of rounds and outcomes or of biases; refused where rounds cannot come to them."""
+        given, alphabet, played = np.asarray(ends), self.alphabet, self.horizon - left
+        counted = given.shape == (self.m + 1, 2)
+        if (
+            not (counted or (given.shape == (self.m + 1,) and not alphabet.counted))
+            or given.dtype.kind not in "iu"
+        ):
+            wanted = "rounds and outcomes 1" if alphabet.counted else "biases m·E"
             raise InvalidParameter(f"a state of shape {given.shape}; expected {self.m + 1} whole {wanted}")
-        if given.ndim == 1:
-            return given.astype(np.int64)
-        rounds, ones = given.T
-        if not ((ones >= 0) & (ones <= rounds) & (rounds <= played)).all() or rounds.sum() != played:
-            said = f"{given.tolist()} with {left} rounds left"
-            raise InvalidParameter(f"{said}; expected what {played} rounds can come to as (n, s)")
         if counted:
-            return given.astype(np.int64)
-        return self.m * given[:, 1] - np.arange(self.m + 1) * given[:, 0]
+            rounds, ones = given.T
+            possible = ((ones >= 0) & (ones <= rounds)).all() and rounds.sum() == played
+            codes = [alphabet.code_of(i, *map(int, pair)) for i, pair in enumerate(given)]
+        else:
+            codes = given.tolist()
+            possible = sum(alphabet.rounds(i, code) for i, code in enumerate(codes)) <= played
+        if not possible:
+            said = f"{given.tolist()} with {left} rounds left"
+            raise InvalidParameter(f"{said}; expected what {played} rounds can come to")
+        return codes
 
 
 def memory_there() -> float:
@@ -303,11 +298,11 @@ def memory_there() -> float:
     return free if (free := free_memory()) < math.inf else 8e9
 
 
-def _layers(alphabet: Alphabet) -> tuple[Floats, Floats]:
+def layer_sizes(alphabet: Alphabet) -> tuple[Floats, Floats]:
     """Numbers of rounds left, all or some of them, and the number of states for each."""
     horizon = alphabet.horizon
     lefts = np.unique(np.linspace(0, horizon, min(horizon + 1, LOOKED_AT)).astype(int))
-    return lefts, np.array([how_many(alphabet, left, horizon - left) for left in lefts.tolist()])
+    return lefts, np.array([how_many(alphabet, left) for left in lefts.tolist()])
 
 
 def check_memory(alphabet: Alphabet, measure: str, keep: bool) -> None:
@@ -318,7 +313,7 @@ def check_memory(alphabet: Alphabet, measure: str, keep: bool) -> None:
         shorter = replace(alphabet, horizon=length)
         tables = KEPT + shorter.tables()
         layers = 2.0 * math.sqrt(length) + 2.0 if keep else 2.0
-        return tables if tables > room else tables + 8.0 * layers * float(_layers(shorter)[1].max())
+        return tables if tables > room else tables + 8.0 * layers * float(layer_sizes(shorter)[1].max())
 
     # Of a game that is far too long the states are not even counted: a shorter one does not fit.
     low, high = 0, min(horizon, COUNTED)

@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from onlinecal.core.arrays import locked
+from onlinecal.core.arrays import Floats, locked
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.validation import count, number
-from onlinecal.exact.game import LONGEST, solved
-from onlinecal.exact.totals import ROUNDING, measure_named, of_biases, totals
-from onlinecal.exact.words import Biases, Floats
+from onlinecal.games.solving import LONGEST, solved
+from onlinecal.games.states import Biases
+from onlinecal.games.totals import ROUNDING, measure_named, of_biases, totals
 from onlinecal.measures.base import Measure
 
 
@@ -85,7 +85,7 @@ def value_bracket(
     measure : str, default "ece"
         One with a total that is a seminorm of the biases.
     progress, threads
-        As for `onlinecal.exact.solve`.
+        As for `onlinecal.games.solve`.
 
     Examples
     --------

@@ -1,9 +1,4 @@
-"""The play of both sides: the matrix game of one state, and tables of the value of total ECE.
-
-Let a_i and b_i be the values after y = 0 and y = 1 at point i. The forecaster's best law mixes at most two points, on
-either side of a = b. The value is max over q of min_i (1 − q) a_i + q b_i. The kernel walks from one pair of lines to
-the next until no line is below their crossing. It returns the cost of a law, and from q its gap to the value.
-"""
+"""Tables of the value of total ECE, in which players look up how to play."""
 
 import math
 from dataclasses import dataclass
@@ -12,64 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from onlinecal.core._compile import kernel, part_of_kernel
+from onlinecal.core._compile import kernel
 from onlinecal.core.arrays import Floats, Ints, locked
 from onlinecal.core.errors import InvalidParameter
-from onlinecal.exact.words import words
+from onlinecal.games.solving import solve
+from onlinecal.games.stage import against_law
+from onlinecal.games.states import numbered
 
-
-@part_of_kernel
-def against_law(a, b):
-    """The best law: its cost, the gap to the value, two points, the share of the first, nature's q."""
-    n = len(a)
-    i = j = 0
-    for k in range(1, n):
-        if a[k] < a[i] or (a[k] == a[i] and b[k] < b[i]):
-            i = k
-        if b[k] < b[j] or (b[k] == b[j] and a[k] < a[j]):
-            j = k
-    if b[i] <= a[i]:
-        return a[i], 0.0, i, i, 1.0, 0.0
-    if a[j] <= b[j]:
-        return b[j], 0.0, j, j, 1.0, 1.0
-    # Line i rises in q, line j falls.
-    for _ in range(n + 2):
-        rise, fall = b[i] - a[i], a[j] - b[j]
-        q = (a[j] - a[i]) / (rise + fall)
-        low, k = a[i] + q * rise, i
-        for other in range(n):
-            value = a[other] + q * (b[other] - a[other])
-            if value < low:
-                low, k = value, other
-        if k in (i, j):
-            break
-        if b[k] > a[k]:
-            i = k
-        elif b[k] < a[k]:
-            j = k
-        else:
-            i = j = k
-            break
-    if i == j:
-        return a[i], 0.0, i, i, 1.0, q
-    share = fall / (rise + fall)
-    cost = max(share * a[i] + (1.0 - share) * a[j], share * b[i] + (1.0 - share) * b[j])
-    return cost, max(cost - low, 0.0), i, j, share, q
-
-
-@part_of_kernel
-def against_draw(a, b):
-    """The same where nature sees what is drawn: the best point."""
-    i = 0
-    for k in range(1, len(a)):
-        if max(a[k], b[k]) < max(a[i], b[i]):
-            i = k
-    return max(a[i], b[i]), 0.0, i, i, 1.0, 1.0 if b[i] > a[i] else 0.0
-
-
-#: the head of a layer: points, cost of the dearest word, letters, places of its values and of their costs. Then of each
-#: point its number, its least and its largest bias, and the place of its letters
-POINTS, DEAREST, LETTERS, VALUES, COSTS, FIRST = range(6)
+#: the head of a layer: points, rounds played, letters, places of its values and of their costs. Then of each point its
+#: number, its least and its largest code, and the place of its letters
+POINTS, PLAYED, LETTERS, VALUES, COSTS, FIRST = range(6)
 #: the longest game with tables on each grid, by its steps m: some seconds and 100 MB
 LONGEST = {1: 1200, 2: 1200, 3: 150, 4: 64, 5: 32, 6: 22, 7: 18, 8: 16}
 
@@ -109,8 +56,6 @@ class Policy:
 @lru_cache(maxsize=4)
 def policy(m: int, horizon: int) -> Policy:
     """The tables of the game of total ECE on 0, 1/m, …, 1; nature sees at most the law, T ≤ `longest`."""
-    from onlinecal.exact.game import solve  # which imports this file
-
     if horizon > longest(m):
         raise InvalidParameter(
             f"m = {m}, T = {horizon}; expected T ≤ {longest(m)}, up to which games on this grid are solved beforehand"
@@ -122,7 +67,7 @@ def policy(m: int, horizon: int) -> Policy:
     blocks, values, at, number = [head], [], len(head), 0
     for left in range(horizon, 0, -1):
         layer = game.layer(left)
-        block = _block(alphabet, left, horizon - left, at, number)
+        block = _block(alphabet, left, at, number)
         head[1 + left] = at
         blocks.append(block)
         values.append(layer)
@@ -132,22 +77,20 @@ def policy(m: int, horizon: int) -> Policy:
     )
 
 
-def _block(alphabet: Any, left: int, played: int, at: int, number: int) -> Ints:
+def _block(alphabet: Any, left: int, at: int, number: int) -> Ints:
     """The tables of one layer, which begin at `at`; its values begin at `number`."""
-    its = words(alphabet, left, played)
+    its = numbered(alphabet, left)
     points, most = its.cost.shape
     head = np.zeros(FIRST + 4 * points, np.int64)
     parts, begin = [head], at + len(head)
     for j, point in enumerate(alphabet.points):
-        # Beyond the bias from which on its sign is settled all are one letter.
-        low = max(-point * played, -left * (alphabet.m - point))
-        high = min((alphabet.m - point) * played, left * point)
-        letters = alphabet.letters_from(point, left, low, high)
+        low, high = alphabet.bounds(point, left)
+        letters = alphabet.at(point, left, np.arange(low, high + 1))
         head[FIRST + 4 * j : FIRST + 4 * j + 4] = point, low, high, begin
         parts.append(letters)
         begin += len(letters)
-    head[:FIRST] = points, played, most, number, begin
-    return np.concatenate([*parts, its.cost.ravel(), its.before[: points - 1].ravel(), its.last, its.offset])
+    head[:FIRST] = points, alphabet.horizon - left, most, number, begin
+    return np.concatenate([*parts, its.cost.ravel(), its.before.ravel()])
 
 
 @kernel
@@ -157,25 +100,26 @@ def value_of(table, values, left, biases):
         return 0.0
     # The tables may be whole numbers or floats that are whole.
     block = int(table[1 + left])
-    points, dearest, letters = (
-        int(table[block + POINTS]), int(table[block + DEAREST]), int(table[block + LETTERS])
-    )  # fmt: skip
-    # The words as in `onlinecal.exact.words`.
-    costs = int(table[block + COSTS])
+    points, played, letters = (
+        int(table[block + POINTS]),
+        int(table[block + PLAYED]),
+        int(table[block + LETTERS]),
+    )
+    # The place of a word as in `states`.
+    costs, at, b = int(table[block + COSTS]), int(table[block + VALUES]), played
     before = costs + points * letters
-    last = before + (points - 1) * (dearest + 1) * letters
-    c = at = 0
-    for j in range(points - 1, -1, -1):
+    for j in range(points):
         row = block + FIRST + 4 * j
         bias = min(max(biases[int(table[row])], table[row + 1]), table[row + 2])
         k = int(table[int(table[row + 3] + bias - table[row + 1])])
         if k < 0:
             return np.nan
-        c += int(table[costs + j * letters + k])
-        if c > dearest:
+        cost = int(table[costs + j * letters + k])
+        if cost > b:
             return np.nan
-        at += int(table[last + k if j == points - 1 else before + (j * (dearest + 1) + c) * letters + k])
-    return values[int(table[block + VALUES]) + at + int(table[last + letters + c])]
+        at += int(table[before + (j * (played + 1) + b) * letters + k]) if j < points - 1 else k
+        b -= cost
+    return values[at]
 
 
 @kernel

@@ -12,10 +12,10 @@ from onlinecal.checks import guarantees
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.guarantee import OnGrid
 from onlinecal.engine2.game import Game
-from onlinecal.exact import solve
-from onlinecal.exact.policy import LONGEST, longest, policy
 from onlinecal.exploit import exploit
-from tests.exact.game_tree import expectation
+from onlinecal.games import solve
+from onlinecal.games.policy import LONGEST, longest, policy
+from tests.games.game_tree import expectation
 
 ROUNDING = 1e-10
 

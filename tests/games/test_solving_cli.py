@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from onlinecal.core.words import at_least, at_most
-from onlinecal.exact import solve, value_bracket
-from onlinecal.exact.rational import rational_value
 from onlinecal.exploit import exploit
 from onlinecal.forecasters import EmpiricalMean, ForecastHedging, Rounded
+from onlinecal.games import solve, value_bracket
+from onlinecal.games.rational import rational_value
 from tests.command_line import onlinecal
 
 
