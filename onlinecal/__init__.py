@@ -26,7 +26,7 @@ _NAMES = {
 _HOMES = {name: f"onlinecal.{home}" for home, names in _NAMES.items() for name in names.split()}
 _ROOMS = {
     "errors": "onlinecal.core.errors", "plots": "onlinecal.report.plots", "rates": "onlinecal.growth.rates",
-    "responses": "onlinecal.decision_makers.responses", "tasks": "onlinecal.decisions.tasks",
+    "responses": "onlinecal.decisions.responses", "tasks": "onlinecal.decisions.tasks",
 }  # fmt: skip
 _OWN = "exact exploit forecasters growth measures natures schedules search study worlds"
 _ROOMS |= {room: f"onlinecal.{room}" for room in _OWN.split()}
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from onlinecal.core.guarantee import Guarantee as Guarantee
     from onlinecal.core.joint import JointDistribution as JointDistribution
     from onlinecal.core.transcript import of_rounds as of_rounds
-    from onlinecal.decision_makers import responses as responses
+    from onlinecal.decisions import responses as responses
     from onlinecal.decisions import tasks as tasks
     from onlinecal.face import load as load
     from onlinecal.face import play as play

@@ -23,7 +23,7 @@ from pydantic import (
 
 from onlinecal.core.errors import InvalidParameter, OnlinecalError, ScenarioError, suggestion
 from onlinecal.core.writing import scenario_file
-from onlinecal.decision_makers.tenures import People
+from onlinecal.decisions.people import People
 from onlinecal.engine.horizon import LONGEST
 from onlinecal.engine.keeping import as_history
 from onlinecal.naming import located

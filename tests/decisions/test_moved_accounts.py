@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 
 from onlinecal.core.errors import InvalidParameter
 from onlinecal.core.joint import JointDistribution
-from onlinecal.decision_makers.responses import Best, DecisionMaker, Noisy, Rounded, RoundedDown
-from onlinecal.decisions.base import DecisionTask, QuadraticTask
-from onlinecal.decisions.tasks import umbrella
+from onlinecal.decisions.responses import Best, DecisionMaker, Noisy, Rounded, RoundedDown
+from onlinecal.decisions.tasks import DecisionTask, QuadraticTask, umbrella
 from tests.decisions.test_tasks import decision_tasks
 from tests.measures.test_catalogue import moves
 

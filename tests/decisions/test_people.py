@@ -1,0 +1,275 @@
+"""Decision makers that join and leave: their accounts against a count by hand, and what bounds their regret."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import onlinecal as oc
+from onlinecal.core.errors import InvalidParameter, OnlinecalError
+from onlinecal.decisions.people import ENTRIES, Accounts, Group, People, Person
+from onlinecal.decisions.responses import DecisionMaker, Rounded, RoundedDown
+from onlinecal.decisions.tasks import Account, DecisionTask, quadratic, random_task, umbrella
+from onlinecal.engine2.game import Game
+from onlinecal.forecasters import DefensiveForecasting, ForecastHedging
+from onlinecal.measures import cdl
+from onlinecal.natures import Contrarian, Drift, Greedy
+from onlinecal.schedules import Constant, Delays, Geometric, Poisson, Schedule
+from onlinecal.schedules.base import Arrivals
+
+T, RUNS = 240, 3
+PLAYED = [
+    (Greedy(), Schedule()),
+    (Contrarian(), Schedule(delays=Constant(20))),
+    (Drift(), Schedule(Poisson(2), Geometric(8))),
+]
+
+
+def people(seed):
+    rng = np.random.default_rng(seed)
+    found = [
+        Person(umbrella()),
+        Person(umbrella(), 30, 90, "short"),
+        Person(umbrella(), 40.5, label="late"),
+        Person(quadratic(), 10, 200),
+        Person(DecisionMaker(umbrella(), Rounded(10)), 10, 100),
+        Person(umbrella(), 10_000, label="never"),
+    ]
+    for i in range(20):
+        join, stay = rng.uniform(0, 200), rng.exponential(60)
+        found.append(Person(random_task(3, seed=i), join, join + stay, f"random {i}"))
+    return found
+
+
+def played(forecaster, nature, schedule, everybody, seed):
+    """The game, and the rounds that are resolved at its end."""
+    cuts = sorted({t for who in everybody for t in (who.join, who.leave) if 0 < t < math.inf})
+    game = Game(
+        forecaster, nature, horizon=T, runs=range(RUNS), seed=seed, schedule=schedule, cuts=cuts, keeps=()
+    )
+    accounts = Accounts(game, everybody)
+    game.advance(T // 2)
+    accounts.read()
+    accounts.cdl()
+    game.advance(T)
+    return game, accounts, [game.transcripts.of(run) for run in range(RUNS)]
+
+
+@pytest.mark.parametrize(("nature", "schedule"), PLAYED)
+@pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "real"])
+def test_accounts_are_those_of_the_rounds_while_they_are_there(forecaster, nature, schedule, seed):
+    """And no best response regrets more than the CDL of these rounds."""
+    everybody = people(seed)
+    game, accounts, rounds = played(forecaster, nature, schedule, everybody, seed)
+    entries, bounds = accounts.read(), accounts.cdl()
+    assert (Accounts(pickle.loads(pickle.dumps(game)), everybody).read() == entries).all()
+    for k, who in enumerate(everybody):
+        for run in range(RUNS):
+            mine = (rounds[run].asked >= who.join) & (rounds[run].asked < who.leave)
+            assert entries[k, run, 0] == mine.sum()
+            if not mine.any():
+                assert not entries[k, run].any()
+                assert bounds[k, run] == 0.0
+                continue
+            gamma = oc.JointDistribution.from_samples(rounds[run].forecasts[mine], rounds[run].outcomes[mine])
+            expected = mine.sum() * np.array(who.who.account(gamma))
+            assert (entries[k, run, 1:] == expected).all(), (who.label, entries[k, run], expected)
+            assert bounds[k, run] == mine.sum() * cdl(gamma)
+    best = [not isinstance(who.who, DecisionMaker) for who in everybody]
+    names = "swap_regret", "action_swap_regret", "external_regret"
+    swap, action, external = (entries[best][..., ENTRIES.index(name)] for name in names)
+    assert (swap <= bounds[best] * (1 + 1e-12) + 1e-9).all()
+    assert (action <= swap + 1e-9).all()
+    assert (external <= action + 1e-9).all()
+
+
+def test_a_time_that_is_no_cut_is_refused():
+    game = Game(ForecastHedging(), Drift(), horizon=T, runs=range(1), cuts=[5.0])
+    with pytest.raises(InvalidParameter, match=r"time 6\.0: nothing begins or ends there"):
+        Accounts(game, [Person(umbrella(), 6.0)])
+
+
+def test_a_task_that_accounts_in_its_own_way_is_asked():
+    class Half(DecisionTask):
+        def account(self, gamma):
+            return Account(0.5, 0.0, 0.0, 0.25)
+
+    mine = Half("mine", ((1.0, 0.0), (0.0, 1.0)), ("a", "b"))
+    study = oc.play(
+        ForecastHedging(), Drift(), horizon=50, runs=2, measures="ece", tasks=[mine], decision_makers=[mine]
+    )
+    entries = study.cells[0].people.entries
+    for name, value in (("payoff", 25.0), ("external_regret", 0.0), ("swap_regret", 12.5)):
+        assert study.curve(f"{name}[mine]").mean[-1] == value
+        assert (entries[name][-1] == value).all()
+
+
+def test_who_does_not_best_respond_may_regret_more():
+    """The control: the bound is about best responses.
+
+    The forecast 0.3 of a coin of 0.3 has a CDL of order √T. A decision maker that takes it for 0 never carries the
+    umbrella that costs 0.1. It loses 0.3 a round instead of 0.1: 0.2 T = 48, from which chance takes 24 with
+    probability below e^{−4}.
+    """
+    everybody = [Person(DecisionMaker(umbrella(cost=0.1), RoundedDown(1)))]
+    game, accounts, _ = played(
+        oc.forecasters.Constant(0.3), oc.natures.Bernoulli(0.3), Schedule(), everybody, 0
+    )
+    regret, bounds = accounts.read()[0, :, ENTRIES.index("swap_regret")], accounts.cdl()[0]
+    ones = np.array([gamma.positives.sum() for gamma in game.gammas()])
+    # Exactly: what the outcomes cost less what the umbrella costs, where that is more.
+    assert np.allclose(regret, np.maximum(ones - 0.1 * T, 0.0))
+    assert (bounds >= 0.0).all()
+
+
+# -------------------------------------------------------------------- who they are
+
+
+def test_groups():
+    group = Group.of(
+        {"task": {"name": "random", "actions": 3}, "count": 50, "arrivals": {"name": "poisson", "rate": 0.5},
+         "stay": {"name": "geometric", "mean": 30}, "join": 100, "leave": 250, "response": {"name": "rounded", "m": 4}}
+    )  # fmt: skip
+    who = group.people(3, 0)
+    assert len({t.who.task.payoffs for t in who}) == 50
+    assert [t.label for t in who[:2]] == ["random, rounded(m=4) 1", "random, rounded(m=4) 2"]
+    joins = [t.join for t in who]
+    assert joins == sorted(joins)
+    assert joins[0] > 100
+    assert all(t.join <= t.leave <= max(250, t.join) for t in who)
+    assert who == group.people(3, 0)
+    assert who != group.people(4, 0)
+    assert who != group.people(3, 1)
+
+
+def wild(given):
+    return type("Wild", (Arrivals,), {"times": lambda self, first, before, uniforms: given})()
+
+
+WILD = [
+    (1.0, "wild gave 1.0; expected 3 times"),
+    (None, "wild gave None; expected 3 times"),
+    (np.ones((3, 1)), "expected 3 times"),
+    (np.full(3, np.nan), "decision maker 1 at time nan"),
+    (np.arange(3, 0.0, -1.0), r"decision maker 2 at time 2\.0, after 3\.0"),
+]
+
+
+class Early(Delays):
+    def known(self, first, asked, uniforms):
+        asked -= 1.0
+        return asked
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({"task": "umbrella", "join": 5, "leave": 5}, "join from 5 on and leave at 5; expected to join before"),
+        ({"task": "umbrella", "join": -1}, "join = -1; expected a time of 0 or later"),
+        ({"task": "umbrella", "join": math.nan}, "join = nan"),
+        ({"task": "umbrella", "leave": "late"}, "leave = 'late'"),
+        ({"task": "umbrella", "count": 0}, "count"),
+        ({"task": "umbrella", "arrivals": {"name": "poisson", "rate": 0}}, "rate = 0"),
+        ({"task": "umbrella", "jion": 3}, "have no 'jion'; did you mean 'join'"),
+        ({"join": 3}, "have no task"),
+        ({"task": "random", "count": 3, "label": 7}, "label = 7; expected text"),
+        ({"task": {"name": "random", "actions": 0}}, "actions"),
+        ({"task": {"name": "umbrella", "response": "rounded"}, "response": "rounded"}, "have two responses"),
+        ({"task": "umbrela"}, "did you mean 'umbrella'"),
+        ({"task": "umbrella", "label": "me"}, "two decision makers are called 'me'"),
+        ({"task": "umbrella", "count": 3, "join": 4, "stay": Early()}, "decision maker 1 leaves at time 3"),
+        *(({"task": "umbrella", "count": 3, "arrivals": wild(given)}, said) for given, said in WILD),
+    ],
+)  # fmt: skip
+def test_decision_makers_that_cannot_be(spec, said):
+    with pytest.raises(OnlinecalError, match=said):
+        People.of([Person(umbrella(), label="me"), spec], 0)
+
+
+def test_stays_may_be_recorded(tmp_path):
+    file = tmp_path / "stays.csv"
+    file.write_text("left\n30\n")
+    stay = {"name": "recorded", "file": str(file), "column": "left"}
+    assert [t.leave for t in Group("umbrella", count=1, stay=stay).people(0, 0)] == [30.0]
+    with pytest.raises(InvalidParameter, match="3 decision makers, but of 1 it is said how long they stay"):
+        Group("umbrella", count=3, stay=stay)
+
+
+@pytest.mark.parametrize("forecaster", [ForecastHedging(), DefensiveForecasting()], ids=["grid", "no grid"])
+def test_who_leaves_at_once_never_acts(forecaster, seed):
+    """Also at 0, and also where all questions were asked before."""
+    everybody, other = (
+        [Person(umbrella(), t, t, f"at {t}") for t in (0, 7)],
+        Person(umbrella(), 5, 20, "other"),
+    )
+    for delay, whole in ((0, everybody), (3, everybody), (0, [*everybody, other]), (3, [*everybody, other])):
+        _, accounts, _ = played(forecaster, Drift(), Schedule(delays=Constant(delay)), whole, seed)
+        assert not accounts.read()[:2].any()
+        assert not accounts.cdl()[:2].any()
+        assert accounts.read()[2:, :, 0].all()
+
+
+@pytest.mark.parametrize("delays", [0, 5])
+def test_a_stay_of_no_time_and_a_join_after_all_have_left_are_no_error(delays, seed):
+    """Random times may be so: a geometric stay is 0 with probability 1/2 here, and 40 joins at once go on after 20."""
+    group = {
+        "task": "umbrella", "count": 40, "leave": 20.0, "arrivals": {"name": "poisson", "rate": 1},
+        "stay": {"name": "geometric", "mean": 1},
+    }  # fmt: skip
+    everybody = People.of(group, seed).each
+    empty = np.array([t.leave == t.join for t in everybody])
+    assert empty.any()  # all 40 have a stay of 1 or more and join before 20 with a probability below 1e-9
+    assert all(t.join <= t.leave <= max(t.join, 20.0) for t in everybody)
+    for forecaster in (oc.forecasters.ForecastHedging(), oc.forecasters.EmpiricalMean()):
+        options = {"horizon": 100, "runs": 2, "seed": seed, "delays": delays}
+        people = oc.play(forecaster, "drift", decision_makers=group, **options).cells[0].people
+        for entry in people.entries.values():
+            assert not entry[:, empty].any()
+        assert not people.cdl[empty].any()
+
+
+def test_nobody_leaves_before_joining():
+    with pytest.raises(
+        InvalidParameter, match="'umbrella' leaves at 3 and joins at 5; expected leave at join"
+    ):
+        Person(oc.tasks.umbrella(), 5, 3)
+    with pytest.raises(InvalidParameter, match="join from 5 on and leave at 3; expected to join before"):
+        People.of({"task": "umbrella", "join": 5, "leave": 3}, 0)
+
+
+# -------------------------------------------------------------------- in studies
+
+
+def study():
+    return oc.play(
+        [ForecastHedging(), DefensiveForecasting()], Drift(), horizon=300, runs=3, seed=2, measures=["ece"],
+        arrivals={"name": "poisson", "rate": 2}, delays=[0, {"name": "pareto", "cap": 60}],
+        decision_makers=[
+            {"task": "umbrella", "join": 20, "leave": 100},
+            {"task": "random", "count": 12, "arrivals": {"name": "poisson", "rate": 0.2}, "stay": 40},
+        ],
+    )  # fmt: skip
+
+
+def test_a_study_has_the_accounts_and_says_what_is_open():
+    played = study()
+    assert [cell.schedule for cell in played.cells[:2]] == [
+        ("drift", "poisson (rate=2)"), ("drift", "poisson (rate=2), pareto (cap=60) delay"),
+    ]  # fmt: skip
+    assert played.natures == [", ".join(pair) for pair in dict.fromkeys(c.schedule for c in played.cells)]
+    for cell in played.cells:
+        who = cell.people
+        assert len(who.labels) == 13
+        assert who.entries["swap_regret"].shape == (len(cell.rounds), 13, 3)
+        assert (who.entries["swap_regret"][-1] <= who.cdl * (1 + 1e-12) + 1e-9).all()
+        assert len(cell.open) == len(cell.rounds)
+        assert all(0 <= n < t for n, t in zip(cell.open, cell.rounds, strict=True))
+    late = [cell for cell in played.cells if "pareto" in cell.schedule[1]]
+    assert any(cell.open[-1] for cell in late)
+    assert len(set(played.cells[0].people.join)) == 13
+    again = study()
+    assert played == again
+    assert hash(played.cells[0].people) == hash(again.cells[0].people)
